@@ -1,1 +1,1 @@
-"""Results in InfluxDB: a projection of the journal, which can be made again from it."""
+"""Results in InfluxDB: a projection of the journal that can be rebuilt from it."""

@@ -1,6 +1,7 @@
-"""What the analysis answers, as points: estimates, and the vectors of systems.
+"""Answers of the analysis as points: estimates and system vectors.
 
-All points of an answer have one time: that of the newest record which it rests on. The same journal gives the same points.
+All points of an answer have one time: the start of the newest record that it is based on. The same journal gives the same
+points.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from regatta.store.columns import canonical_json
 
 #: kinds of estimates
 MEAN, RATIO, OVERHEAD, DRIFT = "mean", "ratio", "overhead", "drift"
-#: what an overhead is over, and what a drift is against
+#: the reference of an overhead and of a drift
 DISTILLED, ITSELF = "distilled", "itself"
-#: the metric of the share of false alarms among the short intervals of an A/A test
+#: metric: the share of false alarms among the short intervals of an A/A test
 FALSE_ALARMS = "false_alarms"
-#: the kind of a vector that holds the cost of each primitive on a system
+#: kind of a vector that holds the cost of each primitive on a system
 SYSTEM = "system"
-#: those of how often an application uses each, and of what that takes (`regatta predict --ingest`)
+#: kinds of an application vector and of a prediction (`regatta predict --ingest`)
 APPLICATION, PREDICTION = "application", "prediction"
-#: whose programs measure primitives, and the size that needs no name
+#: the suite that measures primitives, and the size that is not shown
 _PRIMITIVES, _USUAL_SIZE = "lm", "default"
 
 
 def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
-    """Means, ratios to the baseline, lower bounds of what collectors cost, and the drift that an A/A test has found.
+    """Yield means, ratios to the baseline, lower-bound GC overheads, and the drift that an A/A test found.
 
     Args:
-        answer: of one experiment.
-        as_of_ns: when its newest record began, UTC.
+        answer: answer of one experiment.
+        as_of_ns: start of its newest record, UTC.
     """
     return apart(_estimates(answer, as_of_ns))
 
@@ -51,7 +52,7 @@ def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
 def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
     cells: dict[tuple[str, str], CellAnswer] = {}
     for cell in answer.cells:
-        # The metric that is compared comes first.
+        # The compared metric comes first.
         cells.setdefault((cell.place.host, cell.cell_id), cell)
     make = _Maker(answer, time_ns)
     yield from map(make.mean, answer.cells)
@@ -74,7 +75,7 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
 
 
 class _Maker:
-    """Points of one answer at one time."""
+    """Makes the points of one answer at one time."""
 
     def __init__(self, answer: Answer, time_ns: int) -> None:
         self._answer = answer
@@ -101,7 +102,7 @@ class _Maker:
         return make_point(ESTIMATE, tags, fields, self._time_ns)
 
     def mean(self, cell: CellAnswer) -> Point:
-        """The mean of a series."""
+        """Return the mean of a series."""
         return self._point(
             cell.place,
             (cell.metric, cell.unit, cell.parameters),
@@ -112,7 +113,7 @@ class _Maker:
         )
 
     def ratio(self, comparison: Comparison, of: CellAnswer) -> Point:
-        """An alternative over its baseline."""
+        """Return the ratio of an alternative to its baseline."""
         return self._point(
             comparison.place,
             (comparison.metric, "ratio", comparison.parameters),
@@ -126,7 +127,7 @@ class _Maker:
         )
 
     def ratio_over_hosts(self, comparison: HostComparison, of: CellAnswer) -> Point:
-        """The same over all hosts of a platform: of no single host."""
+        """Return the ratio over all hosts of a platform."""
         return self._point(
             replace(of.place, host="", heap=comparison.heap),
             (comparison.metric, "ratio", comparison.parameters),
@@ -139,7 +140,7 @@ class _Maker:
         )
 
     def overhead(self, overhead: Overhead, of: CellAnswer) -> Point:
-        """What a collector costs at least; the metric is the resource: `wall` or `cpu`."""
+        """Return the lower-bound overhead of a collector; the metric is the resource: `wall` or `cpu`."""
         return self._point(
             overhead.place,
             (overhead.resource, "ratio", {}),
@@ -150,7 +151,7 @@ class _Maker:
         )
 
     def drifts(self, gate: Gate) -> Iterator[Point]:
-        """A host against itself: each cell over its twin, and the share of false alarms among short intervals."""
+        """Yield the drift of a host: each cell over its twin, and the share of false alarms among short intervals."""
         platform = next((pair.place.platform for pair in gate.pairs), "")
         for pair in gate.pairs:
             yield self._point(
@@ -174,7 +175,7 @@ class _Maker:
 
 
 def vector_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
-    """The system vector: what each primitive costs, one point for each set of its parameters."""
+    """Yield the system vector: the cost of each primitive, one point per set of parameters."""
     return apart(_vectors(answer, as_of_ns))
 
 
@@ -185,7 +186,7 @@ def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
         metric = metrics.setdefault((cell.place.host, cell.cell_id), cell.metric)
         if parts.suite != _PRIMITIVES or cell.metric != metric:
             continue
-        # Told apart as well by what the spec chose and by its modifiers.
+        # The choices of the spec and the modifiers also distinguish vectors.
         parameters = {**parts.chosen, **cell.parameters}
         if cell.place.modifiers not in ("", NO_MODIFIERS):
             parameters["modifiers"] = cell.place.modifiers
@@ -212,5 +213,5 @@ def _label(place: Place) -> str:
 def _label_over_hosts(comparison: HostComparison, place: Place) -> str:
     if comparison.heap.mib is not None or comparison.heap.factor is None:
         return _label(place)
-    # The size of one host is not that of the others.
+    # Sizes differ between hosts.
     return f"{_label(replace(place, heap=Heap()))} · {heap_text(comparison.heap.factor, None)}"

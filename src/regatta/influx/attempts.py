@@ -1,7 +1,8 @@
-"""Between two segments a database that hangs is not waited for again and again: who has waited in vain leaves a mark.
+"""Skip an unresponsive database between segments: a marker file records a failed wait.
 
-The mark of a host is there while its points are being sent, so that it stays when whoever sends is killed because it takes too
-long; it stays, too, where the database did not answer and that took long. For a while nothing more is tried then.
+The marker of a host exists while its points are sent, so that it remains if the sender is killed after a timeout. It also
+remains
+after a slow failure of the database. For `HELD_S` nothing is sent then.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from regatta.influx.client import Unreachable
 from regatta.store.folder import Folder
 from regatta.store.receipts import sent_receipt
 
-#: how long nothing is tried after it was waited in vain
+#: seconds without an attempt after a failed wait
 HELD_S = 600.0
-#: What fails sooner (nobody listens) costs less than finding out whether it may be tried.
+#: A faster failure (connection refused) costs less than checking the marker.
 _SOON_S = 1.0
 
 
@@ -31,17 +32,17 @@ def _mark(folder: Folder, host: str, name: str) -> Path:
 
 @contextmanager
 def attempt(folder: Folder, host: str, url: str, identity: str, name: str = _MARK) -> Iterator[None]:
-    """Send what is in the block, unless that was tried in vain less than `HELD_S` ago.
+    """Send the content of the block, unless an attempt failed less than `HELD_S` ago.
 
     Args:
-        folder: the experiment's.
-        host: whose journal is sent.
-        url: where the database is.
-        identity: which database it is; a mark of another one does not count.
-        name: the mark's own; others do not count.
+        folder: folder of the experiment.
+        host: host whose journal is sent.
+        url: address of the database.
+        identity: identity of the database; markers of other databases do not count.
+        name: name of the marker; other markers do not count.
 
     Raises:
-        Unreachable: it was tried in vain a moment ago; the block is not entered.
+        Unreachable: an attempt failed less than `HELD_S` ago; the block is not entered.
     """
     mark = _mark(folder, host, name)
     left_s = _left_s(mark, identity)
@@ -69,7 +70,7 @@ def attempt(folder: Folder, host: str, url: str, identity: str, name: str = _MAR
 
 
 def forget_attempts(folder: Folder, hosts: Sequence[str]) -> None:
-    """The database answers again."""
+    """Remove the markers after the database answered again."""
     for host in hosts:
         with suppress(OSError):
             _mark(folder, host, _MARK).unlink()
@@ -81,5 +82,5 @@ def _left_s(mark: Path, identity: str) -> float:
         same = mark.read_text(encoding="utf-8", errors="replace") == identity
     except OSError:
         return 0.0
-    # A mark from the future is one of before the clock was put back.
+    # A marker in the future is from before the clock was set back.
     return HELD_S - age_s if same and 0 <= age_s < HELD_S else 0.0

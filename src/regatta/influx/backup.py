@@ -1,8 +1,8 @@
-"""Backup: the database as line protocol in one file, by InfluxQL alone, so that it is the same for InfluxDB 1, 2 and 3.
+"""Backup: the database as line protocol in one file. InfluxQL alone is used, so that it works with InfluxDB 1, 2 and 3.
 
-What is written meanwhile may be in it or not. Rows are read piece by piece and written at once, so that memory does not
-depend on how many there are. When it is restored, nothing is written before the file was read to its end, and afterwards
-the database is asked what it holds.
+Points written during a backup may be missing from it. Rows are read in chunks and written at once, so that memory does not
+depend on
+their number. A restore reads the whole file before it writes, and verifies the content of the database afterwards.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from regatta.influx.lines import escaped, field_text, identifier
 from regatta.influx.responses import Series
 from regatta.influx.settings import Settings
 
-#: told while it goes on: how many points of how many are done
+#: called with points done and points in total
 Progress = Callable[[int, int], None]
 
-#: rows of a piece of an answer; where there are strings fewer, because one may have 64 KiB
+#: rows per chunk of an answer; fewer with strings, because one can have 64 KiB
 _ROWS, _ROWS_OF_STRINGS = 5_000, 200
-#: a count or the first row of many may take long
+#: a count, or the first row of many, can take long
 LEAST_TIMEOUT_S = 600.0
-#: in a name or a tag, line protocol has no way to write these
+#: line protocol cannot represent these in a name or a tag
 _UNWRITABLE = re.compile(r"\n|\\(?=[,= ]|$)")
 _TYPES: dict[str, Callable[[Any], str]] = {
     "float": lambda value: field_text(float(value)),
@@ -43,23 +43,23 @@ _NOTHING = Contents(0, {}, "0" * 32)
 
 
 def patient(settings: Settings) -> Settings:
-    """The settings with enough time for questions about the whole database."""
+    """Return the settings with a timeout that is long enough for queries over the whole database."""
     return replace(settings, timeout_s=max(settings.timeout_s, LEAST_TIMEOUT_S))
 
 
 def back_up(client: Client, path: Path, progress: Progress = lambda done, total: None) -> Backup:
-    """Write everything that the database holds into a file, which is there when all of it is.
+    """Write the whole database to a file, which appears only when it is complete.
 
     Args:
         client: an account that may read.
-        path: the file; what it was before stays until the new one is whole.
-        progress: told now and then.
+        path: the file; an existing one stays until the new one is complete.
+        progress: called from time to time.
 
     Returns:
-        what the file says of itself.
+        the header and the counts of the file.
 
     Raises:
-        StoreError: the database cannot be read, or the file not be written.
+        StoreError: the database cannot be read, or the file cannot be written.
     """
     settings = client.settings
     with whole_or_not_at_all(path) as stream:
@@ -91,7 +91,7 @@ def _refuse_less(url: str, measurement: Measurement, held: Contents, read: Tally
 
 
 def _lines(client: Client, measurement: Measurement, tally: Tally) -> Iterator[list[bytes]]:
-    """The lines of a measurement, piece by piece; each series is tallied when all of it was there."""
+    """Yield the lines of a measurement in chunks; tally each series when it is complete."""
     names = list(measurement.fields)
     encoders = _encoders(measurement)
     fields = ", ".join(f"{identifier(name)}::field" for name in names)
@@ -120,7 +120,7 @@ def _lines(client: Client, measurement: Measurement, tally: Tally) -> Iterator[l
 
 
 def _encoders(measurement: Measurement) -> list[tuple[str, Callable[[Any], str]]]:
-    """For each field what its value begins with in a line, and what its type is written by."""
+    """Return for each field the beginning of its value in a line, and the encoder of its type."""
     found = []
     for name, kind in measurement.fields.items():
         if kind not in _TYPES:
@@ -165,20 +165,20 @@ def _writable(name: str) -> str:
 def restore(
     writer: Client, reader: Client, path: Path, progress: Progress = lambda done, total: None
 ) -> Backup:
-    """Write a backup into the database, beside what is there: a point that is there already is written over.
+    """Write a backup into the database and keep the points there; a point that exists already is overwritten.
 
     Args:
         writer: an account that may write.
-        reader: one that may read.
+        reader: an account that may read.
         path: the file.
-        progress: told now and then, in bytes.
+        progress: called from time to time, in bytes.
 
     Returns:
-        what the file says of itself.
+        the header and the counts of the file.
 
     Raises:
-        StoreError: the file is not whole, or the database cannot be reached; a second try does no harm.
-        VerificationError: the database refused points, or does not hold afterwards what the backup has.
+        StoreError: the file is incomplete, or the database cannot be reached; a retry is safe.
+        VerificationError: the database refused points, or lacks points of the backup afterwards.
     """
     try:
         stream = path.open("rb")
@@ -198,7 +198,7 @@ def restore(
 
 
 def _held(reader: Client, backup: Backup) -> dict[str, Contents]:
-    """What the database holds of the measurements of a backup."""
+    """Return the contents of the database for the measurements of a backup."""
     return {
         one.name: count_values(reader, one) for one in measurements(reader) if one.name in backup.measurements
     }
@@ -218,7 +218,7 @@ def _tell_refused(writer: Client) -> None:
 def _compare(path: Path, backup: Backup, before: dict[str, Contents], after: dict[str, Contents]) -> None:
     for name, wanted in backup.measurements.items():
         got = after.get(name, _NOTHING)
-        # Points that were there before the backup was written count, too.
+        # Points that existed before the restore count, too.
         exactly = not before.get(name, _NOTHING).series
         for what, expected, found in _differences(wanted, got, exactly):
             least = "" if exactly else "at least "
@@ -244,15 +244,15 @@ def _differences(wanted: Contents, got: Contents, exactly: bool) -> Iterator[tup
         yield "values in each series", "as many as in the backup", "others, the same in sum"
 
 
-# What a database holds
+# Contents of a database
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement with its fields."""
+    """A measurement and its fields."""
 
     name: str
-    #: as InfluxQL has it, with the retention policy
+    #: in InfluxQL, with the retention policy
     source: str
     #: name -> float, integer, string, boolean or unsigned
     fields: dict[str, str]
@@ -260,14 +260,14 @@ class Measurement:
 
 @dataclass
 class Tally:
-    """Counts series of one measurement in whatever order they come, in a few bytes."""
+    """Counts the series of one measurement in any order, in constant memory."""
 
     series: int = 0
     fields: dict[str, int] = field(default_factory=dict)
     _sum: int = 0
 
     def add(self, tags: Mapping[str, str], counts: Mapping[str, int]) -> None:
-        """Take one whole series: how many values each field has in it."""
+        """Add one complete series: the number of values of each field."""
         some = {name: count for name, count in counts.items() if count}
         key = [sorted((k, v) for k, v in tags.items() if v), sorted(some.items())]
         digest = hashlib.sha256(json.dumps(key).encode()).digest()
@@ -278,12 +278,12 @@ class Tally:
 
     @property
     def contents(self) -> Contents:
-        """What was counted."""
+        """Return the counts."""
         return Contents(self.series, dict(sorted(self.fields.items())), f"{self._sum:032x}")
 
 
 def measurements(client: Client) -> list[Measurement]:
-    """Every measurement that has fields. Raises StoreError."""
+    """Return all measurements with fields. Raises StoreError."""
     names = [str(row[0]) for series in client.query("SHOW MEASUREMENTS") for row in series.values]
     found = (_measurement(client, name) for name in sorted(set(names)))
     return [one for one in found if one.fields]

@@ -1,11 +1,13 @@
-"""The file of a backup: gzip'ed line protocol in blocks, with counts and a checksum at the end. Read here, too, and only when it is whole.
+"""Write and read the file of a backup: gzip'ed line protocol in blocks, with counts and a checksum at the end.
 
     # regatta backup {"version": 1, "database": ...}
-    # block BYTES                          then so many bytes of whole lines, as often as needed
+    # block BYTES                          then BYTES bytes of whole lines, repeated
     # end {"points": ..., "measurements": ..., "sha256": ...}
 
-Lines of line protocol that begin with `#` are comments, so that `zcat FILE` is something that InfluxDB takes without Regatta.
-A block has a length because a line may not end where a newline is: strings hold newlines, and may look like anything.
+The reader accepts complete files only. Lines of line protocol that begin with `#` are comments, so that InfluxDB accepts the
+output
+of `zcat FILE` without Regatta.
+A block has a length because a newline does not always end a line: strings hold newlines and arbitrary text.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from regatta.host.files import sync, take_lock
 
 VERSION = 1
 _HEAD, _BLOCK, _END = b"# regatta backup ", b"# block ", b"# end "
-#: how much is sent at once when it is restored; InfluxDB takes 25 MB by default
+#: bytes per request of a restore; InfluxDB accepts 25 MB by default
 BLOCK_BYTES = 2 << 20
-#: a block ends after a line, and a line may be long
+#: a block ends after a line, and a line can be long
 _LARGEST_BLOCK = BLOCK_BYTES + (16 << 20)
 _LONGEST_COMMENT = 64 << 20
 _LEVEL = 4
@@ -38,18 +40,18 @@ _LEVEL = 4
 
 @dataclass(frozen=True)
 class Contents:
-    """What a measurement holds, for comparing: equal contents have the same values in the same series, as far as counts tell."""
+    """Contents of a measurement. Equal contents have the same number of values in the same series."""
 
     series: int
-    #: name -> how many values
+    #: name -> number of values
     fields: dict[str, int]
-    #: of every series with the counts of its fields, in whatever order
+    #: of every series and the counts of its fields, in any order
     digest: str
 
 
 @dataclass(frozen=True)
 class Backup:
-    """What a file says of itself."""
+    """Header and counts of a backup file."""
 
     database: str
     retention_policy: str
@@ -58,7 +60,7 @@ class Backup:
 
 
 class Writer:
-    """Writes blocks, then the end. Nothing but `end` makes the file a backup."""
+    """Writes blocks and the end. A file without an end is not a backup."""
 
     def __init__(self, stream: IO[bytes], database: str, retention_policy: str) -> None:
         self._stream = gzip.GzipFile("", "wb", _LEVEL, stream, mtime=0)
@@ -69,7 +71,7 @@ class Writer:
         self._put(_HEAD + json.dumps(head).encode() + b"\n")
 
     def add(self, line: bytes) -> None:
-        """Take one whole line with its newline."""
+        """Add one whole line, newline included."""
         self._lines.append(line)
         self._bytes += len(line)
         if self._bytes >= BLOCK_BYTES:
@@ -98,24 +100,24 @@ class Writer:
 
 
 class Reader:
-    """Reads a file that was opened; it may be read more than once."""
+    """Reads an open file, once or several times."""
 
     def __init__(self, stream: IO[bytes], path: Path) -> None:
         self._stream = stream
         self._path = path
 
     def check(self) -> Backup:
-        """Read all of it and believe nothing before the end.
+        """Read the whole file and verify it against its end.
 
         Raises:
-            StoreError: it is no backup, was cut off, or is not as it was written.
+            StoreError: the file is not a backup, is truncated or is corrupted.
         """
         for _ in self.blocks():
             pass
         return self._backup
 
     def blocks(self) -> Iterator[bytes]:
-        """The lines in pieces of some MiB. Raises StoreError, at the end at the latest, where the file is not as it was written."""
+        """Yield the lines in chunks of some MiB. Raises StoreError, at the end at the latest, if the file is corrupted."""
         self._stream.seek(0)
         try:
             yield from self._blocks()
@@ -173,12 +175,13 @@ def _contents(found: Mapping[str, Any]) -> Contents:
 
 @contextmanager
 def whole_or_not_at_all(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes its name when the block ends well; until then what was there stays.
+    """Open a file for writing and rename it when the block succeeds; until then an existing file stays.
 
-    It is `NAME.part` meanwhile, which only this user can read; who is killed leaves that, and the next one overwrites it.
+    The temporary name is `NAME.part`, with access for this user only. A killed process leaves it; the next backup overwrites
+    it.
 
     Raises:
-        StoreError: it cannot be written, is no file (a device, a pipe, a link), or somebody else writes it now.
+        StoreError: the file cannot be written, is not a regular file (a device, a pipe, a link), or another process writes it.
     """
     _only_a_file(path)
     part = path.with_name(path.name + ".part")
@@ -202,7 +205,7 @@ def whole_or_not_at_all(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _only_a_file(path: Path) -> None:
-    """A rename replaces whatever has the name, devices too."""
+    """Reject devices and links, because a rename replaces them."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
             raise StoreError(

@@ -1,7 +1,8 @@
-"""Talking to InfluxDB: `/write` and `/query` as InfluxDB 1, 2 and 3 have them. Waits and tries again; finds refused lines.
+"""Client for InfluxDB: `/write` and `/query` of InfluxDB 1, 2 and 3, with retries and a search for refused lines.
 
-Writing a point twice is writing it once, so that everything may be sent again: after a cut connection, when an answer
-was lost, and in pieces until the lines that the database refuses are known by name.
+Writes are idempotent, so that everything can be sent again: after a broken connection, after a lost answer, and in parts to
+identify
+the lines that the database refuses.
 """
 
 from __future__ import annotations
@@ -44,30 +45,30 @@ from regatta.services.folder import service_folder
 Say = Callable[[str], None]
 T = TypeVar("T")
 
-#: of an answer that says why something was refused
+#: bytes read of an answer that explains a refusal
 _ANSWER_BYTES = 4 * 1024 * 1024
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
-#: how fast the compression is, against how much it saves: text of this kind gains little past 1
+#: gzip level: higher levels compress this text little better
 _GZIP_LEVEL = 1
 _BROKE_OFF = "the answer broke off"
-#: A request, and each piece of a long answer, may take so many times as long as the database may say nothing.
+#: A request, and each chunk of a long answer, may take this multiple of the timeout.
 _WHOLE = 6
 _PIECE_BYTES = 1 << 16
-#: rows of a piece, 10,000 by default, and their strings, of 64 KiB at most, are seldom more
+#: bytes; the default of 10,000 rows per chunk with strings of 64 KiB rarely exceeds this
 _LONGEST_LINE = 256 << 20
 
 
 class Unreachable(StoreError):
-    """The database does not answer, or answers that it cannot now. What was to be written waits in the journal."""
+    """The database does not answer or is temporarily unavailable. Points remain in the journal."""
 
 
 class NotAllowed(StoreError):
-    """The account is refused, or may not do this."""
+    """The account is refused or lacks permission."""
 
 
 class _Passing(Exception):
-    """A failure that may pass: why, and how long the database asks us to wait."""
+    """A temporary failure: the reason, and the wait that the database requests."""
 
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
@@ -75,15 +76,15 @@ class _Passing(Exception):
 
 
 class _Refused(Exception):
-    """The database refuses (400): its reason."""
+    """The database refuses the request (400): its reason."""
 
 
 class _TooLarge(Exception):
-    """The request is larger than the database takes (413)."""
+    """The request is larger than the database accepts (413)."""
 
 
 class Client:
-    """One account of one InfluxDB, used by one thread at a time."""
+    """One account of one InfluxDB, for one thread at a time."""
 
     def __init__(
         self,
@@ -95,18 +96,18 @@ class Client:
         say: Say | None = None,
         stop: threading.Event | None = None,
     ) -> None:
-        """Read the secret; nothing is sent yet.
+        """Read the secret; send nothing yet.
 
         Args:
-            settings: where the database is.
-            purpose: which account is used.
-            patience_s: how long one request is tried again while the database cannot be reached.
-            answer_s: how long it may say nothing, if that is less than the settings allow.
-            say: told once of each stretch of time in which it cannot be reached.
+            settings: settings of the database.
+            purpose: account to use.
+            patience_s: how long one request is retried while the database cannot be reached.
+            answer_s: timeout of an answer, if shorter than that of the settings.
+            say: called once per outage.
             stop: when set, waiting ends with `Unreachable`.
 
         Raises:
-            SpecError: there is no secret where the settings say.
+            SpecError: the secret is missing.
             StoreError: the certificates cannot be read.
         """
         self.settings = settings
@@ -119,9 +120,9 @@ class Client:
         account = settings.account(purpose)
         self._headers = {"User-Agent": f"regatta/{regatta.__version__}"}
         if account is not None:
-            # As bytes of UTF-8: a password need not be Latin-1.
+            # UTF-8 bytes: a password need not be Latin-1.
             self._headers["Authorization"] = account.authorization()
-        # Who has no patience is not made to wait for an address where nobody answers.
+        # Without patience, do not wait for an address that does not respond.
         connect_s = min(settings.timeout_s, max(patience_s, 1.0))
         self._pool = urllib3.PoolManager(
             timeout=urllib3.Timeout(connect=connect_s, read=min(settings.timeout_s, answer_s)),
@@ -137,10 +138,10 @@ class Client:
         self._pool.clear()
 
     def write(self, blocks: Sequence[bytes]) -> None:
-        """Write lines, whole blocks of them each ended by its newline. Those that are refused are added to `refusals`.
+        """Write blocks of whole lines, each ended by its newline. Add refused lines to `refusals`.
 
         Raises:
-            Unreachable: the database could not be reached for as long as there is patience.
+            Unreachable: the database could not be reached within the patience.
             StoreError: the account or the database is refused.
         """
         data = b"".join(blocks)
@@ -152,7 +153,7 @@ class Client:
             self._write_pieces(split_lines(data))
 
     def _write_pieces(self, lines: list[bytes]) -> None:
-        """Find what is refused: each measurement for itself, because types are a measurement's, then by halves."""
+        """Find the refused lines: split by measurement, because types belong to a measurement, then by halves."""
         groups: dict[bytes, list[bytes]] = {}
         for line in lines:
             groups.setdefault(re.split(rb"(?<!\\)[, ]", line, maxsplit=1)[0], []).append(line)
@@ -187,7 +188,7 @@ class Client:
         self._again_and_again(lambda: self._written(self._send(path, data, headers)))
 
     def _written(self, response: BaseHTTPResponse) -> None:
-        """Take nothing for an acknowledgement but 204: a page to sign in is a success, too."""
+        """Accept only 204 as acknowledgement: a login page also answers with success."""
         if response.status == 204:
             response.drain_conn()
             return
@@ -205,21 +206,21 @@ class Client:
         width: int | None = None,
         numbers: bool = False,
     ) -> Iterator[Series]:
-        """Ask in InfluxQL (names and strings in it quoted by `lines.identifier` and `lines.quoted`).
+        """Run an InfluxQL query (quote names and strings with `lines.identifier` and `lines.quoted`).
 
         Args:
-            query: one statement or several.
-            chunked: read the answer piece by piece, for what is large. A series may then come in several pieces.
-            rows: of a piece, at most; None: as the database has it.
+            query: one or several statements.
+            chunked: read a large answer in chunks. A series may then be split.
+            rows: maximum rows per chunk; None: the default of the database.
             epoch: unit of times.
-            width: how many columns the answer has to have; None: any number.
-            numbers: whether all its values have to be numbers, or null.
+            width: required number of columns; None: any.
+            numbers: whether all values must be numbers or null.
 
         Yields:
-            the series in the answer, in its order.
+            the series of the answer, in its order.
 
         Raises:
-            Unreachable: the database could not be reached for as long as there is patience, or broke off.
+            Unreachable: the database could not be reached within the patience, or closed the connection.
             StoreError: the account, the database or the query is refused.
         """
         form = {"q": query, "db": self.settings.database, "epoch": epoch}
@@ -249,7 +250,7 @@ class Client:
             raise self._bad_query(query, shown(str(error))) from error
 
     def _whole(self, data: bytes, headers: dict[str, str]) -> tuple[bytes, bool]:
-        """A whole answer, and whether it may be an empty one."""
+        """Return a whole answer, and whether it may be empty."""
         response = self._send("/query", data, headers)
         try:
             return b"\n".join(self._lines(response)), may_be_empty(response.headers)
@@ -257,14 +258,14 @@ class Client:
             raise _Passing(self._why(error)) from error
 
     def _pieces(self, response: BaseHTTPResponse) -> Iterator[bytes]:
-        """An answer piece by piece, each a line of it."""
+        """Yield the chunks of an answer, one per line."""
         try:
             yield from self._lines(response)
         except (HTTPError, OSError) as error:
             raise self._unreachable(self._why(error)) from error
 
     def _lines(self, response: BaseHTTPResponse) -> Iterator[bytes]:
-        """The lines of an answer, none longer than a database makes them."""
+        """Yield the lines of an answer; limit their length."""
         begun: list[bytes] = []
         size = 0
         stream = response.stream(_PIECE_BYTES)
@@ -285,7 +286,7 @@ class Client:
         yield b"".join(begun)
 
     def _part(self, stream: Iterator[bytes]) -> bytes:
-        """The next piece of an answer, all of it in time; what is done with it takes as long as it takes."""
+        """Return the next chunk of an answer within the deadline; processing it has no deadline."""
         parts: list[bytes] = []
         size = 0
         with self._deadline.running():
@@ -298,12 +299,12 @@ class Client:
         return f"no whole answer in {self._deadline.seconds:g} s" if self._deadline.passed else plain(error)
 
     def _series(self, query: str, pieces: Iterable[bytes], empty: bool) -> Iterator[Series]:
-        """The series of an answer, which may break off without a sign: of its pieces, the last does not say that more comes.
+        """Yield the series of an answer. An answer can be truncated without an error: its last chunk must not announce another.
 
         Args:
-            query: which is answered.
-            pieces: each a JSON document.
-            empty: whether there may be none.
+            query: the query.
+            pieces: one JSON document each.
+            empty: whether an answer without documents is valid.
         """
         more = not empty
         for piece in pieces:
@@ -326,7 +327,7 @@ class Client:
             raise self._unreachable(_BROKE_OFF)
 
     def _again_and_again(self, attempt: Callable[[], T]) -> T:
-        """Try until it succeeds or patience ends; pauses double, unless the database says how long to wait."""
+        """Retry until success or the end of patience; pauses double unless the database requests a wait."""
         began = time.monotonic()
         pause_s = _FIRST_PAUSE_S
         told = False
@@ -351,7 +352,7 @@ class Client:
                 return found
 
     def _send(self, path: str, data: bytes, headers: dict[str, str]) -> BaseHTTPResponse:
-        """Send one request; returns an answer that is a success, its body unread."""
+        """Send one request; return a successful answer, its body unread."""
         if hindrance := self._hindrance():
             raise _Passing(hindrance)
         try:
@@ -376,7 +377,7 @@ class Client:
         raise self._failure(response, text)
 
     def _hindrance(self) -> str:
-        """Why the InfluxDB that `regatta up` started is told nothing now; empty where it is there, or where it is another."""
+        """Return why the InfluxDB of `regatta up` cannot be used now; empty if it is ready or another database is used."""
         if self.settings.path != service_folder().settings or not self.settings.is_near:
             return ""
         from regatta.services.stack import why_not_ours
@@ -384,13 +385,14 @@ class Client:
         return why_not_ours(service_folder(), urlsplit(self.settings.url).port or 80)
 
     def _failure(self, response: BaseHTTPResponse, text: str | None) -> Exception:
-        """What an answer that is no success means. `text`: the database's own words; None: it did not speak."""
+        """Return the exception for an error answer. `text`: the message of the database; None: the answer is not from the
+        database."""
         status = response.status
         said = shown(f"{status} {text or response.reason or ''}".rstrip())
         if status in (401, 403):
             return self._not_allowed(said)
         if text is not None and NO_POLICY in text:
-            # InfluxDB 1 says so with a 500.
+            # InfluxDB 1 reports this with a 500.
             return self._no_policy(said)
         if status in (400, 422) and text is not None:
             return _Refused(text)
@@ -402,7 +404,7 @@ class Client:
                 f"CREATE DATABASE \"{self.settings.database}\", or correct the settings",
             )  # fmt: skip
         if status in (400, 408, 425, 429) or status >= 500:
-            # A 400 in nobody's words is not the database's: something between it and us failed.
+            # A 400 without a database message comes from a proxy.
             return _Passing(said, retry_after(response.headers.get("Retry-After")))
         return self._foreign(self.settings.where("url"), said)
 
@@ -445,7 +447,7 @@ class Client:
 
 
 def _trusted(settings: Settings) -> ssl.SSLContext | None:
-    """What TLS trusts; None where there is none."""
+    """Return the TLS context; None without TLS."""
     if not settings.url.startswith("https:"):
         return None
     try:

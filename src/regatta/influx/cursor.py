@@ -1,9 +1,11 @@
-"""How far a host's journal is in the database: durable, and moved only when the database has acknowledged the points.
+"""Cursor: how far the journal of a host is in the database. It is durable and advances only when the database acknowledges
+points.
 
-In `results/<experiment>/influx/<which database>/`: `<host>.json` says of each journal file up to where it is written, with
-a checksum of the last line before, so that a journal that was replaced is found; `<host>.series` keeps digests of the host's
-series. `_events` stands for the events. All of it may be deleted: then everything
-is written again, which changes nothing.
+Files in `results/<experiment>/influx/<identity of the database>/`: `<host>.json` holds the position in each journal file, with
+a
+checksum of the line before it, which detects a replaced journal. `<host>.series` holds digests of the series of the host.
+`_events`
+is the cursor of the events. All files may be deleted: then everything is written again, which changes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from regatta.influx.labels import CellLabel
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
 
-#: stands for the experiment's events where a host's name stands otherwise; no host's name begins with `_`
+#: name of the cursor of the events, in place of a host; names of hosts do not begin with `_`
 EVENTS = "_events"
 _VERSION = 1
 _REBUILD = "`regatta ingest EXPERIMENT --rebuild` writes the experiment again"
@@ -31,23 +33,23 @@ _DIGEST_BYTES = 8
 
 @dataclass(frozen=True)
 class Position:
-    """A place between two lines of a file, up to which everything is in the database."""
+    """A place between two lines of a file; everything before it is in the database."""
 
-    #: of the next line's first byte
+    #: of the first byte of the next line
     offset: int = 0
-    #: length of the last line before, its newline included
+    #: length of the previous line, newline included
     last: int = 0
     #: CRC-32 of that line
     crc: int = 0
     #: `RecordLines.carry`
     carry: int = 0
-    #: what was written up to here, and lines that are no records
+    #: points written so far, and lines that are not records
     records: int = 0
     points: int = 0
     damaged: int = 0
 
     def after(self, line: bytes, *, carry: int | None = None, points: int = 0) -> Position:
-        """The place after the next line; `carry` is None for one that is no record."""
+        """Return the position after the next line; `carry` is None for a line that is not a record."""
         return Position(
             self.offset + len(line), len(line), zlib.crc32(line),
             self.carry if carry is None else carry,
@@ -55,10 +57,10 @@ class Position:
         )  # fmt: skip
 
     def check(self, path: Path) -> None:
-        """Check that the file still holds what was written up to here.
+        """Check that the file is unchanged up to this position.
 
         Raises:
-            StoreError: it is another file, or is gone.
+            StoreError: the file was replaced or deleted.
         """
         try:
             with path.open("rb") as file:
@@ -76,27 +78,27 @@ class Position:
 
 
 class Cursor:
-    """The positions of one host's files, or of the events. Used by who holds its lock."""
+    """Positions in the files of one host, or in the events. Only the owner of its lock uses it."""
 
     def __init__(self, directory: Path, name: str) -> None:
-        """Read it; nothing is written where there is none."""
+        """Read the cursor; a missing one is not created."""
         self.directory = directory
         self.name = name
         self.path = directory / f"{name}.json"
         self.positions: dict[str, Position] = {}
-        #: points that the database refused for good, and why the last of them
+        #: points that the database refused permanently, and the reason of the last refusal
         self.refused = 0
         self.refusal = ""
-        #: the names under which a version before 0.2 wrote cells, by their ids; their points have them still
+        #: cell ids -> names written by versions before 0.2, which their points still have
         self.former_cells: dict[str, CellLabel] = {}
-        #: records that the database lacks although all were written again, so that this is not done for ever
+        #: records that the database still lacks after a rewrite, so that rewrites do not repeat forever
         self.lacking = 0
-        #: records before this had expired when all was written again, and were left out; 0: none
+        #: start of the retention period at the last rewrite: older records were skipped; 0: none
         self.since_ns = 0
         self._read()
 
     def _read(self) -> None:
-        """One that cannot be read is as none: everything is written again, which changes nothing."""
+        """Read the files. An unreadable cursor counts as missing: everything is written again, which changes nothing."""
         kept = read_object(self.path)
         with suppress(TypeError):
             former = read_object(self.directory / f"{self.name}.cells.json")
@@ -113,10 +115,10 @@ class Cursor:
         return self.directory / f"{self.name}.series"
 
     def save(self) -> None:
-        """Write the positions, durably.
+        """Write the positions durably.
 
         Raises:
-            StoreError: there is no room.
+            StoreError: no space left.
         """
         value = {
             "v": _VERSION,
@@ -129,18 +131,18 @@ class Cursor:
         _write(self.path, json.dumps(value, separators=(",", ":")).encode())
 
     def series(self) -> Iterable[int]:
-        """Digests of the series that were written; fewer where a kill came before they were kept."""
+        """Return digests of the written series; incomplete if the process was killed before saving them."""
         kept = array.array("Q")
         with suppress(OSError, ValueError):
             kept.frombytes(self._series_path.read_bytes())
         return kept
 
     def keep_series(self, digests: Iterable[int]) -> None:
-        """Keep the digests of all series of this host."""
+        """Save the digests of all series of this host."""
         _write(self._series_path, array.array("Q", sorted(digests)).tobytes())
 
     def forget(self) -> None:
-        """Begin again: nothing is in the database."""
+        """Reset: nothing is in the database."""
         self.positions, self.refused, self.refusal = {}, 0, ""
         self.lacking = self.since_ns = 0
         try:
@@ -159,11 +161,11 @@ class Cursors:
         self._settings = settings
 
     def names(self) -> list[str]:
-        """Whose cursors there are."""
+        """Return the names of all cursors."""
         return sorted(
             path.name.removesuffix(".json")
             for path in self.directory.glob("*.json")
-            # An older version kept names of cells beside them.
+            # Older versions stored names of cells here.
             if not path.name.endswith(".cells.json")
         )
 
@@ -171,10 +173,10 @@ class Cursors:
     def locked(
         self, name: str, *, patience_s: float = float("inf"), say: Callable[[str], None] = lambda text: None
     ) -> Iterator[Cursor]:
-        """Give the cursor of a host as it is now, held so that no other process moves it meanwhile.
+        """Yield the current cursor of a host and lock it against other processes.
 
         Raises:
-            StoreError: there is no room, or another process holds it longer than there is patience.
+            StoreError: no space left, or another process holds the lock longer than the patience.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -186,12 +188,12 @@ class Cursors:
             yield Cursor(self.directory, name)
 
     def refused(self) -> tuple[int, str]:
-        """Points that the database refused for good, and why the last of them."""
+        """Return the number of permanently refused points, and the reason of the last refusal."""
         kept = [Cursor(self.directory, name) for name in self.names()]
         return sum(one.refused for one in kept), next((one.refusal for one in kept if one.refused), "")
 
     def series_elsewhere(self, name: str) -> int:
-        """How many series the other hosts have."""
+        """Return the number of series of the other hosts."""
         sizes = (path.stat().st_size for path in self.directory.glob("*.series") if path.stem != name)
         return sum(sizes) // _DIGEST_BYTES
 
@@ -206,7 +208,7 @@ def _lock(fd: int, name: str, patience_s: float, say: Callable[[str], None]) -> 
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace a file, durably: a loss of power leaves the old one or the new one."""
+    """Replace a file durably: after a power loss it is either the old or the new one."""
     try:
         write_whole(path, data, durable=True)
     except OSError as error:

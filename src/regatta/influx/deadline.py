@@ -1,4 +1,4 @@
-"""A deadline for a whole request: an answer that drips is in time with each of its bytes, and never ends."""
+"""A deadline for a whole request. A timeout per read does not end an answer that arrives byte by byte."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 
 class Deadline:
-    """Cuts the newest connection of a pool where something takes too long."""
+    """Cuts the newest connection of a pool when a request exceeds its time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        #: whether the deadline ended what was done last
+        #: whether the deadline ended the last request
         self.passed = False
         self._socket: socket.socket | None = None
 
     def watch(self, pool: urllib3.PoolManager) -> None:
-        """Note the connections that a pool makes from now on."""
+        """Track the connections that a pool opens from now on."""
         deadline = self
 
         class Http(HTTPConnection):
@@ -45,10 +45,10 @@ class Deadline:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Count time within the block.
+        """Limit the time of the block.
 
         Raises:
-            TimeoutError: it was too long, and the block took the cut for the answer's end.
+            TimeoutError: the time was exceeded, and the block took the cut for the end of the answer.
         """
         self.passed = False
         timer = threading.Timer(self.seconds, self._cut)
@@ -65,5 +65,5 @@ class Deadline:
         self.passed = True
         if self._socket is not None:
             with suppress(OSError):
-                # Not that of TLS, which would change an object that another thread reads from.
+                # Not the shutdown of TLS: it would change an object that another thread reads from.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)

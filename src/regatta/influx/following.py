@@ -1,4 +1,4 @@
-"""Writing into the database while hosts measure: what is new every two seconds, and how far each host is."""
+"""Ingest while hosts measure: new records every two seconds, and the progress of each host."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from regatta.influx.client import Say
 from regatta.influx.ingesting import Ingest
 from regatta.store.events import FAILED, append_event, events_path, read_events
 
-#: Looking costs a `stat` a journal file; the machine belongs to the measurement.
+#: A look costs one `stat` per journal file; the CPU belongs to the measurement.
 _LOOK_EVERY_S = 2.0
 _PROGRESS_EVERY_S = 15.0
-#: Where no workflow has told of its beginning and end, this long without a runner is the end.
+#: Without workflow events, this long without a runner is the end.
 _QUIET_S = 30.0
-#: A workflow that was killed tells of no end. So long without a runner, a new event and a new record, nobody waits for it.
+#: A killed workflow writes no end event. Following ends after this long without a runner, an event or a record.
 _ABANDONED_S = 600.0
 
-#: name and size of what is followed
+#: name and size of the followed files
 _Seen = dict[str, tuple[int, int]]
 
 
@@ -33,14 +33,14 @@ def follow(
     hosts: Sequence[str] | None = None,
     look_every_s: float = _LOOK_EVERY_S,
 ) -> None:
-    """Write what is new of these hosts, or of all, until the experiment has ended or `stop` is set.
+    """Write new points of these hosts, or of all, until the experiment ends or `stop` is set.
 
     Raises:
-        StoreError: the account is refused, or the journal is another one than before.
+        StoreError: the account is refused, or the journal was replaced.
     """
     following = Following(ingest, say, hosts)
     while True:
-        # Asked first: what is written before the end is seen afterwards.
+        # Ask first, so that everything written before the end is seen afterwards.
         ended = following.ended()
         following.look()
         if ended or stop.wait(look_every_s):
@@ -48,10 +48,10 @@ def follow(
 
 
 class Following:
-    """What was seen of an experiment so far."""
+    """State of following an experiment."""
 
     def __init__(self, ingest: Ingest, say: Say, hosts: Sequence[str] | None = None) -> None:
-        """`hosts`: which are followed; None: all."""
+        """`hosts`: hosts to follow; None: all."""
         self._ingest = ingest
         self._folder = ingest.folder
         self._hosts = hosts
@@ -60,17 +60,17 @@ class Following:
         self._events: tuple[int, int] | None = None
         self._told: dict[str, tuple[float, Any]] = {}
         self._paces: dict[str, tuple[float, int]] = {}
-        #: host -> for whom it waits
+        #: host -> holder that it waits for
         self._waiting: dict[str, str] = {}
         self._events_offset = 0
-        #: whether a workflow has begun and not ended; None: none has said so
+        #: whether a workflow is in progress; None: no workflow event yet
         self._begun: bool | None = None
         self._looked = False
-        #: when something was last seen to happen
+        #: time of the last activity
         self._busy_at = time.monotonic()
 
     def look(self) -> None:
-        """Write what is new, and how far each host is. Raises what `Ingest.host` does; the next look then tries again."""
+        """Write new points and the progress of each host. Raises the errors of `Ingest.host`; the next look then retries."""
         self._tell_progress()
         for host in self._ingest.hosts() if self._hosts is None else self._hosts:
             seen: _Seen = {}
@@ -94,7 +94,7 @@ class Following:
         return (stat.st_size, stat.st_ino)
 
     def ended(self) -> bool:
-        """Whether the workflow has ended; where none tells of itself, whether nothing has measured for a while."""
+        """Return whether the workflow has ended; without workflow events, whether no host has measured for a while."""
         self._read_events()
         if self._begun is False:
             return True
@@ -122,17 +122,17 @@ class Following:
             if self._looked and event.kind != "progress":
                 self._busy_at = time.monotonic()
         if not self._looked and self._begun is False:
-            # That was the end of an earlier run; who follows now may wait for the next.
+            # This is the end of an earlier run; the next run may follow.
             self._begun = None
         self._looked = True
 
     def _states(self) -> list[dict[str, Any]]:
-        """What runners say of themselves that measure now."""
+        """Return the states of the runners that measure now."""
         states = [read_state(path) for path in sorted(self._folder.state.glob("*.json"))]
         return [state for state in states if state and state["alive"]]
 
     def _tell_progress(self) -> None:
-        """Write an event of every host that has come further, now and then."""
+        """Write a progress event per host that advanced, at intervals."""
         now = time.monotonic()
         for state in self._states():
             host, index = state.get("host"), state.get("index")
@@ -151,7 +151,7 @@ class Following:
                 self._say(str(error))
 
     def _tell_waiting(self, host: str, now: str) -> None:
-        """Write an event when a host begins to wait, waits for another run, or waits no more."""
+        """Write an event when a host starts to wait, waits for another run, or stops waiting."""
         if self._waiting.get(host, "") == now:
             return
         self._waiting[host] = now
@@ -168,7 +168,7 @@ class Following:
         decisions = read_decisions(self._folder.decisions(host)) if groups_of(header) else {}
         rounds = planned_rounds(header, decisions)
         round_, rest = divmod(index, len(rounds))
-        # Of a round some of whose cells are not needed, as many are done as its share of cells.
+        # A round in which some cells are not needed counts by its share of cells.
         done = sum(min(planned, round_) for planned in rounds)
         done += rest * sum(planned > round_ for planned in rounds) // len(rounds)
         counts = state.get("counts") or {}

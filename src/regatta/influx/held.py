@@ -1,6 +1,6 @@
-"""Whether the database still holds what was written of a journal, and holds it of no other experiment of the same name.
+"""Check that the database still holds the written records of a journal, and none of another experiment with the same name.
 
-Asked are numbers and a few times, so that it costs little beside any ingest; `verifying` compares everything.
+Only counts and a few times are queried, so that the cost is small compared with an ingest; `verifying` compares everything.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from regatta.store.events import EVENTS as EVENTS_FILE
 from regatta.store.events import KINDS, events_path, read_events
 from regatta.store.folder import Folder
 
-#: Who follows a run asks again after so long: a database may be lost at any time.
+#: Following a run asks again at this interval: a database can be lost at any time.
 _ASK_EVERY_S = 60.0
-#: Points that are about to expire are neither missed nor sent.
+#: Points that expire soon are neither missed nor sent.
 _MARGIN_NS = 600 * 10**9
-#: records of either end that are looked for in the journal
+#: records at either end that are looked up in the journal
 _ENDS = 2_000
-#: Plans are of kind `plan`, too, and are no events of the journal.
+#: Plans also have the kind `plan` but are not events of the journal.
 _KINDS = sorted(KINDS.keys() - {"plan"})
 _DURATION = re.compile(r"(\d+)([hms])")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
 class Held:
-    """Asks the database, host by host, each now and then."""
+    """Queries the database per host, at intervals."""
 
     def __init__(self, folder: Folder, reader: Client | None, say: Say) -> None:
-        """`reader`: None where nobody may ask; `say`: told so."""
+        """`reader`: None without an account that may read; `say`: called in that case."""
         self._folder = folder
         self._reader = reader
         self._say = say
         self._asked: dict[str, float] = {}
         self._told_blind = False
-        #: host -> which points are its, in InfluxQL: the beginning of each of its files is read for it
+        #: host -> InfluxQL condition that selects its points; making it reads the beginning of each of its files
         self._conditions: dict[str, str] = {}
 
     def ask_again(self) -> None:
-        """Ask about everything at the next opportunity."""
+        """Check everything again at the next opportunity."""
         self._asked.clear()
 
     def since_ns(self) -> int:
-        """Times before this may be gone by the database's retention policy; 0: it keeps everything."""
+        """Return the time before which points may have expired; 0: the database keeps everything."""
         horizon_ns = retention(self._reader)[1] if self._reader else 0
         return horizon_ns and horizon_ns + _MARGIN_NS
 
     def loss(self, name: str, cursor: Cursor) -> str:
-        """What is no more there of what the cursor of a host, or of the events, says is; "": nothing is missed.
+        """Return which points of a cursor (of a host or of the events) are missing; "": none.
 
         Raises:
             Unreachable: the database does not answer.
-            StoreError: there is no such database, or it holds records of this experiment and host that the journal has not.
+            StoreError: the database does not exist, or holds records of this experiment and host that the journal lacks.
         """
         now = time.monotonic()
         if now - self._asked.get(name, -_ASK_EVERY_S) < _ASK_EVERY_S:
@@ -80,7 +80,7 @@ class Held:
             return ""
 
     def lacking(self, name: str, cursor: Cursor) -> int:
-        """How many records of a host the database lacks of those that the cursor says are there."""
+        """Return how many records of a host, written according to its cursor, the database lacks."""
         if self._reader is None:
             return 0
         return self._lacking(self._reader, name, cursor)[0]
@@ -115,7 +115,7 @@ class Held:
         return "" if found >= written - cursor.refused else f"{found} of {written} events"
 
     def _lacking(self, reader: Client, host: str, cursor: Cursor) -> tuple[int, int]:
-        """How many records it lacks, and how many it has."""
+        """Return the number of missing records and of present records."""
         written = _records(cursor) - cursor.refused
         found = _count(reader, INVOCATION, self._where(host))
         if found >= written:
@@ -128,7 +128,7 @@ class Held:
         return max(0, written - kept), found
 
     def _has_newest(self, reader: Client, host: str, cursor: Cursor) -> bool:
-        """Whether the last point that was written is there: others of the same number need not be ours."""
+        """Return whether the last written point is present: an equal count alone does not identify our points."""
         newest_ns = max((one.carry for one in cursor.positions.values()), default=0)
         if not newest_ns or cursor.refused or cursor.lacking or newest_ns < cursor.since_ns:
             return True
@@ -159,7 +159,7 @@ class Held:
         )  # fmt: skip
 
     def _times(self, host: str, cursor: Cursor | None = None) -> Iterator[int]:
-        """The times of a host's records; with `cursor`, of those that were written."""
+        """Yield the times of the records of a host; with `cursor`, of the written ones."""
         for path in segment_files(self._folder.journal / host):
             encoder = RecordLines(HostLabels(), segment_of(path))
             left = cursor.positions.get(path.name, Position()).offset if cursor else None
@@ -207,7 +207,7 @@ def _count(reader: Client, measurement: str, where: str) -> int:
 
 
 def retention(client: Client) -> tuple[str, int]:
-    """What the retention policy is, in words, and the time before which points may be gone; 0: none are.
+    """Return the retention policy as text, and the time before which points may be gone; 0: none.
 
     Raises:
         Unreachable: the database does not answer.
@@ -218,7 +218,7 @@ def retention(client: Client) -> tuple[str, int]:
     except Unreachable:
         raise
     except StoreError:
-        # Not every account may ask, and not every database knows.
+        # Some accounts may not ask, and some databases do not support it.
         return "", 0
     for one in answers:
         for values in one.values:

@@ -1,6 +1,6 @@
-"""From the journal into the database: what is not there yet, file by file, in batches; encoding beside sending.
+"""Ingest: write new lines of the journal to the database, file by file, in batches. Encoding and sending run concurrently.
 
-Killed anywhere, it goes on where the database had acknowledged; what was sent but not written down as such is sent again,
+After a kill it continues at the last acknowledged position. Points sent but not recorded as acknowledged are sent again,
 which changes nothing.
 """
 
@@ -32,34 +32,34 @@ from regatta.store.events import EVENTS as EVENTS_FILE
 from regatta.store.events import events_path, read_events
 from regatta.store.folder import Folder
 
-#: InfluxDB 1 takes 25 MB at once; this is what several batches of waiting cost in memory
+#: InfluxDB 1 accepts 25 MB per request; several waiting batches of this size stay in memory
 _BATCH_BYTES = 4 * 1024 * 1024
-#: batches that wait while one is sent
+#: batches that wait during a request
 _WAITING_BATCHES = 2
-#: A position is made durable when so many times as long has passed as that takes: a sync after each batch could cost more than
-#: the batch, and what a kill costs is sending again what was sent since.
+#: The time between two saves of a position is at least this multiple of the time of a save. A sync can cost more than a batch,
+#: and a kill only costs sending again.
 _SAVE_EVERY = 20
 
-#: told bytes of the journal that were read since the last time
+#: called with the bytes of the journal that were read since the last call
 Progress = Callable[[int], None]
 
 
 @dataclass
 class Written:
-    """What an ingest did."""
+    """Result of an ingest."""
 
     points: int = 0
     records: int = 0
-    #: lines that are no records
+    #: lines that are not records
     damaged: int = 0
     events: int = 0
-    #: cells that the plan names otherwise than they were first recorded
+    #: cells whose name in the plan differs from their first recorded name
     renamed: set[str] = field(default_factory=set)
 
 
 @dataclass
 class _Batch:
-    """Lines to send at once, and what is true when they are written."""
+    """Lines of one request, and the state after they are written."""
 
     blocks: list[bytes] = field(default_factory=list)
     points: int = 0
@@ -68,34 +68,34 @@ class _Batch:
 
 
 class _Sender:
-    """Sends batches in their order in a thread of its own, and moves the cursor after each."""
+    """Sends batches in order in a separate thread, and advances the cursor after each."""
 
     def __init__(self, client: Client, cursor: Cursor) -> None:
         self._client = client
         self._cursor = cursor
         self._queue: queue.Queue[_Batch | None] = queue.Queue(_WAITING_BATCHES)
         self.failure: BaseException | None = None
-        #: points that the database has taken
+        #: points that the database accepted
         self.points = 0
         self._save_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"influx {cursor.name}", daemon=True)
         self._thread.start()
 
     def put(self, batch: _Batch) -> None:
-        """Send it after those before; waits while enough are waiting. Raises what an earlier one has failed of."""
+        """Queue a batch; block while the queue is full. Raises the failure of an earlier batch."""
         self._queue.put(batch)
         if self.failure is not None:
             raise self.failure
 
     def end(self) -> None:
-        """Wait until what was put is sent, and write down how far it came."""
+        """Wait until the queued batches are sent, and save the position."""
         self._queue.put(None)
         self._thread.join()
         self._cursor.save()
 
     def _run(self) -> None:
         while (batch := self._queue.get()) is not None:
-            # After a failure the rest is only taken out of the way.
+            # After a failure, only drain the queue.
             if self.failure is None:
                 try:
                     self._send(batch)
@@ -119,7 +119,7 @@ class _Sender:
 
 
 class Ingest:
-    """Writes what is new of an experiment's journal and events, as often as it is asked."""
+    """Writes new points of the journal and the events of an experiment, any number of times."""
 
     def __init__(
         self,
@@ -132,12 +132,12 @@ class Ingest:
         lock_patience_s: float = float("inf"),
     ) -> None:
         """Args:
-        folder: of the experiment.
-        client: who writes.
-        reader: who may ask whether the database still has what was written; None: nobody.
-        say: told what somebody should know.
-        progress: told how many bytes of the journal were read.
-        lock_patience_s: how long to wait for another process that ingests the same.
+            folder: folder of the experiment.
+            client: client that writes.
+            reader: client that checks whether the database still holds the written points; None: no check.
+            say: called with messages for the user.
+            progress: called with the number of bytes of the journal that were read.
+            lock_patience_s: how long to wait for another process that ingests the same.
         """
         self.folder = folder
         self.written = Written()
@@ -151,23 +151,23 @@ class Ingest:
         self._lock_patience_s = lock_patience_s
 
     def last_time(self, patience_s: float) -> None:
-        """After an interruption: write once more, and do not wait long."""
+        """Write once more after an interruption, with short patience."""
         for client in (self._client, self._reader):
             if client is not None:
                 client.stop.clear()
                 client.patience_s = patience_s
 
     def ask_again(self) -> None:
-        """Before the last look: a database may have lost what was written meanwhile."""
+        """Check the database again before the last look: it may have lost points meanwhile."""
         self._held.ask_again()
 
     def hosts(self) -> list[str]:
-        """Hosts that have a journal, or had one when it was last ingested."""
+        """Return hosts with a journal, now or at the last ingest."""
         kept = [name for name in self.cursors.names() if name != EVENTS]
         return sorted({*journal_hosts(self.folder), *kept})
 
     def waiting(self, hosts: Iterable[str] | None = None) -> int:
-        """Bytes of the journal that are not in the database yet."""
+        """Return the bytes of the journal that are not in the database yet."""
         size = 0
         for host in self.hosts() if hosts is None else hosts:
             positions = Cursor(self.cursors.directory, host).positions
@@ -177,15 +177,15 @@ class Ingest:
         return size
 
     def files(self, host: str) -> list[Path]:
-        """The journal files of a host, by segment."""
+        """Return the journal files of a host, by segment."""
         return segment_files(self.folder.journal / host)
 
     def host(self, host: str) -> None:
-        """Write what is new of a host.
+        """Write new points of a host.
 
         Raises:
-            Unreachable: the database does not answer; what was acknowledged is written down.
-            StoreError: the account is refused, the journal is another one than before, or there would be too many series.
+            Unreachable: the database does not answer; the acknowledged position is saved.
+            StoreError: the account is refused, the journal was replaced, or there would be too many series.
         """
         with self._cursor(host) as cursor:
             for name, position in cursor.positions.items():
@@ -217,7 +217,7 @@ class Ingest:
                 self._check_again(host, cursor)
 
     def events(self) -> None:
-        """Write what is new of the experiment's events. Raises what `host` does."""
+        """Write new events of the experiment. Raises the errors of `host`."""
         path = events_path(self.folder.path)
         with self._cursor(EVENTS) as cursor:
             if loss := self._held.loss(EVENTS, cursor):
@@ -245,7 +245,7 @@ class Ingest:
             self.written.events += len(found)
 
     def points(self, points: Iterable[Point]) -> int:
-        """Write points that come from elsewhere than the journal; returns how many they are. Raises what `host` does."""
+        """Write points that are not from the journal; return their number. Raises the errors of `host`."""
         lines: list[bytes] = []
         size = count = 0
         refused = self._client.refusals.count
@@ -276,29 +276,29 @@ class Ingest:
             )  # fmt: skip
 
     def _begin_again(self, host: str, cursor: Cursor) -> bool:
-        """Forget that anything was written where the database lacks some of it; whether it does.
+        """Reset the cursor if the database lacks written points; return whether it does.
 
-        It was dropped or emptied, is another one at the same address, or an older backup of it was restored.
+        Causes: the database was dropped, emptied, replaced at the same address, or restored from an older backup.
         """
         loss = self._held.loss(host, cursor)
         if not loss:
             return False
         self._say(f"{self._settings.url} has only {loss} that were written: all of it is written again")
-        # The events are lost with it, and an interruption must not make us forget that.
+        # The events are lost, too; reset them first, in case of an interruption.
         with self._cursor(EVENTS) as events:
             self._forget(events)
         self._forget(cursor)
         return True
 
     def _forget(self, cursor: Cursor) -> None:
-        """Nothing is there any more; what has expired is not sent again."""
+        """Reset a cursor; expired records are not sent again."""
         cursor.forget()
         cursor.since_ns = self._held.since_ns()
         if cursor.since_ns:
             cursor.save()
 
     def _check_again(self, host: str, cursor: Cursor) -> None:
-        """After all was written again: what is lacking still, the database does not keep."""
+        """Check after a rewrite: the database does not keep the records that are still missing."""
         lacking = self._held.lacking(host, cursor)
         if lacking:
             self._say(f"{self._settings.url} lacks {lacking} records of {host} still; --verify says which")
@@ -314,10 +314,10 @@ class Ingest:
 
 
 class _HostEncoding:
-    """Batches of one host's journal files, under the names that its cells had when they were first recorded."""
+    """Encodes the journal files of one host, with the first recorded names of its cells."""
 
     def __init__(self, folder: Folder, host: str, cursor: Cursor, series: SeriesCount) -> None:
-        #: labels of cells with new records that the plan names otherwise than they were first recorded
+        #: labels of cells with new records whose name in the plan differs from their first recorded name
         self.renamed: set[str] = set()
         self._folder = folder
         self._host = host
@@ -328,7 +328,7 @@ class _HostEncoding:
         self._labels = HostLabels(self._cells, labels.cpus, labels.renamed)
 
     def batches(self, path: Path, at_most: int, progress: Progress) -> Iterator[_Batch]:
-        """What is new in a file."""
+        """Yield the new lines of a file."""
         position = self._cursor.positions.get(path.name, Position())
         encoder = RecordLines(self._labels, segment_of(path), position.carry, self._series)
         batch = _Batch()
@@ -356,7 +356,7 @@ class _HostEncoding:
             yield batch
 
     def _pieces(self, encoder: RecordLines, record: Record) -> Iterator[Piece]:
-        """The lines of the next record; none where it had expired when all was written again."""
+        """Yield the lines of the next record; none if it had expired at the last rewrite."""
         since_ns, started_ns = self._cursor.since_ns, record.get("started_utc_ns")
         if since_ns and isinstance(started_ns, int) and started_ns < since_ns:
             encoder.pass_over(record)
@@ -364,10 +364,10 @@ class _HostEncoding:
         return encoder.of(record)
 
     def _name(self, record: Record) -> None:
-        """Know the name of a record's cell, and note whether the plan has another."""
+        """Look up the name of the cell of a record, and note whether the plan has another."""
         cell_id = str(record.get("cell_id"))
         if cell_id not in self._cells:
-            # The journal has grown since its cells were read. One that it does not describe is looked for once.
+            # The journal has grown since its cells were read. A cell that it does not describe is looked up once.
             self._cells.update({**read_labels(self._folder, self._host).cells, **self._cells})
             self._cells.setdefault(cell_id, self._labels.of(record))
         if cell_id in self._labels.renamed:
@@ -375,7 +375,7 @@ class _HostEncoding:
 
 
 def _record(line: bytes) -> Record | None:
-    """The record in a line; None: it is damaged."""
+    """Return the record in a line; None: it is damaged."""
     try:
         return decode_record(line)
     except DamagedLine:
@@ -383,7 +383,7 @@ def _record(line: bytes) -> Record | None:
 
 
 def _waiting(path: Path, offset: int) -> int:
-    """Bytes of a file from a place on; none where no whole line is there."""
+    """Return the bytes of a file after an offset; 0 without a complete line."""
     size = path.stat().st_size - offset
     if size <= 0 or next(new_lines(path, offset), None) is None:
         return 0
@@ -391,7 +391,7 @@ def _waiting(path: Path, offset: int) -> int:
 
 
 def smaller(piece: Piece, at_most: int) -> Iterator[Piece]:
-    """The piece, in parts where it has more points than are sent at once."""
+    """Split a piece that exceeds the maximum number of points per request."""
     if piece.points <= at_most:
         yield piece
         return

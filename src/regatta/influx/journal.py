@@ -1,4 +1,4 @@
-"""Reading a journal for the database: from where it was left, and what its points are found by."""
+"""Read a journal for the database: new lines, and the conditions that select its points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regatta.store.folder import Folder
 
 
 def new_lines(path: Path, offset: int) -> Iterator[bytes]:
-    """The whole lines of a file from a place on; one that has no end is not there yet, unless it is too long for a record."""
+    """Yield the whole lines of a file from an offset. An unfinished line is skipped, unless it is too long for a record."""
     with path.open("rb") as file:
         file.seek(offset)
         while line := file.readline(MAXIMUM_LINE_BYTES):
@@ -24,17 +24,17 @@ def new_lines(path: Path, offset: int) -> Iterator[bytes]:
 
 
 def segment_of(path: Path) -> int:
-    """The number that a journal file is named by."""
+    """Return the segment number in the name of a journal file."""
     return int(path.stem) if path.stem.isdecimal() else zlib.crc32(path.stem.encode())
 
 
 def journal_hosts(folder: Folder) -> list[str]:
-    """Hosts that have a journal."""
+    """Return hosts with a journal."""
     return sorted({path.parent.name for path in journal_files(folder.path)})
 
 
 def experiment_names(folder: Folder, host: str = "*") -> list[str]:
-    """What the records of a host, or of all, call their experiment: the folder's name, unless somebody renamed it."""
+    """Return the experiment names in the records of a host, or of all: the name of the folder, unless it was renamed."""
     names = {folder.name}
     for path in journal_files(folder.path) if host == "*" else segment_files(folder.journal / host):
         for line in new_lines(path, 0):
@@ -45,7 +45,7 @@ def experiment_names(folder: Folder, host: str = "*") -> list[str]:
 
 
 def tagged(**wanted: str | Iterable[str] | None) -> str:
-    """The condition in InfluxQL that each of some tags has a value, or one of several; a tag with None may have any."""
+    """Return an InfluxQL condition: each tag has one of its values; None allows any value."""
     parts = []
     for tag, values in wanted.items():
         if values is not None:

@@ -1,4 +1,4 @@
-"""What is known of a host's records beside them: the tags of each cell, and how many CPUs the host has."""
+"""Labels of the records of a host: the tags of each cell, and the number of CPUs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from regatta.host.values.cell import heap_text
 from regatta.store.cells import known_cells, planned_cells
 from regatta.store.folder import Folder
 
-#: the parts of a cell that neither journal nor plan describe
+#: value for the parts of a cell that neither journal nor plan describe
 UNKNOWN = "unknown"
 
 
 class CellLabel(NamedTuple):
-    """A cell's tags, then what its points say of it beside them."""
+    """Tags of a cell, followed by its fields."""
 
     benchmark: str
     runtime: str
@@ -29,27 +29,27 @@ class CellLabel(NamedTuple):
 
     @property
     def tags(self) -> tuple[str, str, str, str, str]:
-        """Benchmark, runtime, collector, modifiers, heap."""
+        """Return benchmark, runtime, collector, modifiers and heap."""
         return self[:5]
 
     @property
     def fields(self) -> dict[str, str | float | None]:
-        """The rest, by name."""
+        """Return the fields by name."""
         return {"heap_factor": self.heap_factor, "heap_mib": self.heap_mib, "label": self.label}
 
 
 @dataclass(frozen=True)
 class HostLabels:
-    """One host: its cells by id, and its CPUs."""
+    """One host: its cells by id, and its number of CPUs."""
 
     cells: Mapping[str, CellLabel] = field(default_factory=dict)
-    #: None where nothing says it
+    #: None if unknown
     cpus: int | None = None
-    #: ids of cells that the plan names otherwise now than they were first recorded
+    #: ids of cells whose name in the plan differs from their first recorded name
     renamed: frozenset[str] = frozenset()
 
     def of(self, record: Mapping[str, Any]) -> CellLabel:
-        """The label of a record's cell."""
+        """Return the label of the cell of a record."""
         cell_id = str(record.get("cell_id"))
         return self.cells.get(cell_id) or CellLabel(
             UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, cell_id, None, None
@@ -57,7 +57,7 @@ class HostLabels:
 
 
 def cell_label(cell: Mapping[str, Any]) -> CellLabel:
-    """Of a cell as plan or journal hold it; older ones lack some of it."""
+    """Return the label of a cell from a plan or a journal; older ones lack some parts."""
     factor, mib = (_number(cell.get(name)) for name in ("heap_factor", "heap_mib"))
     return CellLabel(
         str(cell.get("benchmark") or UNKNOWN),
@@ -72,14 +72,14 @@ def cell_label(cell: Mapping[str, Any]) -> CellLabel:
 
 
 def experiment_name(folder: Folder) -> str:
-    """What an experiment is called in its records; its folder's name where nothing is planned."""
+    """Return the name of an experiment in its records; without a plan, the name of its folder."""
     experiment = read_object(folder.experiment).get("experiment")
     name = experiment.get("name") if isinstance(experiment, dict) else None
     return str(name or folder.path.resolve().name)
 
 
 def read_labels(folder: Folder, host: str) -> HostLabels:
-    """The labels of a host's cells: the names under which they were first recorded, whatever the plan calls them now."""
+    """Return the labels of the cells of a host: their first recorded names, whatever the current plan calls them."""
     found = {one: cell_label(cell) for one, cell in known_cells(folder, host).items()}
     planned = {one: cell_label(cell).tags for one, cell in planned_cells(folder, host).items()}
     renamed = frozenset(one for one, tags in planned.items() if tags != found[one].tags)
@@ -87,7 +87,7 @@ def read_labels(folder: Folder, host: str) -> HostLabels:
 
 
 def _cpus(folder: Folder, host: str, plan: Mapping[str, Any]) -> int | None:
-    # The plan comes first: it is there before the first record, and never changes with them.
+    # The plan comes first: it exists before the first record and does not change with the records.
     fingerprint = plan.get("host_fingerprint")
     text = str(fingerprint.get("cpus", "")) if isinstance(fingerprint, dict) else ""
     if text.isdigit() and int(text):

@@ -1,7 +1,7 @@
-"""Line protocol: points as bytes that InfluxDB takes, and text as it may stand in InfluxQL. Nothing is sent here.
+"""Line protocol: encode points as bytes for InfluxDB, and quote text for InfluxQL. Nothing is sent here.
 
-A tag is written so that every database of the three versions takes it and nothing is lost: what is not printable, backslashes and
-`%` are percent-encoded (their UTF-8), and an empty value, which a tag cannot have, is `none`.
+Tags are encoded so that InfluxDB 1, 2 and 3 accept them without loss: non-printable characters, backslashes and `%` are
+percent-encoded (their UTF-8). An empty value, which a tag cannot have, is `none`.
 
 Source: docs.influxdata.com, "Line protocol": special characters.
 """
@@ -16,27 +16,27 @@ from urllib.parse import unquote
 
 from regatta.influx.points import FIELDS, LONGEST_TAG_BYTES, TAGS, Field, Point
 
-#: what an empty value is called in a tag
+#: tag text of an empty value
 NONE = "none"
-#: integers of InfluxDB end below it
+#: upper bound (exclusive) of InfluxDB integers
 _END = 2**63
-#: printable, but not taken as they are; U+FFFD stands for what could not be read, and databases that check their keys refuse it
+#: printable, but encoded; U+FFFD replaces unreadable bytes, and databases that check their keys refuse it
 _ENCODED = frozenset("\\%\ufffd")
-#: A line of line protocol: newlines are in strings only, and quotes mean something after the first bare space only.
+#: A line of line protocol: newlines occur in strings only, and quotes are special only after the first unescaped space.
 _LINE = re.compile(rb'(?:[^ \\\n]|\\.)+ (?:"(?:[^"\\]|\\.)*"|[^"\n])*\n', re.DOTALL)
 
 
 def encode(point: Point) -> bytes:
-    """One point as a line, its newline included.
+    """Encode one point as a line, newline included.
 
     Raises:
-        ValueError: it has no field, or one that is not of its measurement.
+        ValueError: the point has no field, or a field that its measurement lacks.
     """
     return clean_bytes(encode_text(point))
 
 
 def encode_text(point: Point) -> str:
-    """The same as text."""
+    """Encode one point as text."""
     known = FIELDS[point.measurement]
     if not point.fields or not point.fields.keys() <= known.keys():
         raise ValueError(f"fields of {point.measurement}: {sorted(point.fields)}")
@@ -45,7 +45,7 @@ def encode_text(point: Point) -> str:
 
 
 def series_key(measurement: str, tags: tuple[str, ...]) -> str:
-    """What a line begins with: measurement and tags. Equal keys are one series."""
+    """Return the beginning of a line: measurement and tags. Equal keys are one series."""
     names = TAGS[measurement]
     if len(names) != len(tags):
         raise ValueError(f"{measurement} has {len(names)} tags, not {len(tags)}")
@@ -53,8 +53,8 @@ def series_key(measurement: str, tags: tuple[str, ...]) -> str:
 
 
 def field_text(value: Field) -> str:
-    """A field's value as line protocol writes it; floats to the last digit."""
-    # A bool is an int to Python.
+    """Return the value of a field in line protocol; floats keep all digits."""
+    # A bool is an int in Python.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -67,14 +67,14 @@ def field_text(value: Field) -> str:
 
 
 def plain_fields(values: Mapping[str, object], kinds: Mapping[str, type]) -> str | None:
-    """The fields of one point at once, as `encode` writes them, where every value is of its field's type and can be held.
+    """Return the fields of one point as `encode` writes them, if every value has the type of its field and can be stored.
 
     Args:
-        values: by name; None and what is no field is left out.
-        kinds: the types of the measurement's fields.
+        values: by name; None and unknown fields are skipped.
+        kinds: types of the fields of the measurement.
 
     Returns:
-        None where one value is not, so that `make_point` has to look.
+        None if a value does not fit, so that `make_point` must handle it.
     """
     texts = []
     for name, value in values.items():
@@ -97,13 +97,13 @@ def plain_fields(values: Mapping[str, object], kinds: Mapping[str, type]) -> str
 
 
 def clean_bytes(text: str) -> bytes:
-    """UTF-8; what is no Unicode (lone surrogates that a program printed) as the journal and the tables write it."""
+    """Encode as UTF-8; replace lone surrogates (printed by a program) as the journal and the tables do."""
     return text.encode("utf-8", "backslashreplace")
 
 
 @lru_cache(maxsize=65_536)
 def tag_text(value: str) -> str:
-    """A tag's value as the database holds it. One that is too long is cut and ends in a digest of all of it."""
+    """Return the value of a tag as the database holds it. A value that is too long is cut and ends with a digest of the whole."""
     if not value:
         return NONE
     if not value.isascii():
@@ -118,12 +118,12 @@ def tag_text(value: str) -> str:
 
 
 def tag_value(text: str) -> str:
-    """The reverse of `tag_text`, but for `none` and for what was cut."""
+    """Decode `tag_text`, except `none` and cut values."""
     return unquote(text, errors="strict") if "%" in text else text
 
 
 def escaped(text: str) -> str:
-    """A tag's text in line protocol."""
+    """Escape the text of a tag for line protocol."""
     for character in (",", "=", " "):
         if character in text:
             text = text.replace(character, "\\" + character)
@@ -131,12 +131,12 @@ def escaped(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in InfluxQL, such as what a tag is compared with (give `tag_text` of it)."""
+    """Quote a string for InfluxQL, for example the `tag_text` of a tag for a comparison."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
 
 
 def identifier(name: str) -> str:
-    """A name in InfluxQL: of a database, a measurement, a tag or a field."""
+    """Quote the name of a database, a measurement, a tag or a field for InfluxQL."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
@@ -147,12 +147,12 @@ def _percent(character: str) -> str:
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    """Split line protocol into its lines, each with its newline; a newline in a string ends none."""
+    """Split line protocol into lines with their newlines; a newline in a string does not end a line."""
     lines = []
     at = 0
     while at < len(data):
         match = _LINE.match(data, at)
-        # What is no line goes up to the next newline: the database says what is wrong with it.
+        # An invalid line ends at the next newline: the database reports its error.
         end = match.end() if match else data.find(b"\n", at) + 1 or len(data)
         lines.append(data[at:end])
         at = end

@@ -1,7 +1,8 @@
-"""Sending what a segment measures while it is measured, so that dashboards are not a segment behind.
+"""Send records of a segment while it is measured, so that dashboards do not lag by a segment.
 
-Where the host is another machine, a thread sends beside what follows it. Where it is this machine, `regatta.cli.companion` sends
-between blocks, when the runner says so. What is not sent is sent after the segment; sending twice changes nothing.
+For a remote host, a thread sends while another follows the host. On this machine, `regatta.cli.companion` sends between
+blocks, when
+the runner asks for it. Everything else is sent after the segment; sending twice changes nothing.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
 
 _EVERY_S = 5.0
-#: how long the database may say nothing while measuring waits
+#: timeout of an answer while measuring waits
 _ANSWER_S = 1.0
-#: for a request that is under way when the segment ends
+#: time for a request in progress when the segment ends
 _LAST_S = 1.0
-#: Apart from the mark of what is sent between segments, which has more patience.
+#: Separate from the marker of sending between segments, which has more patience.
 _MARK = "trying-live"
 
 
 @contextmanager
 def sent_beside(folder: Folder, host: str, settings: Settings, say: Say) -> Iterator[None]:
-    """Send what is new of a host that is another machine, while the block follows it.
+    """Send new points of a remote host while the block follows it.
 
-    The block never waits for the database, and no trouble with it ends the block.
+    The block never waits for the database, and database errors do not end the block.
     """
     stop, over = threading.Event(), threading.Event()
 
@@ -46,7 +47,7 @@ def sent_beside(folder: Folder, host: str, settings: Settings, say: Say) -> Iter
                 if over.wait(_EVERY_S):
                     return
         except (RegattaError, OSError) as error:
-            # Not by `stop`, which an error in the ingest sets as well.
+            # Not `stop`: an error in the ingest also sets it.
             if not over.is_set():
                 say(f"not sent to InfluxDB until the segment ends: {error}")
 
@@ -61,10 +62,10 @@ def sent_beside(folder: Folder, host: str, settings: Settings, say: Say) -> Iter
 
 
 class PauseSender:
-    """Sends what is new of a host that is this machine, whenever the runner pauses."""
+    """Sends new points of this machine whenever the runner pauses."""
 
     def __init__(self, folder: Folder, host: str, settings: Settings, say: Say) -> None:
-        """`say`: told of trouble, once while it lasts."""
+        """`say`: called once per outage."""
         self._folder = folder
         self._host = host
         self._settings = settings
@@ -78,11 +79,11 @@ class PauseSender:
         """Send once.
 
         Raises:
-            StoreError: the account is refused, another process writes the same points, or there is no room for positions.
+            StoreError: the account is refused, another process writes the same points, or there is no space for positions.
         """
         try:
             with attempt(self._folder, self._host, self._settings.url, self._settings.identity, _MARK):
-                # First, for they say that measuring has begun, and of records there may be many.
+                # Events first: they announce the start of measuring, and there can be many records.
                 self._ingest.events()
                 self._following.look()
             self._said = False

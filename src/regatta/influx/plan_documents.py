@@ -1,8 +1,9 @@
-"""What an answer needs beside the records, in the database too: the experiment, the plans of its hosts, and what each cell is.
+"""Plan documents: everything besides the records that an answer needs, stored in the database too.
 
-Measurement `plan` holds the experiment and the plan of each host without its cells, each as a JSON document; measurement `cell`
-has a point a cell, with the cell's JSON in `description`. Text that is longer than a field holds is cut into parts. The
-experiment names the documents of its hosts, and these the descriptions of their cells.
+Measurement `plan` holds the experiment and the plan of each host without its cells, each as a JSON document; measurement
+`cell`
+has one point per cell, with the JSON of the cell in `description`. Text that is too long for a field is split into parts. The
+experiment names the documents of its hosts, and these name the descriptions of their cells.
 """
 
 from __future__ import annotations
@@ -28,33 +29,33 @@ from regatta.store.receipts import LEFT_OUT, hosts_left_out
 DOCUMENT_VERSION = 2
 #: bytes of a part: a string field has at most 64 KiB in InfluxDB
 PART_BYTES = 60_000
-#: Parts of the hosts come so much later than those of the experiment: a host may be called as no host is.
+#: Offset of the parts of hosts from those of the experiment: a host may have the name that stands for no host.
 _HOSTS_LATER_NS = 1_000_000
-#: bytes of a file's name
+#: bytes of a file name
 _LONGEST_NAME = 255
 
-#: asks a query of one statement; gives a dictionary a row
+#: runs a query of one statement; yields one dictionary per row
 Ask = Callable[[str], Iterator[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
 class PlanDocuments:
-    """What was read back."""
+    """The documents read from the database."""
 
     #: `plan/experiment.json`
     experiment: Mapping[str, Any]
-    #: host -> `plan` (its `plan.json`, or null), `planned` (invocations of each cell), `decisions` (or null), `unplanned`
-    #: (descriptions of recorded cells that the plan has no longer)
+    #: host -> `plan` (its `plan.json`, or null), `planned` (invocations per cell), `decisions` (or null), `unplanned`
+    #: (descriptions of recorded cells that the plan no longer has)
     hosts: Mapping[str, Mapping[str, Any]]
-    #: host -> `records` and `lines` that the journal had when this was written
+    #: host -> `records` and `lines` of the journal at the time of writing
     counts: Mapping[str, Mapping[str, int]]
 
 
 def newest_record_ns(folder: Folder) -> int | None:
-    """When the newest record of an experiment began, UTC; None where there is none.
+    """Return when the newest record of an experiment began, UTC; None without records.
 
     Raises:
-        StoreError: the embedded database cannot be made.
+        StoreError: the embedded database cannot be created.
     """
     with open_database(folder.path) as connection:
         (newest,) = connection.execute("select max(started_utc_ns) from invocations").fetchone() or (None,)
@@ -62,17 +63,17 @@ def newest_record_ns(folder: Folder) -> int | None:
 
 
 def plan_points(folder: Folder, as_of_ns: int) -> Iterator[Point]:
-    """The points of an experiment, its plans and its cells.
+    """Yield the points of an experiment, its plans and its cells.
 
     Args:
-        folder: of the experiment.
-        as_of_ns: when its newest record began, UTC.
+        folder: folder of the experiment.
+        as_of_ns: start of its newest record, UTC.
 
     Raises:
-        StoreError: the plan cannot be read, or the embedded database cannot be made.
+        StoreError: the plan cannot be read, or the embedded database cannot be created.
     """
     experiment = read_json(folder.experiment, "run `regatta run` with its spec")
-    # That a host was lost later is in a receipt.
+    # Hosts lost later are recorded in a receipt only.
     experiment[LEFT_OUT] = hosts_left_out(folder)
     name = experiment_name(folder)
     with open_database(folder.path) as connection:
@@ -105,7 +106,7 @@ def plan_points(folder: Folder, as_of_ns: int) -> Iterator[Point]:
 def _cell_points(
     folder: Folder, host: str, document: str, cells: Sequence[tuple[Mapping[str, Any], str]], time_ns: int
 ) -> Iterator[Point]:
-    """A point a cell, more where its description is long, under the names that its other points have."""
+    """Yield one point per cell, or several for a long description, under the names that its other points have."""
     labels, experiment = read_labels(folder, host), experiment_name(folder)
     for number, (cell, text) in enumerate(cells):
         label = labels.cells.get(str(cell["cell_id"])) or cell_label(cell)
@@ -132,7 +133,7 @@ def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int]]:
 
 
 def _json(value: Any) -> str:
-    """One line of ASCII: it can be cut anywhere, and its characters are its bytes."""
+    """Encode as one line of ASCII: it can be cut anywhere, and one character is one byte."""
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -141,7 +142,7 @@ def _id(text: str) -> str:
 
 
 def _cut(text: str) -> Iterator[tuple[str, dict[str, int]]]:
-    """Parts of a text that a field can hold, and the fields that count them."""
+    """Split a text into parts that fit into a field, each with the fields that count them."""
     pieces = [text[start : start + PART_BYTES] for start in range(0, len(text), PART_BYTES)]
     for number, piece in enumerate(pieces):
         yield piece, {"part": number, "parts": len(pieces)}
@@ -154,19 +155,19 @@ def _parts(experiment: str, host: str, document: str, time_ns: int) -> Iterator[
 
 
 def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
-    """Read the newest documents of an experiment that are whole.
+    """Read the newest complete documents of an experiment.
 
     Args:
         ask: runs a query.
         experiment: its name.
 
     Raises:
-        StoreError: there are none, or a part is missing or is another one.
+        StoreError: there are no documents, or a part is missing or differs.
     """
     told = tagged(experiment=experiment, host="")
     for newest in _newest_first(ask(f"SELECT document, part, parts FROM {identifier(PLAN)} WHERE {told}")):
         whole = _read(ask, experiment, "", newest[0])
-        # A host may be called as no host is: then its own documents are here, too.
+        # A host may have the name that stands for no host: then its own documents are here, too.
         if "hosts" in whole:
             break
     else:
@@ -180,7 +181,7 @@ def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
 
 
 def _read_host(ask: Ask, experiment: str, host: str, document: str, as_of_ns: int) -> dict[str, Any]:
-    """A host's document, with the cells in their places, as they were written last."""
+    """Return the document of a host with its cells in place, as last written."""
     own = _read(ask, experiment, host, document)
     place = _place(experiment, host)
     if not {"plan", "planned", "decisions", "cells"} <= own.keys():
@@ -206,14 +207,14 @@ def _read_host(ask: Ask, experiment: str, host: str, document: str, as_of_ns: in
 
 
 def _newest_first(rows: Iterator[dict[str, Any]]) -> list[tuple[str, int]]:
-    """The documents of which all parts are there, each with the time (ns, UTC) from which on it and its cells were written."""
+    """Return the complete documents, each with the time (ns, UTC) from which it and its cells were written."""
     parts: dict[str, set[int]] = {}
     whole: dict[str, int] = {}
     for row in rows:
         own = parts.setdefault(row["document"], set())
         own.add(row["part"])
         if len(own) == row["parts"]:
-            # A part comes as many ns after the first as its number says.
+            # The time of a part is that of the first part plus its number in ns.
             since = row["time"] - row["part"]
             whole[row["document"]] = max(since, whole.get(row["document"], since))
     return sorted(whole.items(), key=lambda one: one[1], reverse=True)
@@ -244,7 +245,7 @@ def _object(place: str, text: str) -> dict[str, Any]:
 
 
 def _check(experiment: str, whole: Mapping[str, Any]) -> None:
-    """What the database holds anybody may have written who may write there, and hosts become folders."""
+    """Validate a document: any account with write access may have written it, and hosts become folders."""
     place = _place(experiment, "")
     parts = [whole.get(name) for name in ("experiment", "hosts", "counts")]
     if not all(isinstance(part, dict) for part in parts):

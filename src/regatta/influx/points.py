@@ -1,4 +1,4 @@
-"""Points: what lands in InfluxDB, with the fixed tags and typed fields of each measurement. `docs/influx.md` is the reference."""
+"""Points for InfluxDB, with the fixed tags and typed fields of each measurement. The reference is `docs/influx.md`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Field = bool | int | float | str
 ITERATION, INVOCATION, HOST_STATE = "iteration", "invocation", "host_state"
 ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
 PLAN, CELL = "plan", "cell"
-#: the kind of an event that says where a history of experiments shifts; it is of no journal
+#: kind of an event that marks a shift in a history of experiments; it belongs to no journal
 SHIFT = "shift"
 
 _CELL = ("experiment", "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
 
-#: measurement -> the tags that every point of it has, in this order
+#: measurement -> tags of all its points, in this order
 TAGS: dict[str, tuple[str, ...]] = {
     ITERATION: (*_CELL, "metric", "unit", "parameters", "status"),
     INVOCATION: (*_CELL, "status"),
@@ -45,9 +45,9 @@ TAGS: dict[str, tuple[str, ...]] = {
     CELL: _CELL,
 }
 
-#: A series' key has at most 65,535 bytes in InfluxDB. A tag that is longer than this is cut, ends in a digest, and is whole in `unheld`.
+#: The key of a series has at most 65,535 bytes in InfluxDB. A longer tag is cut, ends in a digest, and is complete in `unheld`.
 LONGEST_TAG_BYTES = 1_000
-#: What a field cannot hold (an integer beyond 64 bits, NaN, infinity, -0.0, another type) is here, by its name, as JSON.
+#: JSON by name of values that a field cannot hold: an integer beyond 64 bits, NaN, infinity, -0.0, another type.
 UNHELD = "unheld"
 
 
@@ -99,7 +99,7 @@ FIELDS: dict[str, dict[str, type]] = {
     },
 }  # fmt: skip
 
-#: measurement -> a field that every point of it has: what is counted to compare both sides
+#: measurement -> a field of all its points: counted to compare both sides
 COUNTED: dict[str, str] = {
     ITERATION: "line",
     INVOCATION: "iteration_rows",
@@ -112,13 +112,13 @@ COUNTED: dict[str, str] = {
 }
 
 _INT64 = range(-(2**63), 2**63)
-#: NaN is the usual way of an estimate to be none
+#: NaN marks an undefined estimate
 _ESTIMATED = (ESTIMATE, VECTOR)
 
 
 @dataclass(frozen=True)
 class Point:
-    """One point. `tags` are in the order of `TAGS[measurement]`."""
+    """One point; `tags` are in the order of `TAGS[measurement]`."""
 
     measurement: str
     tags: tuple[str, ...]
@@ -128,12 +128,13 @@ class Point:
 
 
 def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, Any], time_ns: int) -> Point:
-    """A point of whatever values: each field becomes its type, or goes into `unheld`; None is left out, and NaN of an estimate.
+    """Make a point of arbitrary values. Each field is converted to its type, or goes into `unheld`. None is skipped, and NaN of
+    an estimate.
 
     Args:
         measurement: a key of `TAGS`.
         tags: in the order of `TAGS[measurement]`; None is an empty one.
-        fields: by name; those that the measurement has not are left out.
+        fields: by name; fields that the measurement lacks are skipped.
         time_ns: UTC, in ns since 1970.
     """
     held: dict[str, Field] = {}
@@ -147,7 +148,7 @@ def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, An
         else:
             held[name] = fitting
             if fitting == 0 and kind is float and math.copysign(1.0, float(value)) < 0:
-                # Databases keep its sign, and what they answer is read without it.
+                # Databases keep the sign of -0.0, but it is lost when answers are read.
                 unheld[name] = value
     texts = tuple("" if tag is None else str(tag) for tag in tags)
     for name, text in zip(TAGS[measurement], texts, strict=False):
@@ -159,12 +160,12 @@ def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, An
 
 
 def event_point(experiment: str, event: Event) -> Point:
-    """The point of an event. `text` is always there, for it is what is counted."""
+    """Return the point of an event. `text` is always present, because it is counted."""
     return make_point(EVENT, (experiment, event.host, event.kind), {"text": "", **event.fields}, event.utc_ns)
 
 
 def _fitting(value: object, kind: type) -> Field | None:
-    """The value as its field's type; None where the field cannot hold it."""
+    """Convert the value to the type of its field; None if the field cannot hold it."""
     if kind is bool:
         return value if isinstance(value, bool) else None
     if kind is int:
@@ -183,7 +184,7 @@ def _fitting(value: object, kind: type) -> Field | None:
 
 
 def apart(points: Iterable[Point]) -> Iterator[Point]:
-    """The same points; one that would take the place of an earlier one (its series and its time) is as many ns later as it must be."""
+    """Yield the points; delay a point by some ns if it has the series and the time of an earlier one."""
     seen: set[tuple[str, tuple[str, ...], int]] = set()
     for point in points:
         time_ns = point.time_ns

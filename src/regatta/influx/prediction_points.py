@@ -1,6 +1,6 @@
-"""Predictions as points: how often an application uses each primitive, and what that takes on each system.
+"""Predictions as points: how often an application uses each primitive, and the predicted time on each system.
 
-They are of no journal: `regatta predict --ingest` writes them, instead of those that the database has of these applications.
+They belong to no journal: `regatta predict --ingest` replaces the points of these applications in the database.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from regatta.predict.sums import Sum, positive, spread, uncertain
 from regatta.spec.vectors import Contribution, Count, Value
 from regatta.store.columns import canonical_json
 
-#: the tag `primitive` of a prediction's totals
+#: tag `primitive` of the totals of a prediction
 TOTAL = ""
 _TIMES = ("elapsed", "kernel", "user")
-#: what stands in the place of `elapsed` where the application's time in user mode is not known
+#: replaces `elapsed` if the user-mode time of the application is unknown
 PRIMITIVES = "primitives"
 
 
 def prediction_points(forecast: Forecast, time_ns: int) -> Iterator[Point]:
-    """The counts of each application, and on each system its contributions and totals.
+    """Yield the counts of each application, and its contributions and totals on each system.
 
-    Each is a series of its own: entries of one primitive with the same arguments are one, their counts, times and shares added.
+    Each is a separate series. Entries of one primitive with the same arguments are merged: counts, times and shares are added.
 
     Args:
-        forecast: what was predicted.
-        time_ns: UTC, of all of them.
+        forecast: the predictions.
+        time_ns: UTC, of all points.
     """
     for one in forecast.applications:
         entries = _entries(one)
@@ -47,29 +47,29 @@ def prediction_points(forecast: Forecast, time_ns: int) -> Iterator[Point]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """What the application uses one primitive with: the same arguments, whichever calls and rules stand behind it."""
+    """One primitive with one set of arguments in an application, from any call or rule."""
 
     primitive: str
     parameters: str
-    #: places in the application's counts, which are those of the contributions
+    #: indices into the counts of the application, which match the contributions
     numbers: tuple[int, ...]
 
 
 def _entries(one: ApplicationForecast) -> list[_Entry]:
-    """The entries in the order of the counts, no two with the same primitive and parameters."""
+    """Return the entries in the order of the counts, unique by primitive and parameters."""
     numbers: dict[Hashable, list[int]] = {}
     for number, count in enumerate(one.application.counts):
         numbers.setdefault(_used_with(count), []).append(number)
     found: dict[tuple[str, str], _Entry] = {}
     for own in numbers.values():
         count = one.application.counts[own[0]]
-        # Of a distribution these are the means.
+        # For a distribution, these are the means.
         shown = dict(one.systems[0].prediction.contributions[own[0]].arguments)
         if count.distribution:
             shown["arguments"] = len(count.distribution)
         at = (count.primitive, canonical_json(shown) or "")
         while at in found:
-            # Other distributions with the same means may cost something else.
+            # Distributions with equal means can have different costs.
             shown["distribution"] = shown.get("distribution", 1) + 1
             at = (count.primitive, canonical_json(shown) or "")
         found[at] = _Entry(*at, tuple(own))
@@ -95,7 +95,7 @@ def _counts(
 
 
 class _Maker:
-    """Points of one application on one system at one time."""
+    """Makes the points of one application on one system at one time."""
 
     def __init__(self, one: ApplicationForecast, system: SystemForecast, time_ns: int) -> None:
         self._application = one.application
@@ -112,9 +112,9 @@ class _Maker:
         return make_point(VECTOR, tags, {"level": self._system.prediction.level, **fields}, self._time_ns)
 
     def contribution(self, entry: _Entry) -> Point:
-        """What one entry takes."""
+        """Return the predicted time of one entry."""
         rows = [self._system.prediction.contributions[number] for number in entry.numbers]
-        # The cost of an entry that counts nothing was not asked for.
+        # The cost of an entry with count zero was not computed.
         cost = next((row.cost.value for row in rows if not _counts_nothing(row)), rows[0].cost.value)
         fields = {
             **_interval(_time_of(rows)), "cost": cost, "count": _count_of(rows).value,
@@ -123,10 +123,10 @@ class _Maker:
         return self._point(entry.primitive, entry.parameters, fields)
 
     def total(self, what: str, rank: int) -> Point:
-        """The whole: predicted, and measured where it was.
+        """Return the total: predicted, and measured if available.
 
-        Without the application's time in user mode `elapsed` is not known: what its primitives take is told in its place, beside
-        which nothing that was measured stands, nor beside their part in user mode.
+        Without the user-mode time of the application, `elapsed` is unknown. The total of its primitives is reported instead,
+        without any measured value or user-mode part.
         """
         system = self._system
         predicted = {"elapsed": system.elapsed, "kernel": system.prediction.kernel, "user": system.user}[what]
@@ -146,7 +146,7 @@ class _Maker:
 
 
 def _count_of(rows: Sequence[Count | Contribution]) -> Value:
-    """How often in all; made of as many invocations as the least that is told."""
+    """Return the total count; its number of invocations is the smallest of the rows."""
     if len(rows) == 1:
         return rows[0].count
     whole = Sum(0.0)
@@ -156,7 +156,8 @@ def _count_of(rows: Sequence[Count | Contribution]) -> Value:
 
 
 def _time_of(rows: Sequence[Contribution]) -> Value:
-    """What all of them take, in ns. They have one cost, whose error moves them together; those of their counts are their own."""
+    """Return the total time in ns. The rows share one cost, so that its error is correlated; the errors of counts are
+    independent."""
     if len(rows) == 1:
         return rows[0].time
     whole = Sum(0.0)
@@ -172,7 +173,7 @@ def _counts_nothing(row: Contribution) -> bool:
 
 
 def _rules(rows: Sequence[Count | Contribution]) -> str:
-    """Which calls stand behind them, and why."""
+    """Return the calls behind the rows, and the reasons."""
     return "; ".join(dict.fromkeys(text for row in rows if (text := _rule(row))))
 
 
@@ -193,10 +194,10 @@ def _interval(number: Value) -> dict[str, Any]:
 
 
 def write_predictions(forecast: Forecast, client: Client, time_ns: int) -> int:
-    """Write a forecast instead of what the database has of its applications; returns how many points it is.
+    """Replace the points of the applications of a forecast in the database; return the number of points.
 
     Raises:
-        StoreError: the database does not answer, or does not let the account write or delete.
+        StoreError: the database does not answer, or the account may not write or delete.
     """
     names = sorted({one.application.name for one in forecast.applications})
     conditions = [tagged(application=names, kind=[APPLICATION, PREDICTION])]

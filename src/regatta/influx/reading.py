@@ -1,7 +1,7 @@
-"""From the points of an experiment back to a folder that the analysis reads: the same tables to the last digit.
+"""Read the points of an experiment back into a folder for the analysis: the tables are identical to the last digit.
 
-Rows come from the database in pieces and go into Parquet; DuckDB brings them into the order of the journal, out of core
-where it must.
+Rows arrive from the database in chunks and go into Parquet. DuckDB sorts them into the order of the journal, out of core
+if necessary.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from regatta.store.tables import INVOCATIONS, ITERATIONS, cell_rows, unplanned_c
 
 Say = Callable[[str], None]
 
-#: rows of a batch on their way to the analysis
+#: rows per batch on their way to the analysis
 _BATCH = 50_000
-#: where a row was: in which journal file of its host, and when its record began
+#: location of a row: host, segment of the journal file, and start of its record
 _PLACE = [("place_host", pa.string()), ("place_segment", pa.int64()), ("place_ns", pa.int64())]
 _RECORDS = pa.schema([*_PLACE, *(column for column in INVOCATIONS if column.name != "record")])
 _LINES = pa.schema(
@@ -42,7 +42,7 @@ _OF_INVOCATION = ("experiment", "host", "platform", "status")
 _OF_ITERATION = ("metric", "unit", "parameters")
 
 
-#: The journal's order: files by host and segment, and times grow within each.
+#: Order of the journal: files by host and segment, with increasing times in each.
 _NUMBERED = """
 create table numbered as
 select row_number() over (order by place_host, place_segment, place_ns) - 1 as record, *
@@ -69,19 +69,19 @@ where iteration_rows <> coalesce(found, 0) order by record limit 1
 def experiment_from_influx(
     client: Client, experiment: str, say: Say, progress: Progress | None = None
 ) -> Iterator[Path]:
-    """Lay out an experiment as the database has it, for as long as the block lasts.
+    """Lay out an experiment from the database for the duration of the block.
 
     Args:
-        client: of an account that may read.
+        client: client of an account that may read.
         experiment: its name.
-        say: told where the database holds more records than the journal had when the plan was written.
-        progress: told about rows read and rows in all.
+        say: called if the database has more records than the journal had when the plan was written.
+        progress: called with rows read and rows in total.
 
     Yields:
         a folder with plan, decisions and `store/`, without a journal.
 
     Raises:
-        StoreError: the database has no such experiment, only parts of its records, or those of two runs; or it cannot be asked.
+        StoreError: the database lacks the experiment or some of its records, mixes two runs, or cannot be queried.
     """
     with tempfile.TemporaryDirectory(prefix="regatta-influx-") as name:
         folder = Folder(Path(name) / "experiment")
@@ -99,7 +99,7 @@ def experiment_from_influx(
             RecursionError,
             pa.ArrowException,
         ) as error:
-            # Who may write there may write anything, and each field is taken for what Regatta writes.
+            # Any account with write access may have written unexpected values.
             got = f"others ({type(error).__name__}: {error})"
             raise StoreError(
                 f"experiment {experiment!r} in the database", "points that Regatta wrote", got
@@ -126,7 +126,7 @@ def _write_plan(folder: Folder, documents: PlanDocuments) -> None:
 
 
 class _Reading:
-    """One experiment on its way from the database into tables."""
+    """One experiment on its way from the database to tables."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class _Reading:
         self._read = 0
 
     def write(self, experiment_dir: Path, scratch: Path) -> None:
-        """Make the tables in `experiment_dir`; `scratch` is a folder for what is in between."""
+        """Write the tables to `experiment_dir`; `scratch` is a folder for intermediate files."""
         records, lines = scratch / "records.parquet", scratch / "lines.parquet"
         self._fetch(records, _RECORDS, self._invocations)
         self._fetch(lines, _LINES, self._iterations)
@@ -220,7 +220,7 @@ class _Reading:
         places = [1 + [*fields, *_OF_INVOCATION].index(name) for name in names]
         for row in self._rows(INVOCATION, fields, _OF_INVOCATION, host):
             values = [_typed(row[place], kind) for place, kind in zip(places, kinds, strict=True)]
-            # Either may be called as what is empty.
+            # Either name may equal the tag text of an empty value.
             values[names.index("experiment")], values[names.index("host")] = self._experiment, host
             yield host, row[segment], row[0], *values
 
@@ -237,7 +237,7 @@ class _Reading:
     def _rows(
         self, measurement: str, fields: Sequence[str], tags: Sequence[str], host: str
     ) -> Iterator[list[Any]]:
-        """Rows of a host: time, fields, and tags as they were given, with what the fields could not hold in its place."""
+        """Yield rows of a host: time, fields and decoded tags, with values from `unheld` in place."""
         names = (*fields, *tags)
         chosen = ", ".join(identifier(name) for name in (*names, UNHELD))
         told = tagged(experiment=self._experiment, host=host)
@@ -258,7 +258,7 @@ class _Reading:
                 yield row
 
     def _check(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """What was mixed, or lacks records or lines, is no answer; that there is more than was counted is said."""
+        """Reject mixed runs and missing records or lines; report additional ones."""
         for unique in ("invocation_id, attempt", "segment, sequence"):
             twice = connection.execute(_TWICE.format(unique=unique)).fetchone()
             if twice is not None:
@@ -297,7 +297,7 @@ class _Reading:
 def _tables(
     connection: duckdb.DuckDBPyConnection, of: str, schema: pa.Schema, path: Path
 ) -> Iterator[pa.Table]:
-    """Rows in an order, by way of a file at `path`."""
+    """Yield sorted rows, through a file at `path`."""
     columns = ", ".join(f'"{name}"' for name in schema.names)
     target = str(path).replace("'", "''")
     connection.execute(f"copy (select {columns} from {of}) to '{target}' (format parquet)")
@@ -307,7 +307,7 @@ def _tables(
 
 
 def _typed(value: Any, kind: pa.DataType) -> Any:
-    """A field as its column has it: JSON writes 1.0 as 1, and a list is text in the database."""
+    """Convert a field to the type of its column: JSON writes 1.0 as 1, and a list is text in the database."""
     if value is None:
         return None
     if pa.types.is_floating(kind):

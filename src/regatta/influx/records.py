@@ -1,7 +1,7 @@
-"""From the records of one journal file to lines. The same file gives the same bytes, wherever reading it is interrupted.
+"""Convert the records of one journal file to lines. The same file gives the same bytes, wherever reading is interrupted.
 
-Each record has a time of its own: that of its start in us, with the number of its journal file in the ns, and always later
-than the last point of the record before it in its file. The lines of its iterations follow it, a us each.
+Each record has a unique time: its start in us, plus the number of its journal file in ns. It is always later
+than the last point of the previous record in its file. The lines of its iterations follow, 1 us apart.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from regatta.influx.points import FIELDS, HOST_STATE, INVOCATION, ITERATION, TAG
 from regatta.influx.series import SeriesCount
 from regatta.store.columns import canonical_json, invocation_values
 
-#: points of a piece, at most: some 1.5 MB
+#: maximum points per piece: about 1.5 MB
 PIECE_POINTS = 5_000
-#: one us: what a record's lines are apart
+#: 1 us: distance between the lines of a record
 STEP_NS = 1_000
-#: Times end in 2262; a clock that says more is not believed.
+#: Times end in 2262; later clock values are rejected.
 _LATEST_NS = 2**62
-#: keys of series that are kept, of which each has some 300 bytes
+#: cached keys of series, about 300 bytes each
 _KEPT_KEYS = 50_000
-#: integers of InfluxDB end below it
+#: upper bound (exclusive) of InfluxDB integers
 _END = 2**63
 #: the first whole number that is no finite float has 309 digits
 _LARGEST = 10**308
@@ -36,7 +36,7 @@ Record = Mapping[str, Any]
 
 
 class Piece(NamedTuple):
-    """Some lines, each with its newline, and how many they are."""
+    """Lines with their newlines, and their number."""
 
     data: bytes
     points: int
@@ -44,15 +44,15 @@ class Piece(NamedTuple):
 
 @dataclass
 class _Known:
-    """What records of one cell, host and status have in common."""
+    """Common parts of the records of one cell, host and status."""
 
     #: measurement -> tags
     tags: Mapping[str, tuple[object, ...]]
     fields: Mapping[str, Any]
-    #: what the lines of both measurements begin with; "": a tag is too long
+    #: beginning of the lines of both measurements; "": a tag is too long
     invocation: str = ""
     host_state: str = ""
-    #: metric, unit and parameters -> what lines of iterations begin with
+    #: metric, unit and parameters -> beginning of the lines of iterations
     rows: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
 
@@ -62,13 +62,13 @@ class RecordLines:
     def __init__(
         self, labels: HostLabels, segment: int, carry: int = 0, series: SeriesCount | None = None
     ) -> None:
-        """Begin, or go on after the record that left `carry`.
+        """Begin, or continue after the record that left `carry`.
 
         Args:
-            labels: of the host.
-            segment: the number that the journal file is named by.
-            carry: the last time that the records before have used, in ns; 0: there are none.
-            series: where series are counted, of several files together.
+            labels: labels of the host.
+            segment: segment number in the name of the journal file.
+            carry: last time used by the previous records, in ns; 0: no records.
+            series: counter of series, possibly shared by several files.
         """
         self.carry = carry
         self.series = SeriesCount() if series is None else series
@@ -78,10 +78,10 @@ class RecordLines:
         self._kept = 0
 
     def of(self, record: Record) -> Iterator[Piece]:
-        """The lines of the next record, in pieces; `carry` is that of this record at once.
+        """Yield the lines of the next record in pieces; `carry` is updated at once.
 
         Raises:
-            StoreError: the record is not what docs/protocol.md says.
+            StoreError: the record violates docs/protocol.md.
         """
         try:
             rows = record.get("iterations") or ()
@@ -93,10 +93,10 @@ class RecordLines:
             raise foreign_record(record, error) from error
 
     def pass_over(self, record: Record) -> int:
-        """The time of the next record, whose lines are not made; `carry` is that of this record.
+        """Return the time of the next record without making its lines; `carry` is updated.
 
         Raises:
-            StoreError: the record is not what docs/protocol.md says.
+            StoreError: the record violates docs/protocol.md.
         """
         try:
             base = self._base(record)
@@ -113,7 +113,7 @@ class RecordLines:
         return max(started - started % STEP_NS, least) + self._digits
 
     def _first(self, record: Record, base: int) -> Piece:
-        """The record's `invocation` and `host_state`."""
+        """Return `invocation` and `host_state` of the record."""
         known = self._known(record)
         values = invocation_values(record)
         if values["cores"] is not None:
@@ -147,7 +147,7 @@ class RecordLines:
         yield Piece(b"".join(data), points)
 
     def _iterations(self, record: Record, rows: Any, start: int, base: int) -> bytes:
-        """Lines of some rows; this is where an ingest spends its time."""
+        """Return the lines of some rows; this is the hot loop of an ingest."""
         keys = self._known(record).rows
         place = _place(record)
         lines = []
@@ -158,7 +158,7 @@ class RecordLines:
                 key = self._new_key(record, keys, metric, unit, parameters)
             kind = type(value)
             if kind is float:
-                # NaN and infinity less themselves are NaN; of 0.0 the sign would be lost.
+                # NaN and infinity minus themselves are NaN; 0.0 would lose its sign.
                 plain = value - value == 0 and (value or copysign(1.0, value) > 0)
             else:
                 plain = kind is int and -_LARGEST < value < _LARGEST
@@ -175,7 +175,7 @@ class RecordLines:
         return clean_bytes("".join(lines))
 
     def _unusual(self, record: Record, row: Any, number: int, time_ns: int) -> str:
-        """A line whose numbers a field cannot hold."""
+        """Return a line with numbers that a field cannot hold."""
         iteration, metric, value, unit, operations, parameters = row
         fields = {
             "value": value, "iteration": iteration, "operations": operations, "line": number,
@@ -186,7 +186,7 @@ class RecordLines:
         )
 
     def _known(self, record: Record) -> _Known:
-        """What is known of lines that begin as this record's do."""
+        """Return the cached parts of the lines of this record."""
         same = tuple(
             str(record.get(name)) for name in ("cell_id", "experiment", "host", "platform", "status")
         )
@@ -209,7 +209,7 @@ class RecordLines:
     def _new_key(
         self, record: Record, keys: dict[tuple[Any, ...], str], metric: Any, unit: Any, parameters: Any
     ) -> str:
-        """What lines of another series begin with: measurement, tags, a space, and which of the tags were too long."""
+        """Return the beginning of the lines of a new series: measurement, tags, a space, and which tags were too long."""
         point = make_point(ITERATION, self._tags(record, metric, unit, parameters), {}, 0)
         key = series_key(ITERATION, point.tags)
         self.series.add(key)
@@ -225,7 +225,7 @@ class RecordLines:
 
 
 def _place(record: Record) -> str:
-    """Where in which journal file the record is, up to the number of the line."""
+    """Return the location of the record: journal file and line number."""
     fields = {name: record.get(name) for name in ("segment", "sequence")}
     plain = plain_fields(fields, FIELDS[ITERATION])
     if plain is None:
@@ -235,9 +235,9 @@ def _place(record: Record) -> str:
 
 
 def _host_state(values: Record, cpus: int | None) -> dict[str, Any]:
-    """The host over one invocation: shares of the time of all CPUs, or of the wall time (pressure), in per cent.
+    """Return the host state over one invocation: shares of the time of all CPUs, or of the wall time (pressure), in per cent.
 
-    Load, frequency and temperature are those before it, for its own work is in them afterwards; counts are differences.
+    Load, frequency and temperature are from before it, because its own work affects them afterwards; counts are differences.
     """
     elapsed_s = (values["elapsed_ns"] or 0) / 1e9
 
@@ -266,7 +266,7 @@ def _host_state(values: Record, cpus: int | None) -> dict[str, Any]:
 
 
 def foreign_record(record: Record, error: Exception) -> StoreError:
-    """What is said of a record that is none of ours."""
+    """Return the error for a record that violates the protocol."""
     where = f"record {record.get('invocation_id')} of {record.get('host')}, sequence {record.get('sequence')}"
     return StoreError(
         where,

@@ -1,6 +1,6 @@
-"""Taking away what the database has before it is written again: an experiment, an answer, points of no journal.
+"""Delete points before they are written again: an experiment, an answer, or points of no journal.
 
-Without that the database would mix both: points of one series and one time are one, with the fields of either.
+Otherwise the database would mix both: points of one series and time merge their fields.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from regatta.influx.points import CELL, ESTIMATE, EVENT, PLAN, SHIFT, VECTOR, Po
 from regatta.influx.verifying import JOURNAL
 from regatta.store.folder import Folder
 
-#: Points of one answer that would take each other's place are a few ns apart; two records never begin so close together.
+#: Points of one answer that would collide are a few ns apart; two records never begin so close together.
 _APART_NS = 1_000
 
 
@@ -31,24 +31,25 @@ def drop(
     say: Say = lambda text: None,
     lock_patience_s: float = float("inf"),
 ) -> None:
-    """Drop an experiment's points, cursors first: killed in between, everything is written again.
+    """Drop the points of an experiment. Cursors go first: after a kill in between, everything is written again.
 
     Args:
-        folder: of the experiment.
-        client: who may write.
-        hosts: the journals of these alone; None: everything of the experiment.
-        estimates: estimates, vectors, plans and descriptions of cells too; they are of no single host.
-        say: told when another process is waited for.
+        folder: folder of the experiment.
+        client: client that may write.
+        hosts: only the journals of these; None: the whole experiment.
+        estimates: also drop estimates, vectors, plans and descriptions of cells, which belong to no single host.
+        say: called when waiting for another process.
         lock_patience_s: how long to wait for another process that ingests the same.
 
     Raises:
-        StoreError: the database does not answer, or does not let the account delete.
+        StoreError: the database does not answer, or the account may not delete.
     """
     cursors = Cursors(folder, client.settings)
     names = {*hosts} if hosts is not None else {*cursors.names(), *journal_hosts(folder), EVENTS}
     with ExitStack() as held:
-        # All are held until all is deleted: what another process wrote meanwhile would be gone, and believed to be there.
-        # Events come last, as in an ingest, which may hold its host's.
+        # Hold all locks until everything is deleted: otherwise points of another process would be deleted but recorded as
+        # written.
+        # Events come last, as in an ingest, which may hold the lock of its host.
         for name in sorted(names, key=lambda name: (name == EVENTS, name)):
             cursor = held.enter_context(cursors.locked(name, patience_s=lock_patience_s, say=say))
             cursor.forget()
@@ -61,14 +62,14 @@ def _delete_all(folder: Folder, client: Client, hosts: Sequence[str] | None, est
         delete(client, measurement, conditions)
     if hosts is not None:
         return
-    # Shifts come from several experiments, and `regatta history --ingest` replaces its own.
+    # Shifts come from several experiments; `regatta history --ingest` replaces them.
     delete(client, EVENT, [*conditions, f"{identifier('kind')} != {quoted(SHIFT)}"])
     for measurement in (ESTIMATE, VECTOR, PLAN, CELL) if estimates else ():
         delete(client, measurement, conditions)
 
 
 def delete(client: Client, measurement: str, conditions: Sequence[str]) -> None:
-    """Delete the points of a measurement that fulfil all conditions (InfluxQL, quoted); none are there is no error."""
+    """Delete the points of a measurement that match all conditions (InfluxQL, quoted); no match is not an error."""
     try:
         for _ in client.query(f"DELETE FROM {identifier(measurement)} WHERE {' AND '.join(conditions)}"):
             pass
@@ -81,13 +82,13 @@ def delete(client: Client, measurement: str, conditions: Sequence[str]) -> None:
 
 
 def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> None:
-    """Delete the estimates and the system vectors that an earlier answer of the same records wrote: both have one time.
+    """Delete the estimates and system vectors of an earlier answer from the same records: both have the same time.
 
     Args:
-        client: who may write.
+        client: client that may write.
         experiment: its name.
-        as_of_ns: when its newest record began, UTC.
-        say: told where the database does not delete, as InfluxDB 3 does not; then nothing is deleted.
+        as_of_ns: start of its newest record, UTC.
+        say: called if the database does not support deletion, such as InfluxDB 3; then nothing is deleted.
 
     Raises:
         Unreachable: the database does not answer.
@@ -107,10 +108,10 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
 def write_instead(
     client: Client, measurement: str, conditions: Sequence[str], points: Iterable[Point]
 ) -> int:
-    """Write points instead of those that fulfil all conditions; returns how many they are.
+    """Replace the points that match all conditions; return the number of new points.
 
     Raises:
-        StoreError: the database does not answer, or does not let the account write or delete.
+        StoreError: the database does not answer, or the account may not write or delete.
     """
     delete(client, measurement, conditions)
     lines = [encode(point) for point in points]

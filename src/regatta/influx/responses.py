@@ -1,4 +1,4 @@
-"""What InfluxDB 1, 2 and 3 say when something is wrong, and what urllib3 does."""
+"""Error messages of InfluxDB 1, 2 and 3, and of urllib3."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ from regatta.host.printable import printable
 
 _NUMBERS = {int, float, type(None)}
 _PLAIN = _NUMBERS | {str, bool}
-#: what InfluxDB says of a retention policy that it does not have
+#: message of InfluxDB for an unknown retention policy
 NO_POLICY = "retention policy not found"
 
-#: refused lines are kept by name up to this many; the number of all is always known
+#: maximum number of refused lines kept by name; all are counted
 NAMED = 20
 _SHOWN = 500
-#: A day: who is told to wait for longer asks again after it.
+#: One day: a longer requested wait is shortened to it.
 _LONGEST_WAIT_S = 86_400.0
 _PARTIAL = re.compile(r"(?:partial write: )?(.*?)\s*dropped=(\d+)\s*$", re.DOTALL)
 
 
 def shown(said: str) -> str:
-    """The database's words for a message: not too many, and none that steer a terminal."""
+    """Shorten a message of the database and remove terminal control characters."""
     return printable(said, _SHOWN)
 
 
 def reason(said: str) -> tuple[str, int]:
-    """The reason, and how many points were dropped for it; 0: it does not say."""
+    """Return the reason, and the number of points dropped for it; 0: not stated."""
     match = _PARTIAL.fullmatch(said.strip())
     return (shown(match[1]), int(match[2])) if match else (shown(said.strip()), 0)
 
 
 def message(body: bytes) -> str | None:
-    """The error in an answer of the database: `error` of InfluxDB 1 and 3, `message` of 2; None where it is no such answer."""
+    """Return the error in an answer of the database: `error` in InfluxDB 1 and 3, `message` in 2; None if there is no such
+    key."""
     try:
         answer = json.loads(body)
         said = answer.get("error") or answer["message"]
@@ -53,7 +54,7 @@ def message(body: bytes) -> str | None:
 
 @dataclass(frozen=True)
 class Series:
-    """Rows of an answer that belong together: as long as there are columns, of plain values, with whole numbers as times."""
+    """Related rows of an answer: as long as the columns, with plain values and integer times."""
 
     name: str
     tags: dict[str, str]
@@ -62,10 +63,10 @@ class Series:
 
 
 def parts_of(answer: Any) -> tuple[str | None, list[Series], bool]:
-    """The parts of an answer to a query, which anybody may have written: why it failed (or None), its series, whether more comes.
+    """Validate an answer to a query and return its parts: the error (or None), the series, and whether more follows.
 
     Raises:
-        KeyError, TypeError, AttributeError: it has another shape than answers of InfluxDB.
+        KeyError, TypeError, AttributeError: the shape is not that of InfluxDB answers.
     """
     results = answer.get("results", [])
     if not isinstance(results, list):
@@ -80,7 +81,7 @@ def parts_of(answer: Any) -> tuple[str | None, list[Series], bool]:
 def _series(one: Any) -> Series:
     series = Series(one.get("name", ""), one.get("tags", {}), one["columns"], one.get("values", []))
     rows = series.values
-    # In the loops of C: there may be millions of values.
+    # C loops for speed: there can be millions of values.
     if not (
         isinstance(series.name, str)
         and {type(text) for pair in series.tags.items() for text in pair} <= {str}
@@ -97,14 +98,14 @@ def _series(one: Any) -> Series:
 
 
 def fits(series: Series, width: int | None, numbers: bool) -> bool:
-    """Whether a series has so many columns, and whether its values are numbers or null, where that is asked for."""
+    """Return whether a series has the required number of columns, and only numbers or nulls if required."""
     if width is not None and len(series.columns) != width:
         return False
     return not numbers or {*map(type, chain.from_iterable(series.values))} <= _NUMBERS
 
 
 def may_be_empty(headers: Mapping[str, str]) -> bool:
-    """Whether an answer to a query without any document can be one of no rows, going by its headers: InfluxDB 3 has such."""
+    """Return whether the headers allow an answer without a document to mean no rows; InfluxDB 3 sends such answers."""
     version = headers.get("X-Influxdb-Version")
     if version is None:
         return headers.get("Content-Type", "").startswith("application/json")
@@ -112,7 +113,7 @@ def may_be_empty(headers: Mapping[str, str]) -> bool:
 
 
 def retry_after(header: str | None) -> float | None:
-    """Seconds in a header `Retry-After`, which has them or a date; None where it says nothing that can be waited for."""
+    """Return the seconds of a `Retry-After` header (a number or a date); None if it is unusable."""
     if header is None:
         return None
     try:
@@ -126,7 +127,7 @@ def retry_after(header: str | None) -> float | None:
 
 
 def plain(error: Exception) -> str:
-    """What went wrong, without the objects that urllib3 puts into its messages."""
+    """Return the cause of an error without the object representations of urllib3."""
     cause: BaseException = error
     while isinstance(deeper := cause.__cause__ or getattr(cause, "reason", None), Exception):
         cause = deeper
@@ -137,13 +138,13 @@ def plain(error: Exception) -> str:
 
 
 def integer(text: str) -> int | float:
-    """A number without a point in JSON. InfluxDB writes whole floats so, too, and zero has two signs."""
+    """Parse a JSON number without a decimal point. InfluxDB also writes whole floats so, and zero has two signs."""
     return -0.0 if text == "-0" else int(text)
 
 
 @dataclass(frozen=True)
 class RefusedLine:
-    """A line that the database did not take, and why."""
+    """A line that the database refused, and the reason."""
 
     line: bytes
     reason: str
@@ -151,15 +152,15 @@ class RefusedLine:
 
 @dataclass
 class Refusals:
-    """Everything that was refused: how much, and the first of it by name."""
+    """All refused lines: their number, and the first of them by name."""
 
     count: int = 0
-    #: of the last
+    #: of the last refusal
     reason: str = ""
     lines: list[RefusedLine] = field(default_factory=list)
 
     def add(self, lines: Sequence[bytes], reason: str) -> None:
-        """Take lines that were refused for a reason."""
+        """Add refused lines with their reason."""
         self.count += len(lines)
         self.reason = reason
         for line in lines[: max(0, NAMED - len(self.lines))]:

@@ -1,4 +1,4 @@
-"""How many series there are: counted while points are made, and estimated from a plan before anything is measured."""
+"""Count series while points are made, and estimate their number from a plan before measuring."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from regatta.host.journal.journal import journal_files
 from regatta.host.values.cell import Cell
 from regatta.store.folder import Folder
 
-#: What programs usually report: elapsed, user, system and memory of a process; metrics of the Java harness with their kinds of
+#: Typical numbers of reported metrics: elapsed, user, system and memory of a process; metrics of the Java harness with kinds of
 #: pauses and beans (17 to 45 with collectors of OpenJDK 11 to 25); sets of parameters of the C programs (1 to 30).
 _OF_PROCESS, _OF_JAVA, _OF_NATIVE = 4, 30, 10
-#: beside iterations and their means: the invocations, what the cell is, a ratio, and two overheads
+#: besides iterations and their means: the invocations, the description of the cell, a ratio, and two overheads
 _OF_CELL = 5
-#: its state, its plan, and one of each kind of event
+#: its state, its plan, and one per kind of event
 _OF_HOST = 12
 
 _MEASURED = """
@@ -25,37 +25,37 @@ from invocations join iterations using (record) group by host, cell_id
 
 
 class SeriesCount:
-    """Distinct series, some 100 bytes each."""
+    """Counts distinct series, about 100 bytes each."""
 
     def __init__(self, known: Iterable[int] = ()) -> None:
-        """Count further from the digests of those that are known."""
-        #: a digest of each
+        """Continue from the digests of known series."""
+        #: one digest per series
         self.seen: set[int] = set(known)
 
     def __len__(self) -> int:
         return len(self.seen)
 
     def add(self, key: str) -> None:
-        """Count a series by what its lines begin with (`regatta.influx.lines.series_key`)."""
+        """Count a series by the beginning of its lines (`regatta.influx.lines.series_key`)."""
         digest = hashlib.blake2b(key.encode("utf-8", "backslashreplace"), digest_size=8).digest()
         self.seen.add(int.from_bytes(digest, "little"))
 
 
 @dataclass(frozen=True)
 class SeriesEstimate:
-    """About how many series an experiment has in the end."""
+    """Estimated number of series of a finished experiment."""
 
     series: int
-    #: cells whose series are known, because they were measured already
+    #: cells that were measured, so that their series are known
     known_cells: int
     cells: int
 
 
 def estimate_series(cells: Iterable[Cell], measured: Mapping[tuple[str, str], int]) -> SeriesEstimate:
-    """Estimate from the plan: what a cell reports is known once it was measured, and else as of its benchmark or its kind.
+    """Estimate from the plan: a measured cell has its known series, another one those of its benchmark or its kind.
 
     Args:
-        cells: of all hosts.
+        cells: cells of all hosts.
         measured: (host, cell id) -> series of its iterations (`measured_series`).
     """
     cells = list(cells)
@@ -66,17 +66,17 @@ def estimate_series(cells: Iterable[Cell], measured: Mapping[tuple[str, str], in
     total = len({cell.host for cell in cells}) * _OF_HOST
     for cell in cells:
         own = measured.get((cell.host, cell.cell_id)) or of_benchmark[cell.benchmark.label]
-        # Each series of iterations has an estimate too.
+        # Each series of iterations has an estimate, too.
         total += 2 * (own or _usual(cell)) + _OF_CELL
     known = sum((cell.host, cell.cell_id) in measured for cell in cells)
     return SeriesEstimate(total, known, len(cells))
 
 
 def measured_series(folder: Folder) -> dict[tuple[str, str], int]:
-    """(host, cell id) -> different metrics, units and parameters that its records have; nothing where none is recorded.
+    """Return (host, cell id) -> distinct metrics, units and parameters of its records; empty without records.
 
     Raises:
-        StoreError: the embedded database cannot be made.
+        StoreError: the embedded database cannot be created.
     """
     if not journal_files(folder.path):
         return {}

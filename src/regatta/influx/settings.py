@@ -1,7 +1,7 @@
-"""Where the InfluxDB is and who may write into it: a file of settings without secrets; none found means there is no InfluxDB.
+"""Settings of InfluxDB: its address and accounts, in a file without secrets. Without the file there is no InfluxDB.
 
-Looked for in `$REGATTA_INFLUX` (a path; `none` switches InfluxDB off), then as `configs/influx.yml` of the home, then
-where `regatta up` leaves those of the services that it started.
+Search order: `$REGATTA_INFLUX` (a path; `none` disables InfluxDB), `configs/influx.yml` in the home, then
+the settings of the services that `regatta up` started.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from urllib.parse import urlsplit
 from regatta.host.errors import Problem, SpecError
 from regatta.services.folder import service_folder
 
-#: names the file of settings; `none` says that there is no InfluxDB
+#: path of the settings file; `none` disables InfluxDB
 VARIABLE = "REGATTA_INFLUX"
 OFF = "none"
-#: holds what a workflow has read already, for its jobs
+#: passes settings from a workflow to its jobs
 HANDED_ON = "REGATTA_INFLUX_READ"
 
 Purpose = Literal["write", "read"]
-#: A password or token longer than this is a file that was named by mistake.
+#: A longer password or token means that a wrong file was named.
 _SECRET_AT_MOST = 16 * 1024
 
 
 @dataclass(frozen=True)
 class Account:
-    """Where a secret is. It is read when it is needed, and is in no message."""
+    """Location of a secret. It is read when needed and never appears in a message."""
 
-    #: what messages name: `file:line:write.password_file`
+    #: location for messages: `file:line:write.password_file`
     where: str
     user: str | None
     file: Path | None
     variable: str | None
 
     def authorization(self) -> str:
-        """The header `Authorization`.
+        """Return the header `Authorization`.
 
         Raises:
             SpecError: the file or the variable is missing, empty or not text, or others can read the file.
@@ -100,7 +100,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Settings:
-    """An InfluxDB, and how it is written and read."""
+    """An InfluxDB with its read and write accounts."""
 
     #: the file, for messages
     path: Path
@@ -118,22 +118,22 @@ class Settings:
     places: dict[str, str] = field(default_factory=dict, compare=False)
 
     def where(self, key: str) -> str:
-        """What messages call a key of the file."""
+        """Return the location of a key for messages."""
         return self.places.get(key, f"{self.path}:{key}")
 
     def account(self, purpose: Purpose) -> Account | None:
-        """The account for a purpose; None: InfluxDB asks for none."""
+        """Return the account for a purpose; None: InfluxDB requires no authentication."""
         return self.write if purpose == "write" else self.read
 
     @property
     def identity(self) -> str:
-        """Which database this is, whoever writes: 16 hexadecimal digits."""
+        """Return the identity of the database, independent of the account: 16 hexadecimal digits."""
         text = "\n".join((self.url, self.database, self.retention_policy))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def is_near(self) -> bool:
-        """Whether it is reached over the loopback, where nothing is gained by compressing."""
+        """Return whether the address is a loopback address, where compression gains nothing."""
         name = urlsplit(self.url).hostname or ""
         try:
             return ipaddress.ip_address(name).is_loopback
@@ -145,13 +145,13 @@ def find_settings(home: Path | None) -> Settings | None:
     """Find and read the settings.
 
     Args:
-        home: the folder with `configs/`; None: it is not looked into.
+        home: the folder with `configs/`; None: not searched.
 
     Returns:
-        them, or None: no InfluxDB is configured.
+        the settings, or None if no InfluxDB is configured.
 
     Raises:
-        SpecError: what they say is wrong, or `$REGATTA_INFLUX` names no file. No secret is read yet.
+        SpecError: the settings are invalid, or `$REGATTA_INFLUX` names no file. No secret is read yet.
     """
     given = os.environ.get(VARIABLE)
     if given == OFF:
@@ -170,7 +170,7 @@ def find_settings(home: Path | None) -> Settings | None:
 
 
 def read_settings(path: Path) -> Settings:
-    """Read a file of settings.
+    """Read a settings file.
 
     Raises:
         SpecError: with every problem, `file:line:key` each.
@@ -184,9 +184,9 @@ def read_settings(path: Path) -> Settings:
 
 
 def hand_on(settings: Settings) -> None:
-    """Spare the commands that this process starts reading the file again: that takes longer than sending what a segment has measured.
+    """Pass the settings to child processes: reading the file again takes longer than sending a segment.
 
-    No secret is handed on: settings hold none.
+    Settings hold no secrets, so that none is passed on.
     """
     told = {**vars(settings), "write": _plain(settings.write), "read": _plain(settings.read)}
     with suppress(OSError):
@@ -194,7 +194,7 @@ def hand_on(settings: Settings) -> None:
 
 
 def _handed_on(path: Path) -> Settings | None:
-    """What was read by who started this process, if it is the same file, unchanged."""
+    """Return the settings of the parent process, if the file is the same and unchanged."""
     text = os.environ.get(HANDED_ON)
     if text is None:
         return None

@@ -1,6 +1,6 @@
-"""The keys of the file of settings, checked: what `regatta.influx.settings` is read from.
+"""Schema of the settings file for `regatta.influx.settings`.
 
-A module of its own: who is handed the settings by the workflow needs neither pydantic nor YAML.
+A separate module: jobs that receive settings from the workflow need neither pydantic nor YAML.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class SettingsFile(Strict):
 
 
 def parse_settings(path: Path) -> Settings:
-    """Read and check a file of settings.
+    """Read and validate a settings file.
 
     Raises:
         SpecError: with every problem, `file:line:key` each.
@@ -168,7 +168,7 @@ def parse_settings(path: Path) -> Settings:
 
 
 def _without_secrets(problem: Problem) -> Problem:
-    """A problem of a file into which somebody wrote a secret after all, as a part of the address or as an account."""
+    """Redact a problem in a file that holds a secret, in its address or as an account."""
     got = re.sub(r"//.*@", "//...@", problem.got)
     if problem.where.endswith((":write", ":read")) and not got.startswith(("a ", "an ")):
         got = "another value"

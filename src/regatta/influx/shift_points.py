@@ -1,7 +1,8 @@
-"""Shifts that a history of experiments has shown, as points: Grafana draws them into its boards as annotations.
+"""Shifts in a history of experiments as points: Grafana shows them as annotations on its dashboards.
 
-They are of no journal: `regatta history` finds them, and finds others when more experiments are there. Those that were written
-of its experiments before are therefore taken away first.
+They belong to no journal: `regatta history` detects them, and more experiments can change the result. Earlier shifts of the
+same
+experiments are therefore deleted first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from regatta.influx.replacing import write_instead
 
 
 def shift_points(history: History) -> Iterator[Point]:
-    """One event a shift, of the first experiment after it and at the time when that began."""
+    """Yield one event per shift, of the first experiment after it and at the start of that experiment."""
     return apart(
         make_point(
             EVENT,
@@ -30,10 +31,10 @@ def shift_points(history: History) -> Iterator[Point]:
 
 
 def write_shifts(history: History, client: Client) -> int:
-    """Write the shifts instead of those that the database has of these experiments; returns how many they are.
+    """Replace the shifts of these experiments in the database; return their number.
 
     Raises:
-        StoreError: the database does not answer, or does not let the account write or delete.
+        StoreError: the database does not answer, or the account may not write or delete.
     """
     names = sorted({one.experiment for one in history.experiments})
     return write_instead(client, EVENT, [tagged(experiment=names, kind=SHIFT)], shift_points(history))

@@ -1,6 +1,6 @@
-"""What the points of a series come to, made of the journal's records alone: beside it stands what the database answers.
+"""Sums over the points of a series, computed from the records of the journal alone, for comparison with the database.
 
-Nothing here goes through the encoding of points, so that this is checked as well.
+The code does not use the encoding of points, so that the encoding is verified as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from regatta.influx.points import COUNTED, HOST_STATE, INVOCATION, ITERATION
 from regatta.influx.records import PIECE_POINTS, STEP_NS, RecordLines, foreign_record
 from regatta.store.columns import canonical_json
 
-#: measurement -> function and field, in InfluxQL: whole numbers and ends exactly, a sum of floats as well as it can be known
+#: measurement -> function and field, in InfluxQL: integers, minima and maxima are exact; a sum of floats is as exact as possible
 ASKED: dict[str, tuple[tuple[str, str], ...]] = {
     ITERATION: (
         ("count", COUNTED[ITERATION]), ("sum", "line"), ("sum", "sequence"), ("min", "value"), ("max", "value"),
@@ -27,20 +27,20 @@ ASKED: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     HOST_STATE: (("count", COUNTED[HOST_STATE]),),
 }  # fmt: skip
-#: the times of a series' ends are asked, too
+#: names of the first and last time of a series
 FIRST, LAST = "first time", "last time"
 SUM_OF_VALUES = "sum(value)"
-#: Sums of more do not fit into a float, and InfluxDB 1 gives no answer then.
+#: Larger sums do not fit into a float, and InfluxDB 1 then gives no answer.
 _LARGEST_SUM = sys.float_info.max / 4
 _INT64 = range(-(2**63), 2**63)
 _WRAPS = 2**64
 
-#: what is asked, or one of both times -> its value; None: the field is not there
+#: function or time -> value; None: the field is absent
 Sums = Mapping[str, int | float | None]
 
 
 def name_of(function: str, field: str) -> str:
-    """What a difference is called."""
+    """Return the name of a difference."""
     return "points" if function == "count" else f"{function}({field})"
 
 
@@ -54,22 +54,22 @@ class SeriesSums:
         self.first_ns: int | None = None
         self.last_ns: int | None = None
         self._fields: dict[str, int | float] = {}
-        #: of the sum of values: the same of their sizes
+        #: sum of the absolute values
         self._sizes = 0.0
 
     def add(self, times: tuple[int, int], count: int) -> None:
-        """Count points, the first and the last of which have these times."""
+        """Count points, given their first and last time."""
         self.count += count
         self.first_ns = times[0] if self.first_ns is None else min(times[0], self.first_ns)
         self.last_ns = times[1] if self.last_ns is None else max(times[1], self.last_ns)
 
     def total(self, field: str, sum_of_some: int) -> None:
-        """Add whole numbers to a field's sum."""
+        """Add integers to the sum of a field."""
         name = f"sum({field})"
         self._fields[name] = self._fields.get(name, 0) + sum_of_some
 
     def ends(self, field: str, values: Sequence[int | float]) -> None:
-        """Widen a field's least and greatest value."""
+        """Extend minimum and maximum of a field."""
         if not values:
             return
         low, high = f"min({field})", f"max({field})"
@@ -77,7 +77,7 @@ class SeriesSums:
         self._fields[high] = max(self._fields.get(high, values[0]), *values)
 
     def values(self, values: Sequence[object]) -> None:
-        """Take the values of iterations."""
+        """Add the values of iterations."""
         numbers = [one for one in map(_number, values) if one is not None]
         self.ends("value", numbers)
         if numbers:
@@ -86,18 +86,18 @@ class SeriesSums:
 
     @property
     def can_be_summed(self) -> bool:
-        """Whether the sum of the values fits into a float."""
+        """Return whether the sum of the values fits into a float."""
         return self._sizes < _LARGEST_SUM
 
     def difference(self, theirs: Sums) -> tuple[str, int | float | None, int | float | None] | None:
-        """The first that is another on the other side, and both values; None: they agree."""
+        """Return the first difference and both values; None if both sides agree."""
         for name, there in theirs.items():
             own = {"points": self.count, FIRST: self.first_ns, LAST: self.last_ns}
             here = own[name] if name in own else self._fields.get(name)
             if here is None or there is None:
                 same = here is there
             elif name == SUM_OF_VALUES:
-                # Both sides round at each addition; in which order they add is not known.
+                # Both sides round at each addition; the order of additions is unknown.
                 same = abs(here - there) <= 2 * self.count * sys.float_info.epsilon * self._sizes
             elif name.startswith("sum"):
                 same = (int(here) - int(there)) % _WRAPS == 0
@@ -109,24 +109,24 @@ class SeriesSums:
 
 
 class HostSums:
-    """The series of one host, or of several one after the other."""
+    """The series of one host, or of several in sequence."""
 
     def __init__(self, horizon_ns: int) -> None:
-        """`horizon_ns`: points before it are counted as expired; 0: none are."""
+        """`horizon_ns`: points before it count as expired; 0: none."""
         self.series: dict[str, SeriesSums] = {}
         self.expired = 0
         self._horizon_ns = horizon_ns
 
     def add(self, record: Mapping[str, Any], times: RecordLines, labels: HostLabels) -> None:
-        """Take the next record of a journal file.
+        """Add the next record of a journal file.
 
         Args:
-            record: as `decode_record` gives it.
-            times: of this file; it is moved on.
-            labels: of the host, under which the record was written.
+            record: result of `decode_record`.
+            times: lines of this file; it advances.
+            labels: labels of the host for the record.
 
         Raises:
-            StoreError: the record is not what docs/protocol.md says.
+            StoreError: the record violates docs/protocol.md.
         """
         base = times.pass_over(record)
         host = (record.get("experiment"), record.get("host"), record.get("platform"))
@@ -185,7 +185,7 @@ class HostSums:
 
 
 def _number(value: object) -> float | None:
-    """The value as a float that a field holds; None where it cannot."""
+    """Convert the value to a float that a field can hold; None if impossible."""
     if not isinstance(value, int | float):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Whether the database holds what the journal does: both sides counted, summed and compared, series by series."""
+"""Verify that the database holds the journal: count, sum and compare both sides, series by series."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from regatta.influx.sums import ASKED, FIRST, LAST, SUM_OF_VALUES, HostSums, nam
 from regatta.store.events import events_path, read_events
 from regatta.store.folder import Folder
 
-#: what the journal becomes
+#: measurements made from the journal
 JOURNAL = (ITERATION, INVOCATION, HOST_STATE)
-#: differences that are named; the number of all is told
+#: maximum number of reported differences; all are counted
 _NAMED = 20
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A series that is another on both sides."""
+    """A series that differs between both sides."""
 
-    #: measurement and tags, as line protocol has them
+    #: measurement and tags in line protocol
     series: str
     journal: int | float | None
     database: int | float | None
-    #: what differs: the number of points, or with as many of them a sum, an end or a time
+    #: the difference: the number of points, or with equal numbers a sum, a minimum, a maximum or a time
     what: str = "points"
 
     def sentence(self) -> str:
-        """In words."""
+        """Return the difference as a sentence."""
         if self.what == "points":
             return f"{self.series}: {self.journal} points in the journal, {self.database} in the database"
         ours, theirs = ("none" if one is None else one for one in (self.journal, self.database))
@@ -50,35 +50,35 @@ class Difference:
 
 @dataclass
 class Verified:
-    """Both sides."""
+    """Result of a comparison."""
 
     experiment: str
     #: points by measurement
     journal: dict[str, int] = field(default_factory=dict)
     database: dict[str, int] = field(default_factory=dict)
     series: int = 0
-    #: the first of the series that differ, and how many do
+    #: the first differing series, and their number
     differences: list[Difference] = field(default_factory=list)
     differing: int = 0
-    #: points that the database keeps no longer: its retention policy, and how many of the journal's are older
+    #: expired points: the retention policy, and how many points of the journal are older
     retention: str = ""
     expired: int = 0
-    #: hosts that have records of which nothing says that they were written
+    #: hosts with records but without a cursor
     without_cursor: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
-        """Whether both sides agree."""
+        """Return whether both sides agree."""
         return not self.differing
 
     def add(self, difference: Difference) -> None:
-        """Take a series that differs."""
+        """Add a series that differs."""
         self.differing += 1
         if len(self.differences) < _NAMED:
             self.differences.append(difference)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the result as JSON."""
         return {**asdict(self), "holds": self.holds}
 
 
@@ -92,14 +92,14 @@ def verify(
     """Compare both sides.
 
     Args:
-        folder: of the experiment.
-        client: who may read.
-        hosts: these alone, without events; None: everything of the experiment.
-        others: points of one time that should be there beside those of journal and events. They are counted.
-        progress: told how many bytes of the journal were read.
+        folder: folder of the experiment.
+        client: client that may read.
+        hosts: only these, without events; None: the whole experiment.
+        others: expected points of one time besides those of journal and events. They are counted.
+        progress: called with the number of bytes of the journal that were read.
 
     Raises:
-        StoreError: the database does not answer, the account may not read, or the journal is another one than was written.
+        StoreError: the database does not answer, the account may not read, or the journal was replaced.
     """
     cursors = Cursors(folder, client.settings)
     kept, horizon_ns = retention(client)
@@ -127,7 +127,7 @@ def verify(
     for measurement, since_ns in since.items():
         kinds = of_others.kinds if measurement == EVENT else ()
         for key, count in _ask(client, measurement, replace(scope, kinds=kinds, since_ns=since_ns)):
-            # What was answered before, by the same records and another plan, is there as well.
+            # An earlier answer from the same records and another plan is present as well.
             if key in of_others.series:
                 database[key] = min(count, of_others.series[key])
     found.expired = sums.expired + of_events.expired + of_others.expired
@@ -136,7 +136,7 @@ def verify(
 
 
 class _Counts:
-    """Points by series, and how many are older than the database keeps them."""
+    """Points by series, and the number of expired ones."""
 
     def __init__(self, horizon_ns: int) -> None:
         self.series: Counter[str] = Counter()
@@ -153,13 +153,13 @@ class _Counts:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of the events that were counted."""
+        """Return the kinds of the counted events."""
         return tuple(sorted(self._kinds))
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """Which points of a measurement are counted."""
+    """Selects the points of a measurement to count."""
 
     experiments: list[str]
     hosts: Sequence[str] | None
@@ -167,7 +167,7 @@ class _Scope:
     since_ns: int | None = None
 
     def condition(self) -> str:
-        """In InfluxQL."""
+        """Return the InfluxQL condition."""
         told = tagged(experiment=self.experiments, host=self.hosts, kind=self.kinds or None)
         return told if self.since_ns is None else f"{told} AND time >= {self.since_ns}"
 
@@ -189,7 +189,7 @@ def _sum_host(folder: Folder, host: str, cursor: Cursor, sums: HostSums, progres
 
 
 def _ask(client: Client, measurement: str, scope: _Scope) -> Iterator[tuple[str, int]]:
-    """Series of a measurement and how many points each has."""
+    """Yield the series of a measurement and the number of points of each."""
     for series in _grouped(client, measurement, f"count({identifier(COUNTED[measurement])})", scope):
         yield _key(measurement, series), sum(int(row[1] or 0) for row in series.values)
 
@@ -197,7 +197,7 @@ def _ask(client: Client, measurement: str, scope: _Scope) -> Iterator[tuple[str,
 def _ask_sums(
     client: Client, measurement: str, scope: _Scope, ours: HostSums
 ) -> dict[str, dict[str, int | float | None]]:
-    """Series of a measurement and what the points of each come to."""
+    """Yield the series of a measurement and the sums of each."""
     summed = all(one.can_be_summed for one in ours.series.values())
     asked = [pair for pair in ASKED[measurement] if summed or name_of(*pair) != SUM_OF_VALUES]
     names = [name_of(*pair) for pair in asked]
@@ -222,7 +222,7 @@ def _grouped(
 
 
 def _key(measurement: str, series: Series) -> str:
-    """A series as line protocol has it."""
+    """Return a series in line protocol."""
     names = [*TAGS[measurement], *sorted(series.tags.keys() - set(TAGS[measurement]))]
     tags = ((name, series.tags.get(name, "")) for name in names)
     return ",".join((measurement, *(f"{name}={escaped(value)}" for name, value in tags if value)))
