@@ -1,1 +1,1 @@
-"""Hosts made ready: runtimes, builds, inputs and facts. For now the machine that runs the command."""
+"""Preparation of hosts: runtimes, builds, inputs and facts."""

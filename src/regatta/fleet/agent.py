@@ -1,4 +1,4 @@
-"""What a host is asked and what it answers: the zipapp there, questions in, checked answers out."""
+"""Agent on a host: run the zipapp there, send questions, validate answers."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from regatta.host.verbs.questions import Facts, Question, Resolve, Train
 
 _RESOLVED = TypeAdapter(ResolvedHost)
 _FILE = TypeAdapter(File)
-#: a build or a probe on a slow machine takes long; a search of a minheap takes hours
+#: builds and probes on a slow machine take long; a search of a minheap takes hours
 _ASK_S = 3600.0
 _SEARCH_S = 24 * 3600.0
 _LONGEST_TEXT = 4000
 _WORD = re.compile(r"[A-Za-z0-9_]{1,32}")
 
 
-#: exit code where the zipapp is not there, or is not the one that was brought
+#: exit code if the zipapp is missing or differs from ours
 _NOT_OURS = 97
-#: exit code of a Python that is too old, which the last line of its standard error names
+#: exit code if Python is too old; the last line of standard error names its version
 _TOO_OLD = 96
-#: exit code of an error that the zipapp does not raise on purpose
+#: exit code of an unexpected error of the zipapp
 _FAULT = 95
-# What is measured there runs as the same user, who could have changed the file: it is run by its contents, not by its name.
-# Any Python must understand this, so that one that is too old can say so.
+# Benchmarks run as the same user and could change the file: verify its contents before running it.
+# Any Python version must parse this, so that an old one can report its version.
 _BOOT = f"""
 import hashlib, os, runpy, sys
 python = "Python " + sys.version.split()[0]
@@ -66,7 +66,7 @@ runpy.run_path(path, run_name="__main__")
 
 
 def _with_architecture(facts: dict[str, str]) -> dict[str, str]:
-    """It becomes part of paths here, so that it may be a word and nothing else."""
+    """Restrict it to one word, because it becomes part of paths here."""
     if not _WORD.fullmatch(facts.get("architecture", "")):
         raise ValueError("expected an architecture such as x86_64")
     return facts
@@ -77,19 +77,19 @@ Text = Annotated[str, AfterValidator(printable)]
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What a host tells of itself."""
+    """Facts that a host reports."""
 
     facts: Annotated[dict[str, Text], AfterValidator(_with_architecture)]
     #: folder -> implementor and version
     jvms: dict[str, Text]
-    #: its clock
+    #: clock of the host
     utc_ns: int
-    #: the name that Slurm gives it; empty elsewhere
+    #: name of the node in Slurm; empty elsewhere
     node: Text
 
     @property
     def architecture(self) -> str:
-        """As `uname -m` says it."""
+        """Return the architecture, as in `uname -m`."""
         return self.facts.get("architecture", "")
 
 
@@ -97,7 +97,7 @@ _FACTS = TypeAdapter(HostFacts)
 
 
 class Agent:
-    """Our zipapp on a host, by whatever way."""
+    """The zipapp on a host, over any connection."""
 
     def __init__(self, remote: Remote, zipapp: Path | None = None) -> None:
         self.remote = remote
@@ -107,15 +107,15 @@ class Agent:
         self.path = f"{self.host.root}/bin/{self._zipapp.name}"
 
     def argv(self, words: Sequence[str]) -> list[str]:
-        """The command of one verb of the zipapp."""
+        """Return the command line of a verb of the zipapp."""
         return [self.host.python, "-I", "-c", _BOOT, self.path, self._sha256, *words]
 
     def run(self, words: Sequence[str], stdin: bytes = b"", timeout_s: float = _ASK_S) -> Answer:
-        """Run one verb; the zipapp is brought first where the host has not got it.
+        """Run one verb; copy the zipapp first if the host lacks it.
 
         Raises:
-            Unreachable: the way is broken.
-            HostError: the zipapp cannot be brought, or the verb failed.
+            Unreachable: the connection is broken.
+            HostError: the zipapp cannot be copied, or the verb failed.
         """
         answer = self.remote.run(self.argv(words), stdin, timeout_s)
         if answer.returncode == _NOT_OURS:
@@ -137,7 +137,7 @@ class Agent:
         """Run a verb that prints one JSON object.
 
         Raises:
-            HostError: it prints something else.
+            HostError: the output is invalid.
         """
         answer = self.run(words, stdin, timeout_s)
         try:
@@ -155,10 +155,10 @@ class Agent:
         )  # fmt: skip
 
     def ask(self, what: str, question: Question, timeout_s: float = _ASK_S) -> dict[str, Any]:
-        """Ask a question.
+        """Send a question.
 
         Raises:
-            RegattaError: the host's own, with the host's name; or its answer is not of the agreed form.
+            RegattaError: the error of the host, with its name, or an invalid answer.
         """
         data = json.dumps(asdict(question)).encode()
         value = self.object(["ask", what, self.host.root], data, timeout_s)
@@ -188,10 +188,10 @@ class Agent:
         return error
 
     def facts(self) -> HostFacts:
-        """What the host is and has.
+        """Return the facts of the host.
 
         Raises:
-            HostError: it cannot be asked, or answers nonsense.
+            HostError: the host cannot be asked, or its answer is invalid.
         """
         answer = self.ask("facts", Facts(), timeout_s=120)
         try:
@@ -200,7 +200,7 @@ class Agent:
             raise self._wrong("facts", _short(str(error))) from error
 
     def quiet(self) -> dict[str, Any] | None:
-        """What the host's knobs say; None where they cannot be asked."""
+        """Return the quiesce settings of the host; None if they cannot be read."""
         words = ["quiet", "status", "--state", f"{self.host.root}/quiet"]
         for option, cpus in (("--cpus", self.host.cpus), ("--housekeeping", self.host.housekeeping_cpus)):
             words += [option, ",".join(map(str, cpus))] if cpus else []
@@ -212,10 +212,10 @@ class Agent:
             return None
 
     def resolve(self, question: Resolve) -> ResolvedHost | list[str]:
-        """What is there for an experiment, or what must be brought first.
+        """Return the resources for an experiment, or a list of missing ones.
 
         Raises:
-            HostError: a build fails there, or the answer is of another form.
+            HostError: a build fails there, or the answer is invalid.
         """
         answer = self.ask("resolve", question)
         lacks = answer.get("lacks")
@@ -232,7 +232,7 @@ class Agent:
     def train(
         self, cells: Sequence[Cell], experiment: Experiment, host: ResolvedHost
     ) -> dict[str, File | RegattaError]:
-        """Have training runs made there; cell id -> the file, or why there is none."""
+        """Run training runs on the host; return cell id -> file, or the reason for its absence."""
         answer = self.ask("train", Train(tuple(cells), experiment, host))
         made: dict[str, File | RegattaError] = {}
         for cell in cells:
@@ -247,10 +247,10 @@ class Agent:
         return made
 
     def search_minheap(self, search: MinheapSearch) -> str:
-        """Have a minheap searched there; returns the path of the file of all attempts.
+        """Search a minheap on the host; return the path of the file with all attempts.
 
         Raises:
-            HostError: no heap is enough.
+            HostError: no heap is large enough.
         """
         answer = self.ask("minheap", search, _SEARCH_S)
         path = answer.get("attempts")

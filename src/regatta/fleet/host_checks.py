@@ -1,4 +1,4 @@
-"""Verdicts on a host from what its fake benchmarks said. No I/O."""
+"""Verdicts on a host from the results of its fake benchmarks. No I/O."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from regatta.fleet.kernel_figures import KernelFrequency
 
 Verdict = Literal["ok", "doubtful", "unfit", "not available here"]
 
-#: of the kernel's figure and of the lowest to the highest of one program's repetitions
+#: tolerance against the value of the kernel, and between the lowest and highest repetition of a program
 _FREQUENCY_PERCENT = 1.0
 _RESOLUTION_NS = 1000
-#: below it no system call is made to read the clock, on any processor of these days
+#: on current processors, a cheaper clock read makes no system call
 _CLOCK_COST_NS = 200
-#: timer ticks come some hundred times a second and take a few of the 50 us of a quantum
+#: timer ticks come some hundred times per second and take a few of the 50 us of a quantum
 _SLOWDOWN_P99 = 1.1
 _INTERRUPTED_PERCENT = 1.0
 _UNFIT_INTERRUPTED_PERCENT = 10.0
-#: the clock's cost is subtracted from a sleep: that much of it may be missing
+#: the cost of the clock is subtracted from a sleep, so that it may seem this much shorter
 _SLEEP_TOLERANCE = 0.999
 
 _QUIET_FIX = "stop what else runs, or keep CPUs apart (`cores`, isolcpus); see /proc/interrupts"
@@ -29,7 +29,7 @@ _QUIET_FIX = "stop what else runs, or keep CPUs apart (`cores`, isolcpus); see /
 
 @dataclass(frozen=True)
 class Check:
-    """One question put to the host. `fix` says what to do where the verdict is not ok."""
+    """One check of the host. `fix` is the advice if the verdict is not ok."""
 
     name: str
     expected: str
@@ -39,16 +39,16 @@ class Check:
 
     @property
     def advice(self) -> str:
-        """What to do; nothing where all is well."""
+        """Return the advice; empty if the verdict is ok."""
         return "" if self.verdict == "ok" else self.fix
 
     def to_json(self) -> dict[str, str]:
-        """Its fields; `fix` is empty where the verdict is ok."""
+        """Return the fields; `fix` is empty if the verdict is ok."""
         return {**asdict(self), "fix": self.advice}
 
 
 def exit_code(checks: list[Check]) -> int:
-    """3 when a check says unfit, else 0."""
+    """Return 3 if a check is unfit, else 0."""
     return 3 if any(check.verdict == "unfit" for check in checks) else 0
 
 
@@ -57,7 +57,7 @@ def _missing(name: str, expected: str, why: str) -> Check:
 
 
 def _said(name: str, expected: str, answer: Answer | None, program: str) -> Check | None:
-    """A check that is over because the program is not there or failed."""
+    """Return a failed check if the program is missing or failed, else None."""
     if answer is None:
         return _missing(name, expected, f"the suite has no {program}")
     if answer.error:
@@ -66,7 +66,7 @@ def _said(name: str, expected: str, answer: Answer | None, program: str) -> Chec
 
 
 def check_pinning(noise: Mapping[int, Answer]) -> Check:
-    """Whether a process that was told to run on a CPU did. `noise`: CPU -> what `cpu_noise` said there."""
+    """Check that a process runs on the CPU to which it was pinned. `noise`: CPU -> result of `cpu_noise` there."""
     name, expected = "pinning", "a process told to run on one CPU runs there and nowhere else"
     if not noise:
         return _missing(name, expected, "the suite has no cpu_noise")
@@ -87,11 +87,11 @@ def check_pinning(noise: Mapping[int, Answer]) -> Check:
 
 
 def check_clock(infos: list[Mapping[str, float]], source: str) -> list[Check]:
-    """Resolution, cost and shortest trusted interval, as every program of the suite finds them at its start.
+    """Check resolution, cost and shortest trusted interval, as measured by every program of the suite at its start.
 
     Args:
-        infos: what the programs told of the clock; all that succeeded.
-        source: the kernel's clock source; empty: not known.
+        infos: clock information of all programs that succeeded.
+        source: clock source of the kernel; empty: unknown.
     """
     steps = f"steps of at most {_RESOLUTION_NS} ns"
     cost = f"at most {_CLOCK_COST_NS} ns a reading"
@@ -123,7 +123,7 @@ def check_clock(infos: list[Mapping[str, float]], source: str) -> list[Check]:
 
 
 def check_order(order: Answer | None, cpus: int) -> Check:
-    """Whether the clock goes forward from one CPU to another."""
+    """Check that the clock is monotonic across CPUs."""
     name, expected = "clock order", "no reading is earlier than one before it on another CPU"
     if cpus < 2:
         return _missing(name, expected, "there is one CPU")
@@ -139,7 +139,7 @@ def check_order(order: Answer | None, cpus: int) -> Check:
 
 
 def check_noise(noise: Mapping[int, Answer]) -> list[Check]:
-    """How evenly the same work goes, on the CPU where it goes worst. `noise`: CPU -> what `cpu_noise` said there."""
+    """Check the variation of constant work, on the worst CPU. `noise`: CPU -> result of `cpu_noise` there."""
     even = f"the 99th percentile of the same work is at most {_SLOWDOWN_P99:g} of its median"
     whole = f"at most {_INTERRUPTED_PERCENT:g} % of the time goes to something else"
     heard = {cpu: answer for cpu, answer in noise.items() if not answer.error}
@@ -174,11 +174,11 @@ def check_noise(noise: Mapping[int, Answer]) -> list[Check]:
 def check_load(
     shares: Mapping[str, float | None], limits: Mapping[str, float | None], load1: float | None
 ) -> list[Check]:
-    """What else the host did while the noise was measured, against what makes an invocation count as perturbed.
+    """Check the other load of the host during the noise measurement, against the limits of a perturbed invocation.
 
     Args:
-        shares: limit's name -> measured, in percent; None: the kernel does not tell.
-        limits: limit's name -> allowed, in percent; None: not judged.
+        shares: limit -> measured, in percent; None: not available from the kernel.
+        limits: limit -> allowed, in percent; None: no limit.
         load1: load average of the last minute, at the beginning.
     """
     words = {
@@ -206,7 +206,7 @@ def check_load(
 
 
 def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[Check]:
-    """The frequency found by time alone: whether it stays, and whether it is the kernel's."""
+    """Check that the frequency, measured by time alone, is constant and equals that of the kernel."""
     steady = f"the same within {_FREQUENCY_PERCENT:g} % each time"
     same = f"the kernel's figure within {_FREQUENCY_PERCENT:g} %"
     fix = "fix the frequency: governor performance, lowest and highest the same, no boost"
@@ -217,7 +217,7 @@ def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[
             _missing("frequency", same, "not measured"),
         ]
     found = mhz.values("frequency")
-    # Disturbances can only make cycles look longer.
+    # Disturbances can only make cycles appear longer.
     highest, spread = max(found), 100 * (1 - min(found) / max(found))
     first = Check(
         "frequency steady", steady, f"{min(found):.0f} to {highest:.0f} MHz",
@@ -231,13 +231,13 @@ def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[
     if kernel.kind == "nominal" and highest < kernel.mhz:
         return [first, Check("frequency", same, got, "doubtful", fix)]
     if kernel.kind == "nominal":
-        # What was told at the start is no measurement: the processor may rightly run faster.
+        # The nominal frequency is not a measurement: the processor may legitimately run faster.
         return [first, _missing("frequency", same, got)]
     return [first, Check("frequency", same, got, "unfit" if kernel.kind == "constant" else "doubtful", fix)]
 
 
 def check_line(line: Answer | None, kernel_bytes: int | None) -> Check:
-    """The size of a cache line, found by time alone, beside the kernel's."""
+    """Compare the size of a cache line, measured by time alone, with that of the kernel."""
     name, expected = "cache line", "what the kernel says"
     over = _said(name, expected, line, "line")
     if over or line is None:
@@ -246,7 +246,7 @@ def check_line(line: Answer | None, kernel_bytes: int | None) -> Check:
     if kernel_bytes is None:
         return _missing(name, expected, f"{found:g} bytes; the kernel does not say")
     got = f"{found:g} bytes; the kernel says {kernel_bytes}"
-    # Two lines are fetched at once by some processors: a step at twice the line is theirs.
+    # Some processors fetch two lines at once and show a step at twice the line.
     if found == kernel_bytes:
         return Check(name, expected, got, "ok")
     fix = "run it again on a quiet host; some processors fetch lines in pairs, and virtual machines may name another cache"
@@ -254,13 +254,13 @@ def check_line(line: Answer | None, kernel_bytes: int | None) -> Check:
 
 
 def check_sleep(sleep: Answer | None) -> Check:
-    """Whether sleeps last as long as was asked for, at least."""
+    """Check that sleeps are not shorter than requested."""
     name, expected = "sleep", "never shorter than asked"
     if sleep is None:
         return _missing(name, expected, "the suite has no lat_usleep")
     fix = "take another clock source: timers and clock do not agree"
     if sleep.error:
-        # The program tells a sleep that is too short by this errno.
+        # The program reports a short sleep with this errno.
         short = "Timer expired" in sleep.error
         return Check(name, expected, sleep.error, "unfit" if short else "doubtful", fix)
     ratios = [(row[2] / (1000 * row[5]["requested_us"]), row) for row in sleep.rows if row[1] == "latency"]

@@ -1,4 +1,4 @@
-"""What the kernel says of the processors: frequency, cache line, clock. None where it says nothing."""
+"""Processor facts from the kernel: frequency, cache line, clock. None if unavailable."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _ROOT = Path("/")
 
 @dataclass(frozen=True)
 class KernelFrequency:
-    """A processor's frequency by the kernel.
+    """Frequency of a processor according to the kernel.
 
-    `kind`: `constant` (lowest and highest are one, no boost), `variable` (they differ; `mhz` is of this moment), or
-    `nominal` (what the machine told at its start, on a host that does not let the kernel choose).
+    `kind`: `constant` (lowest equals highest, no boost), `variable` (they differ; `mhz` is the current value), or
+    `nominal` (value at boot, on a host where the kernel does not control the frequency).
     """
 
     mhz: float
@@ -33,7 +33,7 @@ def _number(path: Path) -> int | None:
 
 
 def _cpuinfo_mhz(text: str, cpu: int) -> float | None:
-    """The line `cpu MHz` of a processor's part of /proc/cpuinfo; architectures other than x86 have none."""
+    """Return `cpu MHz` of a processor in /proc/cpuinfo; only x86 has it."""
     for part in text.split("\n\n"):
         fields = {
             name.strip(): value.strip()
@@ -48,16 +48,16 @@ def _cpuinfo_mhz(text: str, cpu: int) -> float | None:
 
 
 def _boosts(cpu_root: Path) -> bool:
-    """Whether the processor may go beyond the highest frequency that is told, by either driver's switch."""
+    """Return whether boost is enabled, by the switch of either driver."""
     return _text(cpu_root / "cpufreq/boost") == "1" or _text(cpu_root / "intel_pstate/no_turbo") == "0"
 
 
 def kernel_frequency(cpu: int, root: Path = _ROOT) -> KernelFrequency | None:
-    """The frequency of one CPU.
+    """Return the frequency of one CPU.
 
     Args:
         cpu: its number.
-        root: where `proc` and `sys` lie; another tree in tests.
+        root: parent of `proc` and `sys`; another tree in tests.
     """
     cpu_root = root / "sys/devices/system/cpu"
     scaling = cpu_root / f"cpu{cpu}/cpufreq"
@@ -71,7 +71,7 @@ def kernel_frequency(cpu: int, root: Path = _ROOT) -> KernelFrequency | None:
 
 
 def kernel_line_bytes(cpu: int, root: Path = _ROOT) -> int | None:
-    """The size of a line of a CPU's first data cache."""
+    """Return the line size of the first data cache of a CPU, in bytes."""
     for index in sorted((root / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*")):
         if _text(index / "level") == "1" and _text(index / "type") in ("Data", "Unified"):
             return _number(index / "coherency_line_size")
@@ -79,5 +79,5 @@ def kernel_line_bytes(cpu: int, root: Path = _ROOT) -> int | None:
 
 
 def clock_source(root: Path = _ROOT) -> str:
-    """What the kernel's clock reads; empty where it does not say."""
+    """Return the clock source of the kernel; empty if unknown."""
     return _text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")

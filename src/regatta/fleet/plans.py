@@ -1,4 +1,4 @@
-"""Writing plans where the runner and the analysis find them, and the runner itself."""
+"""Write plans for the runner and the analysis, and write the runner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regatta.store.folder import Folder, replacing, write_json
 
 
 def write_host_plan(folder: Folder, plan: HostPlan) -> str:
-    """Write `rows.i32`, then `plan.json`, which names the rows' digest; returns the plan's id."""
+    """Write `rows.i32`, then `plan.json`, which holds the digest of the rows; return the id of the plan."""
     directory = folder.host_plan(plan.host.name)
     digest = hashlib.sha256()
     with replacing(directory / "rows.i32") as temporary, temporary.open("wb") as file:
@@ -31,7 +31,7 @@ def write_host_plan(folder: Folder, plan: HostPlan) -> str:
 
 
 def remove_other_plans(folder: Folder, experiment: Experiment) -> None:
-    """Remove the plans of hosts that the experiment has no more: nobody waits for their records."""
+    """Remove the plans of hosts that are no longer in the experiment: their records are not expected."""
     named = {host.name for host in experiment.hosts}
     for host in folder.planned_hosts():
         if host not in named:
@@ -49,11 +49,11 @@ def write_experiment(
     """Write `plan/experiment.json`.
 
     Args:
-        folder: of the experiment.
-        experiment: what was asked for.
-        hosts: those that are planned on.
-        impossible: label of a cell, why it cannot exist, and on which host.
-        left_out: host -> why nothing is planned on it.
+        folder: folder of the experiment.
+        experiment: the experiment.
+        hosts: planned hosts.
+        impossible: label of a cell, the reason, and its host.
+        left_out: host -> why it has no plan.
         plan_ids: host -> the id of its plan.
     """
     document: ExperimentDocument = {
@@ -92,7 +92,7 @@ def write_experiment(
 
 
 def _versions(hosts: Mapping[str, ResolvedHost]) -> dict[str, str]:
-    """Runtime -> its version; where hosts have different ones, each with its hosts."""
+    """Return runtime -> version; if hosts differ, each version with its hosts."""
     found: dict[str, dict[str, list[str]]] = {}
     for host in hosts.values():
         for name, runtime in host.runtimes.items():

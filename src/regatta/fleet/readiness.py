@@ -1,4 +1,4 @@
-"""Hosts made ready for an experiment: each is asked what it has, brought what it lacks, and asked again."""
+"""Prepare hosts for an experiment: query each host, provision what is missing, and query again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from regatta.host.values.resolved import ResolvedHost
 from regatta.host.verbs.questions import Resolve
 from regatta.spec.inventory import inventory_path
 
-#: hosts that are talked to at once
+#: maximum number of concurrent hosts
 _AT_ONCE = 32
 _PLAYBOOK = "site.yml"
 T = TypeVar("T")
@@ -34,25 +34,25 @@ T = TypeVar("T")
 
 @dataclass
 class Readiness:
-    """What became of an experiment's hosts."""
+    """Prepared hosts of an experiment."""
 
     hosts: dict[str, ResolvedHost] = field(default_factory=dict)
-    #: those that cannot be measured on now, with the reason; the rest goes on
+    #: host -> why it is excluded now; the others continue
     left_out: dict[str, str] = field(default_factory=dict)
-    #: the ways to those that are not this machine
+    #: agents of remote hosts
     agents: dict[str, Agent] = field(default_factory=dict)
 
 
 def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readiness:
-    """Make every host of an experiment ready that can be.
+    """Prepare all possible hosts of an experiment.
 
     Args:
-        experiment: whose hosts are meant.
-        home: what `find_home` found.
-        wish: what the profile asks for.
+        experiment: the experiment.
+        home: result of `find_home`.
+        wish: settings of the profile.
 
     Raises:
-        HostError: not one of the hosts is ready, or what is made here fails; a host that is this machine fails as a whole.
+        HostError: no host is ready, a local build fails, or this machine is a host and fails.
     """
     stock = make_stock(experiment, home)
     found = Readiness()
@@ -73,7 +73,7 @@ def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readines
             experiment.spec_path, "at least one host that is ready",
             Lines("\n  ".join(f"{name}: {reason}" for name, reason in found.left_out.items())), "see above",
         )  # fmt: skip
-    # In the order of the inventory, whoever answered first.
+    # In inventory order, independent of the order of answers.
     found.hosts = {host.name: found.hosts[host.name] for host in experiment.hosts if host.name in found.hosts}
     for name, reason in found.left_out.items():
         print(f"left out: {name}: {printable(Lines(reason))}", file=sys.stderr, flush=True)
@@ -81,7 +81,7 @@ def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readines
 
 
 def _reach(experiment: Experiment, home: Path, stock: Stock, found: Readiness) -> None:
-    """The hosts that are not this machine, all at once."""
+    """Connect to the remote hosts concurrently."""
     architectures = _facts(home, found)
     staged = {name: stage(stock, name) for name in sorted(set(architectures.values()))}
     questions = {
@@ -110,7 +110,7 @@ def _reach(experiment: Experiment, home: Path, stock: Stock, found: Readiness) -
 
 
 def _facts(home: Path, found: Readiness) -> dict[str, str]:
-    """Architecture of every host that answers; a new host gets its folder and our file first."""
+    """Return the architecture of each reachable host; a new host first gets its folder and the zipapp."""
     new: dict[str, list[str]] = {}
 
     def ask(agent: Agent) -> str:
@@ -139,7 +139,7 @@ def _question(staged: Staged, host: Host) -> Resolve:
 def _bring(
     home: Path, lacking: Mapping[str, Sequence[str]], supplies: Mapping[str, Any], found: Readiness
 ) -> None:
-    """Have Ansible bring what hosts lack; those on which that fails are left out."""
+    """Provision missing resources with Ansible; exclude hosts on which it fails."""
     if not lacking:
         return
     for name, things in lacking.items():
@@ -151,7 +151,7 @@ def _bring(
     if others:
         outcomes |= run_playbook(home, _PLAYBOOK, inventory, others, {"regatta_supplies": supplies})
     if nodes:
-        # Files are shared, and so brought from here; packages of a node are its owner's affair, and not this machine's.
+        # Files are shared and therefore provided from here; packages of a node are left to its administrator.
         files = {**supplies, "runtimes": {**supplies["runtimes"], "packages": []}}
         outcomes |= run_playbook(
             home,
@@ -169,7 +169,7 @@ def _bring(
 
 
 def _each(found: Readiness, names: Iterable[str], ask: Callable[[Agent], T]) -> dict[str, T]:
-    """Ask hosts at once; those that fail are left out, with the reason."""
+    """Query hosts concurrently; exclude failing ones with the reason."""
 
     def one(name: str) -> T | RegattaError:
         try:

@@ -1,4 +1,4 @@
-"""A segment measured as one allocation of Slurm, on a file system that the nodes share: the journal is written where it is read."""
+"""Measure a segment as a Slurm allocation on a shared file system: the journal is written where it is read."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.host.values.host import Host
 from regatta.store.folder import Folder
 
-#: allocations in a row that may end without a record before that is an error
+#: number of consecutive allocations without a record that is an error
 _FRUITLESS = 3
 _LOOK_S = 1.0
 _SHOWN_LATE_S = 60.0
 
 
 class SlurmSegment:
-    """One segment of one host: allocations, one after the other, until it is done."""
+    """One segment of one host: consecutive allocations until it is complete."""
 
     def __init__(self, folder: Folder, host: Host, number: int, receipt: Path, retry_failed: bool) -> None:
         self.folder = folder
@@ -36,11 +36,11 @@ class SlurmSegment:
         self._node_state = (folder.state / f"{host.name}.node.json").resolve()
 
     def run(self) -> None:
-        """Measure to the end of the segment, whose receipt the runner writes itself.
+        """Measure until the end of the segment; the runner writes its receipt.
 
         Raises:
-            Stopped: told to stop; the runner has stopped too.
-            HostError: the runner's own error, or Slurm gives no node.
+            Stopped: a signal arrived; the runner has stopped too.
+            HostError: the runner failed, or Slurm grants no node.
         """
         fruitless = 0
         try:
@@ -56,7 +56,7 @@ class SlurmSegment:
                             raise self._error(
                                 f"{_FRUITLESS} allocations in a row without a record ({ending.end})"
                             )
-                        # What failed is run again once, not in every allocation.
+                        # Retry failed invocations once, not in every allocation.
                         self._retry_failed = False
                         self._say(f"{ending.end}; goes on in another allocation")
                 except Stopped:
@@ -86,7 +86,7 @@ class SlurmSegment:
         return [*argv, *(["--retry-failed"] if self._retry_failed else [])]
 
     def _allocation(self) -> tuple[Ending, int, str]:
-        """One allocation to its end: how it ended, the runner's exit code, what it told."""
+        """Run one allocation; return its end, the exit code of the runner, and its standard error."""
         self.receipt.parent.mkdir(parents=True, exist_ok=True)
         self.receipt.unlink(missing_ok=True)
         process = self.remote.open(self._argv())
@@ -96,7 +96,7 @@ class SlurmSegment:
         return self.remote.ending(process, text), process.returncode, text
 
     def _attend(self, process: subprocess.Popen[bytes], told: bytearray) -> None:
-        """Hand on what it tells, and show its state, until it ends."""
+        """Forward its standard error and show its state until it ends."""
         shown_at = 0.0
         left = MAXIMUM_TOLD_BYTES
         with selectors.DefaultSelector() as selector:
@@ -111,7 +111,7 @@ class SlurmSegment:
                     told += data
                     del told[: -4 * KEPT_TOLD_BYTES]
                     if left > 0:
-                        # The log of the job is a file here.
+                        # Here, the log of the job is a file.
                         sys.stderr.buffer.write(data[:left])
                         sys.stderr.flush()
                     left -= len(data)
@@ -129,10 +129,10 @@ class SlurmSegment:
         show_state(self.folder, self.host.name, self.number, text)
 
     def _is_done(self, ending: Ending, code: int, told: str) -> bool:
-        """Whether the segment is done; False where it goes on in another allocation.
+        """Return whether the segment is complete; False if it needs another allocation.
 
         Raises:
-            HostError: it ended with an error of the runner's, or somebody cancelled it.
+            HostError: the runner failed, or the job was cancelled.
         """
         if self._receipt_is_here(patiently=ending.end == "done" and code == 0):
             return True
@@ -149,7 +149,7 @@ class SlurmSegment:
         raise error
 
     def _receipt_is_here(self, patiently: bool) -> bool:
-        """Whether the node has left the receipt; a file system that is shared may show it late."""
+        """Return whether the receipt of the node exists; a shared file system may show it late."""
         deadline = time.monotonic() + (_SHOWN_LATE_S if patiently else 0)
         while True:
             if self.receipt.name in os.listdir(self.receipt.parent):

@@ -1,4 +1,4 @@
-"""What hosts are to be brought, as files named by their contents: supplies of a host, and the same for Ansible to copy."""
+"""Stage files for hosts under content-based names: supplies of a host, and the same as variables for Ansible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from regatta.host.values.supplies import Supplies
 
 @dataclass(frozen=True)
 class StagedObject:
-    """One file or folder as it is copied: `objects/<sha256>/` on a host holds the file, or the folder's contents."""
+    """One file or folder to copy: `objects/<sha256>/` on a host holds the file, or the contents of the folder."""
 
     name: str
     sha256: str
@@ -34,18 +34,18 @@ class StagedObject:
     kind: str
 
     def place(self, root: str) -> str:
-        """Its path on a host."""
+        """Return its path on a host."""
         folder = f"{root}/objects/{self.sha256}"
         return folder if self.kind == "folder" else f"{folder}/{self.name}"
 
     def to_variables(self) -> dict[str, Any]:
-        """As the roles read it."""
+        """Return the variables for the roles."""
         return {"name": self.name, "sha256": self.sha256, "staged": self.staged, "kind": self.kind}
 
 
 @dataclass(frozen=True)
 class Staged:
-    """What hosts of one architecture are to be brought."""
+    """Files for hosts of one architecture."""
 
     experiment: Experiment
     environment: dict[str, str]
@@ -59,7 +59,7 @@ class Staged:
     packages: tuple[str, ...]
 
     def supplies_for(self, host: Host) -> Supplies:
-        """The same with a host's own paths."""
+        """Return the supplies with the paths of a host."""
         root = host.root
         return Supplies(
             home=self.sources.place(root) if self.sources else f"{root}/objects",
@@ -79,7 +79,7 @@ class Staged:
         )
 
     def variables(self) -> dict[str, Any]:
-        """`regatta_supplies` of the roles runner, runtimes and workloads."""
+        """Return `regatta_supplies` of the roles runner, runtimes and workloads."""
         workloads = {
             staged.sha256: staged
             for part in (self.builds, self.inputs)
@@ -96,7 +96,7 @@ class Staged:
 
 
 def no_supplies() -> dict[str, Any]:
-    """The same for a host of which nothing is known yet: our file alone."""
+    """Return the variables for a new host: only the zipapp."""
     return _variables((), (), ())
 
 
@@ -116,10 +116,10 @@ def _variables(
 
 
 def stage(stock: Stock, architecture: str) -> Staged:
-    """Stage everything that hosts of an architecture need.
+    """Stage all files for hosts of an architecture.
 
     Raises:
-        HostError: a runtime did not arrive.
+        HostError: a runtime could not be downloaded.
     """
     runtimes, missing = stock.runtimes_for(architecture)
     experiment = stock.experiment
@@ -160,7 +160,7 @@ def _object(path: Path) -> StagedObject:
 
 
 def _user_objects(named: dict[str, File]) -> Iterator[tuple[str, tuple[StagedObject, str, str]]]:
-    """Files that the user brings; what must lie beside one of them travels with it in one folder."""
+    """Yield the files of the user; a file and its companions share one folder."""
     for name, file in named.items():
         if "/" in name:
             continue
@@ -180,7 +180,7 @@ def _user_objects(named: dict[str, File]) -> Iterator[tuple[str, tuple[StagedObj
 
 
 def _tar(digest: str, members: list[tuple[Path, str]]) -> Path:
-    """A tar of files and folders under the names they shall have, made once."""
+    """Return a tar of files and folders under their target names, cached."""
 
     def make(directory: Path) -> None:
         with tarfile.open(directory / "contents.tar", "w", dereference=True) as archive:
@@ -193,7 +193,7 @@ def _tar(digest: str, members: list[tuple[Path, str]]) -> Path:
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     if not (member.isreg() or member.isdir() or member.islnk()):
         raise HostError(member.name, "a file or a folder", "a device, a pipe or a socket", "leave it out")
-    # Root unpacks it on hosts: no setuid, and nothing that others can write.
+    # Root unpacks it on hosts: drop setuid bits and write access for others.
     member.mode &= 0o755
     member.uid = member.gid = 0
     member.uname = member.gname = ""
@@ -201,7 +201,7 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _with_staged_sources(experiment: Experiment) -> Experiment:
-    """The experiment with each build's sources where the staged folder has them."""
+    """Return the experiment with the sources of each build in the staged folder."""
 
     def moved(benchmark: Benchmark) -> Benchmark:
         builds = {name: replace(b, directory=name) for name, b in benchmark.builds.items()}
@@ -211,7 +211,7 @@ def _with_staged_sources(experiment: Experiment) -> Experiment:
 
 
 def _sources(home: Path, experiment: Experiment, names: list[str]) -> StagedObject:
-    """Sources of builds that each host makes itself, a folder a build."""
+    """Stage the sources of builds that run on each host, one folder per build."""
     builds = wanted_builds(experiment)
     members = []
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""What the machine that runs the command makes or finds for the hosts of an experiment."""
+"""Build, find or generate files for the hosts of an experiment on the machine that runs the command."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from regatta.host.values.supplies import Supplies
 
 @dataclass
 class Stock:
-    """What was made or found here, and serves hosts of every architecture; runtimes are fetched as they are asked for."""
+    """Local files for hosts of every architecture; runtimes are downloaded on request."""
 
     experiment: Experiment
     home: Path
     environment: Mapping[str, str]
-    #: builds that are the same for every architecture
+    #: architecture-independent builds
     builds: dict[str, dict[str, File]]
     inputs: dict[str, dict[str, File]]
     files: dict[str, dict[str, File]]
     _fetched: dict[str, tuple[dict[str, str], dict[str, str]]] = field(default_factory=dict)
 
     def runtimes_for(self, architecture: str) -> tuple[dict[str, str], dict[str, str]]:
-        """Runtime -> folder or archive, and runtime -> why there is none for this architecture.
+        """Return runtime -> folder or archive, and runtime -> why this architecture has none.
 
         Raises:
-            HostError: one did not arrive.
+            HostError: a download failed.
         """
         if architecture not in self._fetched:
             there, missing = {}, {}
@@ -49,7 +49,7 @@ class Stock:
         return self._fetched[architecture]
 
     def supplies_here(self, architecture: str) -> Supplies:
-        """Supplies of this machine itself."""
+        """Return the supplies of this machine."""
         runtimes, missing = self.runtimes_for(architecture)
         return Supplies(
             str(self.home), self.environment, runtimes, missing, self.builds, self.inputs, self.files
@@ -57,7 +57,7 @@ class Stock:
 
 
 def make_stock(experiment: Experiment, home: Path) -> Stock:
-    """Find what the user brings, make the builds that serve every architecture, generate the inputs.
+    """Find the files of the user, make architecture-independent builds, and generate inputs.
 
     Raises:
         HostError: a file is missing, or a build or generator fails.

@@ -1,4 +1,4 @@
-"""Records of a host taken over into the journal here. A host may be broken or hostile, so each record is checked first."""
+"""Take over records of a host into the local journal. A host may be broken or hostile, so each record is validated first."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from regatta.host.printable import printable
 from regatta.host.values.record import Record
 from regatta.store.folder import Folder, write_json
 
-#: of the lines that were refused, so many are named
+#: maximum number of refused lines that are reported
 _NAMED = 20
-#: of a reason
+#: maximum characters of a reason
 _SHOWN = 300
 
 
 class Acceptance:
-    """The records that one segment of a host's plan may have."""
+    """Valid records for one segment of the plan of a host."""
 
     def __init__(self, header: Mapping[str, Any], segment: int) -> None:
         self.header = header
@@ -45,18 +45,18 @@ class Acceptance:
         self._cells: dict[str, Mapping[str, Any]] = {cell["cell_id"]: cell for cell in header["cells"]}
 
     def keeps(self, cell_id: str, name: str) -> bool:
-        """Whether the plan keeps a file of that name of a cell."""
+        """Return whether the plan keeps a file of this name for a cell."""
         return name in (self._cells.get(cell_id, {}).get("keep") or ())
 
     def cell(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The cell of an accepted record as the plan holds it; the host is not asked what it is."""
+        """Return the cell of an accepted record from the plan, independent of the host."""
         return self._cells[record["cell_id"]]
 
     def record(self, line: bytes) -> Record:
-        """The record of a line, which comes without its newline.
+        """Parse and validate a line without its newline.
 
         Raises:
-            DamagedLine: it is none of this segment; why.
+            DamagedLine: the record does not belong to this segment, with the reason.
         """
         if len(line) > LONGEST_LINE_BYTES:
             raise DamagedLine(f"{len(line) >> 20} MiB long")
@@ -80,18 +80,18 @@ class Acceptance:
 
 
 class JournalCopy:
-    """A journal file of this machine, locked, cut back to its last whole line, open for the lines of a host's own file."""
+    """A local journal file: locked, truncated to its last whole line, and open for lines from the host."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file.
+        """Open or create the file.
 
-        Waits for somebody else who takes records over: one that outlived its workflow ends with the segment.
+        Waits for another process that takes records over: one that outlived its workflow ends with the segment.
 
         Raises:
-            StoreError: it cannot be opened.
+            StoreError: the file cannot be opened.
         """
         self.path = path
-        #: (invocation, attempt) of every record that is here
+        #: (invocation, attempt) of all local records
         self.seen: set[tuple[str, int]] = set()
         self._numbers: set[int] = set()
         self._file = LineFile(path)
@@ -107,7 +107,7 @@ class JournalCopy:
 
     @property
     def whole_up_to(self) -> int:
-        """The sequence number up to which no record is lacking; -1: the first is."""
+        """Return the last sequence number of the complete prefix; -1: the first record is missing."""
         number = -1
         while number + 1 in self._numbers:
             number += 1
@@ -118,10 +118,10 @@ class JournalCopy:
         self._numbers.add(record["sequence"])
 
     def append(self, line: bytes, record: Record) -> None:
-        """Take one line over, without its newline, as the host wrote it.
+        """Append one line of the host unchanged, without its newline.
 
         Raises:
-            StoreError: the disk is full or broken. The file is cut back to its last whole line.
+            StoreError: the disk is full or broken. The file is truncated to its last whole line.
         """
         self._file.append(
             line + b"\n", "make room; the host measures on, and the same command fetches the rest"
@@ -129,12 +129,12 @@ class JournalCopy:
         self._note(record)
 
     def close(self) -> None:
-        """Close the file and give up its lock."""
+        """Close the file and release its lock."""
         self._file.close()
 
 
 class TakenOver:
-    """The journal file of one segment as far as it is here."""
+    """The local copy of the journal file of one segment."""
 
     def __init__(self, folder: Folder, host: str, acceptance: Acceptance, segment: int) -> None:
         self._directory = folder.journal / host
@@ -147,31 +147,31 @@ class TakenOver:
 
     @property
     def whole_up_to(self) -> int:
-        """Sequence number up to which no record is lacking here; -1: the first is."""
+        """Return the last sequence number of the complete prefix; -1: the first record is missing."""
         return self._copy.whole_up_to
 
     @property
     def count(self) -> int:
-        """Records that are here."""
+        """Return the number of local records."""
         return len(self._copy.seen)
 
     @property
     def refused(self) -> list[str]:
-        """Lines that were no records of this plan, and why; the first of them."""
+        """Return the first refused lines with their reasons."""
         named = list(self._refused.values())
         more = len(named) - _NAMED
         return [*named[:_NAMED], *([f"and {more} more"] if more > 0 else [])]
 
     @staticmethod
     def records_in(path: Path) -> int:
-        """Whole records of a file of this machine."""
+        """Count the whole records of a local file."""
         return sum(not isinstance(item, Damage) for item in read_file(path)) if path.exists() else 0
 
     def take_file(self, path: Path) -> None:
-        """Take over what is lacking here from a copy of the host's whole file.
+        """Take over missing records from a copy of the whole file of the host.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the journal cannot be written.
         """
         with path.open("rb") as file:
             while line := file.readline(LONGEST_LINE_BYTES + 2):
@@ -179,15 +179,15 @@ class TakenOver:
                     self.take(line[:-1])
 
     def take(self, line: bytes) -> None:
-        """Take one line over, or note why not.
+        """Take over one line, or record why it is refused.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the journal cannot be written.
         """
         try:
             record = self._acceptance.record(line)
         except DamagedLine as error:
-            # The same line comes again after each broken connection.
+            # The same line is sent again after each broken connection.
             if zlib.crc32(line) not in self._refused:
                 self._refused[zlib.crc32(line)] = printable(str(error))
                 print(
@@ -199,36 +199,36 @@ class TakenOver:
                     "do not trust this host before you know why",
                 ) from None  # fmt: skip
             return
-        # What is here already comes again where something before it was lacking.
+        # Existing records are sent again if an earlier one was missing.
         if (record["invocation_id"], record["attempt"]) not in self._copy.seen:
             self._cells.describe(self._acceptance.cell(record))
             self._copy.append(line, record)
 
     def finish(self, ended: Mapping[str, Any], agent: Agent, there: str) -> None:
-        """Bring what belongs to the records: the CPUs they were made on, decisions about rounds, files that are kept.
+        """Fetch data besides the records: the CPUs used, decisions on rounds, and kept files.
 
         Raises:
-            HostError: a file is not what its record says.
-            Unreachable: the way is broken.
+            HostError: a file does not match its record.
+            Unreachable: the connection is broken.
         """
         cores, decisions = ended.get("cores"), ended.get("decisions")
         if isinstance(cores, dict) and cores:
             write_json(self._directory / "cores.json", cores)
         if isinstance(decisions, dict) and decisions:
             self._check(decisions)
-            # A decision is never changed: what is here stays.
+            # Decisions never change: local ones take precedence.
             groups = {**decisions["groups"], **read_decisions(self._directory / DECISIONS)}
             write_json(self._directory / DECISIONS, {"v": DECISIONS_VERSION, "groups": groups})
         for item in read_file(self._copy.path):
             if isinstance(item, Damage):
                 continue
             for kept in item.get("kept") or ():
-                # A host may name others, and as many as it likes.
+                # A host may send any names and any number of them.
                 if kept.get("sha256") and self._acceptance.keeps(item["cell_id"], kept["name"]):
                     self._fetch(agent, there, f"{item['invocation_id']}-a{item['attempt']}", kept)
 
     def _check(self, decisions: Mapping[str, Any]) -> None:
-        """How many rounds count is decided there: it must be of this plan's groups, and between its least and its most."""
+        """Validate the number of rounds that the host decided: known groups only, between minimum and maximum of the plan."""
         stopping = self._acceptance.header.get("stopping") or {}
         known = {group["key"] for group in stopping.get("groups", ())}
         groups = decisions.get("groups")
@@ -236,7 +236,7 @@ class TakenOver:
         for key, entry in groups.items() if isinstance(groups, dict) else ():
             needed = entry.get("needed") if isinstance(entry, dict) else None
             whole = isinstance(needed, int) and not isinstance(needed, bool)
-            # Of groups that are planned no more nothing is counted.
+            # Groups that are no longer planned do not count.
             right &= key not in known or (whole and stopping["pilot"] <= needed <= stopping["maximum"])
         if not right:
             raise HostError(
@@ -258,7 +258,7 @@ class TakenOver:
         except Unreachable:
             raise
         except HostError as error:
-            # A host that was made anew has its records back and not these: that is no reason to lose the rest.
+            # A reinstalled host has its records again but not these files: keep the rest.
             self._note(f"{kept['name']} of {folder} is not there any more: {error.problems[0].got}")
             return
         self._fetched_bytes += arriving.stat().st_size
@@ -270,7 +270,7 @@ class TakenOver:
         arriving.rename(target)
 
     def _note(self, text: str) -> None:
-        """Name something that is not taken, once."""
+        """Report a refused item once."""
         text = printable(text)
         if self._refused.setdefault(zlib.crc32(text.encode()), text) is text:
             print(f"{self._host}: {text}", file=sys.stderr, flush=True)

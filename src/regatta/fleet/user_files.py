@@ -1,4 +1,4 @@
-"""Files and folders that the user brings: a suite says what they are called and where they can be had."""
+"""Files and folders that the user provides: a suite lists their names and sources."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _FOLDER = "files"
 
 
 def user_folders(experiment: Experiment, home: Path) -> list[Path]:
-    """Where such files are looked for: `files` in the home, the folder of the spec, the folders of `$REGATTA_FILES`."""
+    """Return the search folders: `files` in the home, the folder of the spec, and the folders of `$REGATTA_FILES`."""
     own = os.environ.get("REGATTA_FILES", "").split(os.pathsep)
     spec_folder = Path(experiment.spec_path).absolute().parent
     return [home / _FOLDER, spec_folder, *(Path(folder).absolute() for folder in own if folder)]
 
 
 def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, File]]:
-    """Find all that the benchmarks of an experiment need of the user.
+    """Find the user files of all benchmarks of an experiment.
 
     Returns:
-        Benchmark label -> its name in the suite, or `name/what lies beside it` -> file or folder.
+        Benchmark label -> its name in the suite, or `name/companion` -> file or folder.
 
     Raises:
-        HostError: one is missing or incomplete, or its contents are not those that the suite expects.
+        HostError: a file is missing or incomplete, or its contents differ from the suite.
     """
     folders = user_folders(experiment, home)
     return {
@@ -48,10 +48,10 @@ def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, F
 
 
 def user_file_parts(experiment: Experiment, home: Path) -> Iterator[Path]:
-    """Every single file of what is there; what is missing is left out.
+    """Yield every existing file; skip missing ones.
 
     Raises:
-        HostError: something that is there cannot be read.
+        HostError: an existing file cannot be read.
     """
     folders = user_folders(experiment, home)
     for benchmark in experiment.benchmarks:
@@ -71,7 +71,7 @@ def _parts(wanted: UserFile, folders: Sequence[Path]) -> list[Path]:
 
 @contextmanager
 def _readable(where: str, wanted: UserFile) -> Iterator[None]:
-    """Tell what cannot be read of a user's file, and what to do by the reason."""
+    """Report an unreadable user file with advice based on the cause."""
     try:
         yield
     except OSError as error:
@@ -118,7 +118,7 @@ def _find(where: str, name: str, wanted: UserFile, folders: Sequence[Path]) -> I
 
 
 def sha256_of(path: Path) -> str:
-    """The digest of its contents, remembered for a folder too: data can be tens of gigabytes."""
+    """Return the digest of the contents, cached for folders too: data can be tens of gigabytes."""
     if not path.is_dir():
         return file_sha256(path)
     state = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""The one file that travels to hosts: the runner, and all that a host does for itself. Plain standard library inside."""
+"""The zipapp that is copied to hosts: the runner and all host-side commands, with the standard library only."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def zipapp_sources() -> list[Path]:
-    """Every file of ours that hosts run: Python 3.9, standard library only."""
+    """Return all source files that hosts run: Python 3.9, standard library only."""
     return [_PACKAGE / "__init__.py", *sorted((_PACKAGE / "host").rglob("*.py"))]
 
 
 def zipapp_bytes() -> bytes:
-    """The zipapp; the same sources give the same bytes."""
+    """Return the zipapp; equal sources give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _MAIN)
@@ -32,7 +32,8 @@ def zipapp_bytes() -> bytes:
 
 
 def zipapp_file() -> Path:
-    """The zipapp as a file of this machine's cache, `regatta-<16 digits of its SHA-256>.pyz`: what runs on a host is known by its name."""
+    """Return the zipapp in the cache of this machine, `regatta-<16 digits of its SHA-256>.pyz`: its name identifies its
+    contents."""
     data = zipapp_bytes()
     digest = hashlib.sha256(data).hexdigest()
     name = f"regatta-{digest[:16]}.pyz"

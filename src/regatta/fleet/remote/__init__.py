@@ -1,1 +1,1 @@
-"""Reaching a host: five verbs, and a file for each way."""
+"""Remote hosts: five verbs, and one file per kind of connection."""

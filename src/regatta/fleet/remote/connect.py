@@ -1,4 +1,4 @@
-"""From a host of the inventory to the way that a profile asks for."""
+"""Map a host of the inventory to the connection that a profile requests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from regatta.host.values.host import Host, Way, Wish
 
 
 def way_to(host: Host, wish: Wish) -> Way:
-    """How the host is reached in a profile.
+    """Return the kind of connection to the host in a profile.
 
     Raises:
-        HostError: not at all.
+        HostError: the profile supports none.
     """
     way = host.way(wish)
     if way is None:
@@ -25,10 +25,10 @@ def way_to(host: Host, wish: Wish) -> Way:
 
 
 def connect(host: Host, wish: Wish) -> Remote:
-    """The way to a host; nothing is sent yet.
+    """Return a connection to a host without contacting it.
 
     Raises:
-        HostError: there is none in this profile.
+        HostError: the profile supports none.
     """
     way = way_to(host, wish)
     if way == "slurm":

@@ -1,4 +1,4 @@
-"""Processes of this machine behind the interface of a host: where file system and processes are shared anyway."""
+"""Processes of this machine behind the interface of a host, for shared file systems and processes."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class Here(Remote):
 
 
 def run_bounded(where: str, argv: list[str], stdin: bytes | Path, timeout_s: float) -> Answer:
-    """Run a process of this machine to its end, reading no more of it than an answer may have.
+    """Run a local process to its end, and limit its output to the size of an answer.
 
     Raises:
-        Unreachable: it cannot be started or does not end in time.
-        HostError: it prints too much.
+        Unreachable: it cannot be started or exceeds the timeout.
+        HostError: its output is too large.
     """
     with _readable(stdin) as source:
         try:
-            # In a session of its own: what ends the workflow reaches us, who then tell the host.
+            # A separate session: signals that end the workflow reach this process, which then stops the host.
             process = subprocess.Popen(
                 argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
             )
@@ -80,9 +80,9 @@ def run_bounded(where: str, argv: list[str], stdin: bytes | Path, timeout_s: flo
 
 
 def _read_both(process: subprocess.Popen[bytes], where: str, timeout_s: float) -> tuple[bytes, bytes]:
-    """All of standard output and the end of standard error, once the process has ended.
+    """Return standard output and the end of standard error, once the process has ended.
 
-    Standard error is not waited for beyond that: ssh leaves it to the connection that it shares.
+    Standard error is not read to its end: ssh leaves it open in its shared connection.
     """
     assert process.stdout is not None
     assert process.stderr is not None
@@ -125,7 +125,7 @@ def _too_much(where: str, what: str, limit_bytes: int) -> HostError:
 
 @contextmanager
 def _readable(stdin: bytes | Path) -> Iterator[IO[bytes]]:
-    """What a process reads, as a file."""
+    """Provide the standard input of a process as a file."""
     if isinstance(stdin, Path):
         with stdin.open("rb") as file:
             yield file

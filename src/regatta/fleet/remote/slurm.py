@@ -1,9 +1,10 @@
-"""A node of Slurm by `srun`: each command is an exclusive allocation of its own; the file system is shared.
+"""A Slurm node through `srun`: each command is a separate exclusive allocation; the file system is shared.
 
-A whole segment is one command, and so one allocation. srun waits for the node by itself and is told when it is granted, so
-that nothing is polled while others use it. What srun promises and does not keep is mended here: with its controller restarted
-or its machine gone, an allocation with nothing in it stays and keeps the node for ever (`end_orphans`); after a node's
-failure it may say that all went well (`ending`).
+A segment is one command and therefore one allocation. srun waits for the node without polling. Two failures of srun are
+handled
+here. If its controller restarts or its machine fails, an empty allocation can hold the node forever (`end_orphans`). After a
+node
+failure, srun may report success (`ending`).
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ from regatta.host.files import locked, read_object
 from regatta.host.values.host import Host, SlurmPlace
 from regatta.store.folder import replacing
 
-#: srun's exit code for its own errors, which no command of ours has
+#: exit code of srun for internal errors; our commands never use it
 _SRUN_FAILED = 213
-#: what the runner ends with when it was told to stop (`regatta.host.verbs.segment_command`)
+#: exit code of a runner that was asked to stop (`regatta.host.verbs.segment_command`)
 _STOPPED = 130
-# A runner that is told to stop ends within seconds. Slurm looks at its jobs' limits twice a minute, and so tells up to
+# A runner ends within seconds of a stop request. Slurm checks limits twice per minute, and may signal up to
 # half a minute earlier than this.
 _NOTICE_S = 20
-#: how long a segment waits for a node that is out of service, and how long one that is only silent is waited for always
+#: how long a segment waits for a node out of service; also the minimum wait for an unresponsive node
 NODE_PATIENCE_S = 600.0
 _SILENCE_S = 60.0
 _LOOK_S = 0.5
@@ -64,30 +65,30 @@ _SHARED = "import os, sys; print(os.environ['SLURMD_NODENAME']); print(open(sys.
 _OWN_LINES = re.compile(r"^(srun|slurmstepd[^:]*): ")
 _QUEUED, _GRANTED = "queued and waiting for resources", "has been allocated resources"
 
-#: `done`: the command ended by itself, `not-started`: it never ran; the others: it was cut off, and may be started again
+#: `done`: the command ended, `not-started`: it never ran; the others: it was cut off, and may be restarted
 End = Literal["done", "not-started", "time-limit", "cancelled", "preempted", "node-failed"]
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How an allocation ended."""
+    """End of an allocation."""
 
     end: End
-    #: Slurm's own word, and the node; empty when Slurm has forgotten
+    #: state from Slurm, and the node; empty if Slurm has purged the job
     state: str = ""
     node: str = ""
 
 
 def job_name(host: Host) -> str:
-    """The name of all jobs for a host: hosts that share their folder are told apart, and so are folders."""
+    """Return the name of all jobs for a host, unique by host and folder."""
     digest = hashlib.sha256(f"{host.root}\0{host.name}".encode()).hexdigest()[:8]
     return f"regatta-{digest}-{host.name}"
 
 
 class SlurmRemote(Here):
-    """A node of Slurm: the one that the inventory names, or one with the feature it names, which is then kept."""
+    """A Slurm node: a named one, or one with a required feature, which is then kept."""
 
-    #: seconds that `open` waits for a node that is out of service; `run` does not wait
+    #: how long `open` waits for a node out of service; `run` does not wait
     node_patience_s = NODE_PATIENCE_S
 
     def __init__(self, host: Host) -> None:
@@ -96,30 +97,30 @@ class SlurmRemote(Here):
         self._name = job_name(host)
         self._node = ""
         self._serial = 0
-        #: by serial number, whether they have ended or not
+        #: by serial number, running and ended
         self._started: dict[int, subprocess.Popen[bytes]] = {}
 
     # ---- the five verbs; `put` and `get` are those of this machine ---------------------------------------------------
 
     def run(self, argv: Sequence[str], stdin: bytes | Path = b"", timeout_s: float = 600.0) -> Answer:
-        """See `Remote.run`. `timeout_s` counts from when the node is granted: others' jobs are waited for."""
+        """See `Remote.run`. `timeout_s` starts when the node is granted, because other jobs may run before."""
         named = f"--nodelist={self.node()}"
         return self._answer(argv, stdin, timeout_s, [named])
 
     def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """See `Remote.open`. What srun says of the queue is on the standard error, too; `ending` tells how it ended.
+        """See `Remote.open`. Queue messages of srun appear on standard error, too; `ending` returns the end state.
 
         Raises:
-            NoController: Slurm's controller does not answer for minutes.
-            HostError: the node is out of service, and stays so for `node_patience_s`.
+            NoController: the Slurm controller is unresponsive for minutes.
+            HostError: the node stays out of service for `node_patience_s`.
         """
         named = f"--nodelist={self.node()}"
         self._make_way(self.node_patience_s)
         return self._start(argv, [named, *self._limit(None)], subprocess.DEVNULL, subprocess.PIPE)
 
     def close(self) -> None:
-        """Nothing is held between commands; allocations of this process whose srun is gone are given back."""
-        # Whoever measures here next does so too: what Slurm does not answer now is no error.
+        """Return allocations of this process without an srun; nothing else is held between commands."""
+        # The next user of the node does this too: an unresponsive Slurm is no error here.
         if self._started:
             with contextlib.suppress(HostError):
                 end_orphans([self._name], self._is_finished)
@@ -127,18 +128,18 @@ class SlurmRemote(Here):
     # ---- the node ----------------------------------------------------------------------------------------------------
 
     def node(self) -> str:
-        """The host's node. The first time, Slurm is asked for one, and whether it sees our files; that is remembered in
-        the host's folder.
+        """Return the node of the host. The first call asks Slurm for one, checks the shared file system, and stores the node in
+        the folder of the host.
 
         Raises:
-            HostError: there is none, or it does not share our file system.
+            HostError: no node is available, or it does not share our file system.
         """
         if self._node:
             return self._node
         folder = Path(self.host.root) / "slurm"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # Hosts that ask for the same feature at once get different nodes; who names one waits for nobody.
+            # Concurrent hosts with the same feature need different nodes; a named node needs no lock.
             with contextlib.nullcontext() if self._place.node else locked(folder / "lock"):
                 self._node = self._kept(folder) or self._choose(folder)
         except OSError as error:
@@ -201,7 +202,7 @@ class SlurmRemote(Here):
         return Answer(answer.returncode, answer.stdout, kept)
 
     def _make_way(self, patience_s: float) -> None:
-        """End what was left behind, and see that the node is in service."""
+        """End orphaned jobs, and check that the node is in service."""
         patiently(lambda: end_orphans([self._name], self._is_finished), CONTROLLER_PATIENCE_S)
         if not self._node:
             return
@@ -226,7 +227,7 @@ class SlurmRemote(Here):
         return owner.serial <= self._serial and (process is None or process.poll() is not None)
 
     def _limit(self, timeout_s: float | None) -> list[str]:
-        """The time limit: the inventory's, or shorter for what is known to be short."""
+        """Return the time limit: that of the inventory, or a shorter one for a short command."""
         minutes = self._place.time_limit_min
         if timeout_s is not None:
             minutes = min(minutes or 1 << 30, math.ceil(timeout_s / 60) + 2)
@@ -239,7 +240,7 @@ class SlurmRemote(Here):
         own = [f"--job-name={self._name}", f"--comment={Owner.me(self._serial)}"]
         asked = [f"--constraint={self._place.constraint}"] if self._place.constraint else []
         asked += [f"--partition={self._place.partition}"] if self._place.partition else []
-        # The whole node with all of its memory; which of its CPUs are used is the runner's to say.
+        # The whole node with all of its memory; the runner selects CPUs.
         size = ["--exclusive", "--nodes=1", "--ntasks=1", "--mem=0", "--cpu-bind=none", "--mpi=none"]
         passed = [f"--export={','.join(PASSED_ON)}", "--chdir=/", f"--signal=TERM@{_NOTICE_S}"]
         given = ["--input=none"] if stdin == subprocess.DEVNULL else []
@@ -255,7 +256,7 @@ class SlurmRemote(Here):
         return process
 
     def _once(self, argv: Sequence[str], stdin: bytes | Path, timeout_s: float, options: list[str]) -> Answer:
-        """Run a command once, counting the time from when its node is granted."""
+        """Run a command once; its timeout starts when the node is granted."""
         with tempfile.TemporaryFile() as told, _source(stdin) as source:
             process = self._start(argv, options, source, told)
             given = stdin if isinstance(stdin, bytes) and stdin else None
@@ -266,7 +267,7 @@ class SlurmRemote(Here):
                         out, _ = process.communicate(given, timeout=_LOOK_S)
                         break
                     except subprocess.TimeoutExpired:
-                        given = None  # what was given is still being sent
+                        given = None  # the input is still being sent
                     text = _read_all(told)
                     if _QUEUED in text and _GRANTED not in text:
                         continue
@@ -283,7 +284,7 @@ class SlurmRemote(Here):
         return Answer(process.returncode, out, text)
 
     def _refuse(self, answer: Answer) -> None:
-        """Raise what an answer says about Slurm, rather than about the command."""
+        """Raise errors of Slurm, as opposed to those of the command."""
         where = f"{self.host.name}{f' (node {self._node})' if self._node else ''}"
         told = answer.stderr
         why = re.search(r"^srun: (?:error|fatal): (.*)$", told, re.MULTILINE)
@@ -307,14 +308,14 @@ class SlurmRemote(Here):
     # ---- how it ended ------------------------------------------------------------------------------------------------
 
     def ending(self, process: subprocess.Popen[bytes], told: str = "") -> Ending:
-        """How what `open` has started came to its end, once it has.
+        """Return how a process started by `open` ended; it must have exited.
 
         Args:
-            process: what `open` returned.
-            told: what it said on its standard error.
+            process: result of `open`.
+            told: its standard error.
 
         Raises:
-            NoController: Slurm's controller does not answer for minutes.
+            NoController: the Slurm controller is unresponsive for minutes.
         """
         process.wait()
         serial = next((number for number, known in self._started.items() if known is process), 0)
@@ -324,13 +325,13 @@ class SlurmRemote(Here):
         while True:
             found = patiently(lambda: jobs([self._name], ended_too=True), CONTROLLER_PATIENCE_S)
             job = next((job for job in reversed(found) if job.comment == str(Owner.me(serial))), None)
-            # While it is being cleaned up, Slurm does not say what it came to.
+            # Slurm reports the final state only after cleanup.
             if job is None or job.state not in ("COMPLETING", "RUNNING") or time.monotonic() > deadline:
                 return _ending(job, process.returncode, told)
             time.sleep(_LOOK_S)
 
     def stop(self) -> None:
-        """Have what this process has started end in order: a signal to srun itself would kill it at once."""
+        """Stop the jobs of this process gracefully: a signal to srun would kill them at once."""
         own = [str(Owner.me(serial)) for serial, process in self._started.items() if process.poll() is None]
         found = [job.job_id for job in jobs([self._name]) if job.comment in own]
         if found:
@@ -355,14 +356,14 @@ def _ending(job: Job | None, returncode: int, told: str) -> Ending:
     if returncode == _SRUN_FAILED:
         return Ending("not-started", state, place)
     if returncode == _STOPPED and job and job.limit_s is not None:
-        # The runner stopped in order. Unless somebody of this side asked it to, it was the notice before the limit.
+        # The runner stopped gracefully. Unless this side requested it, the cause is the notice before the limit.
         return Ending("time-limit", state, place)
     return Ending("done", state, place)
 
 
 @contextlib.contextmanager
 def _source(stdin: bytes | Path) -> Iterator[int | IO[bytes]]:
-    """What a command reads: a file, what will be sent, or nothing."""
+    """Provide the standard input of a command: a file, a pipe, or nothing."""
     if isinstance(stdin, Path):
         with stdin.open("rb") as file:
             yield file
@@ -371,7 +372,7 @@ def _source(stdin: bytes | Path) -> Iterator[int | IO[bytes]]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End srun if it still runs; told nicely, it gives its allocation back."""
+    """End srun if it still runs; after SIGTERM it returns its allocation."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -383,6 +384,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_all(file: IO[bytes]) -> str:
-    """The end of what was written to a file. The writer's place in it is its own."""
+    """Read the end of a file without moving the position of its writer."""
     size = os.fstat(file.fileno()).st_size
     return os.pread(file.fileno(), 65536, max(0, size - 65536)).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What Slurm says of its jobs and nodes: few questions, each for all that is asked about."""
+"""Jobs and nodes in Slurm: few queries, each for all jobs or nodes of interest."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from regatta.fleet.remote.base import Unreachable
 from regatta.host.errors import HostError
 from regatta.host.processes import process_start
 
-#: in seconds: how long a controller of Slurm's that does not answer is asked again, and how long one question may take
+#: in seconds: how long an unresponsive Slurm controller is retried, and the timeout of one query
 CONTROLLER_PATIENCE_S = 600.0
 _QUESTION_S = 120.0
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
-#: how long a job may have no step before it counts as one whose srun is gone (the two are milliseconds apart)
+#: a job without a step for this long has lost its srun (normally both start within milliseconds)
 _STEPLESS_S = 10
 _STEPLESS_ELSEWHERE_S = 300
-#: how long a stopped runner may take to end what it measures
+#: time for a stopped runner to end its invocation
 _STOP_S = 60.0
 
 _NO_CONTROLLER = "Unable to contact slurm controller"
@@ -34,19 +34,19 @@ _ENDED = frozenset(
     | {"PREEMPTED", "REVOKED", "TIMEOUT"}
 )
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
-#: states, as sinfo has them, in which a node is given to nobody
+#: sinfo states in which a node is not allocated
 _OUT_OF_SERVICE = ("down", "drain", "fail", "error", "inval", "maint", "reboot", "perfctrs")
 
 _T = TypeVar("_T")
 
 
 class NoController(Unreachable):
-    """Slurm's controller does not answer, now. Jobs that run go on."""
+    """The Slurm controller is unresponsive. Running jobs continue."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of ours, as the queue has it."""
+    """A job of ours in the queue."""
 
     job_id: str
     name: str
@@ -56,38 +56,38 @@ class Job:
     elapsed_s: int
     #: None: no limit
     limit_s: int | None
-    #: who started it (`Owner`)
+    #: identifies its owner (`Owner`)
     comment: str
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it runs or will run."""
+        """Return whether the job has ended for good."""
         return self.state in _ENDED
 
     @property
     def waiting(self) -> bool:
-        """Whether it has no node yet."""
+        """Return whether the job is pending."""
         return self.state in _WAITING
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that has started a job, and the how manieth of its jobs that is."""
+    """The process that started a job, and the serial number of the job in that process."""
 
     machine: str
     pid: int
-    #: in the kernel's ticks since boot: a later process with the same number is another one
+    #: in kernel ticks since boot: distinguishes processes that reuse a number
     since: str
     serial: int = 0
 
     @classmethod
     def me(cls, serial: int) -> Owner:
-        """This process."""
+        """Return the owner for this process."""
         return cls(socket.gethostname(), os.getpid(), str(process_start(os.getpid())), serial)
 
     @classmethod
     def of(cls, job: Job) -> Owner | None:
-        """Who started a job; None where its comment is not ours."""
+        """Return the owner of a job; None if its comment is not ours."""
         machine, *rest = job.comment.split(":")
         if len(rest) != 3 or not rest[0].isdigit() or not rest[2].isdigit():
             return None
@@ -97,14 +97,14 @@ class Owner:
         return f"{self.machine}:{self.pid}:{self.since}:{self.serial}"
 
     def is_gone(self) -> bool | None:
-        """Whether the process has ended; None where that cannot be seen from here."""
+        """Return whether the process has ended; None if unknown from here."""
         if self.machine != socket.gethostname():
             return None
         return str(process_start(self.pid)) != self.since
 
 
 def program(name: str) -> str:
-    """The path of one of Slurm's commands.
+    """Return the path of a Slurm command.
 
     Raises:
         HostError: it is not installed.
@@ -118,24 +118,24 @@ def program(name: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """What Slurm's commands run with, and what they pass on: nothing of the controller's but who it is and which Slurm.
+    """Return the environment of Slurm commands and of their jobs: user identity and Slurm configuration only.
 
-    A path of its own keeps the controller's virtual environment from the hosts; without `SLURM_JOB_ID` and the like, a
-    controller that runs inside a job of Slurm gets nodes of its own all the same.
+    A fixed PATH hides the virtual environment of the controller from hosts. Without `SLURM_JOB_ID` and similar variables, a
+    controller inside a Slurm job can allocate nodes.
     """
     kept = {name: os.environ[name] for name in (*PASSED_ON, "SLURM_CONF", "TZ") if name in os.environ}
     return {**kept, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
-#: names of variables that commands on a node have; their values never stand in an argument
+#: variables passed to commands on a node; their values never appear in an argument
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL")
 
 
 def ask(argv: Sequence[str]) -> str:
-    """Run one of Slurm's questions; returns what it prints.
+    """Run a Slurm query; return its output.
 
     Raises:
-        NoController: nobody answers.
+        NoController: the controller is unresponsive.
         HostError: Slurm refuses.
     """
     words = [program(argv[0]), *argv[1:]]
@@ -158,22 +158,22 @@ def ask(argv: Sequence[str]) -> str:
 
 
 def no_controller() -> NoController:
-    """The error of a controller that does not answer."""
+    """Return the error of an unresponsive controller."""
     return NoController(
         "Slurm", "its controller to answer", "no answer", "see `scontrol ping`; what is measured is kept"
     )
 
 
 def lost_controller(told: str) -> bool:
-    """Whether srun could not ask for an allocation: nothing has been started."""
+    """Return whether srun failed to request an allocation, so that nothing was started."""
     return _NO_CONTROLLER in told
 
 
 def patiently(question: Callable[[], _T], patience_s: float) -> _T:
-    """Ask again, less and less often, while Slurm's controller does not answer.
+    """Retry with growing pauses while the Slurm controller is unresponsive.
 
     Raises:
-        NoController: not within `patience_s`.
+        NoController: no answer within `patience_s`.
     """
     deadline = time.monotonic() + patience_s
     for pause in pauses():
@@ -188,7 +188,7 @@ def patiently(question: Callable[[], _T], patience_s: float) -> _T:
 
 
 def pauses() -> Iterator[float]:
-    """Seconds to wait before each next try: growing, and not the same for everybody who waits."""
+    """Yield the seconds before each retry, increasing and randomized."""
     pause = _FIRST_PAUSE_S
     while True:
         yield pause * random.uniform(0.8, 1.2)
@@ -196,7 +196,7 @@ def pauses() -> Iterator[float]:
 
 
 def tell(text: str) -> None:
-    """Talk to whoever reads the log."""
+    """Print a message to the log."""
     print(f"slurm: {text}", file=sys.stderr, flush=True)
 
 
@@ -204,7 +204,7 @@ def tell(text: str) -> None:
 
 
 def jobs(names: Iterable[str], ended_too: bool = False) -> list[Job]:
-    """All jobs of these names, by one question; the newest last.
+    """Return all jobs of these names with one query, newest last.
 
     Raises:
         NoController, HostError: see `ask`.
@@ -225,7 +225,7 @@ def jobs(names: Iterable[str], ended_too: bool = False) -> list[Job]:
 
 
 def _seconds(text: str) -> int | None:
-    """Slurm's days-hours:minutes:seconds; None for what is no time, such as UNLIMITED."""
+    """Parse days-hours:minutes:seconds of Slurm; None for other text, such as UNLIMITED."""
     days, _, clock = text.rpartition("-")
     parts = clock.split(":")
     if not all(part.isdigit() for part in (*parts, days or "0")):
@@ -237,7 +237,7 @@ def _seconds(text: str) -> int | None:
 
 
 def _with_steps(found: Iterable[Job]) -> set[str]:
-    """Which of these jobs have something that runs."""
+    """Return the jobs with a running step."""
     ids = [job.job_id for job in found]
     if not ids:
         return set()
@@ -246,14 +246,14 @@ def _with_steps(found: Iterable[Job]) -> set[str]:
 
 
 def end_orphans(names: Iterable[str], finished: Callable[[Owner], bool] = lambda owner: False) -> None:
-    """End what was started under these names by processes that are gone: what still measures in order, then its allocation.
+    """End jobs of these names whose owners have ended: stop measuring steps gracefully, then release their allocations.
 
-    Whoever was killed may leave a job that waits for a node that nobody would use, a step that measures for nobody, or an
-    allocation with nothing in it, which would keep the node for ever. What a living process has started is left alone.
+    A killed process may leave a pending job, an unattended step, or an empty allocation that would hold the node forever.
+    Jobs of living processes are left alone.
 
     Args:
-        names: of jobs.
-        finished: whether a job of this process has done its work already.
+        names: job names.
+        finished: whether a job of this process has finished its work already.
 
     Raises:
         NoController, HostError: see `ask`.
@@ -282,7 +282,7 @@ def _is_orphan(job: Job, has_step: bool, finished: Callable[[Owner], bool]) -> b
         return False
     gone = owner.is_gone()
     if gone is None:
-        # Started on another machine: only what has had nothing in it for long is surely left behind.
+        # Started on another machine: only a long-empty allocation is certainly orphaned.
         return not job.waiting and not has_step and job.elapsed_s >= _STEPLESS_ELSEWHERE_S
     if gone or finished(owner):
         return True
@@ -290,7 +290,7 @@ def _is_orphan(job: Job, has_step: bool, finished: Callable[[Owner], bool]) -> b
 
 
 def _cancel(found: Sequence[Job], *options: str) -> None:
-    # Quiet: one that has ended by itself meanwhile is no error.
+    # Quiet: a job that has ended meanwhile is no error.
     ask(["scancel", "--quiet", *options, *[job.job_id for job in found]])
 
 
@@ -299,7 +299,7 @@ def _cancel(found: Sequence[Job], *options: str) -> None:
 
 @dataclass(frozen=True)
 class Node:
-    """A node's state, as sinfo has it, and why, where somebody has said so."""
+    """State of a node in sinfo, and its reason, if set."""
 
     name: str
     state: str
@@ -307,12 +307,12 @@ class Node:
 
     @property
     def in_service(self) -> bool:
-        """Whether Slurm gives it to jobs."""
+        """Return whether Slurm allocates the node."""
         return not self.state.startswith(_OUT_OF_SERVICE)
 
     @property
     def responding(self) -> bool:
-        """Whether it has answered Slurm lately; a controller that was just started knows of none yet."""
+        """Return whether the node answered Slurm recently; after a restart, the controller knows of none."""
         return not self.state.endswith("*") and not self.state.startswith("unk")
 
     def __str__(self) -> str:
@@ -321,11 +321,11 @@ class Node:
 
 
 def node(name: str) -> Node:
-    """How a node is.
+    """Return the state of a node.
 
     Raises:
-        NoController: nobody answers.
-        HostError: there is no such node.
+        NoController: the controller is unresponsive.
+        HostError: the node does not exist.
     """
     lines = ask(["sinfo", "--noheader", "--Node", f"--nodes={name}", "--format=%N|%T|%E"]).splitlines()
     for line in lines:

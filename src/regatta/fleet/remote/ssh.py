@@ -1,4 +1,4 @@
-"""A host by OpenSSH: one controlling connection that every command of every process shares, host keys checked."""
+"""A host over OpenSSH: all commands and processes share one controlling connection, with host keys checked."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from regatta.host.errors import HostError
 from regatta.host.values.host import Host, SshPlace
 from regatta.store.folder import replacing
 
-#: ssh's own exit code for a connection that failed
+#: exit code of ssh for a failed connection
 _SSH_FAILED = 255
 _CONNECT_S = 15
-#: after three unanswered questions, so many seconds apart, a connection counts as lost
+#: seconds between keepalives; after three unanswered ones a connection is lost
 _ALIVE_S = 10
 _PERSIST_S = 60
 _COPY_S = 3600.0
-#: longest path of a socket (sockaddr_un), less what ssh adds while it makes one
+#: longest path of a socket (sockaddr_un), less the suffix that ssh adds temporarily
 _LONGEST_SOCKET = 104 - 18
 
-# Whole or not at all: a connection that breaks leaves a temporary file, never half of a file under its name.
+# Atomic: a broken connection leaves a temporary file, never a partial file under the final name.
 _WRITE = """
 import os, sys, tempfile
 target, size = sys.argv[1], int(sys.argv[2])
@@ -53,7 +53,7 @@ except BaseException:
 
 
 class Ssh(Remote):
-    """A host by OpenSSH. Authentication is by an agent or by key files: a password would be asked for, and nobody answers."""
+    """A host over OpenSSH. Authentication is by an agent or by key files: password prompts are disabled."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -73,7 +73,7 @@ class Ssh(Remote):
         return answer
 
     def broken(self, told: str) -> Unreachable:
-        """The error of a connection that failed, from what ssh told."""
+        """Return the error of a failed connection from the messages of ssh."""
         lines = [line.strip() for line in told.splitlines() if line.strip()]
         text = lines[-1][:400] if lines else "the connection is lost"
         fix = "see whether it is up: `regatta hosts`"
@@ -91,7 +91,7 @@ class Ssh(Remote):
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # what ends the workflow reaches us, who then tell the host
+            start_new_session=True,  # signals that end the workflow reach this process, which then stops the host
         )
 
     def put(self, source: Path, target: str) -> None:
@@ -108,7 +108,7 @@ class Ssh(Remote):
     def get(self, source: str, target: Path, maximum_bytes: int) -> None:
         """See `Remote.get`."""
         process = self.open(["cat", "--", source])
-        # What hangs longer than the largest file takes over a slow line comes to its end by the kill.
+        # The kill ends a copy that takes longer than the largest file over a slow line.
         timer = threading.Timer(_COPY_S, process.kill)
         timer.start()
         assert process.stdout is not None
@@ -136,7 +136,7 @@ class Ssh(Remote):
             process.communicate()
 
     def close(self) -> None:
-        """End the controlling connection now, for every process that uses it."""
+        """Close the controlling connection for all processes that use it."""
         assert self.host.ssh is not None
         command = [*self._command, "-O", "exit", "--", self.host.ssh.address]
         subprocess.run(
@@ -145,8 +145,9 @@ class Ssh(Remote):
 
 
 def _command(name: str, place: SshPlace) -> list[str]:
-    """ssh and its options; what stands first holds, so that no further argument can turn the check of host keys off."""
-    # Of all by which it is reached: two hosts may have one address, each behind a gateway of its own.
+    """Return ssh with its options. The first value of an option wins, so that later arguments cannot disable the host key
+    check."""
+    # The digest covers the whole route: two hosts may share an address behind different gateways.
     digest = hashlib.sha256(repr((name, place)).encode()).hexdigest()[:40]
     options = {
         "BatchMode": "yes",
@@ -167,16 +168,16 @@ def _command(name: str, place: SshPlace) -> list[str]:
         command += ["-o", f"{name}={value}"]
     command += ["-p", str(place.port)] if place.port else []
     command += ["-l", place.user] if place.user else []
-    # With a key named, the others of an agent are not offered: a server counts them as failures.
+    # With a named key, do not offer those of an agent: a server counts them as failures.
     command += ["-i", place.key_file, "-o", "IdentitiesOnly=yes"] if place.key_file else []
     return [*command, *place.arguments]
 
 
 def _socket_folder() -> str:
-    """A folder of this user's alone for the controlling connections' sockets, with a short path.
+    """Return a private folder with a short path for the sockets of controlling connections.
 
     Raises:
-        HostError: somebody else has made it.
+        HostError: another user owns it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     folder = os.path.join(runtime, "regatta-ssh") if runtime and os.access(runtime, os.W_OK) else ""
