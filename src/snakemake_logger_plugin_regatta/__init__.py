@@ -1,6 +1,6 @@
-"""Snakemake's logger that shows how far an experiment is, and writes down what happens (`--logger regatta`).
+"""Snakemake logger that shows the progress of an experiment and records events (`--logger regatta`).
 
-Snakemake imports every logger that is installed, whatever it is asked to do: nothing is imported here that it has not imported itself.
+Snakemake imports all installed loggers, even unused ones: import here only modules that it imports itself.
 """
 
 from __future__ import annotations

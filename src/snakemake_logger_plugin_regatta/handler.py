@@ -1,6 +1,6 @@
-"""The handler that Snakemake calls with all that it has to say, from a thread of its own.
+"""Log handler that Snakemake calls with all messages, from a separate thread.
 
-Nothing that goes wrong here stops the workflow: what cannot be shown or written down is given up, and that is said once.
+Errors here never stop the workflow: failed output is dropped, with one message.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class LogHandler(LogHandlerBase):
-    """Writes events, and is what a person sees: a bar on a terminal; elsewhere Snakemake's own text, as ever.
+    """Writes events and shows progress: a bar on a terminal; elsewhere the text of Snakemake.
 
-    With `--quiet all`, by which Snakemake hides them, errors are shown all the same.
+    Errors are shown even with `--quiet all`, which hides them in Snakemake.
     """
 
     def __post_init__(self) -> None:
@@ -44,31 +44,31 @@ class LogHandler(LogHandlerBase):
 
     @property
     def writes_to_stream(self) -> bool:
-        """Whether Snakemake's own text is left out."""
+        """Return whether this handler replaces the text of Snakemake."""
         return self._screen is not None
 
     @property
     def writes_to_file(self) -> bool:
-        """No: Snakemake takes such a file for its log."""
+        """Return False: Snakemake would use such a file as its log."""
         return False
 
     @property
     def has_filter(self) -> bool:
-        """Yes: all must be seen here, whatever is shown."""
+        """Return True: all messages are needed here, independent of those shown."""
         return True
 
     @property
     def has_formatter(self) -> bool:
-        """No: errors are shown in Snakemake's words."""
+        """Return False: errors keep the format of Snakemake."""
         return False
 
     @property
     def needs_rulegraph(self) -> bool:
-        """No."""
+        """Return False."""
         return False
 
     def emit(self, record: LogRecord) -> None:
-        """Take one thing that Snakemake says."""
+        """Handle one message of Snakemake."""
         job = self._try(self._happenings.take, record) if self._happenings else None
         if self._screen is None:
             return
@@ -83,7 +83,7 @@ class LogHandler(LogHandlerBase):
                     print(self.format(record), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """The workflow has ended."""
+        """Handle the end of the workflow."""
         if self._screen is not None:
             self._try(self._screen.close)
         if self._happenings is not None:

@@ -1,4 +1,4 @@
-"""From what Snakemake says of its jobs to the events of the experiments that they are of."""
+"""Convert messages of Snakemake on jobs to events of their experiments."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from regatta.influx.settings import HANDED_ON
 from regatta.store.events import FAILED, NO_HOST, append_event
 from regatta.store.folder import Folder
 
-#: jobs that are no step of their own: they belong to the one before them, or come when all has ended
+#: jobs without a step: they belong to the previous one, or run after the end
 _UNTOLD = ("ingest_segment", "verified")
-#: sends what there is to InfluxDB, at the end; alone it is no new beginning
+#: sends the remaining points to InfluxDB at the end; alone it does not begin a run
 _SENDS = "ingest_influx"
 _LAST_WORDS = 500
-#: Snakemake's word of Ctrl-C and SIGTERM; the jobs that it ends then have not failed by themselves
+#: message of Snakemake after Ctrl-C and SIGTERM; jobs that it then ends have not failed by themselves
 _STOPPED = "Terminating processes on user request"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of the workflow: a rule at work for an experiment."""
+    """A job of the workflow: a rule for an experiment."""
 
     rule: str
     folder: Folder
@@ -38,17 +38,17 @@ class Job:
 
 
 class Happenings:
-    """Writes down what happens, experiment by experiment."""
+    """Writes events per experiment."""
 
     def __init__(self) -> None:
         self._jobs: dict[int, Job] = {}
-        #: experiment's folder -> how it ended; empty while it is at work
+        #: folder of the experiment -> how it ended; empty while it runs
         self._ends: dict[Path, str] = {}
         self._paces: dict[tuple[Path, str], _Pace] = {}
         self._stopped = False
 
     def take(self, record: LogRecord) -> Job | None:
-        """Write down what a record says. Returns the job that it says has begun, if it says so.
+        """Write the event of a log record. Return the job if the record announces its start.
 
         Raises:
             StoreError: an event cannot be written.
@@ -73,9 +73,9 @@ class Happenings:
         return None
 
     def close(self) -> None:
-        """The workflow has ended: so have its experiments that were still at work.
+        """Write the end of the workflow and of its unfinished experiments.
 
-        What no job could send any more, their end and what failed last, is sent from here where an InfluxDB is configured.
+        If an InfluxDB is configured, the last events, which no job could send, are sent from here.
 
         Raises:
             StoreError: an event cannot be written.
@@ -101,7 +101,7 @@ class Happenings:
         elif job.rule not in _UNTOLD:
             append_event(path, "stage", text=job.rule)
         if job.rule == _SENDS and path in self._ends and read_object(job.folder.verdict).get("holds") is True:
-            # All is measured well and answered, and what is sent now is to say so.
+            # Everything is measured and analyzed; the points sent now must include this event.
             self._ends[path] = "complete"
             append_event(path, "experiment_ended", text="complete")
 
@@ -122,7 +122,7 @@ class Happenings:
     def _failed(self, job: Job, logs: list[str]) -> None:
         said = _last_line(Path(logs[0])) if logs else ""
         text = f"{job.rule}: {said}" if said else job.rule
-        # What failed first is why it failed; the rest may come of it.
+        # The first failure is the cause; later ones may be consequences.
         if not self._ends.get(job.folder.path, "").startswith("failed"):
             self._ends[job.folder.path] = f"failed: {text}"
         told: dict[str, str | int] = {"text": text}
@@ -134,7 +134,7 @@ class Happenings:
 
 
 class _Pace:
-    """How quickly a host measures, as far as this workflow has seen it."""
+    """Measured speed of a host in this workflow."""
 
     def __init__(self) -> None:
         self._began_s = 0.0
@@ -152,7 +152,7 @@ class _Pace:
 
 
 def _job(record: LogRecord) -> Job | None:
-    """The job that a record is of; None where it is of no single experiment."""
+    """Return the job of a log record; None if it belongs to no single experiment."""
     told = record.__dict__
     wildcards, logs = told.get("wildcards") or {}, told.get("log") or []
     if not logs or not wildcards.get("experiment"):
@@ -165,7 +165,7 @@ def _job(record: LogRecord) -> Job | None:
 
 
 def _counts(told: dict[str, Any]) -> dict[str, int]:
-    """What a receipt or a verdict counts."""
+    """Return the counts in a receipt or a verdict."""
     statuses = told.get("statuses")
     if not isinstance(statuses, dict) or not isinstance(told.get("planned"), int):
         return {}
@@ -178,7 +178,7 @@ def _counts(told: dict[str, Any]) -> dict[str, int]:
 
 
 def _progress(folder: Folder, host: str, pace: _Pace) -> dict[str, int | float]:
-    """How far a host is, by its receipts: the journal may be too long to be read while others measure."""
+    """Return the progress of a host from its receipts: the journal can be too long to read during measurements."""
     header = read_object(folder.host_plan(host) / "plan.json")
     if not header:
         return {}

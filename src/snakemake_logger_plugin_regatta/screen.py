@@ -1,4 +1,4 @@
-"""What a person sees who started Snakemake on a terminal: the bar of `regatta run`, and above it what is worth a line."""
+"""Terminal output for users of Snakemake: the bar of `regatta run`, and important messages above it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from logging import ERROR, WARNING, LogRecord
 from regatta.cli.watcher import STAGES, Watcher
 from snakemake_logger_plugin_regatta.happenings import Job
 
-#: of the lines that belong to no event, those that say nothing to a person who sees the bar
+#: messages without an event that are redundant with the bar
 _ROUTINE = (
     "Building DAG of jobs",
     "Select jobs to execute",
@@ -22,19 +22,19 @@ _LOOK_S = 1.0
 
 
 class Screen:
-    """A bar for the experiment at work, looked after once a second."""
+    """A bar for the running experiment, updated once per second."""
 
     def __init__(self, errors_only: bool, nocolor: bool) -> None:
         self._errors_only = errors_only
         self._style = "" if nocolor else "red"
         self._watcher: Watcher | None = None
-        # The bar is drawn by two threads: the one that hears Snakemake, and the one that looks at what is measured.
+        # Two threads draw the bar: the one that handles messages, and the one that watches the measurement.
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._looking: threading.Thread | None = None
 
     def show(self, job: Job) -> None:
-        """A job has begun."""
+        """Show the start of a job."""
         if self._errors_only or job.rule not in STAGES:
             return
         with self._lock:
@@ -49,7 +49,7 @@ class Screen:
             self._looking.start()
 
     def take(self, record: LogRecord, text_of: Callable[[LogRecord], str]) -> None:
-        """Show what is worth a line."""
+        """Show an important message."""
         if record.levelno < (ERROR if self._errors_only else WARNING) and (
             self._errors_only or getattr(record, "event", None) is not None
         ):
@@ -64,7 +64,7 @@ class Screen:
                 self._watcher.say(text, self._style if record.levelno >= ERROR else "")
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._ended.set()
         with self._lock:
             if self._watcher is not None:
@@ -78,5 +78,5 @@ class Screen:
                     if self._watcher is not None:
                         self._watcher.look()
             except Exception:
-                # The bar stays as it is; what Snakemake says is shown all the same.
+                # Keep the bar; messages are still shown.
                 return

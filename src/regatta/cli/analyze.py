@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from regatta.host.values.experiment import Baseline
 
 _FACTORS = ("runtime", "collector", "modifiers")
-#: A topic with more sentences than this is not read by anyone in a terminal.
+#: Longer topics do not fit in a terminal.
 _SENTENCES_AT_MOST = 24
 
 
@@ -139,16 +139,16 @@ def analyze(
 def _records_of(
     experiment: str, results: Path, source: str
 ) -> Iterator[tuple[Path, Callable[[int, int], None] | None]]:
-    """Give a folder that the analysis can answer, and what it tells its progress.
+    """Yield a folder for the analysis, and pass its progress on.
 
     Args:
-        experiment: a name or a folder; with `influx` of a folder the name.
-        results: where the folders of experiments are.
+        experiment: a name or a folder; for `influx`, the name of the folder is used.
+        results: parent of the experiment folders.
         source: `journal` or `influx`.
 
     Raises:
-        StoreError: there is no such experiment, or the database cannot be asked.
-        SpecError: no InfluxDB is configured, or wrongly.
+        StoreError: the experiment does not exist, or the database cannot be queried.
+        SpecError: no InfluxDB is configured, or its settings are invalid.
     """
     if source == "journal":
         with database_progress() as progress:
@@ -188,7 +188,7 @@ def _baseline(given: Iterable[str]) -> Baseline | None:
 
 
 def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
-    """Print the answer. `asked`: keys of topics whose tables are shown though they are not by themselves."""
+    """Print the answer. `asked`: keys of topics whose tables are shown on request only."""
     from regatta.answers.page.cell_table import tables_of, texts_of
     from regatta.answers.page.summary import failures_table, impossible_table
     from regatta.answers.page.view import View
@@ -222,7 +222,7 @@ def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
         if found is not None:
             show(console, found, title)
     for heading, found_words in registry.findings_by_heading(answer.findings).items():
-        # What the first lines have said is not said again.
+        # Do not repeat the headline.
         sentences = [sentence for sentence in found_words if sentence not in answer.headline]
         if not sentences:
             continue

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Thetas(click.ParamType[tuple[float, ...]]):
-    """`1,2`: thresholds in per cent."""
+    """`1,2`: thresholds in percent."""
 
     name = "PERCENT,..."
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, ...]:
-        """The thresholds, each once, in order."""
+        """Return the distinct thresholds in order."""
         if isinstance(value, tuple):
             return value
         try:

@@ -1,4 +1,4 @@
-"""A progress bar with its ETA: on a terminal only, on standard error."""
+"""A progress bar with ETA, on standard error of a terminal only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(what: str, of_bytes: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that takes how much is done and how much there is (0: not known). It does nothing without a terminal."""
+    """Yield a function that takes the done and the total amount (0: unknown). Without a terminal it does nothing."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regatta.fleet.fake_benchmarks import Heard
     from regatta.fleet.host_checks import Check
 
-#: on a larger host noise is looked for on so many CPUs, evenly spread, so that it takes no longer than on a small one
+#: on a larger host noise is measured on this many CPUs, evenly spread, to limit the time
 MOST_NOISY_CPUS = 32
 
 
@@ -72,7 +72,7 @@ def _chosen_cpus(text: str | None) -> list[int]:
 
 
 def _spread(cpus: list[int], most: int) -> list[int]:
-    """At most `most` of them, evenly spread, the first among them."""
+    """Return at most `most` of the CPUs, evenly spread, including the first."""
     if len(cpus) <= most:
         return cpus
     return [cpus[i * len(cpus) // most] for i in range(most)]
@@ -120,7 +120,7 @@ def _show(checks: list[Check]) -> None:
 
 @contextmanager
 def _checking_progress(steps: int) -> Iterator[Callable[[], None]]:
-    """A bar with its ETA on a terminal, nothing elsewhere."""
+    """Yield a progress bar with ETA on a terminal; elsewhere a function that does nothing."""
     if not sys.stderr.isatty():
         yield lambda: None
         return

@@ -1,4 +1,4 @@
-"""A process that works while the runner of this machine pauses between blocks, and sleeps while anything is measured."""
+"""A process that works while the local runner pauses between blocks, and sleeps during measurements."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from regatta.host.measure.pauses import DONE, PAUSE
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
 
-#: How long a pause may be: the kernel ends the process then, before the runner gives up waiting.
+#: Maximum length of a pause: the kernel then ends the process, before the timeout of the runner.
 _LONGEST_S = 7.5
-#: of it, for sending to InfluxDB, after which the kernel ends the process; and for one computation of the estimates, which ends alone
+#: Parts of it: sending to InfluxDB, after which the kernel ends the process; one computation of estimates, which ends separately.
 _SENDING_S, _ESTIMATES_S = 2.0, 2.0
 
 
 @dataclass(frozen=True)
 class Task:
-    """Something to do in each pause, for at most `limit_s`."""
+    """Work for each pause, for at most `limit_s`."""
 
     do: Callable[[], None]
     limit_s: float
 
 
 def start_companion(folder: Folder, host: str, segment: int, settings: Settings | None) -> int:
-    """Start it; returns the descriptor for the runner's `--pauses`.
+    """Start the companion; return the descriptor for `--pauses` of the runner.
 
-    It ends when the descriptor is closed. It is no child of this process, for the runner ends every child that it has when an
-    invocation ends.
+    It ends when the descriptor is closed. It is not a child of this process, because the runner ends all of its children after
+    each invocation.
 
     Args:
-        folder: of the experiment.
-        host: this machine's name in it.
-        segment: which one is measured, for the name of the log.
-        settings: where to send results; None: nowhere.
+        folder: folder of the experiment.
+        host: name of this machine in it.
+        segment: measured segment, for the name of the log.
+        settings: InfluxDB for the results; None: none.
 
     Raises:
-        OSError: there is no room for another process.
+        OSError: no process can be created.
     """
     ours, theirs = socket.socketpair()
     child = os.fork()
@@ -86,7 +86,7 @@ def _say(text: str) -> None:
 
 
 def _in_child(work: Callable[[], None], limit_s: float) -> bool:
-    """Run it in a child, which the kernel ends after `limit_s`; whether it ended well."""
+    """Run the work in a child, which the kernel ends after `limit_s`; return whether it succeeded."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -100,9 +100,9 @@ def _in_child(work: Callable[[], None], limit_s: float) -> bool:
 
 
 def work_in_pauses(fd: int, tasks: Sequence[Task], say: Callable[[str], None]) -> None:
-    """Do every task whenever the runner pauses, until it closes its end of the socket.
+    """Do every task whenever the runner pauses, until the runner closes its end of the socket.
 
-    A task that fails is not done again; what it leaves undone is done after the segment.
+    A failed task is not repeated; its work is done after the segment.
     """
     left = list(tasks)
     while os.read(fd, 1) == PAUSE and not _gone(fd):
@@ -119,6 +119,6 @@ def work_in_pauses(fd: int, tasks: Sequence[Task], say: Callable[[str], None]) -
 
 
 def _gone(fd: int) -> bool:
-    """Whether the runner has not waited for the answer, and measures."""
+    """Return whether the runner timed out and measures again."""
     ready, _, _ = select.select([fd], [], [], 0)
     return bool(ready)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from regatta.stats.estimate import Interval
 
 _TEXT = ("group", "a", "b", "source", "method", "why not")
-#: significant digits in tables; `--json` has them all
+#: significant digits in tables; `--json` has all
 _DIGITS = 6
 
 
@@ -200,14 +200,14 @@ def _show_notes(answer: ForeignAnswer) -> None:
 
 
 def _number(value: float) -> str:
-    """With `_DIGITS` digits; infinite degrees of freedom are those of the normal distribution."""
+    """Format with `_DIGITS` digits; infinite degrees of freedom mean the normal distribution."""
     from regatta.figures.text import show_brief
 
     return "z" if math.isinf(value) else show_brief(value, _DIGITS)
 
 
 def _interval(interval: Interval) -> str:
-    """Both ends, with as many decimals as three digits of the half-width have."""
+    """Format both ends with as many decimals as three digits of the half-width need."""
     low, high = interval.low, interval.high
     half = (high - low) / 2
     if not (half > 0.0 and math.isfinite(half)) or max(abs(low), abs(high)) >= 10**9:

@@ -1,4 +1,4 @@
-"""`regatta completion`: the Tab key completes commands, options and their values."""
+"""`regatta completion`: shell completion of commands, options and values."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def demo(ctx: click.Context, results: Path | None, influx: bool) -> int:
     try:
         code: int = ctx.invoke(run, spec=spec, results=results, retry_failed=False)
     except VerificationError:
-        # What failed, or was disturbed, is recorded and has landed as well.
+        # Failed and perturbed invocations are recorded and ingested as well.
         if influx:
             _count_and_show(ctx, home, spec, results)
         raise
@@ -40,7 +40,7 @@ def demo(ctx: click.Context, results: Path | None, influx: bool) -> int:
 
 
 def _make_sure_of_influx(home: Path) -> None:
-    """Start the user's own InfluxDB, unless another one is configured."""
+    """Start the InfluxDB of the user, unless another one is configured."""
     from regatta.cli.up import start
     from regatta.host.errors import Problem, SpecError
     from regatta.influx.settings import OFF, VARIABLE, find_settings
@@ -58,7 +58,7 @@ def _make_sure_of_influx(home: Path) -> None:
 
 
 def _count_and_show(ctx: click.Context, home: Path, spec: Path, results: Path | None) -> None:
-    """Compare the journal and the database, series by series, and say where to look."""
+    """Compare the journal with the database, series by series, and print the addresses of the results."""
     from regatta.cli.ingest import ingest
     from regatta.cli.up import say_where
     from regatta.influx.settings import find_settings

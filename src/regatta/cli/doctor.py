@@ -1,4 +1,4 @@
-"""`regatta doctor`: what this machine lacks, by capability."""
+"""`regatta doctor`: missing capabilities of this machine."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import click
 
 from regatta.cli.options import json_option
 
-#: set by the launcher, which knows how to recognise each need
+#: set by the launcher, which detects each need
 _LACKS = "REGATTA_LACKS"
 _PACKAGES = Path("playbooks/roles/toolchain/files/system-packages.txt")
 
-#: capability -> its needs, by their names in the list of system packages
+#: capability -> its needs, by name in the list of system packages
 CAPABILITIES: dict[str, tuple[str, ...]] = {
     "measure Java programs": ("jdk", "maven"),
     "measure C programs (suite lm)": ("gcc", "headers", "make", "tirpc"),
@@ -86,7 +86,7 @@ def doctor(as_json: bool) -> int:
 
 
 def _lacks(home: Path) -> list[str]:
-    """The needs that are not met, as the launcher reports them; without it, start it in the place of this process."""
+    """Return the unmet needs from the launcher; without it, replace this process by the launcher."""
     if _LACKS not in os.environ:
         from regatta.host.errors import HostError
 
@@ -100,7 +100,7 @@ def _lacks(home: Path) -> list[str]:
 
 
 def _read_needs(path: Path) -> dict[str, _Need]:
-    """The list of system packages: need -> its packages and the reason."""
+    """Read the list of system packages: need -> its packages and the reason."""
     found = {}
     for line in path.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -110,5 +110,5 @@ def _read_needs(path: Path) -> dict[str, _Need]:
 
 
 def _packages_of(needs: dict[str, _Need], lacking: list[str]) -> list[str]:
-    """The packages of needs, each once."""
+    """Return the distinct packages of the needs."""
     return list(dict.fromkeys(package for name in lacking for package in needs[name].packages))

@@ -1,4 +1,4 @@
-"""`regatta down`: the services of `regatta up` ended."""
+"""`regatta down`: stop the services of `regatta up`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from regatta.host.printable import printable
 if TYPE_CHECKING:
     from regatta.store.folder import Folder
 
-#: A command is shown whole: it is there to be run.
+#: Commands are shown in full, so that they can be run.
 _LONGEST_COMMAND = 1 << 20
 
 
@@ -60,19 +60,19 @@ _LIMITS = {
     "processes": ("--nproc", 1),
     "core_mib": ("--core", 1 << 20),
 }
-#: of what a cell's isolation says, what a person wants to know
+#: shown keys of the isolation of a cell
 _ISOLATION = ("kind", "image", "memory_mib", "processors", "cpu_quota", "capabilities")
-#: what the runner makes of its own; a shell knows where it is
+#: variables that the runner derives from its directory, as a shell expression
 _PLACES = ['REGATTA_RESULTS="$PWD/results.jsonl"', 'HOME="$PWD"', 'TMPDIR="$PWD"']
 
 
 def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[int] | None) -> str:
-    """One line for a shell that does what the runner does: empty directory, copies, environment, pins, limits, timeout."""
+    """Return one shell line equivalent to the runner: empty directory, copies, environment, pins, limits, timeout."""
 
     def assigned(variables: dict[str, str]) -> list[str]:
         return [shlex.quote(f"{name}={value}") for name, value in sorted(variables.items())]
 
-    # Later ones win, in the runner's order.
+    # Later values win, as in the runner.
     words = ["env", "-i", *assigned(header["environment"]["set"])]
     words += [*_PLACES, f"REGATTA_SEED={header['seed']}", "REGATTA_INVOCATION=by-hand"]
     words += assigned(cell["environment"])
@@ -136,7 +136,7 @@ def _show(value: dict[str, Any]) -> None:
             f"  each invocation has 0 to {value['padding_bytes']} bytes of REGATTA_PADDING more, drawn from the seed"
         )
     click.echo("run by hand:")
-    # An argument may have several lines; indented, they would be another argument.
+    # Do not indent the lines of a multi-line argument: this would change it.
     for line in f"  {value['command']}".split("\n"):
         click.echo(printable(line, _LONGEST_COMMAND))
     counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "none"

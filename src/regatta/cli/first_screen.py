@@ -1,4 +1,4 @@
-"""The answer on one screen: conclusions, one table of comparisons, counts, and where the rest is."""
+"""The answer on one screen: conclusions, one table of comparisons, counts, and links to the rest."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from regatta.answers.result import Answer
     from regatta.figures.section import Table
 
-#: of the screen
+#: size of the screen
 WIDTH, LINES = 100, 40
-#: lines for conclusions, failures and notes; the table has what they leave
+#: maximum lines of conclusions, failures and notes; the table uses the rest
 _CONCLUSIONS, _FAILURES, _NOTES = 14, 3, 4
-#: characters of a name that is cut
+#: minimum characters of a shortened name
 _LEAST_NAME = 8
-#: statuses that are no trouble come first
+#: harmless statuses first
 _STATUSES = ("ok", "perturbed", "oom", "failed", "timeout", "crashed", "skipped")
 
 
 def first_screen(answer: Answer, report: str = "") -> list[str]:
-    """Lines of at most 100 columns, 40 of them at most.
+    """Return at most 40 lines of at most 100 columns.
 
     Args:
-        answer: of the experiment.
-        report: path of its report; "" where there is none.
+        answer: answer of the experiment.
+        report: path of its report; "" without one.
     """
     from regatta.answers.short import short_comparisons
 
@@ -46,14 +46,14 @@ def first_screen(answer: Answer, report: str = "") -> list[str]:
     below = [*_first([[line] for line in failures], _FAILURES, "kinds of failures"), *map(_cut, last)]
     table: list[str] = []
     if answer.comparisons:
-        # Its title, its header, what is left out, and an empty line.
+        # Title, header, the line on omitted rows, and an empty line.
         room = LINES - len(above) - len(below) - len(notes_of(answer)) - 4
         table = [*_table(short_comparisons(answer.comparisons, answer.level, judged=True), answer, room), ""]
     return [*above, *table, *below]
 
 
 def notes_of(answer: Answer) -> list[str]:
-    """What the reader must know, in a few lines."""
+    """Return the essential notes in a few lines."""
     return _first([_wrapped(f"note: {warning}", "  ") for warning in answer.warnings], _NOTES, "notes")
 
 
@@ -71,7 +71,7 @@ def _table(table: Table, answer: Answer, room: int) -> list[str]:
     rows = table.rows[: max(3, room)]
     widths = [max(len(row[at]) for row in (table.columns, *rows)) for at in range(len(table.columns))]
     while sum(widths) + 2 * len(widths) > WIDTH:
-        # The numbers and the names of the alternatives are the answer: of the rest, the longest is cut.
+        # Numbers and names of alternatives are essential: shorten the longest of the other columns.
         names = [at for at in range(len(widths)) if at not in table.numeric and widths[at] > _LEAST_NAME]
         where = [at for at in names if table.columns[at] != "comparison"]
         longest = max(where or names, key=lambda at: widths[at])
@@ -95,7 +95,7 @@ def _bullets(sentences: Iterable[str]) -> list[list[str]]:
 
 
 def _first(parts: list[list[str]], most: int, what: str) -> list[str]:
-    """The lines of as many parts as fit, and how many more there are."""
+    """Return the lines of the parts that fit, and a line with the number of the others."""
     lines: list[str] = []
     for at, part in enumerate(parts):
         if lines and len(lines) + len(part) > most:

@@ -1,7 +1,7 @@
-"""The paths that `regatta run` hands to the workflow, and the same paths as a user of Snakemake gives them.
+"""Paths from `regatta run` to the workflow, or from a user of Snakemake.
 
-`snakemake --config` parses its values again: `2026_11_22` becomes a number there, `a: b` a mapping. `regatta run` therefore
-hands its paths over in the environment, and a value that is no longer text is refused.
+`snakemake --config` parses its values as YAML: `2026_11_22` becomes a number, `a: b` a mapping. `regatta run` therefore
+passes paths in the environment. Values that are not text are refused.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from regatta.host.errors import Problem, SpecError
 
 _SPEC = "REGATTA_RUN_SPEC"
 _RESULTS = "REGATTA_RUN_RESULTS"
-#: paths that Snakemake takes as they are: braces are wildcards there, and it warns about blanks, `./`, `//` and control characters
+#: paths that Snakemake accepts unchanged: braces are wildcards, and it warns about blanks, `./`, `//` and control characters
 _PLAIN = re.compile(r"(?!\./)(?!\s)(?:(?!//)[^{}\x00-\x1f\x7f])+(?<!\s)")
 
 
 def hand_over(spec: Path, results: Path) -> dict[str, str]:
-    """Return the environment variables that name one experiment to the workflow.
+    """Return the environment variables that pass one experiment to the workflow.
 
     Raises:
-        SpecError: the database cannot lie in such a folder.
+        SpecError: the database does not support such a folder.
     """
     _refuse_for_database(str(results))
     return {_SPEC: str(spec), _RESULTS: str(results)}
 
 
 def wanted_specs(config: Mapping[str, Any]) -> list[Path]:
-    """Return the specs to run: that of `regatta run`, that of `--config`, or the `experiments` of the config file.
+    """Return the specs to run: from `regatta run`, from `--config`, or from `experiments` in the config file.
 
     Raises:
-        SpecError: a value is not text any more.
+        SpecError: a value is not text.
     """
     if _SPEC in os.environ:
         return [_own_path(os.environ[_SPEC])]
@@ -46,10 +46,10 @@ def wanted_specs(config: Mapping[str, Any]) -> list[Path]:
 
 
 def wanted_results(config: Mapping[str, Any], directories: Collection[str]) -> str:
-    """Return the results folder that `regatta run` or `--config` names, or the one that all specs name.
+    """Return the results folder from `regatta run`, from `--config`, or from the specs, which must agree.
 
     Raises:
-        SpecError: the value is not text any more, the specs name several folders, or the database cannot lie in such a folder.
+        SpecError: the value is not text, the specs name several folders, or the database does not support such a folder.
     """
     if _RESULTS in os.environ:
         path = str(_own_path(os.environ[_RESULTS]))
@@ -66,10 +66,10 @@ def wanted_results(config: Mapping[str, Any], directories: Collection[str]) -> s
 
 
 def path_for_snakemake(results: str) -> str:
-    """Return a path of the results folder that has no special meaning in the file patterns of Snakemake.
+    """Return a path of the results folder without special characters of Snakemake's file patterns.
 
-    Patterns cannot quote a brace, so a folder with one is reached through a link in `.snakemake`, whose name depends on the
-    folder alone. Call it in the working directory of the workflow.
+    Patterns cannot quote a brace. A folder with one is reached through a link in `.snakemake`, whose name depends only on the
+    folder. Call it in the working directory of the workflow.
     """
     if _PLAIN.fullmatch(results):
         return results
@@ -83,7 +83,7 @@ def path_for_snakemake(results: str) -> str:
 
 
 def _refuse_for_database(results: str) -> None:
-    """DuckDB takes a backslash in the path of a database for `/`, and what follows `?` for options: refused before it measures."""
+    """Refuse paths that DuckDB misreads: a backslash as `/`, and text after `?` as options."""
     if set("\\?") & set(os.path.abspath(results)):
         expected = r"a path without \ and ? (DuckDB cannot open a database there)"
         raise SpecError([Problem("results", expected, repr(results), "choose another folder")])
@@ -104,5 +104,5 @@ def _path(key: str, value: object) -> Path:
 
 
 def _own_path(text: str) -> Path:
-    """The path, absolute if a command could take it for an option."""
+    """Return the path, made absolute if it could be parsed as an option."""
     return Path(os.path.abspath(text)) if text.startswith("-") else Path(text)

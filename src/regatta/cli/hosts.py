@@ -1,4 +1,4 @@
-"""`regatta hosts`: the machines of the inventory, what they are, and what has changed."""
+"""`regatta hosts`: the hosts of the inventory, their facts, and changes."""
 
 from __future__ import annotations
 

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 60.0
 _LAST_PATIENCE_S = 5.0
-#: a workflow that has no patience gives a database that is there this long for an answer
+#: timeout of an answer in a workflow, which has no patience
 _SHORT_ANSWER_S = 2.0
-#: for another process that ingests the same
+#: patience for another process that ingests the same
 _SHORT_LOCK_PATIENCE_S = 5.0
-#: How much of a journal a database at least sums up in a second: on a busy machine InfluxDB 1.6 did some 6 MB.
+#: Minimum rate at which a database sums up a journal, in bytes per second: InfluxDB 1.6 reached 6 MB on a busy machine.
 _SUMMED_BYTES_PER_S = 1e6
-#: of a refused line, to be named
+#: maximum characters of a refused line
 _SHORT_LINE = 240
-#: How long a thread may run on before the others get their turn: as long as Python's 5 ms, the sender would wait for the encoder.
+#: Thread switch interval: with the default of 5 ms the sender would wait for the encoder.
 _SWITCH_S = 0.0005
 
 
@@ -114,7 +114,7 @@ def ingest(
 
 
 def _folder(experiment: str, results: Path) -> Folder:
-    """The experiment's folder. One that has come to no plan yet has at least its events."""
+    """Return the folder of the experiment. Without a plan it has at least events."""
     for path in (results / experiment, Path(experiment)):
         if events_path(path).exists():
             return Folder(path)
@@ -123,7 +123,7 @@ def _folder(experiment: str, results: Path) -> Folder:
 
 @dataclass(frozen=True)
 class _Wishes:
-    """What the command line asks for."""
+    """Options of the command line."""
 
     folder: Folder
     hosts: list[str] | None
@@ -132,18 +132,18 @@ class _Wishes:
     rebuild: bool
     estimates: bool
     patience_s: float | None
-    #: nobody waits for long: a workflow does
+    #: short timeouts, for a workflow
     short: bool
 
 
 @dataclass
 class _Done:
-    """What was done, as `--json` and the receipt tell it."""
+    """Result for `--json` and the receipt."""
 
     experiment: str
     url: str = ""
     database: str = ""
-    #: which database: of `Settings.identity`
+    #: identity of the database (`Settings.identity`)
     identity: str = ""
     written: int = 0
     records: int = 0
@@ -151,20 +151,20 @@ class _Done:
     damaged: int = 0
     renamed: list[str] = field(default_factory=list)
     refused: int = 0
-    #: points that were refused by earlier calls, and are still not there
+    #: points refused in earlier calls and still missing
     refused_before: int = 0
     refusal: str = ""
     refusals: list[dict[str, str]] = field(default_factory=list)
-    #: bytes of the journal that are not written
+    #: bytes of the journal that are not in the database
     waiting: int = 0
     reason: str | None = None
-    #: of journal and events
+    #: for journal and events
     elapsed_s: float = 0.0
     points_per_s: float = 0.0
     verified: Verified | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the result as JSON."""
         plain = {name: value for name, value in vars(self).items() if name != "verified"}
         return {**plain, "verified": self.verified.to_json() if self.verified else None}
 
@@ -188,7 +188,7 @@ def _work(wishes: _Wishes, done: _Done) -> None:
         from regatta.influx.verifying import verify
 
         size = _journal_size(wishes.folder, wishes.hosts)
-        # It answers when it has gone through all points.
+        # It answers after scanning all points.
         slow = replace(settings, timeout_s=settings.timeout_s + size / _SUMMED_BYTES_PER_S)
         client = Client(slow, "read", patience_s=patience_s, say=_warn)
         others = list(_answer(wishes.folder)) if wishes.estimates else []
@@ -240,7 +240,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
 
 
 def _attempt(wishes: _Wishes, client: Client) -> AbstractContextManager[None]:
-    """What is sent of a host after each of its segments is not tried in vain each time."""
+    """Guard sending after each segment against repeated waits for an unresponsive database."""
     if not wishes.short or wishes.hosts is None:
         return nullcontext()
     from regatta.influx.attempts import attempt
@@ -249,7 +249,7 @@ def _attempt(wishes: _Wishes, client: Client) -> AbstractContextManager[None]:
 
 
 def _send(work: Ingest, hosts: list[str] | None) -> None:
-    """Send what waits in the journal of these hosts, or of all, and the events."""
+    """Send new points of these hosts, or of all, and the events."""
     from regatta.influx.attempts import forget_attempts
 
     hosts = work.hosts() if hosts is None else hosts
@@ -260,7 +260,7 @@ def _send(work: Ingest, hosts: list[str] | None) -> None:
 
 
 def _reader(writer: Client) -> Client | None:
-    """Who may ask; None where there is no secret of such an account."""
+    """Return a client for queries; None without the secret of a reading account."""
     from regatta.influx.client import Client
 
     try:
@@ -272,7 +272,7 @@ def _reader(writer: Client) -> Client | None:
 
 
 def _follow(work: Ingest, hosts: list[str] | None) -> bool:
-    """Whether the experiment has ended; else Ctrl-C was pressed."""
+    """Return whether the experiment has ended; False after Ctrl-C."""
     from regatta.influx.following import follow
 
     _warn(f"following {work.folder.name}; Ctrl-C ends it, and nothing is lost")
@@ -294,9 +294,9 @@ def _check_hosts(wishes: _Wishes, known: list[str]) -> None:
 
 
 def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
-    """The plan, estimates and vectors, as of the newest record; nothing where nothing is measured yet.
+    """Yield plan, estimates and vectors, as of the newest record; nothing before the first record.
 
-    With a `client` they are about to be written, and an earlier answer of the same records is taken away.
+    With a `client` for writing, delete an earlier answer of the same records first.
     """
     from regatta.answers.answer import answer_experiment
     from regatta.influx.answers import estimate_points, vector_points
@@ -374,7 +374,7 @@ def _show_verified(verified: Verified) -> None:
 
 
 def _judge(done: _Done) -> None:
-    """Raise what is wrong although the command came to its end."""
+    """Raise the errors that remain after a completed command."""
     fix = "mend what the reason names; then `regatta ingest EXPERIMENT --rebuild` writes everything again"
     if done.refused:
         raise VerificationError(
@@ -397,7 +397,7 @@ def _warn(text: str) -> None:
 
 
 class _Bytes:
-    """Told bytes of the journal as they are read; shows how many there were of all."""
+    """Shows the bytes of the journal read so far, and the total."""
 
     def __init__(self, show: Callable[[int, int], None], total: int = 0) -> None:
         self.total = total

@@ -1,4 +1,4 @@
-"""`regatta init`: a spec and a suite for a program of the user's."""
+"""`regatta init`: create a spec and a suite for a program of the user."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def init(
     try:
         load_spec(spec, find_home(spec))
     except BaseException:
-        # What was just written is of no use to anyone.
+        # Remove the files just written.
         for path in files:
             path.unlink()
         raise
@@ -142,16 +142,16 @@ def init(
 
 @dataclass
 class _Words:
-    """Commands as a suite has them; files below the suite's folder become files of the suite."""
+    """Converts commands for a suite; files below the folder of the suite become its files."""
 
     directory: Path
-    #: name in the suite -> path below the folder
+    #: name in the suite -> path relative to the folder
     files: dict[str, str] = field(default_factory=dict)
-    #: files elsewhere
+    #: files outside the folder
     outside: list[str] = field(default_factory=list)
 
     def of(self, command: str) -> list[str]:
-        """The words of a command: a file's path becomes `{file.name}`, or absolute where it lies elsewhere."""
+        """Return the words of a command: the path of a file becomes `{file.name}`, or absolute outside the folder."""
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -177,7 +177,7 @@ class _Words:
         return f"{{file.{name}}}"
 
     def files_text(self) -> str:
-        """The part `files` of the suite; nothing without files."""
+        """Return the `files` section of the suite; empty without files."""
         if not self.files:
             return ""
         rows = (
@@ -188,7 +188,7 @@ class _Words:
 
 
 def _either(a: Sequence[str], b: Sequence[str]) -> list[str]:
-    """A command that becomes `a` or `b` by the variable VARIANT."""
+    """Return a command that becomes `a` or `b` depending on the variable VARIANT."""
     script = f'if [ "$VARIANT" = b ]; then shift {len(a)}; exec "$@"; fi; '
     script += "exec " + " ".join(f'"${{{{{at}}}}}"' for at in range(1, len(a) + 1))
     return ["sh", "-c", script, "sh", *a, *b]

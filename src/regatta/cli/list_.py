@@ -1,4 +1,4 @@
-"""`regatta list`: the names that a spec may use."""
+"""`regatta list`: names for a spec."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regatta.spec.registries import Registries
     from regatta.spec.suites import Suite
 
-#: name and the rest of a row, by column
+#: column -> text
 Row = dict[str, str]
 
 
@@ -144,7 +144,7 @@ def _hosts(home: Path, problems: list[Problem]) -> Iterator[Row]:
             yield {"host": host.name, "platform": platform, "access": ", ".join(filter(None, ways))}
 
 
-#: kind -> its rows; problems of the files are appended
+#: kind -> function that yields its rows and appends problems of the files
 KINDS: dict[str, Callable[[Path, list[Problem]], Iterator[Row]]] = {
     "experiments": _experiments,
     "suites": _suites,

@@ -1,4 +1,4 @@
-"""A bar on a terminal, with text below it that is replaced as a whole."""
+"""A progress bar on a terminal with replaceable text below it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rich.text import Text
 
 
 class LiveBar(Progress):
-    """The bar of `regatta run` on stderr, drawn when it is told to."""
+    """Progress bar of `regatta run` on stderr, drawn on request."""
 
     def __init__(self) -> None:
         #: lines below the bar
@@ -29,7 +29,7 @@ class LiveBar(Progress):
         )  # fmt: skip
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """The bar, and the lines below it."""
+        """Return the bar and the lines below it."""
         yield from super().get_renderables()
         if self.below:
             yield Text(self.below, no_wrap=True, overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""The command line: one file per command, loaded on use, and the only place that prints errors and exits."""
+"""Entry point of the command line: one file per command, loaded on use. Errors are printed and exit codes set only here."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import regatta
 from regatta.host.errors import RegattaError
 from regatta.host.printable import printable
 
-#: group of `regatta --help` -> command -> its line there; "": not shown. Each command is `regatta.cli.<name>:<name>`, with
-#: underscores for hyphens, and with one at the end of a name that Python uses itself.
+#: group of `regatta --help` -> command -> its summary; "": hidden. Each command is `regatta.cli.<name>:<name>`, with
+#: underscores for hyphens, and with a trailing underscore for names reserved in Python.
 GROUPS = {
     "Measure": {
         "demo": "Run the demonstration and show its answer",
@@ -70,7 +70,7 @@ _WIDEST = max(map(len, VERBS))
 
 
 class _Verbs(click.Group):
-    """Loads a verb's file only when the verb is used, so that `--version` stays quick."""
+    """Imports the file of a command only when it is used, so that `--version` stays fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for group, verbs in GROUPS.items() if group for name in verbs]
@@ -115,17 +115,17 @@ def cli() -> None:
 
 
 def _tell_parent(error: RegattaError) -> None:
-    """A workflow hides its jobs' exit codes; `regatta run` names a file in which it looks for them."""
+    """Append the error to the file of `regatta run`, because a workflow hides the exit codes of its jobs."""
     path = os.environ.get("REGATTA_ERRORS")
     if path:
         line = json.dumps({"exit_code": error.exit_code, "problems": error.shown()})
-        # What cannot be told is in the job's log at least, unless the disk is full.
+        # An error here is still in the log of the job, unless the disk is full.
         with contextlib.suppress(OSError), open(path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
 
 
 def main() -> None:
-    """Run a verb and exit with its code."""
+    """Run a command and exit with its code."""
     try:
         code = cli.main(standalone_mode=False)
     except RegattaError as error:
@@ -140,7 +140,7 @@ def main() -> None:
         print("stopped", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of a pipe has seen enough; what Python would print of it at exit is of no use to anyone.
+        # The reader closed the pipe; suppress Python's error message at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:

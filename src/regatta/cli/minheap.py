@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regatta.host.values.resolved import ResolvedHost
     from regatta.spec.minheaps import MinheapsFile
 
-#: of all attempts for one benchmark and runtime
+#: all attempts for one benchmark and runtime
 _LARGEST_FILE_BYTES = 256 << 20
 
 
@@ -65,7 +65,7 @@ def minheap(
         try:
             found[host.platform, benchmark.label, runtime.name] = _search(ready, host, benchmark, runtime)
         except HostError as error:
-            # The others are measured all the same: a night is long.
+            # Continue with the others: a search takes hours.
             failed.append(error)
             click.echo(f"minheap  {benchmark.label} on {runtime.name}: none", err=True)
     if as_json:
@@ -89,7 +89,7 @@ def minheap(
 
 
 def _search(ready: Ready, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime) -> int:
-    """The search, here or on its host; what was tried there is recorded here too."""
+    """Search here or on the host; record remote attempts here too."""
     from regatta.host.minheap.search import Attempts, NotMeasured
     from regatta.planner.minheaps import minheap_of_platform, search_of
     from regatta.store.folder import minheap_dir
@@ -114,14 +114,14 @@ def _search(ready: Ready, host: ResolvedHost, benchmark: Benchmark, runtime: Run
     return minheap_of_platform(Attempts(directory, wanted), search)
 
 
-# Minheaps written where specs find them: configs/suites/minheap/
+# Kept minheaps: configs/suites/minheap/
 
 
 def _reference_of(ready: Ready) -> tuple[ResolvedHost, Runtime]:
-    """The one host and the one Java runtime of an experiment whose minheaps can be kept.
+    """Return the single host and the single Java runtime of an experiment for kept minheaps.
 
     Raises:
-        SpecError: it has several, or one refuses a collector, or parameters are chosen: nothing is measured then.
+        SpecError: there are several, a collector is refused, or parameters are chosen; nothing is measured then.
     """
     from regatta.host.errors import Problem, SpecError
     from regatta.planner.minheaps import accepted_collectors
@@ -148,10 +148,10 @@ def _reference_of(ready: Ready) -> tuple[ResolvedHost, Runtime]:
 
 
 def _check_keeping(ready: Ready, reference: tuple[ResolvedHost, Runtime], replace: bool) -> None:
-    """Look, before anything is measured, whether what will be found may be added to what is kept.
+    """Check before measuring that new minheaps can be added to the kept ones.
 
     Raises:
-        SpecError: what is kept was measured in another way, and is not to be replaced.
+        SpecError: the kept ones were measured in another way, and replacing was not requested.
     """
     anything = {(benchmark.label, reference[1].name): 1 for benchmark in ready.experiment.benchmarks}
     for new in _files(ready, reference, anything):
@@ -164,10 +164,10 @@ def _keep_minheaps(
     found: Mapping[tuple[str, str], int],
     replace: bool,
 ) -> list[Path]:
-    """Write one file a suite; what is there already stays when it was measured in the same way.
+    """Write one file per suite; existing entries stay if they were measured in the same way.
 
     Raises:
-        SpecError: it was measured in another way, and is not to be replaced.
+        SpecError: they were measured in another way, and replacing was not requested.
     """
     from regatta.spec.home import minheaps_path
     from regatta.spec.minheaps import minheaps_text

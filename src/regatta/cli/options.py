@@ -1,4 +1,4 @@
-"""Options and arguments that several verbs share, and what they become."""
+"""Options and arguments shared by several commands, and their interpretation."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 @dataclass
 class Ready:
-    """An experiment with everything that planning needs."""
+    """An experiment with all inputs of planning."""
 
     experiment: Experiment
     home: Path
     results: Path
     folder: Folder
     hosts: dict[str, ResolvedHost]
-    #: host -> why nothing is measured on it now
+    #: host -> why it is excluded now
     left_out: dict[str, str]
-    #: the ways to hosts that are not this machine
+    #: agents of remote hosts
     agents: dict[str, Agent]
     #: platform -> (benchmark label, runtime) -> MiB
     minheaps: dict[str, dict[tuple[str, str], int]]
 
     def crossings(self) -> dict[str, Crossing]:
-        """Host name -> its cells, training runs made.
+        """Return host name -> its cells, after training runs.
 
         Raises:
-            SpecError: a minheap is missing, or two alternatives are the same.
+            SpecError: a minheap is missing, or two alternatives are equal.
         """
         from regatta.host.errors import HostError
         from regatta.host.ready.training import train_here
@@ -88,7 +88,7 @@ class Ready:
             try:
                 found[name] = trained(host)
             except HostError as error:
-                # What holds for this machine alone is an error; a host of several is left out, and the rest goes on.
+                # A problem of this machine is an error; a remote host among several is excluded, and the others continue.
                 if name not in self.agents or len(self.hosts) == 1:
                     raise
                 self.left_out[name] = str(error)
@@ -97,11 +97,11 @@ class Ready:
 
 
 def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
-    """Read a spec and make its hosts ready for it; what is ready already costs next to nothing.
+    """Read a spec and prepare its hosts; a second call costs little.
 
     Raises:
-        SpecError: the spec is wrong.
-        HostError: a build fails, no runtime can be had, or no host is ready.
+        SpecError: the spec is invalid.
+        HostError: a build fails, no runtime is available, or no host is ready.
     """
     from regatta.fleet.readiness import make_hosts_ready
     from regatta.planner.minheaps import known_minheaps
@@ -127,7 +127,7 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
 
 
 def influx_settings() -> Settings:
-    """The InfluxDB that is configured. Raises SpecError: there is none, or its settings are wrong."""
+    """Return the settings of InfluxDB. Raises SpecError if they are missing or invalid."""
     from regatta.host.errors import Problem, SpecError
     from regatta.influx.settings import find_settings
     from regatta.spec.home import known_home
@@ -141,16 +141,16 @@ def influx_settings() -> Settings:
 
 
 def write_to_influx(write: Callable[[Client], int], what: str, command: str) -> None:
-    """Write points that are of no journal, and say how many.
+    """Write points that belong to no journal, and print their number.
 
     Args:
-        write: returns how many points it wrote.
-        what: they are, in the plural.
-        command: writes them again.
+        write: writes the points and returns their number.
+        what: plural name of the points.
+        command: command that writes them again.
 
     Raises:
-        StoreError: the database does not answer, or does not let the account write or delete.
-        VerificationError: it refused some of them.
+        StoreError: the database does not answer, or the account may not write or delete.
+        VerificationError: it refused some points.
     """
     from regatta.host.errors import VerificationError
     from regatta.influx.client import Client
@@ -171,7 +171,7 @@ def write_to_influx(write: Callable[[Client], int], what: str, command: str) -> 
 
 
 def grafana_url() -> str | None:
-    """The address of Grafana that the settings of InfluxDB name; None where none is, or what they say is wrong."""
+    """Return the address of Grafana in the settings of InfluxDB; None if missing or invalid."""
     from regatta.host.errors import RegattaError
     from regatta.influx.settings import find_settings
     from regatta.spec.home import known_home
@@ -179,7 +179,7 @@ def grafana_url() -> str | None:
     try:
         settings = find_settings(known_home())
     except RegattaError as error:
-        # Whoever sends points is told so by an error; a report does not depend on it.
+        # Invalid settings are an error when sending points, but a report does not depend on them.
         click.echo(f"the report has no links to Grafana: {error}", err=True)
         return None
     return None if settings is None else settings.grafana_url

@@ -70,7 +70,7 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
 
 @contextmanager
 def _said_when_long(ready: Ready) -> Iterator[None]:
-    """Say on stderr how large the plan is, once the work takes longer than a user waits without a word."""
+    """Print the size of the plan to stderr if the work takes longer than a few seconds."""
     from regatta.spec.plan_size import count_cells
 
     cells = count_cells(ready.experiment)
@@ -157,8 +157,8 @@ def _describe(
         "cells": cells,
         "invocations": invocations,
         "recorded": sum(c["recorded"] for c in cells),
-        #: block groups whose rounds are decided at a segment's end, and those of them that are not yet: all that is planned
-        #: and the time left are then the most that there can be
+        #: block groups with an adaptive number of rounds, and the undecided ones: with any of these, the planned totals
+        #: and the remaining time are upper bounds
         "adaptive": adaptive,
         "undecided": undecided,
         "discarded_rounds": ready.experiment.discarded_rounds,
@@ -167,16 +167,16 @@ def _describe(
         "blocks_a_round": {name: len(p.group_sizes) for name, p in plans.items()},
         "excluded": excluded,
         "impossible": [list(item) for item in impossible],
-        #: null: no cell was measured yet, so nothing is known
+        #: null before the first measured cell
         "remaining_s": remaining_s if measured or not unknown else None,
     }
 
 
 def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
-    """How many series the experiment would have in InfluxDB, and the limit of the one that is configured (null: none is).
+    """Return the number of series in InfluxDB, and the configured limit (null: no InfluxDB).
 
     Raises:
-        SpecError: there are more than the limit, or the settings are wrong.
+        SpecError: the limit is exceeded, or the settings are invalid.
     """
     from regatta.influx.series import estimate_series, measured_series
     from regatta.influx.settings import find_settings

@@ -102,10 +102,10 @@ def _audit_pictures(directory: Path) -> list[Picture]:
 
 
 def _chosen(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
-    """The pictures that the names ask for, in the report's order.
+    """Return the pictures with these names, in the order of the report.
 
     Raises:
-        BadParameter: a name fits none; it says which is near.
+        BadParameter: an unknown name, with a similar one.
     """
     from difflib import get_close_matches
     from fnmatch import fnmatchcase

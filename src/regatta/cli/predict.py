@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _SeveralSystems(click.Command):
-    """Takes `--on A B C` for `--on A --on B --on C`."""
+    """Accepts `--on A B C` for `--on A --on B --on C`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spread: list[str] = []
@@ -158,7 +158,7 @@ def predict(
     except SpecError:
         raise
     except RegattaError as error:
-        # What vectors lack is as wrong as a spec would be.
+        # Incomplete vectors are reported like an invalid spec.
         if error.exit_code == RegattaError.exit_code and type(error) is RegattaError:
             raise SpecError(list(error.problems)) from error
         raise
@@ -182,7 +182,7 @@ def predict(
 
 
 def _of_use(sources: Sources, found: Forecast) -> list[str]:
-    """The notes of the sources, without those about a primitive that no application uses."""
+    """Return the notes of the sources, except those on unused primitives."""
     from regatta.predict.times import USER_WORK
 
     used = {count.primitive for one in found.applications for count in one.application.counts}
@@ -191,7 +191,7 @@ def _of_use(sources: Sources, found: Forecast) -> list[str]:
 
 
 def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:
-    """Each application, or one mix of all where they have weights."""
+    """Return each application, or one mix of all if they have weights."""
     from regatta.predict.mixing import mixed
     from regatta.predict.predictions import Asked
 
@@ -224,7 +224,7 @@ def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:
 def _check_benchmark(
     benchmark: str, asked: Sequence[Asked], replacements: Sequence[str], sources: Sources
 ) -> None:
-    """One benchmark measures one application: several would all be held against the same measured times."""
+    """Refuse several applications with a benchmark: all would be compared with the same measured times."""
     if not benchmark or (len(asked) < 2 and not replacements):
         return
     several = f"{len(asked)} applications" if len(asked) > 1 else ""
@@ -234,7 +234,7 @@ def _check_benchmark(
 
 
 def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
-    """What is written takes the place of earlier predictions, and nothing in it would say that a cost was changed."""
+    """Refuse to ingest with changed costs: the points replace earlier predictions and do not show the changes."""
     if changes:
         got = " ".join(f"--what-if {text}" for text in changes)
         fix = "leave out one of them: `--html` and `--json` tell what a change does"
@@ -242,7 +242,7 @@ def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
 
 
 def _systems(given: Sequence[str], sources: Sources) -> list[SystemSource]:
-    """Each system once, however many names it was given by."""
+    """Return the distinct systems, even if named twice."""
     found: list[SystemSource] = []
     for source in (source for name in dict.fromkeys(given) for source in sources.systems(name)):
         if all(source.vector != other.vector for other in found):
@@ -251,7 +251,7 @@ def _systems(given: Sequence[str], sources: Sources) -> list[SystemSource]:
 
 
 def _weight(text: str) -> tuple[str, float | None]:
-    """`apache-cgi=0.3` is a name and a weight; a name may have `=` in it where no number follows."""
+    """Split `apache-cgi=0.3` into name and weight; a name may contain `=` if no number follows."""
     name, equals, number = text.rpartition("=")
     try:
         return (name, float(number)) if equals and name else (text, None)
@@ -282,7 +282,8 @@ def _changes(given: Sequence[str], sources: Sources) -> dict[str, Change]:
 
 
 def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], sources: Sources) -> None:
-    """Of two that name the same, one would silently count for both. `named`: what each names, and how it was given."""
+    """Refuse two names of the same thing, because one would silently count for both. `named`: its identity, and the given
+    name."""
     by_name: dict[str, list[str]] = {}
     for name, text in named:
         by_name.setdefault(name, []).append(text)
@@ -294,7 +295,7 @@ def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], source
 
 
 def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) -> list[Replaced]:
-    """Every application that holds one of the old ones, with the new ones in their place."""
+    """Replace the old application in every application that contains it."""
     from regatta.predict.mixing import mixed, replaced
     from regatta.predict.predictions import Asked, Replaced
 
@@ -335,7 +336,8 @@ def _parts(asked: Sequence[Asked]) -> list[ApplicationVector]:
 def _has_own_name(
     vector: ApplicationVector, text: str, known: Sequence[ApplicationVector], sources: Sources
 ) -> bool:
-    """Whether no other vector has its name, by which errors are told apart: those of one name cancel in a ratio."""
+    """Return whether the name of a vector is unique. Errors are identified by name, and those of equal names cancel in a
+    ratio."""
     if all(vector.name != other.name or vector == other for other in known):
         return True
     sources.refuse(
@@ -348,7 +350,7 @@ def _has_own_name(
 
 
 def _with_the_replaced(request: Request) -> Request:
-    """What comes in the place of others is predicted as well."""
+    """Add the replacements to the predicted applications."""
     from dataclasses import replace
 
     names = {one.vector.name for one in request.applications}

@@ -1,4 +1,4 @@
-"""Predictions on a terminal: the answer, the ranking, what takes the time, as bars and as tables."""
+"""Predictions on a terminal: the answer, the ranking, and the contributions as bars and tables."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     from regatta.figures.section import Table
     from regatta.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 
-#: what an entry is called in a bar; the others share the last one
+#: letters of the entries in a bar; the last one stands for all others
 _KEYS = "abcdefghijkl"
 _OTHERS, _USER = "+", "u"
 _COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan", "bright_red", "bright_blue", "bright_green",
             "bright_magenta", "bright_yellow", "bright_cyan")  # fmt: skip
 _BAR_AT_MOST, _BAR_AT_LEAST = 100, 20
-#: with more systems than this the tables of contributions are those of the fastest and the slowest
+#: with more systems, only the fastest and the slowest get a table of contributions
 _TABLES_AT_MOST = 4
-#: columns from which on tables are shown whole
+#: minimum columns of the terminal for complete tables
 _WIDE = 110
 
 
 def show_forecast(found: Forecast) -> None:
-    """Print a forecast: the first screen answers the question."""
+    """Print a forecast, with the answer on the first screen."""
     console = plain_console()
     for sentence in found.sentences:
         console.print(f"• {printable(sentence)}")
@@ -113,7 +113,7 @@ def _show_savings(console: Console, one: ApplicationForecast, found: Forecast) -
 
 
 def _show_bars(console: Console, one: ApplicationForecast) -> None:
-    """A bar a system: each letter is an entry, as many of them as it takes of the time."""
+    """Print one bar per system: each letter is an entry, repeated in proportion to its time."""
     from rich.text import Text
 
     known = [system for system in one.systems if system.elapsed.value > 0]
@@ -142,7 +142,7 @@ def _show_bars(console: Console, one: ApplicationForecast) -> None:
 
 
 class _Pieces:
-    """What the letters of the bars stand for."""
+    """Meaning of the letters in the bars."""
 
     def __init__(self, systems: Sequence[SystemForecast]) -> None:
         largest: dict[str, float] = {}
@@ -156,18 +156,18 @@ class _Pieces:
         self._has_user = any(self._own(system) > 0 for system in systems)
 
     def names(self) -> list[tuple[str, str]]:
-        """Letters and what they stand for."""
+        """Return the letters and their meanings."""
         found = [(letter, name) for name, letter in self._letters.items()]
         if others := self._order[len(self._letters) :]:
             found.append((_OTHERS, ", ".join(others)))
         return [*found, (_USER, "the application itself, in user mode")] if self._has_user else found
 
     def style(self, letter: str) -> str:
-        """The colour of a letter."""
+        """Return the colour of a letter."""
         return _COLOURS[_KEYS.index(letter)] if letter in _KEYS else "bright_black"
 
     def of(self, system: SystemForecast, characters_a_ns: float) -> list[tuple[str, int]]:
-        """Letters and how many of them; ends are rounded, so that the whole bar has its length."""
+        """Return letters and their counts; ends are rounded, so that the bar has its exact length."""
         times: dict[str, float] = {}
         for row in system.prediction.contributions:
             if math.isfinite(row.time.value):

@@ -1,4 +1,4 @@
-"""`regatta quiesce`: hosts made quiet before measuring, and put back afterwards."""
+"""`regatta quiesce`: reduce noise on hosts before measuring, and restore them afterwards."""
 
 from __future__ import annotations
 

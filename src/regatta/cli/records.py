@@ -17,7 +17,7 @@ from regatta.store.folder import Folder, find_folder
 
 _HEADER = ("host", "invocation", "try", "round", "block", "pos", "status", "elapsed s", "cell", "reason")
 _WIDTHS = (12, 24, 3, 5, 5, 3, 9, 11, 48, 0)
-#: of a cell, what names it
+#: keys that name a cell
 _NAMES = ("label", "benchmark", "runtime", "collector", "modifiers", "heap_factor", "heap_mib")
 
 
@@ -51,14 +51,14 @@ def records(experiment: str, results: Path, as_json: bool) -> None:
 
 
 class _Cells:
-    """What the cells of each host are called, and whether its plan has them."""
+    """Names of the cells of each host, and whether they are planned."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._hosts: dict[str, dict[str, dict[str, Any]]] = {}
 
     def of(self, record: Record) -> dict[str, Any]:
-        """The names of a record's cell, and `planned`; names are null where neither journal nor plan has them."""
+        """Return the names of the cell of a record, and `planned`; names are null if neither journal nor plan has them."""
         host, cell_id = record["host"], record["cell_id"]
         if host not in self._hosts:
             planned = planned_cells(self._folder, host)

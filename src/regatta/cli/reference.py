@@ -68,7 +68,7 @@ def reference(
         raise SpecError([Problem(str(path), "no such file yet", "one", "--replace, or another --output")])
     about = described(facts.hosts.get(made.host, {})) if description is None else description
     text = reference_text(made, name, about, facts.name)
-    # What is written must be what is read again.
+    # Verify that the file can be read back.
     read = parse_reference(text, str(path), made.suite, programs[made.suite])
     for option, given, kept in (("--name", name, read.machine), ("--description", about, read.description)):
         if given != kept:

@@ -1,4 +1,4 @@
-"""`regatta run SPEC`: the workflow, started, watched and finished, and what of it is in InfluxDB."""
+"""`regatta run SPEC`: start, watch and finish the workflow, and report the state of InfluxDB."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(
         if folder.report.exists():
             ctx.invoke(analyze, experiment=str(folder.path), results=results)
     finally:
-        # However it ends, it is said what is in InfluxDB. A workflow that ended well has sent all there is.
+        # Always report the state of InfluxDB. A successful workflow has sent everything.
         if settings is not None:
             if code != 0:
                 send_what_happened(folder)
@@ -68,14 +68,14 @@ def run(
 
 
 def send_what_happened(folder: Folder) -> None:
-    """Send what was measured and what happened of an experiment whose workflow has not sent all there is; for half a minute at most."""
+    """Send the remaining records and events of an experiment after an incomplete workflow; for at most half a minute."""
     if is_sent(folder) or not (folder.journal.is_dir() or events_path(folder.path).exists()):
         return
     command = [
         sys.executable, "-m", "regatta", "ingest",
         "--no-estimates", "--patience-s", "1", "--receipt", str(sent_receipt(folder)), "--", str(folder.path),
     ]  # fmt: skip
-    # What takes longer or cannot be started waits for the next run: the failure itself is what is to be told now.
+    # Anything slower or impossible waits for the next run: report the failure first.
     with (
         suppress(OSError, subprocess.TimeoutExpired),
         (folder.logs / "ingest-influx.log").open("wb") as log,

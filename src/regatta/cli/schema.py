@@ -1,4 +1,4 @@
-"""`regatta schema`: what a spec, a suite or a registry may say."""
+"""`regatta schema`: JSON schemas of a spec, a suite or a registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`regatta segment FOLDER --host HOST --segment N`: what a job of the workflow runs."""
+"""`regatta segment FOLDER --host HOST --segment N`: one job of the workflow."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Pat
 
 
 def _host(place: Folder, name: str) -> Host:
-    """The host as the inventory has it now: its address may have changed since the plan was made."""
+    """Return the host from the current inventory: its address may have changed since planning."""
     from regatta.host.errors import HostError, SpecError
     from regatta.spec.home import find_home
     from regatta.spec.inventory import inventory_path, read_inventory
@@ -85,7 +85,7 @@ def _host(place: Folder, name: str) -> Host:
 
 
 def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, retry_failed: bool) -> None:
-    """This process becomes the runner: no other one waits for it while it measures."""
+    """Replace this process by the runner, so that no other process waits for it during measurements."""
     argv = [
         sys.executable, "-I", str(place.runner), "segment",
         "--plan", str(place.host_plan(name)),
@@ -97,7 +97,7 @@ def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, ret
     ]  # fmt: skip
     from regatta.fleet.zipapp import zipapp_bytes
 
-    # A run that has begun goes on with its own runner when Regatta is upgraded meanwhile.
+    # After an upgrade of Regatta, a running experiment keeps its runner.
     if place.runner.read_bytes() == zipapp_bytes():
         from regatta.cli.companion import start_companion
 
@@ -121,7 +121,7 @@ def _sent_meanwhile(place: Folder, name: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def _estimated_meanwhile(place: Folder, name: str) -> Iterator[None]:
-    """Compute the comparisons so far in a thread, while this process follows another machine."""
+    """Compute interim comparisons in a thread while this process follows a remote host."""
     from regatta.answers.so_far import Estimates
     from regatta.host.journal.runner_state import node_is_here
 
@@ -143,7 +143,7 @@ def _estimated_meanwhile(place: Folder, name: str) -> Iterator[None]:
 
 
 def _influx() -> Settings | None:
-    """Where to send what is measured while it is; None where there is no InfluxDB. Wrong settings end no measurement."""
+    """Return the InfluxDB for live results; None without one. Invalid settings do not stop a measurement."""
     from regatta.host.errors import RegattaError
     from regatta.influx.settings import find_settings
     from regatta.spec.home import find_home
@@ -179,7 +179,7 @@ def _measure_elsewhere(
         click.echo("stopped; what was measured is recorded, and the same command goes on", err=True)
         return 130
     except HostError:
-        # What the plan was made from may have changed there: the next run asks the host again, which costs little.
+        # Inputs of the plan may have changed on the host: the next run asks it again, which costs little.
         ask_hosts_again(place)
         raise
     write_json(receipt, told)

@@ -39,5 +39,5 @@ def rebuild(experiment: str, results: Path) -> None:
 
 
 def database_progress() -> AbstractContextManager[Callable[[int, int], None]]:
-    """A bar for reading the journal into the database, in bytes."""
+    """Return a progress bar in bytes for loading the journal into the database."""
     return progress_bar("reading the journal", of_bytes=True)

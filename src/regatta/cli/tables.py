@@ -1,4 +1,4 @@
-"""Tables in a terminal, or whole in a pipe."""
+"""Tables in a terminal, or in full in a pipe."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from regatta.figures.section import Table
 
-#: A table that goes into a file or a pipe is not cut to a terminal's 80 columns.
+#: Tables in a file or a pipe are not truncated to the 80 columns of a terminal.
 WIDTH_WITHOUT_TERMINAL = 200
 
 
 def plain_console() -> Console:
-    """A console that takes text as it is, as wide as the terminal; 200 columns where there is none."""
+    """Return a console without markup, as wide as the terminal; 200 columns without one."""
     from rich.console import Console
 
     console = Console(markup=False, highlight=False, emoji=False)
@@ -33,7 +33,7 @@ def show_table(
     rows: Sequence[Sequence[str]],
     left: Collection[str] = (),
 ) -> None:
-    """Print a table without the columns that say nothing, numbers (all columns but those in `left`) to the right."""
+    """Print a table without empty columns; numbers (all columns but those in `left`) are right-aligned."""
     from regatta.figures.section import Table
 
     numeric = frozenset(at for at, name in enumerate(header) if name not in left)
@@ -41,12 +41,12 @@ def show_table(
 
 
 def show(console: Console, table: Table, title: str = "") -> None:
-    """Print a table as a page has it, but for its folded columns; nothing without rows.
+    """Print a table as on a page, except folded columns; nothing without rows.
 
     Args:
-        console: where to.
-        table: what to print.
-        title: instead of the table's own.
+        console: output.
+        table: the table.
+        title: replaces the title of the table.
     """
     if not table.rows:
         return
@@ -64,7 +64,7 @@ def show(console: Console, table: Table, title: str = "") -> None:
     for row in table.rows:
         shown.add_row(*(Text(printable(row[at])) for at in used))
     console.print()
-    # As wide as the terminal, where the table may be narrow.
+    # The title is as wide as the terminal, even if the table is narrower.
     if heading := title or table.title:
         console.print(Text(printable(heading), style="italic"))
     console.print(shown)

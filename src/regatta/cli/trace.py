@@ -123,10 +123,10 @@ def _trace(wanted: Wanted) -> None:
 
 
 def _check_first(wanted: Wanted, tool: str) -> None:
-    """What the vector will say of itself and where files go: before anything runs, for a trace may take hours.
+    """Validate provenance and output paths before running, because a trace may take hours.
 
     Raises:
-        SpecError: no vector may say so.
+        SpecError: a vector cannot hold this provenance.
         RegattaError: a file cannot be written.
     """
     from regatta.spec.vector_files import parse_vector, vector_text
@@ -146,7 +146,7 @@ def _check_first(wanted: Wanted, tool: str) -> None:
 
 
 def _check_replaceable(path: Path) -> None:
-    """That a file can be put there by renaming one that is made beside it, as vectors are written.
+    """Check that a file can be replaced by renaming a temporary file in its folder, as for vectors.
 
     Raises:
         RegattaError: it cannot.
@@ -160,7 +160,7 @@ def _check_replaceable(path: Path) -> None:
 
 
 def _check_writable(path: Path) -> None:
-    """That a file can be written in its place, as tallies are; where there is none, one can be made there.
+    """Check that a file can be written in place or created, as for tallies.
 
     Raises:
         RegattaError: it cannot.

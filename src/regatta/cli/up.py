@@ -1,4 +1,4 @@
-"""`regatta up`: an InfluxDB and a Grafana of the user's own."""
+"""`regatta up`: start an InfluxDB and a Grafana for this user."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: boo
 
 
 def start(wishes: Wishes) -> int:
-    """Start the services and say where they are; returns the exit code."""
+    """Start the services and print their addresses; return the exit code."""
     from regatta.services.folder import service_folder
     from regatta.services.stack import up as start_services
     from regatta.spec.home import find_home
@@ -60,7 +60,7 @@ def start(wishes: Wishes) -> int:
 
 
 def say_where(here: ServiceFolder, url: str, database: str, grafana_url: str | None) -> None:
-    """Print where passwords lie and how to look."""
+    """Print the addresses and the location of the passwords."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

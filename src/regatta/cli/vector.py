@@ -84,7 +84,7 @@ def system(
 
 
 def _files(names: Sequence[str], directory: Path) -> list[Path]:
-    """A file of its own for each system, though names may be alike but for what no file's name has."""
+    """Return a unique file per system, even if names differ only in characters that file names exclude."""
     found: list[Path] = []
     for name in names:
         stem = _file_name(name)
@@ -97,7 +97,7 @@ def _files(names: Sequence[str], directory: Path) -> list[Path]:
 
 
 def _file_name(name: str) -> str:
-    """A system's name as that of a file."""
+    """Convert the name of a system to a file name."""
     return "".join(c if c.isalnum() or c in "-_.+" else "-" for c in name).lstrip(".") or "system"
 
 

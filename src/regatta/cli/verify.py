@@ -12,7 +12,7 @@ import click
 from regatta.cli.options import json_option, results_option
 from regatta.host.printable import printable
 
-#: of the cells that are planned no more
+#: maximum number of reported cells that are no longer planned
 _NAMED = 5
 
 
@@ -39,7 +39,7 @@ def verify(
     if verdict is not None:
         value = read_json(verdict, "run `regatta verify EXPERIMENT --write FILE`")
         if value.get("incomplete"):
-            # It will not be true for long: the next run measures what is missing, and must verify again.
+            # The verdict is outdated soon: the next run measures missing invocations and must verify again.
             verdict.unlink()
     elif experiment is None:
         raise click.UsageError("name an experiment, or a verdict by --verdict")
@@ -47,8 +47,8 @@ def verify(
         folder = find_folder(experiment, results)
         began_ns = time.time_ns()
         value = verify_experiment(folder).to_json()
-        # So that the next run measures what is not there; a run that is under way may have written newer ones.
-        # The receipt of a host that was left out says why; the next run takes it back itself, for there is no journal.
+        # Withdraw receipts so that the next run measures missing invocations; a concurrent run may have written newer ones.
+        # The receipt of an excluded host holds the reason. The next run withdraws it, because there is no journal.
         again = {host: own for host, own in value["incomplete"].items() if host not in value["left_out"]}
         withdraw_receipts(folder, again, began_ns)
     if write is not None:
@@ -70,7 +70,7 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(
             f"  {value['unplanned']} records belong to cells that are planned no more, or to rounds beyond the plan; they are kept"
         )
-        # A verdict may have been written by an older version.
+        # An older version may have written the verdict.
         cells = list(value.get("unplanned_cells", {}).items())
         for name, count in cells[:_NAMED]:
             click.echo(f"    {printable(name)}: {count}")

@@ -1,4 +1,4 @@
-"""`regatta watch EXPERIMENT`: progress and the comparisons so far, from another terminal."""
+"""`regatta watch EXPERIMENT`: progress and interim comparisons from another terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from regatta.cli.options import results_option
 
 _LOOK_S = 1.0
-#: Snakemake without `regatta run` holds no lock, and between two segments no runner is there.
+#: Snakemake without `regatta run` holds no lock, and between two segments no runner exists.
 _PATIENCE_S = 300.0
 
 
@@ -39,7 +39,7 @@ def watch(experiment: str, results: Path) -> None:
             watcher.look()
             if is_being_run(folder) or watcher.has_runner:
                 alive_at = time.monotonic()
-            # A workflow that was killed has written no end.
+            # A killed workflow writes no end.
             if not heard.at_work or time.monotonic() - alive_at > _PATIENCE_S:
                 break
             time.sleep(_LOOK_S)

@@ -1,6 +1,6 @@
-"""What a person sees while the workflow runs: the stage, a bar with ETA, the current cell, failures so far.
+"""Live view of the workflow: stage, progress bar with ETA, current cell, failures.
 
-It looks once a second at a file of a kilobyte, and draws only when that has changed: the machine belongs to the measurement.
+It checks a file of 1 KB once per second, and draws only after changes: the CPU belongs to the measurement.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ STAGES = {
     "ingest_influx": "sending to InfluxDB",
 }
 
-#: of what is said beside the bar
+#: maximum characters of the text next to the bar
 _LONGEST_NOTE = 300
-#: how often it is asked whether a runner is at work of which nobody has told
+#: interval of the search for runners without an event
 _NOTICE_EVERY_S = 1.0
-#: how often a line is printed where there is no terminal, and how often the comparisons so far
+#: interval of printed lines without a terminal, and of the interim comparisons
 _LINE_EVERY_S = 15.0
 _ESTIMATES_EVERY_S = 60.0
-#: comparisons that are shown while measuring
+#: maximum number of interim comparisons
 _ESTIMATES = 12
 
 
 class Watcher:
-    """A context that shows progress on stderr. Who hears of the workflow sets `stage`; `look` is called again and again."""
+    """A context that shows progress on stderr. The reader of workflow events sets `stage`, and calls `look` repeatedly."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -70,12 +70,12 @@ class Watcher:
 
     @property
     def measuring(self) -> bool:
-        """Whether the machine should be left alone."""
+        """Return whether a measurement is running, so that this process should stay idle."""
         return self.stage in ("measure", "calibrate")
 
     @property
     def has_runner(self) -> bool:
-        """Whether a runner measures or waits."""
+        """Return whether a runner measures or waits."""
         return bool(self._runners())
 
     def __enter__(self) -> Watcher:
@@ -94,7 +94,7 @@ class Watcher:
             self._bar.stop()
 
     def say(self, text: str, style: str = "") -> None:
-        """Print lines above the bar. `style` is one of rich's."""
+        """Print lines above the bar. `style` is a style of rich."""
         text = "\n".join(map(printable, text.split("\n")))
         if self._bar is None:
             print(text, file=sys.stderr, flush=True)
@@ -104,7 +104,7 @@ class Watcher:
         self._bar.console.print(Text(text, style=style), soft_wrap=True)
 
     def look(self) -> None:
-        """Show what has changed."""
+        """Show changes."""
         if not self.measuring:
             self._notice_runners()
         if self.stage != self._shown_stage and self.stage in STAGES:
@@ -117,7 +117,7 @@ class Watcher:
             self._look_at_minheap()
 
     def _notice_runners(self) -> None:
-        """Where it could not be written down that measuring has begun, the runners themselves say so."""
+        """Detect running runners if the start event could not be written."""
         moment = time.monotonic()
         if moment - self._noticed_at < _NOTICE_EVERY_S:
             return
@@ -126,7 +126,7 @@ class Watcher:
             self.stage = "measure"
 
     def _runners(self) -> list[dict[str, Any]]:
-        """What runners say that measure a cell now, or that wait for their host."""
+        """Return the states of runners that measure a cell or wait for their host."""
         states = [read_state(path) for path in sorted(self.folder.state.glob("*.json"))]
         return [
             state for state in states if state and state["alive"] and (state.get("cell") or waits_for(state))
@@ -142,7 +142,7 @@ class Watcher:
             self._show(STAGES["calibrate"], None, lines[-1].removeprefix("minheap  "))
 
     def _look_at_estimates(self) -> None:
-        """Show the comparisons so far: below the bar, or as lines now and then."""
+        """Show the interim comparisons: below the bar, or as lines at intervals."""
         found = read_so_far(self.folder)
         if found is None or found == self._estimates or not found.rows:
             return
@@ -173,7 +173,7 @@ class Watcher:
             return
         self._total = sum(sum(planned) for _, planned, _ in hosts.values())
         self._undecided = any(undecided for _, _, undecided in hosts.values())
-        # A perturbed invocation is run again at the end of its block: that is no step back.
+        # A perturbed invocation is repeated at the end of its block; progress must not go back.
         done = sum(_before(int(s["index"]), *hosts[s["host"]][:2]) for s in alive if s["host"] in hosts)
         done = self._done = max(self._done, done)
         counts: Counter[str] = Counter()
@@ -192,7 +192,7 @@ class Watcher:
         self._show(STAGES["measure"], done, " · ".join(notes))
 
     def _host(self, host: str) -> tuple[int, list[int], bool]:
-        """Rows in a round, rounds of each cell as far as they are decided, and whether some are not."""
+        """Return the rows per round, the decided rounds of each cell, and whether some are undecided."""
         try:
             written = self.folder.decisions(host).stat().st_mtime_ns
         except OSError:
@@ -209,7 +209,7 @@ class Watcher:
     def _show(self, stage: str, done: int | None, now: str) -> None:
         now = printable(now, _LONGEST_NOTE)
         if self._bar is not None:
-            # An update takes a total of None for no change.
+            # `update` treats a total of None as no change.
             self._bar.tasks[0].total = self._total if done is not None else None
             self._bar.update(self._task, description=stage, completed=done or 0, now=now)
             self._bar.refresh()
@@ -235,7 +235,7 @@ class Watcher:
 
 
 def _before(index: int, width: int, planned: list[int]) -> int:
-    """How many planned invocations come before a row: rounds that are not needed do not count."""
+    """Return the number of planned invocations before a row, without rounds that are not needed."""
     round_, rest = divmod(index, width)
     still = sum(rounds > round_ for rounds in planned)
     return sum(min(rounds, round_) for rounds in planned) + rest * still // width

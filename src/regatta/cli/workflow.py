@@ -1,4 +1,4 @@
-"""Snakemake run for one experiment: one at a time, watched, its errors told as ours."""
+"""Run Snakemake for one experiment: exclusively, with a live view, and with errors reported as those of Regatta."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ _LOOK_S = 0.1
 _MEASURING_LOOK_S = 1.0
 _INTERRUPTED = 130
 _LEAST_ROOM_BYTES = 1 << 20
-#: of its log; how a job ended is told at the end
+#: of its log; the ends of jobs are at the end
 _SNAKEMAKES_LAST_BYTES = 1 << 18
 _LOCK = ".run.lock"
 
 
 @contextmanager
 def _only_one(folder: Folder) -> Iterator[int]:
-    """Hold the experiment's lock, whose descriptor Snakemake inherits: it stays held when only this process is killed."""
+    """Hold the lock of the experiment. Snakemake inherits its descriptor, so that the lock survives if only this process is
+    killed."""
     folder.path.mkdir(parents=True, exist_ok=True)
 
     def say() -> None:
@@ -52,7 +53,7 @@ def _only_one(folder: Folder) -> Iterator[int]:
 
 
 def is_being_run(folder: Folder) -> bool:
-    """Whether a `regatta run` of the experiment, or the Snakemake that it started, is there."""
+    """Return whether a `regatta run` of the experiment, or its Snakemake, is running."""
     try:
         with locked(folder.path / _LOCK, patience_s=0.0):
             return False
@@ -66,10 +67,10 @@ def run_workflow(
     """Run the workflow of one spec to its end.
 
     Returns:
-        0 all is recorded and well; 1 something that was measured failed; 130 stopped.
+        0: success; 1: an invocation failed; 130: stopped.
 
     Raises:
-        RegattaError: a job ended with an error of ours (its problems, its exit code), or Snakemake failed.
+        RegattaError: a job reported an error (its problems, its exit code), or Snakemake failed.
     """
     try:
         with _only_one(folder) as lock:
@@ -88,7 +89,7 @@ def _run(
     errors.unlink(missing_ok=True)
     withdraw_for_another_way(folder, profile)
     if retry_failed:
-        # Without receipts the segments are walked again; the journal says what is still to do.
+        # Without receipts all segments are visited again; the journal determines the remaining work.
         withdraw_all_receipts(folder)
     else:
         withdraw_receipts_of_touched_journals(folder)
@@ -111,8 +112,8 @@ def _run(
     heard = Heard(folder)
     with (folder.logs / "snakemake.log").open("ab") as log, _told_to_stop():
         began_at = os.fstat(log.fileno()).st_size
-        # Its own session: Ctrl-C reaches this process alone, which then ends the workflow in order.
-        # A file and no pipe: it can go on when this process is killed, and is never blocked by it.
+        # A separate session: Ctrl-C reaches only this process, which then ends the workflow gracefully.
+        # A file instead of a pipe: the workflow survives a kill of this process, and never blocks on it.
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             pass_fds=(lock,), start_new_session=True,
@@ -134,7 +135,7 @@ def _run(
 
 @contextmanager
 def _told_to_stop() -> Iterator[None]:
-    """SIGTERM, and SIGHUP unless it is ignored (nohup), stop in order as Ctrl-C does."""
+    """Handle SIGTERM, and SIGHUP unless ignored (nohup), like Ctrl-C."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -150,25 +151,25 @@ def _told_to_stop() -> Iterator[None]:
 
 
 class Heard:
-    """Reads from the experiment's events what the workflow does; its logger writes them down."""
+    """Follows the workflow through the events of the experiment, which its logger writes."""
 
     def __init__(self, folder: Folder, from_start: bool = False) -> None:
-        """`from_start`: hear what happened before, too."""
+        """`from_start`: include earlier events."""
         self._path = events_path(folder.path)
         self._offset = 0
         #: hosts whose runner waits for another run
         self.waiting: set[str] = set()
-        #: whether the experiment was begun and not ended since
+        #: whether the experiment is in progress
         self.at_work = False
         if not from_start:
             for _ in self.stages():
                 pass
             self.at_work = False
-        #: of the step that has failed last: its file in `logs/`; empty where none has
+        #: log in `logs/` of the last failed step; empty without one
         self.failed_log = ""
 
     def stages(self) -> Iterator[str]:
-        """The steps that have begun since the call before."""
+        """Yield the steps that began since the last call."""
         try:
             for event in read_events(self._path, self._offset):
                 self._offset = event.end
@@ -189,11 +190,11 @@ class Heard:
 
 
 def _tell_end(folder: Folder, heard: Heard, text: str) -> None:
-    """Write down that the experiment has ended, if the workflow itself could not any more."""
+    """Write the end of the experiment, if the workflow did not."""
     for _ in heard.stages():
         pass
     with suppress(RegattaError):
-        # Else the dashboard shows for ever that a stopped run waits.
+        # Otherwise the dashboard shows a stopped run as waiting forever.
         for host in sorted(heard.waiting):
             append_event(folder.path, "waiting_ended", host)
         if heard.at_work:
@@ -201,7 +202,7 @@ def _tell_end(folder: Folder, heard: Heard, text: str) -> None:
 
 
 def _watch(process: subprocess.Popen[bytes], heard: Heard, watcher: Watcher) -> None:
-    """Show what the workflow does until it ends; sleeps between two looks, longer while something is measured."""
+    """Show the workflow until it ends; sleep between updates, longer during measurements."""
     ended = os.pidfd_open(process.pid)
     try:
         while process.poll() is None:
@@ -215,7 +216,7 @@ def _watch(process: subprocess.Popen[bytes], heard: Heard, watcher: Watcher) -> 
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt the whole session; the runner kills what it measures and ends between two records."""
+    """Interrupt the whole session; the runner kills its invocation and ends between two records."""
     for number, patience_s in ((signal.SIGINT, 2), (signal.SIGTERM, 15), (signal.SIGKILL, 5)):
         try:
             os.killpg(process.pid, number)
@@ -228,9 +229,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _raise_for(errors: Path, folder: Folder, failed_log: str, since: int) -> None:
-    """Raise the first error that a job told; that `verify` failed is told by its problems, and is exit code 1.
+    """Raise the first error that a job reported; for `verify`, its problems with exit code 1.
 
-    Where none told one, the last lines of `failed_log` are shown, or where that is empty those that were written last.
+    Without a reported error, show the last lines of `failed_log`, or if it is empty those of the newest log.
     """
     try:
         told = [json.loads(line) for line in errors.read_text(encoding="utf-8").splitlines()]
@@ -243,7 +244,7 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str, since: int) -> Non
         raise raised
     room = os.statvfs(folder.path)
     if room.f_bavail * room.f_frsize < _LEAST_ROOM_BYTES:
-        # Then nobody could write down what went wrong.
+        # No process could record the error.
         raise HostError(
             str(folder.path),
             "room on the disk",
@@ -266,7 +267,7 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str, since: int) -> Non
 
 
 def _killer(log: Path, since: int, failed_log: str) -> str:
-    """The signal that ended the job with that log, as Snakemake told it `since` that byte; empty where it ended by itself."""
+    """Return the signal that ended the job with that log, from the output of Snakemake after byte `since`; empty without one."""
     try:
         with log.open("rb") as file:
             file.seek(max(since, file.seek(0, os.SEEK_END) - _SNAKEMAKES_LAST_BYTES))
@@ -274,13 +275,13 @@ def _killer(log: Path, since: int, failed_log: str) -> str:
     except OSError:
         return ""
     codes = re.findall(re.escape(failed_log) + r"[^\n]*returned non-zero exit status (\d+)", told)
-    # A shell ends with 128 + the number of the signal that ended its command.
+    # A shell exits with 128 + the signal number of its command.
     number = int(codes[-1]) - 128 if codes else 0
     return signal.Signals(number).name if number in signal.valid_signals() else ""
 
 
 class _Told(Problem):
-    """A problem that another process has put into words already."""
+    """A problem that another process has formatted already."""
 
     def __str__(self) -> str:
         return printable(Lines(self.where))

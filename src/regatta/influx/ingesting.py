@@ -131,7 +131,9 @@ class Ingest:
         progress: Progress = lambda size: None,
         lock_patience_s: float = float("inf"),
     ) -> None:
-        """Args:
+        """Create an ingest of one experiment.
+
+        Args:
             folder: folder of the experiment.
             client: client that writes.
             reader: client that checks whether the database still holds the written points; None: no check.
