@@ -1,6 +1,6 @@
-# The way of an experiment from its spec to its report. Every rule calls the CLI; rules hold no logic.
-#   snakemake --profile local                                    the experiments named in configs/config.yml
-#   snakemake --profile local --config spec=FILE results=DIR     another one
+# Workflow of an experiment from its spec to its report. Every rule calls the CLI; rules contain no logic.
+#   snakemake --profile local                                    experiments listed in configs/config.yml
+#   snakemake --profile local --config spec=FILE results=DIR     another experiment
 
 
 configfile: workflow.source_path("configs/config.yml")

@@ -1,4 +1,4 @@
-# Measures on this machine, so it may not run beside a segment.
+# Measures on this machine, so that it must not run concurrently with a segment.
 rule calibrate:
     input:
         build=rules.build.output.receipt,

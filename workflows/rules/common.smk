@@ -1,4 +1,4 @@
-# The specs, and from them the graph: hosts x segments. Cells are never part of it.
+# Read the specs and derive the graph: hosts x segments. Cells are never part of it.
 import sys
 from pathlib import Path
 
@@ -24,13 +24,13 @@ try:
         e.name: e for e in (load_spec(path, HOME) for path in wanted_specs(config))
     }
     FOLDER = wanted_results(config, {e.results_directory for e in EXPERIMENTS.values()})
-    # Where the InfluxDB is, or None: then nothing of it is in the graph.
+    # None without InfluxDB: then the graph has no InfluxDB jobs.
     INFLUX = find_settings(HOME)
 except RegattaError as error:
     raise WorkflowError(str(error))
 
 
-# In the files of rules the folder's name must mean nothing to Snakemake; commands get it as it is.
+# File patterns of rules need a name without special characters; commands get the original.
 RESULTS = path_for_snakemake(FOLDER)
 
 
@@ -52,8 +52,8 @@ def results_of(wildcards):
     return FOLDER
 
 
-# Experiments of which is sent what they measure: not those where what was sent cannot be written down, for nothing of that may
-# stop measuring.
+# Experiments that send to InfluxDB. Excluded are those whose send positions cannot be saved, because sending must not stop
+# measuring.
 SENDERS = []
 
 if INFLUX is not None:
@@ -70,7 +70,7 @@ if INFLUX is not None:
             SENDERS.append(name)
 
 
-# Written here and only where it differs, so that its time is the time of the last change that matters.
+# Written only here and only on change, so that its mtime is the time of the last relevant change.
 for experiment in EXPERIMENTS.values():
     withdraw_left_out(Folder(Path(RESULTS) / experiment.name))
     write_fingerprint(
@@ -83,9 +83,9 @@ for experiment in EXPERIMENTS.values():
 
 
 def all_receipts(wildcards):
-    """Every segment of every host, in order: Snakemake then finds each after the one that it waits for.
+    """Return the receipts of all segments of all hosts in order, so that Snakemake finds each after its predecessor.
 
-    From the last segment alone it would walk back through all of them by recursion, which ends at some 480.
+    From the last segment alone it would recurse through all of them, which fails at about 480.
     """
     experiment = EXPERIMENTS[wildcards.experiment]
     return [
@@ -103,14 +103,14 @@ def previous_receipt(wildcards):
 
 
 def sent_to_influx(wildcards):
-    """That all there is was sent, as far as InfluxDB is there."""
+    """Return the receipt of a complete ingest; empty without InfluxDB."""
     if wildcards.experiment not in SENDERS:
         return []
     return str(sent_receipt(Folder(Path(RESULTS) / wildcards.experiment)))
 
 
-# What InfluxDB adds to the targets. Segments that are measured already are not asked for: what is still to send of them
-# is sent in the end, and for thousands of them that is one job instead of as many.
+# Additional targets for InfluxDB. Measured segments are not requested: one job at the end sends what remains of them, instead
+# of thousands of jobs.
 SENT = [
     str(path)
     for name in SENDERS

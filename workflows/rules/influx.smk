@@ -1,11 +1,11 @@
-# Part of the graph only where an InfluxDB is configured. Nothing here may stop measuring, so that a job always ends well: its
-# receipt says what waits in the journal, and while something does the next run sends again.
+# Part of the graph only if an InfluxDB is configured. Errors here must not stop measuring, so that jobs always succeed: the
+# receipt states what remains in the journal, and the next run sends it.
 
 
-# Between two segments of a host and never beside one where this machine measures: it has the same resource and goes first.
-# An InfluxDB that is slow holds measuring up for a minute at most, and then for ten minutes not at all; each call goes on where
-# the one before has ended.
-# Of segments that are measured already `ingest_influx` sends what is still to send, all of them at once.
+# Runs between two segments of a host, never concurrently with a local one: it shares their resource and has priority.
+# A slow InfluxDB delays measuring by at most one minute, and then not again for ten minutes. Each call continues where
+# the previous one ended.
+# `ingest_influx` sends what remains of segments measured earlier, all at once.
 rule ingest_segment:
     input:
         receipt=rules.measure.output.receipt,
@@ -24,7 +24,7 @@ rule ingest_segment:
         ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-HOST-SEGMENT.log"}}\' > {output.receipt:q}'
 
 
-# Ten minutes at most: what is not sent by then the next run sends.
+# Limited to ten minutes: the next run sends the rest.
 rule ingest_influx:
     input:
         answer=rules.analyse.output.answer,

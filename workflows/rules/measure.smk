@@ -1,5 +1,5 @@
-# One job is one segment on one host; it waits for the host's segment before it. Its output is a receipt:
-# the journal itself belongs to nobody who might delete it.
+# One job is one segment on one host, after the previous segment of the host. Its output is a receipt:
+# the journal is not an output, because Snakemake deletes outputs.
 rule measure:
     input:
         plan=rules.plan.output.experiment,

@@ -1,4 +1,4 @@
-# What failed is written down first, so that the answer can be made of the rest; `verified` then fails loudly.
+# Failures are recorded first, so that the rest can be analyzed; `verified` then fails.
 rule verify:
     input:
         receipts=all_receipts,
@@ -16,7 +16,7 @@ rule verified:
     input:
         verdict=rules.verify.output.verdict,
         report=f"{RESULTS}/{{experiment}}/report.html",
-        # First, so that the boards have what failed as well.
+        # First, so that dashboards show the failures as well.
         sent=sent_to_influx,
     output:
         f"{RESULTS}/{{experiment}}/receipts/verified.txt",
