@@ -128,7 +128,7 @@ def init(
     try:
         load_spec(spec, find_home(spec))
     except BaseException:
-        # Remove the files just written.
+        # An invalid spec is useless: remove it.
         for path in files:
             path.unlink()
         raise

@@ -55,7 +55,7 @@ _STOPPED = 130
 # A runner ends within seconds of a stop request. Slurm checks limits twice per minute, and may signal up to
 # half a minute earlier than this.
 _NOTICE_S = 20
-#: how long a segment waits for a node out of service; also the minimum wait for an unresponsive node
+#: how long a segment waits for a node out of service; `_SILENCE_S`: minimum wait for an unresponsive node
 NODE_PATIENCE_S = 600.0
 _SILENCE_S = 60.0
 _LOOK_S = 0.5
