@@ -1,4 +1,4 @@
-"""What analysing costs: intervals, analyses of variance, resampling, change points, and reducing iterations."""
+"""Cost of analysis: intervals, analyses of variance, resampling, change points, and reduction of iterations."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from regatta.stats.intervals import mean_interval
 
 BENCHMARKS, HEAPS, ROUNDS = 14, 21, 30
 COLLECTORS = ("serial", "parallel", "g1", "shenandoah", "z")
-#: of the three-way table's values, drawn at random, that an unbalanced one lacks
+#: share of values, drawn at random, that are removed for the unbalanced three-way table
 LACKING = 0.1
 BOOT_CELLS, RESAMPLES, SERIES = 1000, 9999, 2000
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Values in ns, and the codes of what each was measured of."""
+    """Values in ns, and the codes of their factor levels."""
 
     values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
     codes: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.int64]]]
@@ -53,7 +53,7 @@ class _Table:
 
 
 def _measured() -> _Table:
-    """Benchmarks x heaps x blocks x collectors, blocks and collectors with effects of some per cent."""
+    """Generate benchmarks x heaps x blocks x collectors; blocks and collectors have effects of some percent."""
     random = np.random.default_rng(1)
     shape = (BENCHMARKS, HEAPS, ROUNDS, len(COLLECTORS))
     codes = dict(
@@ -69,7 +69,7 @@ def _measured() -> _Table:
 
 
 def _samples(table: _Table) -> Samples:
-    """The same as what the product has after loading."""
+    """Return the same values as the product has them after loading."""
     samples = Samples()
     cells = table.values.reshape(BENCHMARKS, HEAPS, ROUNDS, len(COLLECTORS)).transpose(0, 1, 3, 2)
     for number, place in enumerate(np.ndindex(*cells.shape[:3])):
@@ -95,7 +95,7 @@ def _samples(table: _Table) -> Samples:
 
 
 def _forget() -> None:
-    """Of the distributions, what was computed once and kept."""
+    """Clear the caches of the distributions."""
     for kept in (
         studentized_range.quantile, studentized_range._polynomial, quadrature.scale_rule, quadrature.normal_rule,
     ):  # fmt: skip
@@ -110,7 +110,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 @cache
 def _why_no_r(package: str = "stats") -> str:
-    """Why R cannot be asked; "" when it can."""
+    """Return why R cannot be used; "" if it can."""
     if not shutil.which("Rscript"):
         return "R: NOT INSTALLED; apt-get install r-base-core r-cran-boot"
     has = subprocess.run(
@@ -128,7 +128,7 @@ def _r(place: Path, task: str, count: int, times: float = 1.0) -> Callable[[], f
 
 
 def ask_r(place: Path, task: str, count: int) -> list[str]:
-    """Let R do a task of peers.R; returns the words that it prints.
+    """Run a task of peers.R; return the words of its output.
 
     Raises:
         Unfit: it fails.
@@ -186,7 +186,7 @@ def _of(name: str, some: int, every: int) -> str:
 
 
 def _factors(place: Path, quick: bool, table: _Table) -> list[Row]:
-    # R's time grows faster than its table, so that scaling up is to its advantage.
+    # The time of R grows superlinearly with the table, so that scaling up favours R.
     heaps = 3 if quick else HEAPS
     absent = _why_no_r()
     r = _of("R: anova(lm), balanced", heaps, HEAPS)
@@ -200,7 +200,7 @@ def _factors(place: Path, quick: bool, table: _Table) -> list[Row]:
         )
     found = take_turns(contenders, 1 if quick else 5)
     if not absent:
-        # Minutes: once.
+        # Once only: it takes minutes.
         seconds = _r(place, "factors", heaps, HEAPS / heaps)()
         found[r] = [seconds] * len(found["ours"])
     shape = f"three-way ANOVA, {table.values.size} rows"
@@ -247,7 +247,7 @@ def _resampling(place: Path, quick: bool) -> list[Row]:
 
 
 def _every_partition(x: np.ndarray[tuple[int, ...], np.dtype[np.float64]], penalty: float) -> list[int]:
-    """Change points of mean and variance by all pairs of ends, as one writes it with numpy: no start is ever ruled out."""
+    """Find change points of mean and variance over all pairs of ends with numpy, without pruning of starts."""
     n = len(x)
     sums, squares = np.append(0.0, np.cumsum(x)), np.append(0.0, np.cumsum(x * x))
     best, before = np.full(n + 1, math.inf), np.zeros(n + 1, dtype=int)
@@ -323,7 +323,7 @@ def _quantiles(place: Path, quick: bool) -> list[Row]:
 
 
 def measure_analysing(place: Path, quick: bool) -> list[Row]:
-    """All rows."""
+    """Return all rows."""
     table = _measured()
     table.values.tofile(place / "families.f64")
     for name, codes in table.codes.items():

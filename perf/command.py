@@ -1,4 +1,4 @@
-"""What every command of this folder does around its measurements."""
+"""Common frame of all commands in this folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MISSED, UNFIT = 1, 3
 
 
 def run_command(description: str, measure: Callable[[Path, bool], list[Row]]) -> int:
-    """Read the options, measure, print; returns the exit code: 1 when a goal is missed, 3 when nothing can be measured here."""
+    """Parse options, measure and print; return the exit code: 1 if a goal is missed, 3 if nothing can be measured here."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="a smaller run, whose numbers are rough")

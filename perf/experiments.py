@@ -1,4 +1,4 @@
-"""Small experiments through the real command line, in a folder of their own on a real disk."""
+"""Small experiments through the real command line, in a separate folder on a real disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOME = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 REGATTA = str(BIN / "regatta")
 
-#: file systems that keep nothing, so that syncing costs nothing
+#: in-memory file systems, where syncing costs nothing
 _MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
 
 _SUITE = """\
@@ -38,7 +38,7 @@ class Unfit(Exception):
 
 
 def _file_system(path: Path) -> str:
-    """Type of the file system that a folder lies on."""
+    """Return the type of the file system of a folder."""
     best = ("", "unknown")
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, point, kind, *_ = line.split()
@@ -50,10 +50,10 @@ def _file_system(path: Path) -> str:
 
 @contextmanager
 def workplace(directory: str | None) -> Iterator[Path]:
-    """Give an empty folder on a disk, removed afterwards.
+    """Yield an empty folder on a disk, and remove it afterwards.
 
     Raises:
-        Unfit: there is none.
+        Unfit: there is no disk.
     """
     choices = [Path(directory)] if directory else [Path(tempfile.gettempdir()), Path("/var/tmp"), HOME]
     for choice in choices:
@@ -65,7 +65,7 @@ def workplace(directory: str | None) -> Iterator[Path]:
 
 
 def environment(place: Path) -> dict[str, str]:
-    """The environment of Regatta's commands. With a lock of its own: this neither waits for a measurement nor holds one up."""
+    """Return the environment for Regatta, with a separate lock: it neither waits for a measurement nor blocks one."""
     return {
         **os.environ,
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -86,7 +86,7 @@ def call(place: Path, *command: str) -> None:
 
 
 def exit_program(place: Path) -> str:
-    """A program that ends at once: compiled, static, where there is gcc; else /bin/true."""
+    """Return a program that exits at once: compiled statically if gcc is available; else /bin/true."""
     program = place / "exit"
     if program.exists():
         return str(program)
@@ -109,7 +109,7 @@ def write_spec(
     benchmarks: int = 1,
     rounds_per_segment: int = 10,
 ) -> Path:
-    """Write a spec: every benchmark is the same program, and every modifier a variable in its environment."""
+    """Write a spec: all benchmarks are the same program, and every modifier is an environment variable."""
     names = [f"m{i:04d}" for i in range(modifiers)]
     programs = "".join(
         f"  program{i}: {{command: {json.dumps(command + [str(i)] * (i > 0))}}}\n" for i in range(benchmarks)
@@ -121,7 +121,7 @@ def write_spec(
         + "modifiers:\n"
         + "".join(f"  {m}: {{environment: {{PERF: {m}}}}}\n" for m in names)
         + f"modifier_sets: [{', '.join(f'[{m}]' for m in names)}]\n"
-        # Not startup, whose first round is run beside those asked for and left out.
+        # Not startup: it would run and exclude an additional first round.
         + f"iterations: {{method: fixed}}\ninvocations: {{fixed: {rounds}}}\nsegment: {{rounds: {rounds_per_segment}}}\n"
         + NEVER_PERTURBED
     )
@@ -129,13 +129,13 @@ def write_spec(
 
 
 def plan(place: Path, spec: Path) -> Path:
-    """Plan a spec; returns its folder of results."""
+    """Plan a spec; return its results folder."""
     call(place, REGATTA, "plan", str(spec), "--results", "results", "--write")
     return place / "results" / spec.stem
 
 
 def segment_command(folder: Path, number: int) -> list[str]:
-    """The command of one job of the workflow."""
+    """Return the command of one job of the workflow."""
     receipt = folder / "receipts" / "local" / f"{number:05d}.json"
     return [
         REGATTA,
@@ -151,7 +151,7 @@ def segment_command(folder: Path, number: int) -> list[str]:
 
 
 def timed(place: Path, command: list[str]) -> float:
-    """Wall time of a command in s.
+    """Return the wall time of a command in s.
 
     Raises:
         Unfit: its exit code is not 0.
@@ -162,7 +162,7 @@ def timed(place: Path, command: list[str]) -> float:
 
 
 def records(folder: Path, segment: int) -> list[dict[str, Any]]:
-    """The records of one segment; those that end in a whole line."""
+    """Return the records of one segment; an incomplete last line is skipped."""
     path = folder / "journal" / "local" / f"{segment:05d}.jsonl"
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a fleet costs the machine that drives it: a dry run, the plans of all hosts, hosts followed at once."""
+"""Cost of a fleet on the controller: a dry run, the plans of all hosts, and following hosts concurrently."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rows import Row, say
 
 MIB = 1 << 20
 CELLS, ROUNDS = 1000, 30
-#: the goals of 200 hosts
+#: goals for 200 hosts
 MOST_S, MOST_MIB = 30.0, 1e9 / MIB
-#: of one core, for all hosts that are followed
+#: of one core, for all followed hosts
 MOST_CORES = 0.5
 
-#: as many jobs as ours has, in as many chains, that do nothing: what Snakemake itself needs
+#: same number of jobs in the same number of chains, without work: the cost of Snakemake itself
 _CHAINS = """\
 rule all:
     input: expand("done/{{host}}/{last}", host=range({hosts}))
@@ -32,7 +32,7 @@ rule segment:
     shell: "true"
 """
 
-#: the plans of many hosts, as `regatta plan --write` makes them once the hosts have answered
+#: plans of many hosts, made as by `regatta plan --write` after the hosts have answered
 _PLANS = """\
 import dataclasses, sys
 from pathlib import Path
@@ -56,7 +56,7 @@ for host in experiment.hosts:
 print(rows)
 """
 
-#: one host that is followed: this process is the controller's side, the rest stands for the host
+#: one followed host: this process is the controller side, the rest simulates the host
 _FOLLOWED = """\
 import json, resource, sys, time
 from pathlib import Path
@@ -85,7 +85,7 @@ class _Cost:
 
 
 def _inventory(place: Path, hosts: int) -> Path:
-    """So many hosts of one platform; nobody is there."""
+    """Write an inventory of hosts of one platform that do not exist."""
     entries = "".join(f"        h{i:03d}: {{ansible_host: 127.0.0.1}}\n" for i in range(hosts))
     path = place / "hosts.yml"
     path.write_text(f"all:\n  children:\n    many:\n      hosts:\n{entries}")
@@ -113,7 +113,7 @@ def _spec(place: Path, name: str, rounds: int, cells: int, command: list[str], p
 
 
 def _dry_run(place: Path, spec: Path) -> _Cost:
-    """The graph from the spec to the report; no host is asked, nothing is run."""
+    """Build the graph from the spec to the report, without contacting hosts or running jobs."""
     command = [
         str(BIN / "snakemake"),
         "--dry-run",
@@ -144,7 +144,8 @@ def _empty_jobs(place: Path, hosts: int, segments: int) -> _Cost:
 
 
 def _followed(place: Path, hosts: int, seconds: int) -> dict[str, float]:
-    """Follow hosts at once, each a folder and processes of its own here; returns the controller's share of a core, and its memory."""
+    """Follow simulated hosts concurrently, each with a separate folder and processes; return CPU share and memory of the
+    controller."""
     spec = _spec(place, "followed", seconds, 1, ["sleep", "1"], seconds)
     folder = place / "results" / "followed"
     own = {**environment(place), "REGATTA_INVENTORY": str(place / "hosts.yml")}
@@ -170,7 +171,7 @@ def _followed(place: Path, hosts: int, seconds: int) -> dict[str, float]:
 
 
 def measure_fleet(place: Path, quick: bool) -> list[Row]:
-    """All rows."""
+    """Return all rows."""
     hosts, cells, followed, seconds = (20, 100, 5, 10) if quick else (200, CELLS, 50, 60)
     segments = 3
     _inventory(place, hosts)

@@ -1,4 +1,4 @@
-"""How quickly a journal is in InfluxDB, through `regatta ingest`, beside bare posting of the same lines, made before."""
+"""Rate of `regatta ingest` into InfluxDB, compared with bare posting of the same prepared lines."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ ITERATIONS = 500
 COLLECTORS = ("serial", "parallel", "g1", "shenandoah", "z")
 FACTORS = (1.25, 1.5, 2.0, 3.0)
 MIB = 1 << 20
-#: ours may take as long as bare posting at three quarters of its rate
+#: goal: at least three quarters of the rate of bare posting
 SHARE = 0.75
 MEMORY_MB = 200
 
-#: Keeps the batches that an ingest would send: their bytes one after the other, and their sizes.
+#: Save the batches of an ingest: their concatenated bytes, and their sizes.
 _READY = """\
 import json, sys, threading
 from pathlib import Path
@@ -60,7 +60,7 @@ with (place / "ready.lines").open("wb") as file:
 (place / "ready.json").write_text(json.dumps({"sizes": keeper.sizes, "points": work.written.points}))
 """
 
-#: posts them, and does nothing else
+#: post them, without other work
 _BARE = """\
 import http.client, json, sys, time
 from pathlib import Path
@@ -97,7 +97,7 @@ class _Influx:
 
     @contextmanager
     def database(self, name: str) -> Iterator[None]:
-        """An empty database that is gone afterwards, with settings that name it."""
+        """Yield settings of an empty database, and drop it afterwards."""
         self.query(f'CREATE DATABASE "{name}"')
         account = {"user": "admin", "password_file": str(_password(self.place))}
         settings = {"url": self.url, "database": name, "write": account}
@@ -115,7 +115,7 @@ def _settings(place: Path) -> Path:
 
 
 def _run(place: Path, *command: str, stdin: str = "", influx: str = "") -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     told = influx or str(_settings(place))
     own = {
         **environment(place),
@@ -151,7 +151,7 @@ print(json.dumps({"url": read_settings(service_folder().settings).url}))
 
 
 def _write_journal(folder: Path, points: int) -> None:
-    """About so many values, in records of some hundred iterations."""
+    """Write about this many values, in records of some hundred iterations."""
     generator = random.Random(1)
     cells = [cell(collector, heap_factor=factor) for collector in COLLECTORS for factor in FACTORS]
     records = points // ITERATIONS
@@ -167,7 +167,7 @@ def _write_journal(folder: Path, points: int) -> None:
 
 
 def _peak_mib(place: Path, folder: Path) -> tuple[float, float]:
-    """Seconds of an ingest, and the peak memory of its process, interpreter and libraries included."""
+    """Return the seconds of an ingest, and the peak memory of its process with interpreter and libraries."""
     own = {**environment(place), "REGATTA_INFLUX": str(_settings(place))}
     script = (
         "import atexit, re, sys\n"
@@ -221,7 +221,7 @@ def _beside(place: Path, influx: _Influx, folder: Path, turns: int) -> Row:
 
 
 def measure_ingesting(place: Path, quick: bool) -> list[Row]:
-    """All rows."""
+    """Return all rows."""
     few, many, turns = (10_000, 20_000, 1) if quick else (10**6, 10**7, 5)
     with _influx(place) as influx:
         say(f"{few} points, bare posting beside it")

@@ -1,4 +1,4 @@
-"""The cost of one invocation: ours, bare, and those of peers, in chunks that take turns."""
+"""Cost of one invocation: ours, bare, and of peers, in alternating chunks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ experiments:
 
 
 class Contenders:
-    """Each method runs one chunk and gives the cost of one invocation in it, in ms."""
+    """Each method runs one chunk and returns the cost per invocation in ms."""
 
     def __init__(self, place: Path, chunks: int, rounds: int) -> None:
         self.place = place
@@ -43,7 +43,7 @@ class Contenders:
         self.line = b"x" * 1600 + b"\n"
 
     def bare(self) -> float:
-        """Start and wait, nothing else; the median."""
+        """Return the median of starting a process and waiting for it."""
         return statistics.median(self._bare_once() for _ in range(self.invocations))
 
     def _bare_once(self) -> float:
@@ -53,7 +53,7 @@ class Contenders:
         return (time.perf_counter_ns() - start_ns) / 1e6
 
     def sync(self) -> float:
-        """Append a line as long as a record and sync it, between bare invocations as a runner does; the median of that alone."""
+        """Return the median of appending a line of record size and syncing it, between bare invocations as in a runner."""
         path = self.long / "journal" / "sync"
         path.parent.mkdir(exist_ok=True)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -69,8 +69,8 @@ class Contenders:
         return statistics.median(times)
 
     def ours(self, chunk: int) -> dict[str, float]:
-        """One segment: `period`, the median from start to start; `marginal`, the wall time less that of a segment of one round,
-        an invocation; and what the records say of the runner's own work."""
+        """Run one segment; return `period`, the median from start to start; `marginal`, the wall time per invocation
+        less that of a one-round segment; and the overheads of the runner from its records."""
         total_s = timed(self.place, segment_command(self.long, chunk))
         start_s = timed(self.place, segment_command(self.short, chunk))
         found = records(self.long, chunk)
@@ -88,13 +88,14 @@ class Contenders:
         }
 
     def hyperfine(self) -> float:
-        """Wall time over the number of runs."""
+        """Return wall time divided by the number of runs."""
         commands = [f"{self.program}", f"{self.program}"]
         command = ["hyperfine", "-N", "--style", "basic", "--runs", str(self.rounds), *commands]
         return timed(self.place, command) * 1e3 / self.invocations
 
     def rebench(self, invocations: int) -> float:
-        """Wall time of a run of so many invocations a configuration less that of a run of one, an invocation."""
+        """Return the wall time per invocation of a run with this many invocations per configuration, less that of a run with
+        one."""
         program = Path(self.program)
         (self.place / "rebench.conf").write_text(_REBENCH.format(path=program.parent, name=program.name))
         command = [str(BIN / "rebench"), "-D", "-c", "rebench.conf"]
@@ -104,7 +105,7 @@ class Contenders:
 
 
 def measure_invocations(place: Path, quick: bool) -> list[Row]:
-    """Rows on the cost of one invocation."""
+    """Return rows on the cost of one invocation."""
     chunks, rounds, rebench_invocations = (1, 50, 50) if quick else (5, 200, 1000)
     say(
         f"one invocation: {chunks} chunks of {CONFIGURATIONS} x {rounds} invocations, contenders taking turns"
@@ -192,5 +193,5 @@ def _beside_hyperfine(costs: dict[str, list[float]]) -> Row:
 
 
 def _ratio(ours: list[float], peers: list[float]) -> float:
-    """Median of the ratios, each of chunks of the same turn."""
+    """Return the median of the ratios, each from chunks of the same turn."""
     return statistics.median(a / b for a, b in zip(ours, peers, strict=True))

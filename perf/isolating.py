@@ -1,4 +1,4 @@
-"""What isolation costs: the same cells bare, in a control group and in containers, interleaved in one experiment."""
+"""Cost of isolation: the same cells bare, in a control group and in containers, interleaved in one experiment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = {
     STARTUP: "the start of a JVM",
     STEADY: "compress in Java, iterations after warm-up",
 }
-#: modifier -> what it is called
+#: modifier -> its description
 KINDS = {"docker": "in a container", "cgroup": "in a control group"}
 BARE = "none"
 
@@ -38,7 +38,7 @@ benchmarks:
 
 
 def write_spec(place: Path, quick: bool) -> Path:
-    """The spec: its baseline is the bare process."""
+    """Write the spec: its baseline is the bare process."""
     sources = place / "sources"
     sources.mkdir()
     (sources / "exit.c").write_text((HOME / "perf/exit.c").read_text())
@@ -65,7 +65,7 @@ def write_spec(place: Path, quick: bool) -> Path:
 
 
 def measure(place: Path, quick: bool) -> list[Row]:
-    """Rows on what each kind of isolation costs each program, and on what is paid around it."""
+    """Return rows on the cost of each kind of isolation inside and around each program."""
     say("the base image")
     made = subprocess.run([HOME / "docker/base"], capture_output=True, text=True, check=False)
     if made.returncode:
@@ -84,7 +84,7 @@ def measure(place: Path, quick: bool) -> list[Row]:
 
 
 def _ratios(answer: dict[str, Any]) -> Iterator[Row]:
-    """Times of the programs themselves: these are what a benchmark reports."""
+    """Yield ratios of the times that a benchmark reports."""
     means = {cell["cell_id"]: cell for cell in answer["cells"] if cell["metric"] == "elapsed"}
     for each in answer["comparisons"]:
         kind = each["a_name"].split()[-1]
@@ -107,7 +107,7 @@ def _ratios(answer: dict[str, Any]) -> Iterator[Row]:
 
 
 def _around(records: list[dict[str, Any]]) -> Iterator[Row]:
-    """What the runner does around the program, in no time that a benchmark reports."""
+    """Yield the time of the runner around the program, which no benchmark reports."""
     spent: dict[str, list[float]] = {}
     parts: dict[str, list[float]] = {"create_ns": [], "start_ns": [], "remove_ns": []}
     for record in records:

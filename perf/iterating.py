@@ -1,4 +1,4 @@
-"""What the harness of the Java workloads costs an iteration, and what the logs that it reads cost."""
+"""Cost per iteration of the harness of the Java workloads, and of the logs that it reads."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ BUILD = ["mvn", "-q", "-B", "-pl", "vm,apps/h2", "-am", "package"]
 SAFEPOINTS = "-Xlog:safepoint:file=safepoints.log:none:filecount=0"
 GC = "-Xlog:gc,gc+marking,gc+phases:file=gc.log:timenanos:filecount=0"
 JVM = ["java", "-Xms512m", "-Xmx512m"]
-#: the goal of the suite: of an iteration that takes about a second
+#: goal of the suite: of an iteration of about one second
 COST_PERCENT = 1.0
 WARM_UP = 2
 
 
 @dataclass
 class Workload:
-    """A benchmark at a size whose iterations take about a second."""
+    """A benchmark at a size with iterations of about one second."""
 
     name: str
     jar: Path
     main: str
     size: int
-    #: of each run with a harness: its own time in percent of an iteration, by contender
+    #: contender -> cost of the harness per run, in percent of an iteration
     costs: dict[str, list[float]] = field(default_factory=dict)
 
 
 def _build(place: Path) -> Path:
-    """The workloads and the bare loop, built in the workplace."""
+    """Build the workloads and the bare loop in the workplace."""
     sources = place / "java"
     shutil.copytree(HOME / "benchmarks/java", sources, ignore=shutil.ignore_patterns("target"))
     classes = place / "classes"
@@ -50,7 +50,7 @@ def _build(place: Path) -> Path:
 
 
 def _output(place: Path, command: list[str], **variables: str) -> str:
-    # Maven finds its settings and its repository from HOME.
+    # Maven locates its settings and its repository through HOME.
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
     try:
         ended = subprocess.run(
@@ -64,7 +64,7 @@ def _output(place: Path, command: list[str], **variables: str) -> str:
 
 
 def _run_bare(place: Path, work: Workload, iterations: int, flags: tuple[str, ...]) -> float:
-    """Median of the iterations after warm-up in a loop that reads the clock alone, s."""
+    """Return the median of the iterations after warm-up in a loop that only reads the clock, in s."""
     path = f"{work.jar}{os.pathsep}{place / 'classes'}"
     arguments = [work.main, work.name, str(work.size), "1", str(iterations)]
     told = _output(place, [*JVM, *flags, "-cp", path, "Iterations", *arguments])
@@ -74,7 +74,7 @@ def _run_bare(place: Path, work: Workload, iterations: int, flags: tuple[str, ..
 def _run_harness(
     place: Path, work: Workload, iterations: int, name: str, flags: tuple[str, ...], options: tuple[str, ...]
 ) -> float:
-    """Median of the iterations after warm-up on the harness, s; keeps what it cost."""
+    """Return the median of the iterations after warm-up in the harness, in s; store its cost."""
     results, costs = place / "results.jsonl", place / "costs"
     for file in (results, costs):
         file.unlink(missing_ok=True)
@@ -144,7 +144,7 @@ def _measure(place: Path, work: Workload, turns: int, iterations: int) -> list[R
 
 
 def measure_iterations(place: Path, quick: bool) -> list[Row]:
-    """All rows."""
+    """Return all rows."""
     turns, iterations = (3, 4) if quick else (7, 8)
     sources = _build(place)
     vm, h2 = sources / "vm/target/regatta-vm.jar", sources / "apps/h2/target/regatta-h2.jar"

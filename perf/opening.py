@@ -1,4 +1,4 @@
-"""How quickly the boards' queries are answered, through what Grafana asks, beside counting every point once."""
+"""Time of the dashboard queries, sent as by Grafana, compared with counting every point once."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ BENCHMARKS, COLLECTORS, FACTORS = (
     ("serial", "parallel", "g1", "shenandoah", "z"),
     (1.25, 1.5, 2.0, 3.0),
 )
-#: points of a record: an invocation, a state of the host, and its iterations
+#: points per record: an invocation, a host state, and its iterations
 POINTS_OF_A_RECORD = 5
 LIMIT_S = 1.0
 
 
 def _records(cells: list[dict[str, Any]], rounds: int, now_ns: int) -> Iterator[dict[str, Any]]:
-    """Some weeks of measuring, a second an invocation, that ended now."""
+    """Yield the records of some weeks of measuring until now, one invocation per second."""
     number, count = 0, rounds * len(cells)
     for r in range(rounds):
         for position, one in enumerate(cells):
@@ -66,7 +66,7 @@ def _fill(place: Path, server: InfluxServer, points: int) -> None:
 
 
 def measure_boards(place: Path, quick: bool) -> list[Row]:
-    """A row for each board."""
+    """Return one row per dashboard."""
     if influxd_program() is None:
         raise Unfit("influxd: NOT INSTALLED; apt-get install influxdb")
     points, times = (10**5, 3) if quick else (10**6, 7)

@@ -1,4 +1,4 @@
-"""What the timing harness of the micro-benchmarks in C costs, and whether others find what it finds."""
+"""Cost of the timing harness of the micro-benchmarks in C, and agreement with other harnesses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from turns import row_beside, take_turns
 SUITE = YAML(typ="safe").load(HOME / "configs/suites/lm.yml")
 PERF_MISSING = "perf bench: NOT INSTALLED; apt-get install linux-perf"
 GOOGLE_MISSING = "google-benchmark: NOT INSTALLED; apt-get install libbenchmark-dev g++"
-#: the goals of the suite
+#: goals of the suite
 FIXED_COST_S, EMPTY_NS, SUITE_S = 0.2, 0.5, 480.0
 COPY_KIB = 8192
 MEASURED = re.compile(r"\d+ ns are no more than the \d+ ns of the empty loop")
@@ -40,7 +40,7 @@ def _output(place: Path, command: list[str | Path], **variables: str) -> str:
 
 
 def _build(place: Path) -> Path:
-    """The suite and the empty loop, built in the workplace."""
+    """Build the suite and the empty loop in the workplace."""
     sources = place / "lm"
     shutil.copytree(
         HOME / SUITE["builds"]["lm"]["directory"], sources, ignore=shutil.ignore_patterns("build")
@@ -53,7 +53,7 @@ def _build(place: Path) -> Path:
 
 
 def _peer_loops(place: Path) -> Path | None:
-    """google-benchmark's program; None where it is not installed."""
+    """Return the google-benchmark program; None if it is not installed."""
     program = place / "peer_loops"
     try:
         _output(place, ["g++", "-O2", "-o", program, HOME / "perf/peer_loops.cc", "-lbenchmark", "-pthread"])
@@ -80,7 +80,7 @@ def _median(place: Path, command: list[str | Path]) -> float:
 
 
 def _fixed_cost_s(place: Path, build: Path) -> float:
-    """Wall time of a program that measures one latency, without the intervals that it reports."""
+    """Return the wall time of a program with one latency, less its reported intervals."""
     start = time.perf_counter()
     lines = _lines(place, [build / "lat_syscall", "--call", "null"])
     elapsed_s = time.perf_counter() - start
@@ -88,7 +88,7 @@ def _fixed_cost_s(place: Path, build: Path) -> float:
 
 
 def _empty_ns(place: Path, build: Path) -> float:
-    """What is left of an empty loop; 0 where it is nothing or less, which the harness refuses to report."""
+    """Return the time of an empty loop; 0 if it is not positive, which the harness refuses to report."""
     try:
         return _median(place, [build / "empty"])
     except Unfit as refused:
@@ -106,7 +106,7 @@ def _of_perf(place: Path, pattern: str, factor: float, *arguments: str) -> float
 
 
 def _suite_s(place: Path, build: Path) -> float:
-    """Every benchmark of the suite in its default size, one after the other."""
+    """Return the time of all benchmarks of the suite at default size, in sequence."""
     start = time.perf_counter()
     for name, benchmark in SUITE["benchmarks"].items():
         values = {
@@ -131,7 +131,7 @@ def _beside(
 
 
 def measure_operations(place: Path, quick: bool) -> list[Row]:
-    """All rows."""
+    """Return all rows."""
     turns = 3 if quick else 11
     build, loops = _build(place), _peer_loops(place)
     has_perf = shutil.which("perf") is not None

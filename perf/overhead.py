@@ -1,4 +1,4 @@
-"""What one invocation and a start-up cost."""
+"""Cost of one invocation and of a start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starts import measure_run, measure_version
 
 
 def measure(place: Path, quick: bool) -> list[Row]:
-    """All rows."""
+    """Return all rows."""
     return [*measure_invocations(place, quick), measure_version(place, quick), *measure_run(place, quick)]
 
 

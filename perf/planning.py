@@ -1,4 +1,4 @@
-"""What planning costs, through `regatta plan --write`."""
+"""Cost of planning through `regatta plan --write`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from experiments import BIN, REGATTA, Unfit, environment, write_spec
 from rows import Row, say
 
 CELLS = 100
-#: jobs from which the cost of one is told
+#: number of jobs for extrapolating the cost of one
 JOBS = 2000
 MIB = 1 << 20
 
-#: The same plan as a list with an object for every invocation: what one writes first. Shuffled in every round, written as JSON lines.
+#: The naive version of the plan: one object per invocation, shuffled per round, written as JSON lines.
 _OBJECTS = """\
 import json, random, sys
 from dataclasses import asdict, dataclass
@@ -46,7 +46,7 @@ with open("objects.jsonl", "w") as file:
         file.write(json.dumps(asdict(invocation)) + "\\n")
 """
 
-#: the same plan as a workflow with a job for every invocation
+#: the same plan as a workflow with one job per invocation
 _SNAKEFILE = """\
 rule all:
     input: expand("done/{{number}}", number=range({jobs}))
@@ -64,7 +64,7 @@ class _Cost:
 
 
 def _run(place: Path, command: list[str]) -> _Cost:
-    """Run a command; its wall time, and the peak memory of it and of what it waited for."""
+    """Run a command; return its wall time and its peak memory, children included."""
     start = time.perf_counter()
     with (place / "output").open("wb") as output:
         process = subprocess.Popen(command, cwd=place, env=environment(place), stdout=output, stderr=output)
@@ -90,13 +90,13 @@ def _ours(place: Path, invocations: int, benchmarks: int = 1) -> _Cost:
 
 
 def _objects(place: Path, invocations: int) -> _Cost:
-    """So many objects; the time is that of 10^6, when every object costs the same."""
+    """Create this many objects; scale the time to 10^6 at constant cost per object."""
     cost = _run(place, [sys.executable, "-c", _OBJECTS, str(CELLS), str(invocations // CELLS)])
     return _Cost(cost.elapsed_s * 10**6 / invocations, cost.peak_mib)
 
 
 def _snakemake(place: Path, jobs: int) -> _Cost:
-    """A dry run: the graph is made and ordered, nothing is run."""
+    """Run a dry run: build and sort the graph, without running jobs."""
     folder = place / f"snakemake-{jobs}"
     folder.mkdir(exist_ok=True)
     (folder / "Snakefile").write_text(_SNAKEFILE.format(jobs=jobs))
@@ -118,7 +118,7 @@ def _median(costs: list[_Cost]) -> _Cost:
 
 
 def measure_planning(place: Path, quick: bool) -> list[Row]:
-    """All rows."""
+    """Return all rows."""
     repetitions, objects = (1, 200_000) if quick else (5, 10**6)
     say(f"planning 10^6 and 10^7 invocations beside peers, {repetitions} times")
     costs: dict[str, list[_Cost]] = {}
@@ -138,7 +138,7 @@ def measure_planning(place: Path, quick: bool) -> list[Row]:
 
 
 def _growths(ours: list[_Cost], tenfold: list[_Cost]) -> _Cost:
-    """Median of the ratios of ten times as much, each of one turn."""
+    """Return the median ratio of a tenfold size to the size, per turn."""
     return _median(
         [
             _Cost(b.elapsed_s / a.elapsed_s, b.peak_mib / a.peak_mib)

@@ -1,4 +1,4 @@
-"""What predicting costs: many applications on many systems, with the intervals that both sides' errors make."""
+"""Cost of predicting: many applications on many systems, with intervals from the errors of both."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from regatta.spec.vectors import (
 )
 
 VECTORS, PRIMITIVES, TURNS = 1000, 200, 7
-#: what a grid of 1,000 x 1,000 x 200 may take
+#: limit for a grid of 1,000 x 1,000 x 200
 LIMIT_S = 2.0
-#: predictions one by one, from which the time of all is told
+#: number of single predictions for extrapolating the total time
 ALONE = 200
 
 PRODUCT = "numpy: one product of ready matrices, no intervals"
 
 
 def _numbers(random: np.random.Generator, count: int) -> list[Value]:
-    """Values of any size with intervals of some per cent, as measured ones have them."""
+    """Return values of any magnitude with intervals of some percent, as in measurements."""
     values = random.lognormal(3.0, 2.0, count)
     below, above = values * random.uniform(0.0, 0.05, count), values * random.uniform(0.0, 0.05, count)
     return [
@@ -79,7 +79,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _alone(applications: Sequence[ApplicationVector], systems: Sequence[SystemVector]) -> float:
-    """The time of all pairs, told from some of them."""
+    """Return the time of all pairs, extrapolated from a sample."""
 
     def some() -> None:
         for number in range(ALONE):
@@ -111,7 +111,7 @@ def _rows(size: int, turns: int, lines: bool) -> list[Row]:
 
 
 def measure(place: Path, quick: bool) -> list[Row]:
-    """All rows; nothing is written."""
+    """Return all rows; write nothing."""
     size, turns = (100, 1) if quick else (VECTORS, TURNS)
     return [row for lines in (False, True) for row in _rows(size, turns, lines)]
 

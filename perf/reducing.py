@@ -1,4 +1,4 @@
-"""What it costs to make one number of each invocation's iterations, through the product's own loading of samples."""
+"""Cost of reducing the iterations of each invocation to one number, through the loader of the product."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from turns import row_beside, take_turns
 from regatta.store.tables import CELLS, INVOCATIONS, UNPLANNED_CELLS
 
 ITERATIONS, OF_AN_INVOCATION, WARMUP = 10**7, 200, 50
-#: cells, five to a block
+#: cells, five per block
 MEASURED_CELLS = 1000
 MIB = 1 << 20
 
-#: Each contender in a process of its own, so that its memory is its own. Prints seconds and the peak in KiB:
-#: that of this program alone, which ru_maxrss is not after a fork of a large parent.
+#: Run each contender in a separate process for separate memory. Print seconds and peak KiB:
+#: of this program only, unlike ru_maxrss after a fork of a large parent.
 _OURS = """\
 import json, sys, time
 import duckdb
@@ -52,7 +52,7 @@ print(json.dumps([elapsed, int(peak)]))
 
 
 def _write(place: Path, iterations: int) -> int:
-    """An experiment's database, the same rows as Parquet, and as plain columns for R; returns how many invocations."""
+    """Write an experiment's database, its rows as Parquet, and plain columns for R; return the number of invocations."""
     invocations = iterations // OF_AN_INVOCATION
     with duckdb.connect(str(place / "iterations.duckdb")) as connection:
         connection.register("no_invocations", INVOCATIONS.empty_table())
@@ -99,12 +99,12 @@ def _write(place: Path, iterations: int) -> int:
 def measure_reducing(
     place: Path, quick: bool, no_r: str, ask_r: Callable[[Path, str, int], list[str]]
 ) -> list[Row]:
-    """Time and memory.
+    """Measure time and memory.
 
     Args:
         place: an empty folder on a disk.
-        quick: a tenth of the iterations.
-        no_r: why R cannot be asked; "" when it can.
+        quick: use a tenth of the iterations.
+        no_r: why R cannot be used; "" if it can.
         ask_r: runs a task of peers.R.
     """
     iterations = ITERATIONS // (10 if quick else 1)

@@ -1,4 +1,4 @@
-"""A row of a table of costs: ours beside a peer, against a goal; printed for people or as JSON."""
+"""A row in a table of costs: ours compared with a peer and a goal; printed as text or as JSON."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ REBENCH_MISSING = "ReBench: NOT INSTALLED; `./regatta check` makes the environme
 
 @dataclass
 class Row:
-    """What one thing costs. `holds` is None where there is no goal; a goal that could not be judged does not hold."""
+    """One cost. `holds` is None without a goal; a goal that cannot be judged does not hold."""
 
     what: str
     unit: str
     ours: float | None
-    #: None: it could not be measured, and `peer_name` says why
+    #: None: not measured, with the reason in `peer_name`
     peer: float | None
     peer_name: str
-    #: in words; None: the peer is shown for comparison only
+    #: description of the goal; None: the peer is for comparison only
     goal: str | None
-    #: the number that `ours` may not exceed
+    #: maximum of `ours`
     limit: float | None
     holds: bool | None
-    #: None: computed from `ours` and `peer`. Given where it is a median of ratios, each taken close together in time.
+    #: None: computed from `ours` and `peer`. Given as a median of ratios, each from measurements close together in time.
     ratio: float | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -36,12 +36,12 @@ class Row:
 
 
 def say(text: str) -> None:
-    """Tell what is being done."""
+    """Print progress."""
     print(f"perf: {text}", file=sys.stderr, flush=True)
 
 
 def print_rows(rows: list[Row], as_json: bool) -> None:
-    """Print rows to stdout; what could not be compared is told on stderr as well."""
+    """Print rows to stdout, and missing comparisons also to stderr."""
     if as_json:
         print(json.dumps({"rows": [asdict(row) for row in rows]}))
     else:

@@ -1,4 +1,6 @@
-"""How long Slurm's nodes idle between two segments: one `srun` a segment under Snakemake's local executor, beside Snakemake's Slurm executor."""
+"""Idle time of Slurm nodes between two segments: one `srun` per segment under Snakemake's local executor, compared with
+Snakemake's
+Slurm executor."""
 
 from __future__ import annotations
 
@@ -16,23 +18,23 @@ from experiments import HOME, Unfit
 from rows import Row, say
 
 sys.path.insert(0, str(HOME / "tests" / "fleet"))
-from slurm_cluster import CannotStartError, SlurmCluster, slurm  # a Slurm of two nodes, on loopback
+from slurm_cluster import CannotStartError, SlurmCluster, slurm  # a Slurm cluster of two nodes, on loopback
 
 GOAL_S = 5.0
 WORK_S = 1.0
-#: names a Python that has Snakemake and its Slurm executor, where the environment of this command has not
+#: path of a Python with Snakemake and its Slurm executor, if the environment of this command lacks them
 PEER_PYTHON = "REGATTA_PERF_SLURM_PYTHON"
 PLUGIN = "snakemake-executor-plugin-slurm"
 NOT_INSTALLED = f"{PLUGIN}: NOT INSTALLED; make an environment that has it and snakemake, and name its Python by {PEER_PYTHON}"
 
-# What a segment does on its node: it says when it began and when it ended.
+# Job of a segment on its node: report start and end.
 WORK = """\
 import sys, time
 begin = time.time()
 time.sleep({work_s})
 open(sys.argv[1], "w").write(f"{{begin}} {{time.time()}}")
 """
-# What `regatta segment` does around a segment on Slurm.
+# Work of `regatta segment` around a segment on Slurm.
 STEP = """\
 import sys
 from regatta.fleet.remote.slurm import SlurmRemote
@@ -59,7 +61,7 @@ rule segment:
 
 
 def chain(place: Path, name: str, count: int, nodes: list[str], shell: str, resources: str) -> Path:
-    """A folder with a workflow: `count` segments for each node, each waiting for the one before it."""
+    """Write a folder with a workflow: `count` segments per node, each after the previous one."""
     folder = place / name
     folder.mkdir()
     (folder / "work.py").write_text(WORK.format(work_s=WORK_S))
@@ -71,7 +73,7 @@ def chain(place: Path, name: str, count: int, nodes: list[str], shell: str, reso
 
 
 def run_chain(folder: Path, snakemake: list[str], environment: dict[str, str]) -> dict[str, float]:
-    """Run it; returns the CPU and wall seconds of everything on this side.
+    """Run it; return the CPU and wall seconds of everything on this side.
 
     Raises:
         Unfit: it fails.
@@ -91,7 +93,7 @@ def run_chain(folder: Path, snakemake: list[str], environment: dict[str, str]) -
 
 
 def gaps(folder: Path, nodes: list[str], count: int) -> list[float]:
-    """Seconds between the end of each segment and the start of the next one on the same node."""
+    """Return the seconds between the end of each segment and the start of the next one on the same node."""
     found = []
     for node in nodes:
         times = [
@@ -103,7 +105,7 @@ def gaps(folder: Path, nodes: list[str], count: int) -> list[float]:
 
 
 def ours(place: Path, cluster: SlurmCluster, count: int) -> tuple[list[float], dict[str, float]]:
-    """One srun a segment, under the local executor, with the profile's settings that matter."""
+    """Run one srun per segment under the local executor, with the relevant settings of the profile."""
     nodes = list(cluster.nodes)
     shell = f"{sys.executable} step.py {{wildcards.node}} {place}/root {sys.executable} -I {place}/srun/work.py $PWD/{{output}}"
     folder = chain(place, "srun", count, nodes, shell, "measuring=1")
@@ -125,9 +127,9 @@ def ours(place: Path, cluster: SlurmCluster, count: int) -> tuple[list[float], d
 def peers(
     place: Path, cluster: SlurmCluster, count: int, python: str
 ) -> tuple[list[float], dict[str, float]]:
-    """Snakemake's Slurm executor, asked as often as it can be: squeue, because there is no accounting."""
+    """Run Snakemake's Slurm executor with the shortest polling interval, through squeue, because there is no accounting."""
     nodes = list(cluster.nodes)
-    # It takes SLURM_CONF away from its jobs; a site's own configuration lies where Slurm looks for it.
+    # It removes SLURM_CONF from its jobs; the configuration of a site is in the default location.
     wrappers = place / "wrappers"
     wrappers.mkdir()
     for name in ("srun", "sbatch", "squeue", "scancel", "scontrol", "sacct", "sinfo", "sacctmgr"):
@@ -154,7 +156,7 @@ def peers(
 
 
 def peer_python() -> str | None:
-    """A Python that has the executor."""
+    """Return a Python with the executor."""
     for python in (os.environ.get(PEER_PYTHON), sys.executable):
         if python is None:
             continue
@@ -165,7 +167,7 @@ def peer_python() -> str | None:
 
 
 def measure(place: Path, quick: bool) -> list[Row]:
-    """Both in the same Slurm, one after the other."""
+    """Measure both in the same Slurm, in sequence."""
     count = 4 if quick else 10
     python = peer_python()
     try:

@@ -1,4 +1,4 @@
-"""What it takes until something happens: `regatta --version`, `regatta run`; and what goes on while a process is measured."""
+"""Latency of `regatta --version` and `regatta run`, and CPU use while a process is measured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ rule start:
 
 
 def measure_version(place: Path, quick: bool) -> Row:
-    """The row on `regatta --version`."""
+    """Return the row on `regatta --version`."""
     repetitions = 3 if quick else 21
     say(f"regatta --version: {repetitions} times")
     ours, peers = [], []
@@ -51,18 +51,18 @@ class _Start:
     """One `regatta run` of a planned experiment."""
 
     until_measuring_s: float
-    #: CPU of the runner, and of it with everything else of `regatta run`, in % of a core while a process is measured
+    #: CPU of the runner, and of the whole `regatta run`, in % of a core while a process is measured
     runner_percent: float
     all_percent: float
 
 
 def measure_run(place: Path, quick: bool) -> list[Row]:
-    """Rows on the start of `regatta run`, and on what is used while an invocation runs."""
+    """Return rows on the start of `regatta run`, and on CPU use during an invocation."""
     repetitions, sleep_s = (1, 1.0) if quick else (5, 3.0)
     spec = write_spec(place, "run", ["sleep", f"{sleep_s:g}"], 2, modifiers=1, rounds_per_segment=1)
     say("planning an experiment")
     with _running(place, spec):
-        pass  # now Snakemake knows that everything before measuring is done
+        pass  # now Snakemake considers everything before measuring done
     say(f"regatta run on a planned experiment, beside Snakemake alone: {repetitions} times")
     starts, peers = [], []
     for _ in range(repetitions):
@@ -109,7 +109,7 @@ def measure_run(place: Path, quick: bool) -> list[Row]:
 
 @contextmanager
 def _running(place: Path, spec: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A `regatta run` that measures from the start, and the process that it measures; stopped afterwards."""
+    """Yield a `regatta run` that measures from the start, and its measured process; stop it afterwards."""
     for measured in ("journal", "receipts/local"):
         shutil.rmtree(place / "results" / spec.stem / measured, ignore_errors=True)
     process = subprocess.Popen(
@@ -128,7 +128,7 @@ def _running(place: Path, spec: Path) -> Iterator[tuple[subprocess.Popen[bytes],
 
 
 def _start(place: Path, spec: Path, sleep_s: float) -> _Start:
-    # The clock of the records: CLOCK_MONOTONIC is one for all processes.
+    # The clock of the records: CLOCK_MONOTONIC is system-wide.
     start_ns = time.monotonic_ns()
     with _running(place, spec) as (process, sleeper):
         runner = _parent(sleeper)
@@ -142,7 +142,7 @@ def _start(place: Path, spec: Path, sleep_s: float) -> _Start:
 
 
 def _wait_for(process: subprocess.Popen[bytes], look: Callable[[], object]) -> None:
-    """Look until there is something to see."""
+    """Poll until the condition holds."""
     deadline = time.monotonic() + _PATIENCE_S
     while not look():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -151,7 +151,7 @@ def _wait_for(process: subprocess.Popen[bytes], look: Callable[[], object]) -> N
 
 
 def _snakemake_start(place: Path) -> float:
-    """How long Snakemake alone takes until the job of a workflow of one rule has started."""
+    """Return the time from starting Snakemake alone to the start of the job of a one-rule workflow."""
     folder = place / "snakemake"
     folder.mkdir(exist_ok=True)
     (folder / "Snakefile").write_text(_SNAKEFILE)
@@ -183,7 +183,7 @@ def _hyperfine_while_running(place: Path, sleep_s: float) -> tuple[float | None,
 
 
 def _cpu_percent(groups: list[list[int]], window_s: float) -> list[float]:
-    """CPU time of groups of processes over a while, in % of a core."""
+    """Return the CPU time of groups of processes over a window, in % of a core."""
     start = time.monotonic()
     before = [sum(map(_cpu_s, group)) for group in groups]
     time.sleep(window_s)
@@ -193,12 +193,12 @@ def _cpu_percent(groups: list[list[int]], window_s: float) -> list[float]:
 
 
 def _cpu_s(pid: int) -> float:
-    """CPU time of all threads of another process, to the ns: its clock, as clock_getcpuclockid(3) names it."""
+    """Return the CPU time of all threads of another process in ns resolution, from its clock, as in clock_getcpuclockid(3)."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 def _tree(root: int) -> list[int]:
-    """A process and its descendants."""
+    """Return a process and its descendants."""
     found = [root]
     for pid in found:
         for task in Path(f"/proc/{pid}/task").glob("*"):
@@ -207,13 +207,13 @@ def _tree(root: int) -> list[int]:
 
 
 def _find_sleeper(root: int) -> int:
-    """The `sleep` among a process' descendants; 0 when there is none."""
+    """Return the `sleep` among the descendants of a process; 0 if there is none."""
     try:
         for pid in _tree(root):
             if Path(f"/proc/{pid}/comm").read_text() == "sleep\n":
                 return pid
     except OSError:
-        pass  # one of them ended meanwhile
+        pass  # a process ended meanwhile
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What tracing costs: commands under bpftrace and strace as `regatta trace os` uses them, beside `strace -f -c`."""
+"""Cost of tracing: commands under bpftrace and strace as in `regatta trace os`, compared with `strace -f -c`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BARE, PEER = "bare", "strace -f -c"
 
 
 def programs(place: Path, quick: bool) -> dict[str, list[str]]:
-    """What is traced: mostly forks, mostly light calls, mostly its own work."""
+    """Return programs dominated by forks, by light calls, and by computation."""
     source = HOME / "tests" / "workloads" / "traced.c"
     traced = str(place / "traced")
     done = subprocess.run(["gcc", "-O2", "-pthread", "-o", traced, source], capture_output=True, check=False)
@@ -57,7 +57,7 @@ def _elapsed(run: Callable[[], object]) -> float:
 
 
 def measure(place: Path, quick: bool) -> list[Row]:
-    """Rows on how much longer each program takes under each tracer."""
+    """Return rows on the slowdown of each program under each tracer."""
     table = read_calls(HOME / "configs" / "primitives" / "os-calls.yml")
     tools = []
     for tool in ("bpftrace", "strace"):

@@ -1,4 +1,4 @@
-"""Contenders that take turns, in a seeded order, so that what disturbs the machine falls on all of them."""
+"""Contenders in alternating turns of seeded order, so that disturbances affect all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rows import Row
 
 
 def take_turns(contenders: Mapping[str, Callable[[], float]], turns: int) -> dict[str, list[float]]:
-    """Call every contender once a turn; returns what each gave, in order of the turns."""
+    """Call every contender once per turn; return its values in order of the turns."""
     generator = random.Random(1)
     found: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(turns):
@@ -30,16 +30,16 @@ def row_beside(
     absent: str = "",
     ahead: bool = True,
 ) -> Row:
-    """A row of medians; the ratio is the median of the ratios of each turn.
+    """Return a row of medians; its ratio is the median of the ratios per turn.
 
     Args:
-        what: is done.
+        what: description of the cost.
         unit: of all numbers.
-        found: of `take_turns`; `ours` is ours.
+        found: result of `take_turns`; `ours` is ours.
         peer: its name in `found`.
-        limit: what ours may not exceed, beside being below the peer; None: shown for comparison only.
+        limit: maximum of ours, in addition to being below the peer; None: for comparison only.
         absent: why the peer could not be measured; such a goal does not hold.
-        ahead: ours has to be below the peer, too.
+        ahead: ours must also be below the peer.
     """
     ours = statistics.median(found["ours"])
     details = {name: values for name, values in found.items() if name in ("ours", peer)}
