@@ -12,8 +12,8 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.Requests;
 
 /**
- * The same benchmark in a loop of nothing but {@code System.nanoTime()}. The arguments are the program's main class, the
- * benchmark, size, seed and number of iterations; a line an iteration goes to standard output: its ns.
+ * Runs the same benchmark in a loop with only {@code System.nanoTime()}. The arguments are the main class of the program,
+ * the benchmark, size, seed and number of iterations. Prints one line per iteration: its ns.
  */
 public final class Iterations {
     private static volatile long sunk;
@@ -47,7 +47,7 @@ public final class Iterations {
         throw new IllegalArgumentException("no benchmark " + name + " in " + main);
     }
 
-    /** Hears the harness as the last one, and so knows when it works: between its calls, but for what the benchmark does. */
+    /** The last listener of the harness: measures the time between its calls, less that of the benchmark. */
     public static final class Costs implements Listener {
         private final Path file = Path.of(System.getProperty("costs"));
         private long startingNs;

@@ -1,5 +1,5 @@
-/* A loop that does nothing, measured by the harness of benchmarks/lm: what is left is the harness'
- * own. */
+/* An empty loop, measured by the harness of benchmarks/lm: the result is the overhead of the
+ * harness. */
 #include "harness/lm.h"
 
 static int empty(uint64_t operations, void *cookie) {

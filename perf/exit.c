@@ -1,5 +1,5 @@
-/* The program whose invocations are counted: it ends at once. With an argument it first prints a
- * number, which is the least that ReBench needs of a program. */
+/* The measured program: it exits at once. With an argument it first prints a number, the minimum
+ * output that ReBench requires. */
 #include <unistd.h>
 
 int main(int argc, char **argv) {

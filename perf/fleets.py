@@ -144,8 +144,7 @@ def _empty_jobs(place: Path, hosts: int, segments: int) -> _Cost:
 
 
 def _followed(place: Path, hosts: int, seconds: int) -> dict[str, float]:
-    """Follow simulated hosts concurrently, each with a separate folder and processes; return CPU share and memory of the
-    controller."""
+    """Follow simulated hosts, each with a separate folder and processes; return CPU share and memory of the controller."""
     spec = _spec(place, "followed", seconds, 1, ["sleep", "1"], seconds)
     folder = place / "results" / "followed"
     own = {**environment(place), "REGATTA_INVENTORY": str(place / "hosts.yml")}

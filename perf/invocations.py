@@ -69,8 +69,11 @@ class Contenders:
         return statistics.median(times)
 
     def ours(self, chunk: int) -> dict[str, float]:
-        """Run one segment; return `period`, the median from start to start; `marginal`, the wall time per invocation
-        less that of a one-round segment; and the overheads of the runner from its records."""
+        """Run one segment; return medians and overheads in ms.
+
+        `period` is the median from start to start; `marginal` is the wall time per invocation less that of a one-round
+        segment;
+        the overheads of the runner are from its records."""
         total_s = timed(self.place, segment_command(self.long, chunk))
         start_s = timed(self.place, segment_command(self.short, chunk))
         found = records(self.long, chunk)
@@ -94,8 +97,7 @@ class Contenders:
         return timed(self.place, command) * 1e3 / self.invocations
 
     def rebench(self, invocations: int) -> float:
-        """Return the wall time per invocation of a run with this many invocations per configuration, less that of a run with
-        one."""
+        """Return the wall time per invocation: a run with this many invocations per configuration, less a run with one."""
         program = Path(self.program)
         (self.place / "rebench.conf").write_text(_REBENCH.format(path=program.parent, name=program.name))
         command = [str(BIN / "rebench"), "-D", "-c", "rebench.conf"]

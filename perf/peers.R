@@ -1,4 +1,4 @@
-# R's side of perf/analysis: Rscript peers.R TASK FOLDER COUNT prints the seconds that COUNT units of the task took, data loaded.
+# R peers of perf/analysis: Rscript peers.R TASK FOLDER COUNT prints the seconds for COUNT units of the task, without loading data.
 arguments <- commandArgs(trailingOnly = TRUE)
 task <- arguments[1]
 folder <- arguments[2]
@@ -39,7 +39,7 @@ if (task == "families") {
     boot::boot.ci(draws, type = "bca")
   })
 } else if (task == "iterations") {
-  # all of them, loading and all; warm-up is COUNT iterations
+  # all iterations, loading included; warm-up is COUNT iterations
   clock(function() {
     value <- numbers("iterations.f64")
     record <- numbers("record.i32", "integer", 4)

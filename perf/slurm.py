@@ -1,6 +1,4 @@
-"""Idle time of Slurm nodes between two segments: one `srun` per segment under Snakemake's local executor, compared with
-Snakemake's
-Slurm executor."""
+"""Idle time of Slurm nodes between two segments: one local `srun` per segment, compared with Snakemake's Slurm executor."""
 
 from __future__ import annotations
 

@@ -282,8 +282,7 @@ def _changes(given: Sequence[str], sources: Sources) -> dict[str, Change]:
 
 
 def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], sources: Sources) -> None:
-    """Refuse two names of the same thing, because one would silently count for both. `named`: its identity, and the given
-    name."""
+    """Refuse two names of one thing, because one would silently count for both. `named`: (identity, given name)."""
     by_name: dict[str, list[str]] = {}
     for name, text in named:
         by_name.setdefault(name, []).append(text)
@@ -295,7 +294,7 @@ def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], source
 
 
 def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) -> list[Replaced]:
-    """Replace the old application in every application that contains it."""
+    """Return every application that contains an old one, with the new one in its place."""
     from regatta.predict.mixing import mixed, replaced
     from regatta.predict.predictions import Asked, Replaced
 
@@ -336,8 +335,7 @@ def _parts(asked: Sequence[Asked]) -> list[ApplicationVector]:
 def _has_own_name(
     vector: ApplicationVector, text: str, known: Sequence[ApplicationVector], sources: Sources
 ) -> bool:
-    """Return whether the name of a vector is unique. Errors are identified by name, and those of equal names cancel in a
-    ratio."""
+    """Check that the name of a vector is unique: errors are identified by name, and equal ones cancel in a ratio."""
     if all(vector.name != other.name or vector == other for other in known):
         return True
     sources.refuse(

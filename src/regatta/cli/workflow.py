@@ -38,8 +38,7 @@ _LOCK = ".run.lock"
 
 @contextmanager
 def _only_one(folder: Folder) -> Iterator[int]:
-    """Hold the lock of the experiment. Snakemake inherits its descriptor, so that the lock survives if only this process is
-    killed."""
+    """Hold the lock of the experiment. Snakemake inherits it, so that it survives if only this process is killed."""
     folder.path.mkdir(parents=True, exist_ok=True)
 
     def say() -> None:

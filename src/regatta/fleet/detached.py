@@ -108,7 +108,7 @@ class DetachedSegment:
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
     def _refuse_edited_plan(self) -> None:
-        """Stop if another plan has replaced this one."""
+        """Raise HostError if an edited plan has replaced this one."""
         now = self.folder.host_header(self.name)["plan_id"]
         if now != self.header["plan_id"]:
             raise HostError(
@@ -140,7 +140,7 @@ class DetachedSegment:
         told = self._hello()
         now = told.get("running")
         if now and (told.get("plan_id"), _segment(now)) != (self.header["plan_id"], self.number):
-            # The runner has an edited spec or a lost controller: its records are kept, and needed cells continue.
+            # The running segment is of an edited spec or a lost controller: its records stay, and needed cells continue.
             self._say(
                 f"it measures segment {_segment(now)} of plan {str(told.get('plan_id'))[:40]}; stops that first"
             )

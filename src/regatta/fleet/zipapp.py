@@ -32,8 +32,7 @@ def zipapp_bytes() -> bytes:
 
 
 def zipapp_file() -> Path:
-    """Return the zipapp in the cache of this machine, `regatta-<16 digits of its SHA-256>.pyz`: its name identifies its
-    contents."""
+    """Return the zipapp in the local cache, `regatta-<16 digits of its SHA-256>.pyz`: its name identifies its contents."""
     data = zipapp_bytes()
     digest = hashlib.sha256(data).hexdigest()
     name = f"regatta-{digest[:16]}.pyz"

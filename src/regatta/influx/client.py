@@ -385,8 +385,7 @@ class Client:
         return why_not_ours(service_folder(), urlsplit(self.settings.url).port or 80)
 
     def _failure(self, response: BaseHTTPResponse, text: str | None) -> Exception:
-        """Return the exception for an error answer. `text`: the message of the database; None: the answer is not from the
-        database."""
+        """Return the exception for an error answer. `text`: the message of the database; None: the answer has none."""
         status = response.status
         said = shown(f"{status} {text or response.reason or ''}".rstrip())
         if status in (401, 403):

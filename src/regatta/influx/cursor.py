@@ -1,11 +1,8 @@
-"""Cursor: how far the journal of a host is in the database. It is durable and advances only when the database acknowledges
-points.
+"""Cursor: how far the journal of a host is in the database. It is durable and advances only with acknowledged points.
 
-Files in `results/<experiment>/influx/<identity of the database>/`: `<host>.json` holds the position in each journal file, with
-a
-checksum of the line before it, which detects a replaced journal. `<host>.series` holds digests of the series of the host.
-`_events`
-is the cursor of the events. All files may be deleted: then everything is written again, which changes nothing.
+Files are in `results/<experiment>/influx/<identity of the database>/`. `<host>.json` holds the position in each journal file,
+with a checksum of the line before it, which detects a replaced journal. `<host>.series` holds digests of the series of the
+host. `_events` is the cursor of the events. All files may be deleted: then everything is written again, which changes nothing.
 """
 
 from __future__ import annotations

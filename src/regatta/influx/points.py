@@ -128,8 +128,9 @@ class Point:
 
 
 def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, Any], time_ns: int) -> Point:
-    """Make a point of arbitrary values. Each field is converted to its type, or goes into `unheld`. None is skipped, and NaN of
-    an estimate.
+    """Make a point of arbitrary values. Each field is converted to its type, or goes into `unheld`.
+
+    None is skipped, and so is NaN of an estimate.
 
     Args:
         measurement: a key of `TAGS`.

@@ -156,8 +156,7 @@ def _count_of(rows: Sequence[Count | Contribution]) -> Value:
 
 
 def _time_of(rows: Sequence[Contribution]) -> Value:
-    """Return the total time in ns. The rows share one cost, so that its error is correlated; the errors of counts are
-    independent."""
+    """Return the total time in ns. The rows share one cost, so that its errors correlate; errors of counts do not."""
     if len(rows) == 1:
         return rows[0].time
     whole = Sum(0.0)

@@ -47,8 +47,7 @@ def drop(
     cursors = Cursors(folder, client.settings)
     names = {*hosts} if hosts is not None else {*cursors.names(), *journal_hosts(folder), EVENTS}
     with ExitStack() as held:
-        # Hold all locks until everything is deleted: otherwise points of another process would be deleted but recorded as
-        # written.
+        # Hold all locks until the end: otherwise points of another process would be deleted but recorded as written.
         # Events come last, as in an ingest, which may hold the lock of its host.
         for name in sorted(names, key=lambda name: (name == EVENTS, name)):
             cursor = held.enter_context(cursors.locked(name, patience_s=lock_patience_s, say=say))

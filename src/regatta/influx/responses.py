@@ -39,8 +39,7 @@ def reason(said: str) -> tuple[str, int]:
 
 
 def message(body: bytes) -> str | None:
-    """Return the error in an answer of the database: `error` in InfluxDB 1 and 3, `message` in 2; None if there is no such
-    key."""
+    """Return the error in an answer of the database: `error` in InfluxDB 1 and 3, `message` in 2; None without either."""
     try:
         answer = json.loads(body)
         said = answer.get("error") or answer["message"]

@@ -128,8 +128,9 @@ class SlurmRemote(Here):
     # ---- the node ----------------------------------------------------------------------------------------------------
 
     def node(self) -> str:
-        """Return the node of the host. The first call asks Slurm for one, checks the shared file system, and stores the node in
-        the folder of the host.
+        """Return the node of the host.
+
+        The first call asks Slurm for one, checks the shared file system, and stores the node in the folder of the host.
 
         Raises:
             HostError: no node is available, or it does not share our file system.

@@ -145,8 +145,7 @@ class Ssh(Remote):
 
 
 def _command(name: str, place: SshPlace) -> list[str]:
-    """Return ssh with its options. The first value of an option wins, so that later arguments cannot disable the host key
-    check."""
+    """Return ssh with its options. The first value of an option wins: later arguments cannot disable the host key check."""
     # The digest covers the whole route: two hosts may share an address behind different gateways.
     digest = hashlib.sha256(repr((name, place)).encode()).hexdigest()[:40]
     options = {
