@@ -1,8 +1,7 @@
 """Skip an unresponsive database between segments: a marker file records a failed wait.
 
 The marker of a host exists while its points are sent, so that it remains if the sender is killed after a timeout. It also
-remains
-after a slow failure of the database. For `HELD_S` nothing is sent then.
+remains after a slow failure of the database. For `HELD_S` nothing is sent then.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Backup: the database as line protocol in one file. InfluxQL alone is used, so that it works with InfluxDB 1, 2 and 3.
 
 Points written during a backup may be missing from it. Rows are read in chunks and written at once, so that memory does not
-depend on
-their number. A restore reads the whole file before it writes, and verifies the content of the database afterwards.
+depend on their number. A restore reads the whole file before it writes, and verifies the content of the database afterwards.
 """
 
 from __future__ import annotations

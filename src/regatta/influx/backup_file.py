@@ -5,9 +5,8 @@
     # end {"points": ..., "measurements": ..., "sha256": ...}
 
 The reader accepts complete files only. Lines of line protocol that begin with `#` are comments, so that InfluxDB accepts the
-output
-of `zcat FILE` without Regatta.
-A block has a length because a newline does not always end a line: strings hold newlines and arbitrary text.
+output of `zcat FILE` without Regatta. A block has a length because a newline does not always end a line: strings hold newlines
+and arbitrary text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Client for InfluxDB: `/write` and `/query` of InfluxDB 1, 2 and 3, with retries and a search for refused lines.
 
 Writes are idempotent, so that everything can be sent again: after a broken connection, after a lost answer, and in parts to
-identify
-the lines that the database refuses.
+identify the lines that the database refuses.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Plan documents: everything besides the records that an answer needs, stored in the database too.
 
 Measurement `plan` holds the experiment and the plan of each host without its cells, each as a JSON document; measurement
-`cell`
-has one point per cell, with the JSON of the cell in `description`. Text that is too long for a field is split into parts. The
-experiment names the documents of its hosts, and these name the descriptions of their cells.
+`cell` has one point per cell, with the JSON of the cell in `description`. Text that is too long for a field is split into
+parts. The experiment names the documents of its hosts, and these name the descriptions of their cells.
 """
 
 from __future__ import annotations

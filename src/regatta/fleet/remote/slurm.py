@@ -1,10 +1,8 @@
 """A Slurm node through `srun`: each command is a separate exclusive allocation; the file system is shared.
 
 A segment is one command and therefore one allocation. srun waits for the node without polling. Two failures of srun are
-handled
-here. If its controller restarts or its machine fails, an empty allocation can hold the node forever (`end_orphans`). After a
-node
-failure, srun may report success (`ending`).
+handled here. If its controller restarts or its machine fails, an empty allocation can hold the node forever (`end_orphans`).
+After a node failure, srun may report success (`ending`).
 """
 
 from __future__ import annotations
