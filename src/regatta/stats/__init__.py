@@ -1,5 +1,5 @@
-"""Arrays in, estimates out. Knows numpy and scipy, and no benchmark.
+"""Estimate from arrays of numbers. This package depends on numpy and scipy and knows nothing about benchmarks.
 
-Every function is total: what cannot be estimated comes back as NaN with a reason, without a warning and without an exception.
-Only a wrong call (a level outside 0 to 1, a wrong shape) raises ValueError.
+All functions are total: a value that cannot be estimated is NaN with a reason, without a warning or an exception.
+Only an invalid argument (a level outside 0 to 1, a wrong shape) raises ValueError.
 """

@@ -1,6 +1,6 @@
-"""Analysis of variance with one factor of interest, with or without blocks, and what Tukey's intervals need of it.
+"""Analysis of variance with one factor of interest, with or without blocks, as input for Tukey's intervals.
 
-Values are taken as they are: who compares ratios passes logarithms.
+Values are not transformed. To compare ratios, pass logarithms.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ ONE_WAY = "anova"
 class Anova:
     """A fitted model of k alternatives.
 
-    `effects`: shape (k,), estimated means up to a common constant, unit of the values; NaN where an alternative has no values.
-    `spread`: shape (k, k), a generalised inverse: the variance of effect i - effect j is
-    `mean_square_error * (spread[i, i] + spread[j, j] - 2 spread[i, j])`.
-    `linked`: shape (k, k) of bool: can i and j be compared at all? `counts`: shape (k, k), how many values (diagonal)
-    or common blocks (elsewhere; without blocks: values of both) a comparison rests on.
-    `f`, `p`, `mean_square_error` are NaN when undefined, and `reason` says why.
+    `effects`: shape (k,), estimated means up to a common constant, unit of the values; NaN for an alternative without values.
+    `spread`: shape (k, k), a generalised inverse: the variance of effect i - effect j is `mean_square_error * (spread[i, i] +
+    spread[j, j] - 2 spread[i, j])`.
+    `linked`: shape (k, k) of bool: whether i and j can be compared. `counts`: shape (k, k), number of values (diagonal) or of
+    common blocks (off the diagonal; without blocks: values of both). `f`, `p`, `mean_square_error` are NaN when undefined;
+    `reason` holds the reason.
     """
 
     method: str
@@ -50,14 +50,14 @@ class Anova:
 
 
 def one_way(groups: Sequence[ArrayLike]) -> Anova:
-    """One-way analysis of variance of k independent groups.
+    """Return the one-way analysis of variance of k independent groups.
 
     Args:
-        groups: k arrays of shape (n_i,), same unit. Empty groups take no part.
+        groups: k arrays of shape (n_i,), same unit. Empty groups are ignored.
 
     Returns:
-        F = (SSA / (k - 1)) / (SSE / (N - k)) and its p value. NaN with a reason with fewer than two groups,
-        without error degrees of freedom, or when no group has any spread.
+        F = (SSA / (k - 1)) / (SSE / (N - k)) and its p value. NaN with a reason with fewer than two groups, without error
+        degrees of freedom, or if no group has any spread.
 
     Source: Georges et al. (OOPSLA 2007), section 3.3.3; Neter, Wasserman and Kutner, "Applied Linear Statistical Models".
     """
@@ -72,23 +72,23 @@ def one_way(groups: Sequence[ArrayLike]) -> Anova:
 
 
 def one_way_many(tables: ArrayLike) -> list[Anova]:
-    """`one_way` of many families at once: k groups of n values in each.
+    """Return `one_way` of many families at once, each with k groups of n values.
 
     Args:
         tables: shape (families, n, k), same unit within a family; a column is a group.
 
     Returns:
-        One `Anova` for each family, as `one_way` gives it.
+        One `Anova` per family, as from `one_way`.
 
     Raises:
-        ValueError: `tables` has not three dimensions.
+        ValueError: `tables` does not have three dimensions.
     """
     values = _three(tables)
     return _one_way(values, np.ones(values.shape[1:], dtype=bool)) if len(values) else []
 
 
 def _one_way(values: Floats, seen: Bools) -> list[Anova]:
-    """Families of shape (families, n, k) whose values stand where `seen`, shape (n, k), is true."""
+    """Analyze families of shape (families, n, k). Values exist where `seen`, shape (n, k), is true."""
     k = seen.shape[1]
     sizes = seen.sum(axis=0)
     present = sizes > 0
@@ -101,7 +101,7 @@ def _one_way(values: Floats, seen: Bools) -> list[Anova]:
         unknown = [why or "fewer than two alternatives have values" for why in unknown]
         return [_unknown(ONE_WAY, k, linked, counts, why) for why in unknown]
     y = values[finite]
-    # Around the grand mean first: leading digits in common would otherwise eat the squares (NIST SmLs07 to 09).
+    # Subtract the grand mean first: otherwise common leading digits cancel in the squares (NIST SmLs07 to 09).
     n = int(sizes.sum())
     centred = np.where(seen, y - (y.sum(axis=(1, 2)) / n)[:, None, None], 0.0)
     effects = centred.sum(axis=1) / np.where(present, sizes, 1)
@@ -116,22 +116,22 @@ def _one_way(values: Floats, seen: Bools) -> list[Anova]:
 
 
 def block_anova(table: ArrayLike) -> Anova:
-    """Two-way analysis of variance, block + alternative, of a randomised block design.
+    """Return the two-way analysis of variance, block + alternative, of a randomised block design.
 
     Args:
-        table: shape (blocks, k): row = block, column = alternative, same unit; NaN where the value is missing.
+        table: shape (blocks, k): row = block, column = alternative, same unit; NaN for a missing value.
 
     Returns:
-        The F test of the alternatives after blocks. Complete tables by sums of squares (method `block-anova`):
-        SSA = b Σ (mean_j - mean)², SSE = Σ (y_ij - mean_i - mean_j + mean)², df (k - 1) and (b - 1)(k - 1).
-        With missing cells by least squares, blocks eliminated (`block-anova-ls`). NaN with a reason when fewer than two
-        alternatives can be compared within blocks, without error degrees of freedom, or without spread.
+        The F test of the alternatives after blocks. Complete tables by sums of squares (method `block-anova`): SSA = b Σ
+        (mean_j - mean)², SSE = Σ (y_ij - mean_i - mean_j + mean)², df (k - 1) and (b - 1)(k - 1). With missing cells by least
+        squares, blocks eliminated (`block-anova-ls`). NaN with a reason if fewer than two alternatives can be compared within
+        blocks, without error degrees of freedom, or without spread.
 
     Raises:
-        ValueError: `table` has not two dimensions.
+        ValueError: `table` does not have two dimensions.
 
-    Source: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 4; the intrablock analysis (reduced normal
-    equations C τ = Q): John and Williams, "Cyclic and Computer Generated Designs", chapter 1.
+    Source: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 4; the intrablock analysis (reduced normal equations
+    C τ = Q): John and Williams, "Cyclic and Computer Generated Designs", chapter 1.
     """
     y = np.asarray(table, dtype=np.float64)
     if y.ndim != 2:
@@ -140,7 +140,7 @@ def block_anova(table: ArrayLike) -> Anova:
     seen = ~np.isnan(y)
     if np.isinf(y).any():
         return _unknown(BLOCKED, k, np.zeros((k, k), bool), _common(seen), "a value is not a finite number")
-    # A block with one value says nothing of differences.
+    # A block with one value has no information about differences.
     useful = seen.sum(axis=1) >= 2
     y, seen = y[useful], seen[useful]
     if seen.size and seen.all():
@@ -149,7 +149,7 @@ def block_anova(table: ArrayLike) -> Anova:
     linked = _linked(counts)
     if not blocks:
         return _unknown(BLOCKED, k, linked, counts, "no block holds two alternatives")
-    # Every value around its block's mean; twice, so that leading digits in common do not matter.
+    # Center values on their block mean. A second pass removes the rounding error of common leading digits.
     deviation = y - np.nanmean(y, axis=1, keepdims=True)
     deviation -= np.nanmean(deviation, axis=1, keepdims=True)
     largest = float(np.nanmax(np.abs(y)))
@@ -161,16 +161,16 @@ def block_anova(table: ArrayLike) -> Anova:
 
 
 def block_anova_many(tables: ArrayLike) -> list[Anova]:
-    """`block_anova` of many families at once, all of as many blocks and alternatives.
+    """Return `block_anova` of many families at once, all with the same number of blocks and alternatives.
 
     Args:
-        tables: shape (families, blocks, k), same unit within a family; NaN where a value is missing.
+        tables: shape (families, blocks, k), same unit within a family; NaN for a missing value.
 
     Returns:
-        One `Anova` for each family, as `block_anova` gives it.
+        One `Anova` per family, as from `block_anova`.
 
     Raises:
-        ValueError: `tables` has not three dimensions.
+        ValueError: `tables` does not have three dimensions.
     """
     y = _three(tables)
     blocks, k = y.shape[1:]
@@ -180,9 +180,9 @@ def block_anova_many(tables: ArrayLike) -> list[Anova]:
 
 
 def _complete(y: Floats) -> list[Anova]:
-    """Families of shape (families, blocks, k), nothing missing, at least one block and two alternatives."""
+    """Analyze families of shape (families, blocks, k), without missing values; blocks >= 1, k >= 2."""
     blocks, k = y.shape[1:]
-    # Every value around its block's mean; twice, so that leading digits in common do not matter.
+    # Center values on their block mean. A second pass removes the rounding error of common leading digits.
     deviation = y - y.mean(axis=2, keepdims=True)
     deviation -= deviation.mean(axis=2, keepdims=True)
     effects = deviation.mean(axis=1)
@@ -196,7 +196,7 @@ def _complete(y: Floats) -> list[Anova]:
 
 
 def _least_squares(deviation: Floats, seen: Bools) -> tuple[Floats, Floats, float, float]:
-    """Effects, generalised inverse, sums of squares between and of error, for values around their block's mean."""
+    """Return effects, generalised inverse, and sums of squares (between, error) of values centered on their block mean."""
     weight = seen.astype(np.float64)
     per_block = weight.sum(axis=1, keepdims=True)
     values = np.where(seen, deviation, 0.0)
@@ -219,7 +219,7 @@ def _three(tables: ArrayLike) -> Floats:
 def _common(
     seen: Bools,
 ) -> Integers:
-    """In how many blocks two alternatives stand together; the diagonal counts the values."""
+    """Return the number of blocks that two alternatives share. The diagonal counts the values."""
     number = seen.astype(np.int64)
     result: Integers = number.T @ number
     return result
@@ -228,7 +228,7 @@ def _common(
 def _linked(
     counts: Integers,
 ) -> Bools:
-    """Which alternatives are tied by a chain of common blocks."""
+    """Return which alternatives are connected by a chain of common blocks."""
     reach = counts > 0
     while True:
         further = (reach.astype(np.int64) @ reach.astype(np.int64)) > 0
@@ -238,7 +238,7 @@ def _linked(
 
 
 def _rank(linked: Bools) -> int:
-    """Independent contrasts: alternatives with values less the groups that are tied together."""
+    """Return the number of independent contrasts: alternatives with values minus connected groups."""
     present = np.diag(linked)
     groups = {tuple(row) for row in linked[present].tolist()}
     return int(present.sum()) - len(groups)
@@ -246,7 +246,7 @@ def _rank(linked: Bools) -> int:
 
 @dataclass(frozen=True)
 class _Design:
-    """What families of one shape share; see `Anova`."""
+    """The properties that families of one shape share; see `Anova`."""
 
     method: str
     spread: Floats
@@ -259,7 +259,7 @@ class _Design:
 def _finished(
     design: _Design, effects: Floats, between: Floats, error: Floats, largest: Floats
 ) -> list[Anova]:
-    """The tests of families of one design; `effects` of shape (families, k), the rest of shape (families,)."""
+    """Return the tests of families of one design. `effects` has shape (families, k); the others have shape (families,)."""
     df_between, df_error = design.df_between, design.df_error
     nothing = np.full(len(between), NAN)
     f, p, mean_square = nothing, nothing, nothing

@@ -1,12 +1,12 @@
 """The bias-corrected and accelerated bootstrap, for many cells at once.
 
-It follows a skewness that the t interval ignores, but resamples of few values vary too little: of intervals meant to cover
-95 %, those of 5 normal values cover about 85 %, of 10 about 90 %, of 30 about 94 %. So it stands beside the t interval and is
-never the default.
+It follows a skewness that the t interval ignores, but resamples of few values vary too little. Nominal 95 % intervals of 5
+normal values cover about 85 %, of 10 about 90 %, of 30 about 94 %. The BCa interval is therefore an addition to the t interval
+and never the default.
 
 Source: Efron, "Better Bootstrap Confidence Intervals", Journal of the American Statistical Association 82 (1987); quantiles
 between two resamples on the normal scale: Davison and Hinkley, "Bootstrap Methods and their Application", equation 5.8, as in
-R's `boot.ci`. Where resamples equal the estimate, half of them count as below it.
+R's `boot.ci`. Of the resamples that equal the estimate, half count as below it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from scipy.special import ndtr, ndtri
 from regatta.stats.estimate import ROUNDING_ULPS, Floats, check_level
 
 BCA = "bca"
-#: of fewer normal values an interval meant to cover 95 % covers 79 % (n = 4), 73 % (3), 50 % (2): no number is better than that
+#: Nominal 95 % intervals of fewer normal values cover 79 % (n = 4), 73 % (3) or 50 % (2): too little to report.
 LEAST_VALUES = 5
-#: fewer resamples have no quantiles to speak of
+#: Fewer resamples do not resolve the quantiles.
 LEAST_RESAMPLES = 99
-#: doubles held at a time by each of a few arrays: 16 MB
+#: Maximum number of doubles in each temporary array: 16 MB.
 _CHUNK = 2**21
-#: statistics closer than this share of their range are the same resample in another order
+#: Statistics closer than this share of their range come from the same resample in a different order.
 _SAME = 1e-12
 _BEYOND = "a corrected quantile lies beyond the resamples"
 _TOO_ALIKE = "the resamples do not vary enough around the estimate"
 _EPSILON = float(np.finfo(np.float64).eps)
 
 Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-#: gives matrices of shape (some resamples, n): how often each value is drawn; together all resamples, the same at each call
+#: Yields matrices of shape (some resamples, n): how often each value is drawn. Each call yields all resamples, identically.
 _Counts = Callable[[], Iterable[Floats]]
 
 
 @dataclass(frozen=True)
 class BcaMeans:
-    """Means of many cells with their intervals, shape (cells,) each; `reasons`: why a cell has no interval, else ""."""
+    """Means and intervals of many cells, each of shape (cells,). `reasons`: why a cell has no interval, else ""."""
 
     point: Floats
     low: Floats
@@ -51,20 +51,20 @@ class BcaMeans:
 def bca_means(
     table: ArrayLike, level: float = 0.95, resamples: int = 9999, *, generator: np.random.Generator
 ) -> BcaMeans:
-    """BCa intervals of the means of many cells of equal size, all from the same resampled positions.
+    """Return BCa intervals of the means of many cells of equal size, from the same resampled positions.
 
     Args:
-        table: shape (cells, n), each cell in a unit of its own.
-        level: confidence of each interval by itself, between 0 and 1.
-        resamples: how many, at least 99.
-        generator: draws the positions. That cells share them changes nothing in any one interval.
+        table: shape (cells, n), each cell in any unit.
+        level: confidence of each individual interval, between 0 and 1.
+        resamples: number of resamples, at least 99.
+        generator: draws the positions. Sharing them among cells does not change any individual interval.
 
     Returns:
         Mean, low and high of each cell in its unit. NaN with a reason for fewer than 5 values, equal values, a value that is
-        not finite, or where a corrected quantile lies beyond the resamples. 1000 cells of n = 30 take some 0.1 s.
+        not finite, or where a corrected quantile lies beyond the resamples. 1000 cells of n = 30 take about 0.1 s.
 
     Raises:
-        ValueError: `table` has not two dimensions, too few resamples, or `level` is not between 0 and 1.
+        ValueError: `table` does not have two dimensions, `resamples` is too small, or `level` is not between 0 and 1.
 
     Source: see the module.
     """
@@ -97,7 +97,7 @@ def _means(x: Floats, level: float, counts: _Counts, resamples: int) -> BcaMeans
         found_low, found_high, why = _edges(boot, np.zeros(len(part)), _acceleration(part), level, same)
         where = start + np.flatnonzero(usable)
         shift, scale = mean[usable], exponent[usable]
-        # No resample lies beyond the data; taking the mean off and adding it again may, by a rounding.
+        # No resample lies outside the data, but subtracting and adding the mean can exceed them by rounding.
         low[where] = np.maximum(np.ldexp(found_low + shift, scale), x[where].min(axis=1))
         high[where] = np.minimum(np.ldexp(found_high + shift, scale), x[where].max(axis=1))
         for cell, reason in zip(where.tolist(), why, strict=True):
@@ -106,10 +106,10 @@ def _means(x: Floats, level: float, counts: _Counts, resamples: int) -> BcaMeans
 
 
 def _centred(x: Floats) -> tuple[Floats, Floats, Indices, NDArray[np.bool_]]:
-    """Rows less their mean, the means, the power of two that both are in, and which rows are finite (the others are 0).
+    """Return centered rows, their means, the power of two that scales both, and which rows are finite (the others are 0).
 
-    Powers of two are exact, and keep squares and sums from overflowing; the mean is taken twice, so that leading digits in
-    common do not matter.
+    Scaling by powers of two is exact and prevents overflow of squares and sums. The mean is subtracted twice to remove the
+    rounding error of common leading digits.
     """
     cells, n = x.shape
     finite = np.isfinite(x).all(axis=1) & np.full(cells, n > 0)
@@ -125,7 +125,7 @@ def _centred(x: Floats) -> tuple[Floats, Floats, Indices, NDArray[np.bool_]]:
 def _edges(
     boot: Floats, point: Floats, acceleration: Floats, level: float, same: Floats
 ) -> tuple[Floats, Floats, tuple[str, ...]]:
-    """Both edges of each row of `boot`, shape (cells, resamples), which is sorted in place; NaN with a reason.
+    """Return both edges of each row of `boot`, shape (cells, resamples), which is sorted in place. NaN with a reason.
 
     α = Φ(z0 + (z0 + z)/(1 - a (z0 + z))), z0 = Φ⁻¹(share of resamples below the point).
     """
@@ -160,7 +160,7 @@ def _edges(
 
 
 def _acceleration(influence: Floats) -> Floats:
-    """Σ L³/(6 (Σ L²)^1.5) of each row; NaN where nothing varies."""
+    """Return Σ L³/(6 (Σ L²)^1.5) of each row; NaN for a row without variation."""
     largest = np.abs(influence).max(axis=1, keepdims=True)
     scaled = influence / np.where(largest > 0.0, largest, np.nan)
     result: Floats = (scaled**3).sum(axis=1) / (6.0 * (scaled**2).sum(axis=1) ** 1.5)
@@ -168,7 +168,7 @@ def _acceleration(influence: Floats) -> Floats:
 
 
 def _drawn(n: int, resamples: int, generator: np.random.Generator) -> _Counts:
-    """Resamples drawn anew from kept seeds at each call, so that those of large n are never all in memory."""
+    """Return resamples, drawn again from stored seeds at each call to save memory for large n."""
     size = max(1, min(resamples, _CHUNK // max(n, 1)))
     starts = range(0, resamples, size)
     seeds = generator.integers(0, 2**63, len(starts))
@@ -185,7 +185,7 @@ def _drawn(n: int, resamples: int, generator: np.random.Generator) -> _Counts:
 
 
 def _count_matrix(indices: Indices, n: int) -> Floats:
-    """How often each of n values is in each resample: shape (resamples, n)."""
+    """Return how often each of n values occurs in each resample: shape (resamples, n)."""
     rows = len(indices)
     cells = indices + np.arange(rows)[:, None] * n
     return np.bincount(cells.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

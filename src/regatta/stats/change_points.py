@@ -1,4 +1,4 @@
-"""Where a series changes its mean or its variance: exact optimal partitioning, pruned."""
+"""Find changes of the mean or the variance of a series: exact optimal partitioning, with pruning."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from regatta.stats.estimate import ROUNDING_ULPS, Floats
 
-#: Two values are the fewest that have a variance.
+#: A variance needs at least two values.
 LEAST_SEGMENT = 2
-#: Barrett et al. found the usual 3 log n to cut noise and regular collections into pieces, and took 15 log n.
+#: Barrett et al. use 15 log n, because the usual 3 log n splits noise and regular collections into segments.
 PENALTY_FACTOR = 15.0
 #: A rounded value is uniform over its last digit: variance 1/12 of that digit's square (Sheppard's correction).
 _ROUNDING_VARIANCE = 1.0 / 12.0
 
-#: Series longer than this are cut one by one: the quadratic work outweighs the loop, and pruning helps.
+#: Longer series are partitioned one by one: the quadratic work outweighs the loop, and pruning helps.
 _LONG = 500
-#: series that are cut together: with their candidates they fit into a processor's cache
+#: Number of series partitioned together: with their candidates they fit into the cache of a processor.
 _ROWS = 64
 
 _Places = NDArray[np.intp]
 
 
 def default_penalty(n: int) -> float:
-    """What a change point costs in a series of `n` iterations: 15 log n.
+    """Return the penalty of a change point in a series of `n` iterations: 15 log n.
 
-    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017),
-    and its program `warmup_stats`.
+    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017), and its
+    program `warmup_stats`.
     """
     return PENALTY_FACTOR * math.log(max(n, 2))
 
 
 def schwarz_penalty(n: int) -> float:
-    """What a change point costs by Schwarz' criterion: 3 log n, for its place, its mean and its variance.
+    """Return the penalty of a change point by Schwarz' criterion: 3 log n, for position, mean and variance.
 
-    For independent values, whose changes may be small. Source: Schwarz, Annals of Statistics 6 (1978); the default of
-    the R package `changepoint` before its length-dependent one.
+    Suited to small changes of independent values. Source: Schwarz, Annals of Statistics 6 (1978); the default of the R package
+    `changepoint` before its length-dependent one.
     """
     return 3.0 * math.log(max(n, 2))
 
@@ -50,27 +50,27 @@ def change_points(
     least: int = LEAST_SEGMENT,
     allowed: ArrayLike | None = None,
 ) -> tuple[int, ...]:
-    """Where a series changes its mean or its variance.
+    """Return the positions at which the mean or the variance of a series changes.
 
-    The partition that minimises the sum of the segments' -2 log likelihood, each normal with its own mean and variance,
-    plus `penalty` for each change. It is the exact minimum: pruning leaves out only what can never be part of it.
+    The partition minimises the sum of the segments' -2 log likelihood, plus `penalty` for each change. Each segment is normal
+    with its own mean and variance. The minimum is exact: pruning removes only candidates that cannot be part of it.
 
     Args:
         series: shape (n,), any unit, in order of time. 2,000 values take less than a tenth of a second.
         penalty: >= 0, on the scale of -2 log likelihood; None: `default_penalty(n)`.
-        least: values in the shortest segment, at least 2.
-        allowed: where a change may be, as indices 1 to n - 1 of the first value after it; None: everywhere.
+        least: minimum number of values in a segment, at least 2.
+        allowed: permitted changes, as indices 1 to n - 1 of the first value after a change; None: all.
 
     Returns:
-        Ascending indices of the first value of each segment but the first; () where nothing changes, where the series is
-        shorter than two segments, and where a value is not finite.
+        Ascending indices of the first value of each segment except the first. () if nothing changes, if the series is shorter
+        than two segments, or if a value is not finite.
 
     Raises:
-        ValueError: `least` < 2, `penalty` < 0, or an `allowed` index lies outside of the series.
+        ValueError: `least` < 2, `penalty` < 0, or an `allowed` index is outside the series.
 
-    Source: Jackson et al., "An algorithm for optimal partitioning of data on an interval", IEEE Signal Processing Letters
-    12 (2005); pruning: Killick, Fearnhead, Eckley, "Optimal detection of changepoints with a linear computational cost",
-    JASA 107 (2012), delayed by the shortest segment so that it stays exact.
+    Source: Jackson et al., "An algorithm for optimal partitioning of data on an interval", IEEE Signal Processing Letters 12
+    (2005); pruning: Killick, Fearnhead, Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 107
+    (2012), delayed by the shortest segment so that it stays exact.
     """
     x = np.asarray(series, dtype=np.float64).ravel()
     n = int(x.size)
@@ -88,15 +88,15 @@ def change_points(
 def change_points_of_rows(
     table: ArrayLike, penalty: float | None = None, least: int = LEAST_SEGMENT
 ) -> list[tuple[int, ...]]:
-    """`change_points` of each row of a table, some ten times as fast for many short series.
+    """Return `change_points` of each row of a table, about ten times as fast for many short series.
 
     Args:
-        table: shape (p, q): a series a row, all of one length.
+        table: shape (p, q): one series per row, all of one length.
         penalty: as in `change_points`.
         least: as in `change_points`.
 
     Raises:
-        ValueError: as in `change_points`, or `table` has not two dimensions.
+        ValueError: as in `change_points`, or `table` does not have two dimensions.
     """
     x = np.asarray(table, dtype=np.float64)
     if x.ndim != 2:
@@ -133,7 +133,7 @@ def _price(n: int, penalty: float | None, least: int) -> float:
 
 
 def _places(n: int, allowed: ArrayLike | None) -> _Places:
-    """Ascending indices at which a segment may start, 0 left out."""
+    """Return the ascending indices at which a segment can start, without 0."""
     if allowed is None:
         return np.arange(1, n, dtype=np.intp)
     places = np.unique(np.asarray(allowed, dtype=np.intp).ravel())
@@ -143,16 +143,16 @@ def _places(n: int, allowed: ArrayLike | None) -> _Places:
 
 
 def _prepared(x: Floats) -> tuple[Floats, Floats, float] | None:
-    """Running sums and sums of squares of `x` about its median, in units of its spread, and the least variance.
+    """Return running sums and sums of squares of `x` about its median, in units of its spread, and the minimum variance.
 
-    The variance of a segment is not let below what rounding alone makes, or a few equal values would be worth any price.
-    That floor follows from the data: a fixed one is either nothing or everything, depending on the unit.
+    The variance of a segment has a floor, the variance of rounding. Otherwise a few equal values would outweigh any penalty.
+    The floor follows from the data, because the effect of a fixed floor depends on the unit.
     None: the series does not vary.
     """
     largest = float(np.abs(x).max())
     if largest == 0.0:
         return None
-    # By a power of two, which is exact, so that no square overflows or vanishes.
+    # Scaling by a power of two is exact and prevents overflow and underflow of squares.
     x = np.ldexp(x, -math.frexp(largest)[1])
     centred = x - float(np.median(x))
     rounding = ROUNDING_ULPS * float(np.finfo(np.float64).eps)
@@ -170,26 +170,26 @@ def _prepared(x: Floats) -> tuple[Floats, Floats, float] | None:
 
 
 def _rounding(squares: Floats, least: int) -> float:
-    """What the running sums' own rounding may add to the variance of the shortest segment."""
+    """Return the largest error that rounding in the running sums adds to the variance of the shortest segment."""
     return ROUNDING_ULPS * float(np.finfo(np.float64).eps) * float(squares[-1]) / least
 
 
 def _partition(
     n: int, sums: Floats, squares: Floats, floor: float, penalty: float, least: int, places: _Places
 ) -> tuple[int, ...]:
-    """Optimal partitioning from left to right: `best[t]` is the least cost of the first t values."""
+    """Partition optimally from left to right. `best[t]` is the minimum cost of the first t values."""
     ends = np.append(places[(places >= least) & (places <= n - least)], n)
     before = np.zeros(n + 1, dtype=np.intp)
-    # Starts of a last segment, side by side with what their costs need: gathering it each time would take as long again.
+    # Starts of a last segment, stored together with the inputs of their costs: gathering them each time would double the time.
     starts = np.zeros(n + 1)
     known = np.empty((3, n + 1))
     known[:, 0] = sums[0], squares[0], -penalty
     count = 1
-    # Ends that become starts, and starts found hopeless, with the end that showed it.
+    # Ends that become starts, and pruned starts, each with the end that pruned it.
     waiting: deque[tuple[int, float]] = deque()
     doomed: deque[tuple[int, Floats]] = deque()
     for end in ends.tolist():
-        # A start counts once its segment is long enough; a hopeless one stays until whatever beats it is long enough.
+        # A start becomes a candidate once its segment is long enough. A pruned one stays until the better one is long enough.
         while waiting and waiting[0][0] <= end - least:
             start, cost = waiting.popleft()
             starts[count] = start
@@ -214,7 +214,7 @@ def _partition(
 def _partition_rows(
     n: int, sums: Floats, squares: Floats, floors: Floats, penalty: float, least: int
 ) -> list[tuple[int, ...]]:
-    """The same of many series at once, without pruning: what is hopeless in one row is not in another."""
+    """Partition many series at once, without pruning, because the pruned starts differ between rows."""
     rows = np.arange(sums.shape[0])
     best = np.full((rows.size, n + 1), -penalty)
     before = np.zeros((rows.size, n + 1), dtype=np.intp)
@@ -231,7 +231,7 @@ def _partition_rows(
 
 
 def _walk_back(before: Sequence[int], n: int) -> tuple[int, ...]:
-    """The breaks of the best partition: each end knows the start of its last segment."""
+    """Return the breaks of the best partition. Each end stores the start of its last segment."""
     found = []
     end = n
     while (end := int(before[end])) > 0:
@@ -240,9 +240,9 @@ def _walk_back(before: Sequence[int], n: int) -> tuple[int, ...]:
 
 
 def _normal_costs(n: Floats, total: Floats, square: Floats, floor: float | Floats) -> Floats:
-    """-2 log likelihood of segments of n values with these sums, without the constant that all partitions share."""
+    """Return -2 log likelihood of segments of n values with these sums, without the constant that all partitions share."""
     deviation = square - total * total / n
     variance = np.maximum(deviation / n, floor)
-    # Below the floor, rounding may leave less than nothing.
+    # Below the floor, rounding can make the deviation negative.
     costs: Floats = n * np.log(variance) + np.maximum(deviation, 0.0) / variance
     return costs

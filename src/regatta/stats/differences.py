@@ -18,21 +18,21 @@ WELCH_DIFFERENCE = "welch"
 def welch_difference(
     a: ArrayLike, b: ArrayLike, level: float = 0.95, method: str = WELCH_DIFFERENCE
 ) -> Contrast:
-    """Difference of the means of two independent samples, by Welch's t.
+    """Return the difference of the means of two independent samples, by Welch's t.
 
     Args:
         a: shape (m,): the alternative.
         b: shape (n,): the baseline, same unit.
         level: confidence, between 0 and 1.
-        method: `welch`, or `georges2007` for the paper's way: degrees of freedom rounded to the nearest integer, and the
-            normal distribution (`df` infinite) where both sides have at least 30 values.
+        method: `welch`, or `georges2007` for the method of the paper: degrees of freedom rounded to the nearest integer, and
+            the normal distribution (`df` infinite) if both sides have at least 30 values.
 
     Returns:
-        mean a - mean b ± t(1 - α/2; ν) · √(s_a²/m + s_b²/n), ν after Welch and Satterthwaite, with `df` = ν and the p
-        value of "the means are equal". `n` counts the values of both sides. Needs two values on each side, and spread on one.
+        mean a - mean b ± t(1 - α/2; ν) · √(s_a²/m + s_b²/n), ν after Welch and Satterthwaite, with `df` = ν and the p value of
+        "the means are equal". `n` counts the values of both sides. Requires two values on each side, and spread on one.
 
     Raises:
-        ValueError: there is no such method, or `level` is not between 0 and 1.
+        ValueError: `method` is unknown, or `level` is not between 0 and 1.
 
     Source: Welch, Biometrika 34 (1947); Satterthwaite, Biometrics Bulletin 2 (1946); Georges et al. (OOPSLA 2007), section 3.3.
     """
@@ -47,21 +47,21 @@ def welch_difference(
 
 
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
-    """Mean difference a - b of pairs measured close together.
+    """Return the mean difference a - b of pairs measured close together.
 
     Args:
-        a: shape (n,): the alternative, one value a block.
+        a: shape (n,): the alternative, one value per block.
         b: shape (n,): the baseline in the same blocks, same unit.
         level: confidence, between 0 and 1.
 
     Returns:
-        mean d ± t(1 - α/2; n - 1) · s_d/√n with d = a - b, and the p value of "the mean difference is 0". `n` counts pairs.
-        One pair, or pairs whose differences are all equal, give the point alone.
+        mean d ± t(1 - α/2; n - 1) · s_d/√n with d = a - b, and the p value of "the mean difference is 0". `n` counts pairs. One
+        pair, or pairs with equal differences, give only the point.
 
     Raises:
         ValueError: the shapes differ, or `level` is not between 0 and 1.
 
-    Source: Student's paired t test; why blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 3.
+    Source: Student's paired t test; reason for blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 3.
     """
     check_level(level)
     x, y = vector(a), vector(b)
@@ -87,19 +87,19 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contra
 def welch_t(
     x: Floats, y: Floats, level: float, method: str, least: float, paper: bool = False, large: int = 0
 ) -> Contrast:
-    """Mean of x less mean of y, for independent samples with spreads of their own.
+    """Return the mean of x minus the mean of y, for independent samples with different spreads.
 
     Args:
         x, y: shapes (m,) and (n,), finite.
         level: confidence, between 0 and 1.
-        method: name kept in the answer.
-        least: rounding is judged against the largest value, but no less than this (1 on logs, whose own rounding is that of 1).
-        paper: degrees of freedom rounded to the nearest integer.
-        large: the normal distribution when both sides have so many values; 0 never.
+        method: name stored in the result.
+        least: minimum magnitude for judging rounding, if the largest value is smaller (1 for logs, which round like 1).
+        paper: whether to round degrees of freedom to the nearest integer.
+        large: use the normal distribution if both sides have at least this number of values; 0: never.
 
     Returns:
-        difference ± t(1 - α/2; ν) · √(s_x²/m + s_y²/n), ν after Welch and Satterthwaite; the point alone where a
-        side has one value or none has any spread.
+        difference ± t(1 - α/2; ν) · √(s_x²/m + s_y²/n), ν after Welch and Satterthwaite; only the point if a side has one value
+        or neither has any spread.
     """
     n = int(x.size + y.size)
     if not x.size or not y.size:
@@ -118,7 +118,7 @@ def welch_t(
         return _point_alone(n, difference, exponent, level, method, reason)
     part_x, part_y = variance_x / x.size, variance_y / y.size
     total = part_x + part_y
-    # Weights instead of squares of variances: those vanish below 1e-154.
+    # Weights instead of squares of variances, which underflow below 1e-154.
     share_x, share_y = part_x / total, part_y / total
     df = 1.0 / (share_x**2 / (x.size - 1) + share_y**2 / (y.size - 1))
     if large and min(x.size, y.size) >= large:

@@ -1,4 +1,4 @@
-"""Dunnett's comparisons: every alternative with one control, intervals that hold together at one level."""
+"""Dunnett's comparisons: every alternative against one control, with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from regatta.stats.quadrature import TailPolynomial, normal_rule, quantile_of, s
 from regatta.stats.tukey import Indices, PairDifference, why_not
 
 DUNNETT = "dunnett"
-#: correlations that are no products (incomplete blocks) are replaced by the smallest of them
+#: Correlations without product structure (incomplete blocks) are replaced by the smallest of them.
 DUNNETT_SMALLEST = "dunnett-smallest-correlation"
 
-#: precision of the inner integrand beyond which no more nodes are spent: 35,000 of them
+#: Maximum precision of the inner integrand for which nodes are added: 35,000 nodes.
 _SHARPEST = 1e6
-#: evaluations of the normal distribution at a time, which bounds the memory to some 25 MB
+#: Evaluations of the normal distribution per step, which limits memory to about 25 MB.
 _CHUNK = 2**20
-#: more values than this in one call are interpolated, unless the correlation makes the tail too steep for that
+#: Calls with more values than this are interpolated, unless the correlation makes the tail too steep.
 _MANY, _SMOOTH = 256, 0.95
-#: the t that the polynomial's variable t / (t + c) maps to the middle
+#: The t that the variable t / (t + c) of the polynomial maps to the middle.
 _MIDDLE = 3.0
 
 
 def dunnett_many(
     fits: Sequence[Anova], control: int, level: float = 0.95
 ) -> list[tuple[PairDifference, ...]]:
-    """Differences of all alternatives from one control, with simultaneous two-sided intervals and adjusted p values.
+    """Return all differences from one control, with simultaneous two-sided intervals and adjusted p values.
 
     Args:
-        fits: families from `one_way` or `block_anova`, of any shapes, the control in the same column of each. Those of one
-            shape take one evaluation.
+        fits: families from `one_way` or `block_anova`, of any shapes, with the control in the same column. Families of one
+            shape share one evaluation.
         control: column of the control, 0 to k - 1.
-        level: confidence that all intervals of a family hold together, between 0 and 1.
+        level: simultaneous confidence of the intervals of a family, between 0 and 1.
 
     Returns:
-        For each family of k alternatives k - 1 differences `first` - `second`, `second` being the control, in the order of
-        the columns, in the unit of the values. Exact for independent groups of any size and for complete blocks. For
-        incomplete blocks, whose correlations are no products, as if all were as little correlated as the least (method
-        `dunnett-smallest-correlation`), which widens the intervals. Pairs that cannot be estimated are NaN with a reason.
+        For each family of k alternatives, k - 1 differences `first` - `second` in the order of the columns, in the unit of the
+        values; `second` is the control. Exact for independent groups of any size and for complete blocks. The correlations of
+        incomplete blocks are not products, so the smallest is used for all (method `dunnett-smallest-correlation`), which
+        widens the intervals. Pairs that cannot be estimated are NaN with a reason.
 
     Raises:
-        ValueError: `level` is not between 0 and 1, or `control` is no column.
+        ValueError: `level` is not between 0 and 1, or `control` is not a column.
 
-    Source: Dunnett, Journal of the American Statistical Association 50 (1955), and Biometrics 20 (1964); that less correlation
-    means wider intervals: Slepian (1962), Šidák, Annals of Mathematical Statistics 39 (1968).
+    Source: Dunnett, Journal of the American Statistical Association 50 (1955), and Biometrics 20 (1964); proof that less
+    correlation means wider intervals: Slepian (1962), Šidák, Annals of Mathematical Statistics 39 (1968).
     """
     check_level(level)
     families = [_prepared(fit, control) for fit in fits]
@@ -71,7 +71,7 @@ def dunnett_many(
 
 @dataclass(frozen=True)
 class _Family:
-    """A fit and the differences from its control. `error`: of the usable ones; `half` and `p` are filled in, NaN elsewhere."""
+    """A fit and the differences from its control. `error`: of usable ones. `half`, `p`: filled in; elsewhere NaN."""
 
     fit: Anova
     others: Indices
@@ -119,7 +119,7 @@ def _pairs(family: _Family, control: int, level: float) -> tuple[PairDifference,
 
 
 def upper_tail(t: ArrayLike, loadings: tuple[float, ...], df: float) -> Floats:
-    """P(max |T_i| > t) for T_i = (λ_i X + sqrt(1 - λ_i²) Y_i) / s with X, Y_i standard normal: the adjusted p value.
+    """Return P(max |T_i| > t) for T_i = (λ_i X + sqrt(1 - λ_i²) Y_i) / s, X, Y_i standard normal: the adjusted p value.
 
     Args:
         t: shape (n,), >= 0. NaN gives NaN.
@@ -127,13 +127,13 @@ def upper_tail(t: ArrayLike, loadings: tuple[float, ...], df: float) -> Floats:
         df: degrees of freedom of s, >= 1.
 
     Returns:
-        shape (n,), between 0 and 1, absolute error below 1e-9.
+        Shape (n,), between 0 and 1, absolute error below 1e-9.
 
     Raises:
         ValueError: an argument is out of range.
 
-    Source: Dunnett (1955), equation for product correlations: P(max |T| <= t) =
-    ∫ f(s; df) ∫ φ(x) Π_i [Φ((t s + λ_i x) / sqrt(1 - λ_i²)) - Φ((-t s + λ_i x) / sqrt(1 - λ_i²))] dx ds.
+    Source: Dunnett (1955), equation for product correlations: P(max |T| <= t) = ∫ f(s; df) ∫ φ(x) Π_i [Φ((t s + λ_i x) / sqrt(1
+    - λ_i²)) - Φ((-t s + λ_i x) / sqrt(1 - λ_i²))] dx ds.
     """
     if not loadings or not all(0.0 <= one < 1.0 for one in loadings) or not df >= 1:
         raise ValueError(
@@ -143,7 +143,7 @@ def upper_tail(t: ArrayLike, loadings: tuple[float, ...], df: float) -> Floats:
     result = np.full(values.shape, np.nan)
     known = np.flatnonzero(~np.isnan(values))
     which = np.maximum(values[known], 0.0)
-    # By the number asked for alone, so that a call's answer does not depend on the calls before it.
+    # Decide by the size of this call alone, so that the result does not depend on previous calls.
     many = known.size > _MANY and max(loadings) <= _SMOOTH
     result[known] = _polynomial(loadings, df)(which) if many else _integral(which, loadings, df)
     return result
@@ -155,12 +155,12 @@ def _polynomial(loadings: tuple[float, ...], df: float) -> TailPolynomial:
 
 
 def _integral(t: Floats, loadings: tuple[float, ...], df: float) -> Floats:
-    # One comparison alone is Student's, whatever the loading.
+    # A single comparison is Student's t, for any loading.
     given = np.array(loadings if len(loadings) > 1 else (0.0,))
     distinct, times = np.unique(given, return_counts=True)
     own = np.sqrt(1.0 - distinct**2)
     s, weight = scale_rule(df)
-    # The more the control weighs, the sharper the integrand; no sharper than some 10^6 values beside one of the control.
+    # A heavier control makes the integrand sharper. The limit corresponds to about 10^6 values per value of the control.
     x, x_weight = normal_rule(min(_SHARPEST, 1.0 + float((times * (distinct / own) ** 2).sum())))
     result = np.empty(t.size)
     step = max(1, _CHUNK // (s.size * x.size))
@@ -176,7 +176,7 @@ def _integral(t: Floats, loadings: tuple[float, ...], df: float) -> Floats:
 
 @lru_cache(maxsize=4096)
 def quantile(level: float, loadings: tuple[float, ...], df: float) -> float:
-    """d(level; loadings, df): what max |T_i| stays below with probability `level`; computed once and kept.
+    """Return d(level; loadings, df), the quantile of max |T_i| for probability `level`. Results are cached.
 
     Raises:
         ValueError: an argument is out of range.
@@ -188,7 +188,10 @@ def quantile(level: float, loadings: tuple[float, ...], df: float) -> float:
 def _loadings(
     spread: Floats, others: np.ndarray[tuple[int, ...], np.dtype[np.intp]], control: int
 ) -> tuple[Floats, tuple[float, ...], bool]:
-    """Variance of each difference from the control for unit variance, its loading, and whether the loadings are exact."""
+    """Return the unit variance and the loading of each difference from the control, and whether the loadings are exact.
+
+    The variances are for unit variance of the error.
+    """
     with_control = spread[others, control]
     covariance = (
         spread[np.ix_(others, others)]
@@ -205,7 +208,7 @@ def _loadings(
     equal = math.sqrt(smallest)
     if float(correlation[apart].max()) - smallest < 1e-9:
         return variance, (_kept(equal),) * others.size, True
-    # Independent groups: what the differences share is the control's own mean.
+    # For independent groups, the differences share only the mean of the control.
     shared = spread[control, control] / variance
     products = np.sqrt(np.clip(np.outer(shared, shared), 0.0, None))
     if (shared < 1.0).all() and float(np.abs(products - correlation)[apart].max()) < 1e-9:
@@ -214,5 +217,5 @@ def _loadings(
 
 
 def _kept(loading: float) -> float:
-    """Without the last digits, which rounding makes, so that what was computed once is found again."""
+    """Round so that equal values hit the cache."""
     return round(loading, 12)

@@ -1,7 +1,7 @@
-"""What an estimate carries: point, interval, level, method, n, and why it is undefined if it is.
+"""An estimate: point, interval, level, method, n, and the reason if it is undefined.
 
-An interval of one value, or of values without any spread, is not a narrow interval: it is NaN with a reason.
-The point is kept where it is defined, because one measured value still is a value.
+One value, or values without any spread, do not give a narrow interval: the interval is NaN with a reason.
+The point is kept if it is defined, because a single measured value is still a value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 NAN = math.nan
-#: Spread below this many units in the last place of the largest value is rounding, not spread.
+#: A spread below this number of units in the last place of the largest value is rounding.
 ROUNDING_ULPS = 8.0
 
 
@@ -24,8 +24,8 @@ ROUNDING_ULPS = 8.0
 class Interval:
     """A point with its interval.
 
-    `n`: how many independent values (or pairs) it rests on. `point`, `low`, `high`: in the unit of the values; NaN when undefined.
-    `level`: confidence, between 0 and 1. `method`: how it was made. `reason`: why something is NaN, else "".
+    `n`: number of independent values (or pairs). `point`, `low`, `high`: in the unit of the values; NaN when undefined.
+    `level`: confidence, between 0 and 1. `method`: name of the method. `reason`: why a value is NaN, else "".
     """
 
     n: int
@@ -38,20 +38,20 @@ class Interval:
 
     @property
     def within_range(self) -> str:
-        """How the interval of a positive quantity was kept above 0 (`log scale`, `cut at 0`); empty where it was not needed."""
+        """Return how the interval of a positive quantity was kept above 0 (`log scale`, `cut at 0`); "" if not needed."""
         how = self.method.partition(", ")[2]
         return how if how in ("log scale", "cut at 0") else ""
 
     def mapped(self, function: Callable[[float], float]) -> Interval:
-        """The same interval after a monotone increasing `function`, such as `exp` for what was estimated on logs."""
+        """Return the interval after a monotone increasing `function`, such as `exp` for an estimate on logs."""
         return replace(self, point=function(self.point), low=function(self.low), high=function(self.high))
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A difference (or ratio) with the two-sided p value of "there is none" (0 to 1; NaN when undefined).
+    """A difference (or ratio) with the two-sided p value of "no difference" (0 to 1; NaN when undefined).
 
-    `df`: degrees of freedom of Student's distribution behind both; infinite for the normal, NaN when undefined.
+    `df`: degrees of freedom of Student's distribution for both; infinite for the normal, NaN when undefined.
     """
 
     interval: Interval
@@ -59,12 +59,12 @@ class Contrast:
     df: float = NAN
 
     def mapped(self, function: Callable[[float], float]) -> Contrast:
-        """The same contrast with its interval after a monotone increasing `function`."""
+        """Return the contrast with its interval after a monotone increasing `function`."""
         return replace(self, interval=self.interval.mapped(function))
 
 
 def undefined(n: int, level: float, method: str, reason: str, point: float = NAN) -> Interval:
-    """An interval that cannot be given, and why. `point` where at least that is known."""
+    """Return an undefined interval with its reason, and with `point` if it is known."""
     return Interval(n, point, NAN, NAN, level, method, reason)
 
 
@@ -75,12 +75,12 @@ def check_level(level: float) -> None:
 
 
 def only_rounding(spread: float, largest: float) -> bool:
-    """Is `spread` (range or standard deviation, >= 0) no more than rounding makes of values as large as `largest`?"""
+    """Return whether `spread` (range or standard deviation, >= 0) is only rounding of values as large as `largest`."""
     return spread <= ROUNDING_ULPS * float(np.finfo(np.float64).eps) * abs(largest)
 
 
 def safe_exp(value: float) -> float:
-    """exp that gives infinity where it would overflow, and keeps NaN."""
+    """Return exp(value), infinite on overflow; NaN stays NaN."""
     try:
         return math.exp(value)
     except OverflowError:

@@ -1,7 +1,7 @@
-"""Analysis of variance with several factors that are crossed: types I, II and III, balanced or not.
+"""Analysis of variance with several crossed factors: types I, II and III, balanced or not.
 
-Everything is computed on the table of cell means, so that the cost depends on the number of cells and not of values: 44,100 values
-in 14 x 21 x 5 cells take milliseconds when balanced.
+The computation uses the table of cell means, so its cost depends on the number of cells, not of values. 44,100 balanced values
+in 14 x 21 x 5 cells take milliseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.special import fdtrc
 from regatta.stats.estimate import NAN, Floats, only_rounding
 from regatta.stats.factorial_terms import Fitted, Unfittable, balanced, marginal, partial, sequential
 
-#: a term of the model: the numbers of its factors, ascending
+#: A term of the model: the numbers of its factors, ascending.
 Term = tuple[int, ...]
 
 BALANCED = "factorial-anova-balanced"
@@ -28,11 +28,11 @@ _FITS = {1: sequential, 2: partial, 3: marginal}
 
 @dataclass(frozen=True)
 class FactorialRow:
-    """One line of the table: a factor ("a") or an interaction ("a:b").
+    """One row of the table: a factor ("a") or an interaction ("a:b").
 
-    `ss`: sum of squares in the square of the values' unit, `ms` = `ss` / `df`, `f` = `ms` over the mean square of the error, `p`
-    its upper tail. `eta2_partial` = SS / (SS + SSE); `omega2_partial` = df (F - 1) / (df (F - 1) + n), the less biased of the two,
-    which may be negative. NaN where undefined, and `reason` says why; `note` qualifies a number that is defined.
+    `ss`: sum of squares, unit of the values squared. `ms` = `ss` / `df`. `f` = `ms` / mean square of the error, `p` its upper
+    tail. `eta2_partial` = SS / (SS + SSE); `omega2_partial` = df (F - 1) / (df (F - 1) + n), is less biased and can be
+    negative. NaN when undefined, with `reason`; `note` qualifies a defined number.
     """
 
     source: str
@@ -49,7 +49,7 @@ class FactorialRow:
 
 @dataclass(frozen=True)
 class FactorialAnova:
-    """The table. `kind` is 1, 2 or 3; `n` counts values; `reason` says why no F could be given, else ""."""
+    """The table. `kind` is 1, 2 or 3. `n` counts values. `reason`: why F is undefined, else ""."""
 
     kind: int
     rows: tuple[FactorialRow, ...]
@@ -66,22 +66,23 @@ def factorial_anova(
     kind: int = 2,
     order: int | None = None,
 ) -> FactorialAnova:
-    """Analysis of variance of crossed fixed factors.
+    """Return the analysis of variance of crossed fixed factors.
 
     Args:
-        values: shape (n,), any unit; who compares ratios passes logarithms.
+        values: shape (n,), any unit; logarithms to compare ratios.
         factors: name and codes of each, codes of shape (n,), whole numbers; equal codes are one level.
-        kind: of the sums of squares. 1: each term after those before it. 2: each term after all that do not contain it.
-            3: each term after all others, contrasts that sum to zero. They coincide when every cell holds equally many values.
-        order: how many factors the highest interaction has; None: all of them, 1: none.
+        kind: type of the sums of squares. 1: each term after the preceding ones. 2: each term after all terms that do not
+            contain it. 3: each term after all others, with contrasts that sum to zero. They are equal if all cells have the
+            same number of values.
+        order: number of factors in the highest interaction; None: all factors, 1: no interactions.
 
     Returns:
-        One row for each term: factors in the given order, then interactions of two, of three ... NaN with a reason when a value
-        is not finite, when no degrees of freedom are left for the error, or when a term cannot be estimated because cells are
-        empty (type 3: no term then, because its hypotheses depend on how the model is written down).
+        One row per term: factors in the given order, then interactions of two, of three ... NaN with a reason if a value is not
+        finite, if the error has no degrees of freedom, or if empty cells prevent an estimate. With empty cells, type 3
+        estimates no term, because its hypotheses depend on the parametrisation.
 
     Raises:
-        ValueError: no factor, a name twice, lengths that differ, a `kind` or an `order` that is none.
+        ValueError: no factors, duplicate names, different lengths, or an invalid `kind` or `order`.
 
     Source: Langsrud, Statistics and Computing 13 (2003), for type 2; Searle, "Linear Models for Unbalanced Data", chapters 4, 5
     and 12; Olejnik and Algina, Psychological Methods 8 (2003), for the effect sizes.
@@ -95,8 +96,8 @@ def factorial_anova(
     largest = float(np.abs(y).max())
     if not math.isfinite(largest):
         return _unknown(kind, names, terms, y.size, "a value is not a finite number")
-    # Scaled by a power of two, which is exact, so that no square overflows or vanishes; then centred, twice, because
-    # leading digits in common would otherwise eat the squares.
+    # Scaling by a power of two is exact and prevents overflow and underflow of squares. Centering twice avoids cancellation of
+    # common leading digits.
     exponent = math.frexp(largest)[1]
     y = np.ldexp(y, -exponent)
     y = y - y.mean()
@@ -127,7 +128,7 @@ def _terms(factors: int, order: int) -> list[Term]:
 class _Cells:
     """`of_value`: shape (n,), the cell of each value; `levels`: shape (cells, factors); `sizes`: levels of each factor.
 
-    Only cells that hold values are listed, in the order of their levels, the last factor running fastest.
+    Only cells with values are listed, in the order of their levels; the last factor varies fastest.
     """
 
     of_value: NDArray[np.intp]
@@ -141,7 +142,7 @@ def _cells(codes: Sequence[NDArray[np.generic]]) -> _Cells:
     sizes = []
     for code in codes:
         found, level = _ranked(code)
-        # Numbered anew after every factor: a number of all cells that might be could be too large for an integer.
+        # Renumber after every factor: the number of all possible cells can overflow an integer.
         combined = of_value * found + level
         present, of_value = _dense(combined)
         levels = np.column_stack([levels[present // found], present % found])
@@ -150,7 +151,7 @@ def _cells(codes: Sequence[NDArray[np.generic]]) -> _Cells:
 
 
 def _ranked(code: NDArray[np.generic]) -> tuple[int, NDArray[np.intp]]:
-    """How many levels, and the level of each value."""
+    """Return the number of levels, and the level of each value."""
     whole = code.astype(np.intp)
     low, high = int(whole.min()), int(whole.max())
     if high - low < 4 * whole.size + 1024:
@@ -161,7 +162,7 @@ def _ranked(code: NDArray[np.generic]) -> tuple[int, NDArray[np.intp]]:
 
 
 def _dense(number: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The distinct numbers (>= 0), ascending, and the place of each value among them."""
+    """Return the distinct numbers (>= 0), ascending, and the index of each value among them."""
     if int(number.max()) > 4 * number.size + 1024:
         present, place = np.unique(number, return_inverse=True)
         return present, place
@@ -255,7 +256,7 @@ def _name(term: Term, names: Sequence[str]) -> str:
 
 
 def _square(ss: float, exponent: int) -> float:
-    """A sum of squares back in the unit of the values."""
+    """Return a sum of squares in the unit of the values."""
     try:
         return math.ldexp(ss, 2 * exponent)
     except OverflowError:

@@ -15,22 +15,23 @@ from numpy.typing import NDArray
 
 from regatta.stats.estimate import Floats
 
-#: A column shorter than this beside what it was before projection lies in the space of the others.
+#: A column whose projection residual is below this share of its length lies in the space of the others.
 _DEPENDENT = 1e-9
-#: numbers in a design matrix (800 MB), and multiplications to make it triangular (some seconds): more is not tried
+#: Maximum numbers in a design matrix (800 MB) and multiplications to triangularise it (some seconds).
 _MOST_NUMBERS, _MOST_WORK = 10**8, 5 * 10**10
 
 
 class Unfittable(Exception):
-    """The model cannot be fitted; the text says why."""
+    """The model cannot be fitted; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Of each term its sum of squares and degrees of freedom; of the model what cell means it leaves over.
+    """Sum of squares and degrees of freedom of each term, and the residual of the model.
 
-    `df_model`: degrees of freedom of all terms together. `residual`: sum of squares between cells that the model does not explain.
-    `all_cells`: does every cell hold values?
+    `df_model`: degrees of freedom of all terms together. `residual`: sum of squares between cells that the model does not
+    explain.
+    `all_cells`: whether every cell has values.
     """
 
     ss: list[float]
@@ -41,15 +42,15 @@ class Fitted:
 
 
 def balanced(means: Floats, count: float, terms: Sequence[tuple[int, ...]]) -> Fitted:
-    """Every cell holds `count` values: by sums over groups.
+    """Fit a model whose cells all have `count` values, by sums over groups.
 
     Args:
-        means: one axis for each factor.
-        count: values a cell.
+        means: one axis per factor.
+        count: values per cell.
         terms: of the model.
 
-    Source: Searle, "Linear Models for Unbalanced Data", section 4.10 (the types coincide for balanced data): the effect of a term
-    is the table averaged over the factors it has not, less the averages over each factor it has.
+    Source: Searle, "Linear Models for Unbalanced Data", section 4.10 (the types coincide for balanced data): the effect of a
+    term is the table averaged over the factors not in the term, minus the averages over each factor in the term.
     """
     ss, df = [], []
     left = means - means.mean()
@@ -72,14 +73,14 @@ def sequential(
     sizes: Sequence[int],
     terms: Sequence[tuple[int, ...]],
 ) -> Fitted:
-    """Type I: each term after those before it.
+    """Fit type I: each term after the preceding ones.
 
     Args:
-        means: shape (cells,), of the cells that hold values, around the grand mean.
-        counts: shape (cells,), values in each.
+        means: shape (cells,), of the cells with values, centered on the grand mean.
+        counts: shape (cells,), values in each cell.
         levels: shape (cells, factors).
         sizes: levels of each factor.
-        terms: of the model, each after those that it contains.
+        terms: of the model, each after the terms that it contains.
 
     Raises:
         Unfittable: the model is too large.
@@ -100,7 +101,7 @@ def partial(
     sizes: Sequence[int],
     terms: Sequence[tuple[int, ...]],
 ) -> Fitted:
-    """Type II: each term after all that do not contain it. Arguments and errors as of `sequential`."""
+    """Fit type II: each term after all terms that do not contain it. Arguments and errors as for `sequential`."""
     design = _Design(means, counts, levels, sizes, terms)
     ss, df, space = [], [], design.constant
     for term in terms:
@@ -111,7 +112,7 @@ def partial(
         gained, rank, space = design.gain(space, term)
         ss.append(gained)
         df.append(rank)
-    # The last term is contained in no other, so that the last space is that of the whole model.
+    # No other term contains the last one, so the last space is that of the whole model.
     return design.fitted(ss, df, space)
 
 
@@ -122,7 +123,7 @@ def marginal(
     sizes: Sequence[int],
     terms: Sequence[tuple[int, ...]],
 ) -> Fitted:
-    """Type III: each term after all others. Arguments and errors as of `sequential`.
+    """Fit type III: each term after all others. Arguments and errors as for `sequential`.
 
     SS = b' V^-1 b, where b are the coefficients of the term's contrasts and V their covariance for unit variance of the error.
     """
@@ -133,7 +134,7 @@ def marginal(
     design = _Design(means, counts, levels, sizes, terms)
     if not saturated:
         return design.after_all_others(terms, _aliased(missing, sizes))
-    # Every cell has a mean of its own, so that contrasts of the means are the coefficients: no system of all of them is solved.
+    # Every cell has its mean, so the contrasts of the means are the coefficients, and no system of equations is needed.
     ss, df, space = [], [], design.constant
     for term in terms[:-1]:
         contrasts = _columns(np.ones(means.size), levels, sizes, term)
@@ -156,10 +157,10 @@ def _aliased(missing: int, sizes: Sequence[int]) -> Unfittable:
 
 
 class _Design:
-    """Columns of the model and the cell means, every row times the root of its count, so that plain least squares is weighted.
+    """Columns of the model and cell means, with rows weighted by the root of their count, so that plain least squares apply.
 
-    All are turned at once into the space that they span: as many rows as columns, with the same lengths and angles. What fits
-    in there is quick, whatever the number of cells. The interaction of all factors has no columns: it is what the others leave.
+    All are rotated once into the space that they span: as many rows as columns, with the same lengths and angles. Computations
+    there are fast for any number of cells. The interaction of all factors has no columns: it is the residual of the others.
     """
 
     def __init__(
@@ -190,14 +191,14 @@ class _Design:
         self._blocks = {
             term: self._turned[:, start:end] for term, start, end in zip(lower, ends, ends[1:], strict=False)
         }
-        #: shape (rows, 1): the grand mean's column, of length 1
+        #: Shape (rows, 1): the column of the grand mean, of length 1.
         self.constant = self._turned[:, :1]
         self._values = self._turned[:, -1]
 
     def gain(self, space: Floats, term: tuple[int, ...]) -> tuple[float, int, Floats]:
-        """What a term explains beyond `space` (orthonormal columns), in how many dimensions, and the space with it."""
+        """Return the sum of squares and the dimensions that a term adds to `space` (orthonormal columns), and the new space."""
         if term == self._everything:
-            # All factors together give every cell a mean of its own: nothing is left.
+            # All factors together give every cell its own mean, so no residual remains.
             left = _beside(self._values[:, None], space)
             return float((left**2).sum()), self._cells - space.shape[1], space[:, :0]
         basis = _orthonormal(self._blocks[term], space)
@@ -205,17 +206,17 @@ class _Design:
         return float(explained @ explained), basis.shape[1], np.column_stack([space, basis])
 
     def fitted(self, ss: list[float], df: list[int], space: Floats) -> Fitted:
-        """The answer of a model whose columns span `space` (no column: every cell)."""
+        """Return the fit of a model whose columns span `space` (no column: every cell)."""
         if not space.shape[1]:
             return Fitted(ss, df, self._cells - 1, 0.0, self._all_cells)
         left = _beside(self._values[:, None], space)
         return Fitted(ss, df, space.shape[1] - 1, float((left**2).sum()), self._all_cells)
 
     def after_all_others(self, terms: Sequence[tuple[int, ...]], aliased: Unfittable) -> Fitted:
-        """Each term after all others, by the covariance of the coefficients.
+        """Fit each term after all others, by the covariance of the coefficients.
 
         Raises:
-            Unfittable: `aliased`, when columns depend on each other.
+            Unfittable: `aliased`, if columns depend on each other.
         """
         parameters = self._turned.shape[1] - 1
         square = self._turned[:parameters, :parameters]
@@ -237,7 +238,7 @@ class _Design:
 
 
 def _columns(rows: Floats, levels: NDArray[np.intp], sizes: Sequence[int], term: tuple[int, ...]) -> Floats:
-    """Shape (cells, df): products of the contrasts of the term's factors, each row times its number in `rows`."""
+    """Return shape (cells, df): products of the contrasts of the term's factors, each row times its number in `rows`."""
     block: Floats = rows[:, None]
     for factor in term:
         contrasts = _contrasts(sizes[factor])[levels[:, factor]]
@@ -246,7 +247,7 @@ def _columns(rows: Floats, levels: NDArray[np.intp], sizes: Sequence[int], term:
 
 
 def _orthonormal(block: Floats, space: Floats) -> Floats:
-    """Orthonormal columns for what `block` adds to `space`; as many as it has dimensions there."""
+    """Return orthonormal columns that `block` adds to `space`, one per added dimension."""
     if not block.shape[1]:
         return block
     longest = float(np.sqrt((block**2).sum(axis=0)).max())
@@ -254,21 +255,21 @@ def _orthonormal(block: Floats, space: Floats) -> Floats:
     basis, triangle = np.linalg.qr(beside)
     diagonal = np.abs(np.diag(triangle))
     if block.shape[1] > block.shape[0] - space.shape[1] or float(diagonal.min()) <= 1e-6 * longest:
-        # Some columns depend on others: how many dimensions there are, singular values tell safely.
+        # Some columns depend on others. Singular values determine the number of dimensions reliably.
         left, size, _ = np.linalg.svd(beside, full_matrices=False)
         basis = left[:, size > _DEPENDENT * longest]
     return _beside(basis, space) if basis.shape[1] else basis
 
 
 def _beside(columns: Floats, space: Floats) -> Floats:
-    """What of `columns` is orthogonal to `space`; twice, because once leaves rounding."""
+    """Return the part of `columns` that is orthogonal to `space`. A second projection removes the rounding of the first."""
     columns = columns - space @ (space.T @ columns)
     result: Floats = columns - space @ (space.T @ columns)
     return result
 
 
 def _contrasts(size: int) -> Floats:
-    """Shape (size, size - 1): orthonormal columns that sum to zero (Helmert's), times the root of `size`."""
+    """Return shape (size, size - 1): orthonormal columns that sum to zero (Helmert's), times the root of `size`."""
     contrasts = np.zeros((size, max(size - 1, 0)))
     for column in range(size - 1):
         below = column + 1

@@ -1,8 +1,8 @@
-"""One difference measured on several hosts: pooled over them, and whether it is the same on all.
+"""One difference measured on several hosts: the pooled difference, and a test of whether it is equal on all hosts.
 
-Values are taken as they are: who compares ratios passes logarithms. A block belongs to one host, so that differences
-inside blocks already leave out the host; what is left to ask is whether the difference itself depends on the host.
-Every host keeps the spread that was seen on it: nothing is tested first to decide whether one spread would do for all.
+Values are not transformed. To compare ratios, pass logarithms. A block belongs to one host, so differences inside blocks
+already exclude the effect of the host. The remaining question is whether the difference itself depends on the host.
+Every host keeps its own observed spread. No preliminary test decides whether the spreads are equal.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ FIXED_HOSTS = "fixed-hosts"
 RANDOM_HOSTS = "random-hosts"
 GAMES_HOWELL = "games-howell"
 
-#: eigenvalues below this share of the largest are those of contrasts that nothing ties
+#: Eigenvalues below this share of the largest belong to contrasts that the data do not connect.
 _NULL = 1e-13
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Variance of values and their number: the variance of their mean is `variance / n`, with n - 1 degrees of freedom."""
+    """Variance and number of values: the variance of their mean is `variance / n`, with n - 1 degrees of freedom."""
 
     variance: float
     n: int
@@ -38,9 +38,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class HostEffect:
-    """One host's difference. `spreads`: of what it is the mean of (pairs), or the difference of two means of.
+    """The difference on one host.
 
-    `largest`: magnitude of the values. An effect that cannot be estimated is NaN, without spreads.
+    `spreads`: of the pairs whose mean it is, or of the two samples whose means it compares. `largest`: magnitude of the values.
+    An effect that cannot be estimated is NaN, without spreads.
     """
 
     effect: float
@@ -50,22 +51,22 @@ class HostEffect:
 
     @property
     def known(self) -> bool:
-        """Is there an effect at all?"""
+        """Return whether there is an effect."""
         return bool(self.spreads)
 
     @property
     def judged(self) -> bool:
-        """Is there an effect, and a spread to judge it by?"""
+        """Return whether there is an effect and a spread for judging it."""
         return self.known and min(one.n for one in self.spreads) >= 2
 
     @property
     def constant(self) -> bool:
-        """Is all of its spread rounding?"""
+        """Return whether all of its spread is rounding."""
         deviation = math.sqrt(max((one.variance for one in self.spreads), default=0.0))
         return only_rounding(deviation, max(1.0, self.largest))
 
     def parts(self, weight: float = 1.0) -> list[tuple[float, int]]:
-        """Variances that add up to that of `weight` times the effect, each with its degrees of freedom."""
+        """Return the components of the variance of `weight` times the effect, each with its degrees of freedom."""
         return [(weight**2 * one.variance / one.n, one.n - 1) for one in self.spreads]
 
 
@@ -82,10 +83,10 @@ class HostInteraction:
 
 @dataclass(frozen=True)
 class PooledEffect:
-    """A difference over several hosts, and the test of whether it is the same on all.
+    """A difference over several hosts, and the test of whether it is equal on all.
 
-    `hosts`: on how many it rests; `taken`: for each of the effects that were given, whether it is among them; `error`:
-    standard error of the contrast, NaN when undefined.
+    `hosts`: number of hosts used; `taken`: for each given effect, whether it is used; `error`: standard error of the contrast,
+    NaN when undefined.
     """
 
     contrast: Contrast
@@ -96,7 +97,7 @@ class PooledEffect:
 
 
 def paired_effect(differences: ArrayLike) -> HostEffect:
-    """The effect on one host from differences inside its blocks.
+    """Return the effect on one host from differences inside its blocks.
 
     Args:
         differences: shape (blocks,), alternative - baseline; may be empty.
@@ -108,7 +109,7 @@ def paired_effect(differences: ArrayLike) -> HostEffect:
 
 
 def unpaired_effect(a: ArrayLike, b: ArrayLike) -> HostEffect:
-    """The effect on one host from two independent samples, each with its own spread.
+    """Return the effect on one host from two independent samples, each with its own spread.
 
     Args:
         a: shape (m,), the alternative; may be empty.
@@ -126,17 +127,17 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
     """Pool the effects of several hosts.
 
     Args:
-        effects: of each host; those that could not be estimated take no part, and where hosts are fixed nor do those that
-            rest on a single value, whose spread nobody knows.
+        effects: of each host. Undefined effects are ignored. With fixed hosts, effects from a single value are also ignored,
+            because their spread is unknown.
         level: confidence, between 0 and 1.
-        random: False, and the answer is for these hosts: each counts the same, and keeps its own spread.
-            True, and it is for hosts like these: Student's t on the hosts' effects.
+        random: False: the result holds for these hosts; each has the same weight and keeps its own spread. True: it holds for
+            hosts like these, by Student's t on the hosts' effects.
 
     Returns:
         Fixed: mean effect ± t(ν) · √(Σ v_h)/H, v_h = s²_h/n_h of the H hosts (of independent samples, the sum of both sides'),
-        ν = (Σ v_h)² / Σ (v²_h/(n_h - 1)) after Satterthwaite; random: mean ± t(H - 1) · s/√H.
-        `contrast.interval.n` counts the values on the hosts taken. The interaction is Welch's F. NaN with a reason without a
-        host, without degrees of freedom, without spread; random hosts need two.
+        ν = (Σ v_h)² / Σ (v²_h/(n_h - 1)) after Satterthwaite; random: mean ± t(H - 1) · s/√H. `contrast.interval.n` counts the
+        values on the hosts used. The interaction is Welch's F. NaN with a reason without a host, without degrees of freedom,
+        without spread, or with fewer than two random hosts.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -168,16 +169,16 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
 
 
 def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0.95) -> PooledEffect:
-    """Pool one of all the pairs among some alternatives over fixed hosts, each pair with its own error.
+    """Pool one of all pairs of alternatives over fixed hosts, each pair with its own error.
 
     Args:
         effects: the pair's difference on each host.
-        alternatives: how many there are, at least 2: each pair is one of so many that are looked at.
-        level: confidence that the intervals of all pairs hold together, between 0 and 1.
+        alternatives: number of alternatives, at least 2, which determines the number of pairs.
+        level: simultaneous confidence of the intervals of all pairs, between 0 and 1.
 
     Returns:
-        As `pool_hosts` with fixed hosts, but ± q(level; k, ν)/√2 · standard error, and p of the studentized range with ν
-        degrees of freedom, which are the pair's own.
+        As `pool_hosts` with fixed hosts, but ± q(level; k, ν)/√2 · standard error, and p of the studentized range with the ν
+        degrees of freedom of the pair.
 
     Raises:
         ValueError: `level` is not between 0 and 1, or there are fewer than two alternatives.
@@ -200,21 +201,21 @@ def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0
 
 
 def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[int]:
-    """The places of the few hosts without which the others agree.
+    """Return the indices of the smallest number of hosts without which the others agree.
 
     Args:
-        effects: of each host; those without a spread take no part.
-        level: at which Welch's F says that hosts agree, between 0 and 1.
+        effects: of each host; those without a spread are ignored.
+        level: confidence of Welch's F for agreement of hosts, between 0 and 1.
 
     Returns:
-        In order of place. While the hosts that are left differ, the one is taken away that is furthest, in standard errors,
-        from the mean of the others. Nothing where they agree, and nothing where half of them or more would have to go: then
-        nobody can say who is the odd one, as with two hosts.
+        Ascending indices. While the remaining hosts differ, the host furthest from the mean of the others, in standard errors,
+        is removed. Empty if all hosts agree, or if half of them or more would be removed: then the differing host cannot be
+        identified, as with two hosts.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
 
-    Source: Welch's F as in `pool_hosts`; taking away one at a time is backward selection.
+    Source: Welch's F as in `pool_hosts`; removing one at a time is backward selection.
     """
     check_level(level)
     rest = [place for place, one in enumerate(effects) if one.judged]
@@ -230,7 +231,7 @@ def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[
 
 
 def _distance(effects: Sequence[HostEffect], places: Sequence[int], own: int) -> float:
-    """From the mean of the others, in standard errors of that difference."""
+    """Return the distance from the mean of the others, in standard errors of that difference."""
     weights = {place: 1.0 if place == own else -1.0 / (len(places) - 1) for place in places}
     difference = math.fsum(weight * effects[place].effect for place, weight in weights.items())
     variance = math.fsum(v for place, weight in weights.items() for v, _ in effects[place].parts(weight))
@@ -238,24 +239,24 @@ def _distance(effects: Sequence[HostEffect], places: Sequence[int], own: int) ->
 
 
 def host_interaction(tables: Sequence[ArrayLike]) -> HostInteraction:
-    """Do the alternatives differ by the same amounts on every host? For all alternatives at once, in blocks.
+    """Test whether the alternatives differ by the same amounts on every host: all alternatives at once, in blocks.
 
     Args:
-        tables: of each host, shape (blocks, k): row = block, column = alternative (the same on all hosts); NaN where the
-            value is missing.
+        tables: of each host, shape (blocks, k): row = block, column = alternative (the same on all hosts); NaN for a missing
+            value.
 
     Returns:
-        F = T / c with f and m degrees of freedom. T = Σ (β_h - β)' W_h (β_h - β), β_h a host's effects after blocks, W_h
-        their information divided by the host's own error variance, β their mean weighted by W_h, f the independent
-        contrasts. With A_h = W⁺ W_h, of r_h independent contrasts and ν_h degrees of freedom, B = Σ tr((I - A_h)²)/ν_h
-        and C = Σ tr(I - A_h)²/ν_h: m = f (f + 2)/(2B + C), c = f + 2B - 2 (2B + C)/(f + 2). Of two alternatives it is Welch's F.
-        NaN with a reason when fewer than two hosts have an error to be judged by.
+        F = T / c with f and m degrees of freedom. T = Σ (β_h - β)' W_h (β_h - β), β_h a host's effects after blocks, W_h their
+        information divided by the host's own error variance, β their mean weighted by W_h, f the independent contrasts. With
+        A_h = W⁺ W_h, of r_h independent contrasts and ν_h degrees of freedom, B = Σ tr((I - A_h)²)/ν_h and C = Σ tr(I -
+        A_h)²/ν_h: m = f (f + 2)/(2B + C), c = f + 2B - 2 (2B + C)/(f + 2). Of two alternatives it is Welch's F. NaN with a
+        reason if fewer than two hosts have an error estimate.
 
     Raises:
-        ValueError: a table has not two dimensions, or they differ in k.
+        ValueError: a table does not have two dimensions, or tables differ in k.
 
-    Source: Welch, Biometrika 38 (1951), and Johansen, Biometrika 67 (1980), whose two moments of T are taken here for a host's
-    error variance that is one number instead of a matrix.
+    Source: Welch, Biometrika 38 (1951), and Johansen, Biometrika 67 (1980), with the two moments of T for a scalar error
+    variance per host instead of a matrix.
     """
     arrays = [np.asarray(table, dtype=np.float64) for table in tables]
     if len({array.shape[1:] for array in arrays}) > 1:
@@ -280,7 +281,7 @@ def _welch_of_tables(fits: Sequence[tuple[Floats, Anova]]) -> HostInteraction:
     if f < 1:
         return _unknown("no two hosts share two alternatives")
     least = min(fit.mean_square_error for _, fit in fits)
-    # In units of the least error variance, so that no weight overflows.
+    # Use units of the smallest error variance, so that no weight overflows.
     weights = [own * (least / fit.mean_square_error) for own, (_, fit) in zip(plain, fits, strict=True)]
     inverse = np.linalg.pinv(sum(weights), rcond=_NULL, hermitian=True)
     effects = [np.nan_to_num(fit.effects) for _, fit in fits]
@@ -299,7 +300,7 @@ def _welch_of_tables(fits: Sequence[tuple[Floats, Anova]]) -> HostInteraction:
 
 
 def _information(table: Floats) -> Floats:
-    """Of the effects after blocks, shape (k, k): the normal equations' matrix, error variance 1."""
+    """Return the information of the effects after blocks, shape (k, k): the matrix of the normal equations, error variance 1."""
     seen = (~np.isnan(table)).astype(np.float64)
     seen = seen[seen.sum(axis=1) >= 2]
     information: Floats = np.diag(seen.sum(axis=0)) - seen.T @ (seen / seen.sum(axis=1, keepdims=True))
@@ -307,7 +308,7 @@ def _information(table: Floats) -> Floats:
 
 
 def _interaction_of(known: Sequence[HostEffect]) -> HostInteraction:
-    """Are the hosts' effects equal? Source: Welch, Biometrika 38 (1951)."""
+    """Test whether the effects of the hosts are equal. Source: Welch, Biometrika 38 (1951)."""
     if len(known) < 2:
         return _unknown("fewer than two hosts have both sides")
     judged = [one for one in known if one.judged]
@@ -330,14 +331,14 @@ def _interaction_of(known: Sequence[HostEffect]) -> HostInteraction:
 
 
 def _satterthwaite(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """The sum of estimated variances, not all 0, and its degrees of freedom. Source: Satterthwaite (1946)."""
+    """Return the sum of estimated variances, not all 0, and its degrees of freedom. Source: Satterthwaite (1946)."""
     total = math.fsum(variance for variance, _ in parts)
-    # Shares instead of squares of variances: those vanish below 1e-154.
+    # Shares instead of squares of variances, which underflow below 1e-154.
     return total, 1.0 / math.fsum((variance / total) ** 2 / df for variance, df in parts)
 
 
 def _spread(values: Floats) -> Spread:
-    """Without a spread where there is one value; its variance is then 0 and counts for nothing."""
+    """Return the spread. A single value has none: its variance is 0 and has no weight."""
     return Spread(float(values.var(ddof=1)) if values.size > 1 else 0.0, int(values.size))
 
 

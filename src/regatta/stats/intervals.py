@@ -12,19 +12,19 @@ from scipy.special import stdtr, stdtrit
 from regatta.stats.estimate import Floats, Interval, check_level, only_rounding, safe_exp, undefined
 from regatta.stats.moments import ldexp, mean_and_variance, vector
 
-#: the paper's way: z for samples of at least LARGE values, t below
+#: The method of the paper: z for samples of at least LARGE values, t below.
 GEORGES_2007 = "georges2007"
 LARGE = 30
-#: added to the method of an interval that would have reached below the range of a positive quantity
+#: Suffix of the method of an interval that would have extended below the range of a positive quantity.
 LOG_SCALE = ", log scale"
 CUT_AT_ZERO = ", cut at 0"
-#: two values say so little of their spread that the edges on the log scale lie orders of magnitude away
+#: Two values determine their spread so poorly that the edges on the log scale are orders of magnitude away.
 _LEAST_ON_LOGS = 3
 
 
 @lru_cache(maxsize=4096)
 def t_quantile(df: float, level: float) -> float:
-    """The two-sided quantile t(1 - (1 - level)/2; df) of Student's distribution.
+    """Return the two-sided quantile t(1 - (1 - level)/2; df) of Student's distribution.
 
     `df` > 0, infinite for the normal distribution's z(1 - (1 - level)/2); 0 < `level` < 1.
     """
@@ -32,35 +32,34 @@ def t_quantile(df: float, level: float) -> float:
 
 
 def t_two_sided_p(t: float, df: float) -> float:
-    """P(|T| >= |t|) for Student's distribution with `df` > 0 degrees of freedom (infinite: normal); NaN stays NaN."""
+    """Return P(|T| >= |t|) for Student's t with `df` > 0 degrees of freedom (infinite: normal); NaN stays NaN."""
     return float(2.0 * stdtr(df, -abs(t)))
 
 
 def mean_interval(
     values: ArrayLike, level: float = 0.95, method: str = "t", positive: bool = False
 ) -> Interval:
-    """Mean of independent values with Student's t interval.
+    """Return the mean of independent values with Student's t interval.
 
     Args:
-        values: shape (n,), any unit. n = 1 or values without spread give the point alone, n = 0 nothing.
+        values: shape (n,), any unit. n = 1 or values without spread give only the point, n = 0 gives NaN.
         level: confidence, between 0 and 1.
-        method: name kept in the answer. `georges2007` is the paper's way, the normal distribution for n >= 30 and Student's
-            below, and the answer's method is `z` or `t`.
-        positive: whether the quantity cannot be negative (`regatta.host.units.is_positive`). Then no interval is. The paper's way
-            takes no notice of it.
+        method: name stored in the result. `georges2007` is the method of the paper: the normal distribution for n >= 30 and
+            Student's below. The method in the result is then `z` or `t`.
+        positive: whether the quantity cannot be negative (`regatta.host.units.is_positive`). Then the interval is not negative
+            either. The method of the paper ignores this.
 
     Returns:
-        x ± t(1 - α/2; n - 1) · s / √n, in the unit of the values; z(1 - α/2) in the place of t in the paper's way.
-        Where that reaches 0 or below and the quantity is positive: x · exp(± t · s / (√n · x)), by the delta method, with
-        `LOG_SCALE` in the method's name; with a value of 0, or fewer than three values, the plain interval cut at 0, with
-        `CUT_AT_ZERO`.
+        x ± t(1 - α/2; n - 1) · s / √n, in the unit of the values; the method of the paper uses z(1 - α/2) instead of t. If that
+        reaches 0 or below and the quantity is positive: x · exp(± t · s / (√n · x)), by the delta method, with `LOG_SCALE` in
+        the method name. With a value of 0, or fewer than three values: the plain interval cut at 0, with `CUT_AT_ZERO`.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
 
     Source: Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance Evaluation" (OOPSLA 2007), sections 3.2.1
-    and 3.2.2; the two-pass mean and variance: Chan, Golub and LeVeque, The American Statistician 37 (1983); the delta method
-    on logarithms: Meeker and Escobar, "Statistical Methods for Reliability Data" (Wiley 1998), chapters 7 and 8.
+    and 3.2.2; the two-pass mean and variance: Chan, Golub and LeVeque, The American Statistician 37 (1983); the delta method on
+    logarithms: Meeker and Escobar, "Statistical Methods for Reliability Data" (Wiley 1998), chapters 7 and 8.
     """
     check_level(level)
     positive = positive and method != GEORGES_2007
@@ -76,7 +75,7 @@ def mean_interval(
     largest = float(np.abs(x).max())
     if largest == 0.0:
         return undefined(n, level, method, _no_spread(n), 0.0)
-    # Scaled by a power of two, which is exact, so that no square overflows or vanishes.
+    # Scaling by a power of two is exact and prevents overflow and underflow of squares.
     exponent = math.frexp(largest)[1]
     x = np.ldexp(x, -exponent)
     if n == 1:
@@ -94,7 +93,7 @@ def mean_interval(
 
 
 def _within_range(x: Floats, mean: float, half: float) -> tuple[float, float, str]:
-    """The edges of an interval of values >= 0 whose plain one, mean ± half, reaches 0, and how they were made."""
+    """Return the edges for values >= 0 whose plain interval, mean ± half, reaches 0, and the name of the method."""
     edges = mean * safe_exp(-half / mean), mean * safe_exp(half / mean)
     if x.size >= _LEAST_ON_LOGS and float(x.min()) > 0.0 and edges[0] > 0.0 and math.isfinite(edges[1]):
         return *edges, LOG_SCALE
@@ -102,15 +101,15 @@ def _within_range(x: Floats, mean: float, half: float) -> tuple[float, float, st
 
 
 def geometric_mean(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Geometric mean of positive values, with Student's interval on their logarithms.
+    """Return the geometric mean of positive values, with Student's interval on their logarithms.
 
     Args:
-        values: shape (n,), > 0, such as one ratio for each benchmark of a suite.
+        values: shape (n,), > 0, such as one ratio per benchmark of a suite.
         level: confidence, between 0 and 1.
 
     Returns:
-        exp(mean of logs ± t · s/√n). It generalises to further values like these only if they are a sample of such;
-        NaN with a reason when a value is not positive.
+        exp(mean of logs ± t · s/√n). It generalises to other values only if these are a sample of them. NaN with a reason if a
+        value is not positive.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -127,7 +126,7 @@ def geometric_mean(values: ArrayLike, level: float = 0.95) -> Interval:
 
 
 def why_no_logs(x: Floats) -> str:
-    """Why `x` has no logarithms: "" when every value is finite and positive, or when there is none."""
+    """Return why `x` has no logarithms; "" if every value is finite and positive, or if `x` is empty."""
     if x.size == 0:
         return ""
     if not np.isfinite(x).all():

@@ -13,9 +13,9 @@ from regatta.stats.estimate import NAN
 class VarianceLevels:
     """Variance by level, the lowest (iterations) first.
 
-    `counts`: r_1 ... r_k, repetitions at each level inside the one above. `s_squared`: biased estimates S_i², unit of the values
-    squared. `t_squared`: unbiased T_i²; one below zero says that the level adds no variance that could be seen, and is
-    clipped only where it is shown. NaN where there is nothing to estimate from, and `reason` says why.
+    `counts`: r_1 ... r_k, repetitions at each level inside the one above. `s_squared`: biased estimates S_i², unit of the
+    values squared. `t_squared`: unbiased T_i²; a negative one means that the level adds no detectable variance; it is clipped
+    only for display. NaN if it cannot be estimated, with `reason`.
     """
 
     counts: tuple[int, ...]
@@ -26,7 +26,10 @@ class VarianceLevels:
 
 @dataclass(frozen=True)
 class Repetitions:
-    """How often a level is best repeated inside the one above: `count` >= 1, infinite, or NaN, and `reason` why not finite."""
+    """The optimal repetitions of a level inside the one above.
+
+    `count`: >= 1, infinite, or NaN. `reason`: why it is not finite.
+    """
 
     count: float
     reason: str = ""
@@ -42,10 +45,10 @@ def levels_of(counts: Sequence[int], s_squared: Sequence[float]) -> VarianceLeve
 
     Returns:
         T_1² = S_1², T_i² = S_i² - S_(i-1)²/r_(i-1). NaN with a reason for a level with one repetition (and for the T² of the
-        one above).
+        level above).
 
     Raises:
-        ValueError: there are not as many variances as counts, or none.
+        ValueError: the numbers of variances and counts differ, or are 0.
 
     Source: Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013.
     """
@@ -61,7 +64,7 @@ def levels_of(counts: Sequence[int], s_squared: Sequence[float]) -> VarianceLeve
 
 
 def optimal_repetitions(levels: VarianceLevels, costs: Sequence[float]) -> tuple[Repetitions, ...]:
-    """How often to repeat each level but the highest, so that a given time gives the narrowest interval.
+    """Return the repetitions of each level except the highest that give the narrowest interval for a given time.
 
     Args:
         levels: from a pilot experiment of k levels.
@@ -69,12 +72,12 @@ def optimal_repetitions(levels: VarianceLevels, costs: Sequence[float]) -> tuple
             any unit, the same for all.
 
     Returns:
-        k - 1 numbers, lowest level first: r_i = ⌈√(c_(i+1)/c_i · T_i²/T_(i+1)²)⌉. 1 where the level adds no variance;
-        infinite where only the level above adds none, so that one of those is enough; NaN where a T² is not known.
-        The highest level is repeated until the interval is narrow enough.
+        k - 1 numbers, lowest level first: r_i = ⌈√(c_(i+1)/c_i · T_i²/T_(i+1)²)⌉. 1 if the level adds no variance. Infinite if
+        only the level above adds none, so that one repetition of it is enough. NaN if a T² is unknown. The highest level is
+        repeated until the interval is narrow enough.
 
     Raises:
-        ValueError: as many costs as levels are needed, all positive.
+        ValueError: the number of costs differs from the number of levels, or a cost is not positive.
 
     Source: Kalibera and Jones (ISMM 2013).
     """

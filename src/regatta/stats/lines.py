@@ -1,4 +1,4 @@
-"""A line through costs at several sizes, with relative errors of equal weight, and no negative part."""
+"""A line through costs at several sizes, with equally weighted relative errors and nonnegative parts."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from regatta.stats.moments import vector
 
 @dataclass(frozen=True)
 class Line:
-    """`fixed + per * x`, both at least 0."""
+    """The line `fixed + per * x`; both parts are at least 0."""
 
     fixed: float
     per: float
 
     def at(self, x: float) -> float:
-        """The line's value."""
+        """Return the value of the line."""
         return self.fixed + self.per * x
 
 
 def relative_line(x: ArrayLike, y: ArrayLike) -> Line:
-    """The line through points by least squares of the relative errors, each (line - y) / y.
+    """Return the line through points by least squares of the relative errors, each (line - y) / y.
 
-    Sizes span several powers of two, and so do the costs: with errors of equal absolute weight the largest size alone would
-    decide, and the fixed part, which matters at the small sizes, would be noise. A line that would have a negative part has
-    0 in its place and the other part fitted alone, which is the least squares solution among lines without negative parts.
+    Sizes and costs span several powers of two. With equally weighted absolute errors, the largest size would dominate, and the
+    fixed part, which matters at small sizes, would be noise. A negative part is set to 0 and the other part is fitted alone:
+    the least squares solution among lines without negative parts.
 
     Args:
-        x: shape (n,), sizes, at least 0; two different ones or more.
+        x: shape (n,), sizes, at least 0; at least two different sizes.
         y: shape (n,), costs, greater than 0, any unit.
 
     Raises:
         ValueError: too few sizes, or a value that is not finite or not in its range.
 
-    Source: weighted least squares with weights 1/y², which is the maximum likelihood where the standard deviation is in
-    proportion to the value; Lawson and Hanson, "Solving Least Squares Problems" (1974), chapter 23, for the two constraints.
+    Source: weighted least squares with weights 1/y², the maximum likelihood if the standard deviation is proportional to the
+    value; Lawson and Hanson, "Solving Least Squares Problems" (1974), chapter 23, for the two constraints.
     """
     sizes, costs = vector(x), vector(y)
     if sizes.shape != costs.shape:
@@ -55,7 +55,7 @@ def relative_line(x: ArrayLike, y: ArrayLike) -> Line:
     (fixed, per), *_ = np.linalg.lstsq(columns * costs.min(), unit, rcond=None)
     found = [(fixed * costs.min(), per * costs.min())]
     if min(found[0]) < 0.0:
-        # With two unknowns the best line that is allowed has one of them at its bound.
+        # With two unknowns, the best permitted line has one of them at its bound.
         alone = [float(column @ unit / (column @ column)) for column in columns.T]
         found = [(alone[0], 0.0), (0.0, alone[1])]
     errors = [float(np.square(columns @ np.array(pair) - unit).sum()) for pair in found]

@@ -1,4 +1,4 @@
-"""Multivariate analysis of variance of one factor: do the alternatives differ in any of several responses together?"""
+"""Multivariate analysis of variance of one factor: a test of whether the alternatives differ in several responses jointly."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scipy.special import fdtrc
 
 from regatta.stats.estimate import NAN, Floats, only_rounding
 
-#: Responses whose error correlations have an eigenvalue below this are, to rounding, sums of each other.
+#: If the error correlations have an eigenvalue below this, responses are linear combinations of others, up to rounding.
 _SINGULAR = 1e-10
 
 
 @dataclass(frozen=True)
 class ManovaStatistic:
-    """A statistic, the F that it is turned into, its degrees of freedom (may be fractions), and p. NaN when undefined."""
+    """A statistic, its F transformation, its degrees of freedom (can be fractions), and p. NaN when undefined."""
 
     value: float
     f: float
@@ -28,28 +28,28 @@ class ManovaStatistic:
 
 @dataclass(frozen=True)
 class Manova:
-    """The four usual statistics. `n` counts rows; `reason` says why they are NaN, else ""."""
+    """The four usual statistics. `n` counts rows. `reason`: why they are NaN, else ""."""
 
     wilks: ManovaStatistic
     pillai: ManovaStatistic
     hotelling_lawley: ManovaStatistic
-    #: its F is an upper bound, and its p a lower one
+    #: F is an upper bound and p a lower bound.
     roy: ManovaStatistic
     n: int
     reason: str = ""
 
 
 def manova(table: ArrayLike, groups: ArrayLike) -> Manova:
-    """One-way multivariate analysis of variance.
+    """Return the one-way multivariate analysis of variance.
 
     Args:
-        table: shape (n, responses): a row is what was measured together, such as all benchmarks of one block and alternative.
+        table: shape (n, responses): a row holds values measured together, such as all benchmarks of one block and alternative.
         groups: shape (n,), whole numbers: the alternative of each row.
 
     Returns:
         With H and E the matrices of sums of squares and products between and within groups, and λ the eigenvalues of E^-1 H:
         Wilks Π 1/(1 + λ), Pillai Σ λ/(1 + λ), Hotelling and Lawley Σ λ, Roy max λ, each with the F approximation that R uses.
-        NaN with a reason where a value is not finite, with fewer than two groups, or where E is singular.
+        NaN with a reason if a value is not finite, with fewer than two groups, or if E is singular.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -92,9 +92,9 @@ def manova(table: ArrayLike, groups: ArrayLike) -> Manova:
 def _deviations(
     y: Floats, group: np.ndarray[tuple[int, ...], np.dtype[np.intp]], groups: int
 ) -> tuple[Floats, Floats, bool]:
-    """Of each row: its group's mean around the grand mean, and its own deviation; both in units of the errors' length.
+    """Return the centered group mean and the deviation of each row, in units of the length of the errors.
 
-    The last value tells that a response has no errors to speak of.
+    The last value is true if a response has no errors beyond rounding.
     """
     largest = np.abs(y).max(axis=0)
     scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])

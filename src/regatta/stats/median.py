@@ -1,4 +1,4 @@
-"""The median, with the interval that order statistics give whatever the distribution."""
+"""The median with a distribution-free interval from order statistics."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ RANKS = "binomial-ranks"
 
 
 def median_ranks(n: int, level: float = 0.95) -> tuple[int, int, float]:
-    """Which order statistics bound the median of n values.
+    """Return the order statistics that bound the median of n values.
 
     Args:
-        n: how many values, >= 0.
-        level: least confidence, between 0 and 1.
+        n: number of values, >= 0.
+        level: minimum confidence, between 0 and 1.
 
     Returns:
-        (low, high, coverage): the narrowest symmetric ranks, 1 to n, whose interval covers the median with at least
-        `level`, and with which probability it does (more, because ranks are whole numbers; exact for distributions without
-        ties, else a lower bound). (0, n + 1, 0.0) where even the extremes cover less: at 95 % for n <= 5, at 99 % for n <= 7.
+        (low, high, coverage): the narrowest symmetric ranks, 1 to n, whose interval covers the median with at least `level`,
+        and its coverage (higher, because ranks are whole numbers; exact for distributions without ties, else a lower bound).
+        (0, n + 1, 0.0) if even the extremes cover less: at 95 % for n <= 5, at 99 % for n <= 7.
 
     Raises:
         ValueError: `n` is negative, or `level` is not between 0 and 1.
 
-    Source: P(X_(k) <= median <= X_(n+1-k)) = 1 - 2 P(B <= k - 1), B ~ Binomial(n, 1/2): David and Nagaraja, "Order
-    Statistics", 3rd edition, section 7.1.
+    Source: P(X_(k) <= median <= X_(n+1-k)) = 1 - 2 P(B <= k - 1), B ~ Binomial(n, 1/2): David and Nagaraja, "Order Statistics",
+    3rd edition, section 7.1.
     """
     check_level(level)
     if n < 0:
         raise ValueError(f"n: expected at least 0 · got {n}")
-    # The highest k that covers enough lies in [low, high); coverage falls as k grows.
+    # The highest sufficient k lies in [low, high); coverage falls as k grows.
     low, high = 0, n // 2 + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -45,15 +45,16 @@ def median_ranks(n: int, level: float = 0.95) -> tuple[int, int, float]:
 
 
 def median_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Median with the interval between two order statistics.
+    """Return the median with the interval between two order statistics.
 
     Args:
         values: shape (n,), any unit, independent of each other; from any distribution.
-        level: least confidence, between 0 and 1; the actual one (`median_ranks`) is higher: 96.9 % for n = 6, 95.7 % for n = 30.
+        level: minimum confidence, between 0 and 1. The actual confidence (`median_ranks`) is higher: 96.9 % for n = 6, 95.7 %
+            for n = 30.
 
     Returns:
-        The median, and the values of the two ranks. The point alone where no ranks reach `level` (n <= 5 at 95 %) or where
-        all values are equal.
+        The median, and the values of the two ranks. Only the point if no ranks reach `level` (n <= 5 at 95 %) or if all values
+        are equal.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -68,7 +69,7 @@ def median_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     if not np.isfinite(x).all():
         return undefined(n, level, RANKS, "a value is not a finite number")
     x = np.sort(x)
-    # Halved before they are added: two large values have no sum.
+    # Halve before adding: the sum of two large values overflows.
     point = float(x[n // 2] if n % 2 else x[n // 2 - 1] / 2 + x[n // 2] / 2)
     low, high, _ = median_ranks(n, level)
     if n == 1:

@@ -1,4 +1,4 @@
-"""Mean and variance without loss of digits, and what it takes to keep squares from overflowing."""
+"""Mean and variance without loss of digits, and scaling that prevents overflow of squares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regatta.stats.estimate import Floats
 
 
 def mean_and_variance(x: Floats) -> tuple[float, float]:
-    """Mean and variance (n - 1) of n >= 2 values whose squares neither overflow nor vanish.
+    """Return mean and variance (n - 1) of n >= 2 values whose squares neither overflow nor underflow.
 
     Source: the corrected two-pass algorithm of Chan, Golub and LeVeque, The American Statistician 37 (1983).
     """
@@ -23,7 +23,7 @@ def mean_and_variance(x: Floats) -> tuple[float, float]:
 
 
 def standard_deviation(x: Floats) -> float:
-    """√variance (n - 1) of finite values of any size; NaN for fewer than two."""
+    """Return √variance (n - 1) of finite values of any size; NaN for fewer than two."""
     if x.size < 2 or not np.isfinite(x).all():
         return math.nan
     exponent = math.frexp(float(np.abs(x).max()))[1]
@@ -31,7 +31,7 @@ def standard_deviation(x: Floats) -> float:
 
 
 def ldexp(value: float, exponent: int) -> float:
-    """value · 2^exponent, infinite where that overflows."""
+    """Return value · 2^exponent, infinite on overflow."""
     try:
         return math.ldexp(value, exponent)
     except OverflowError:
@@ -39,5 +39,5 @@ def ldexp(value: float, exponent: int) -> float:
 
 
 def vector(values: ArrayLike) -> Floats:
-    """Any array as doubles of shape (n,)."""
+    """Return any array as doubles of shape (n,)."""
     return np.asarray(values, dtype=np.float64).ravel()

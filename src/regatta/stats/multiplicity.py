@@ -1,6 +1,6 @@
-"""p values of many hypotheses at once: Holm's for claims, Benjamini and Hochberg's for exploration.
+"""Adjusted p values of multiple hypotheses: Holm for claims, Benjamini and Hochberg for exploration.
 
-A p value that is NaN (nothing could be tested) stays NaN and does not count as a hypothesis.
+A p value of NaN (no test was possible) stays NaN and does not count as a hypothesis.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from regatta.stats.estimate import Floats
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Adjusted p values that control the probability of any false claim, whatever the dependence.
+    """Return adjusted p values that control the probability of any false claim, under any dependence.
 
     Args:
         p: shape (m,), 0 to 1, or NaN.
 
     Returns:
-        shape (m,): max over the i smallest of min(1, (m - j + 1) p_(j)), j = 1 ... i; in the order of `p`.
+        Shape (m,): max over the i smallest of min(1, (m - j + 1) p_(j)), j = 1 ... i; in the order of `p`.
 
     Source: Holm, Scandinavian Journal of Statistics 6 (1979).
     """
@@ -30,13 +30,13 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """Adjusted p values that control the expected share of false ones among what is called a difference.
+    """Return adjusted p values that control the false discovery rate, the expected share of false claims among all claims.
 
     Args:
         p: shape (m,), 0 to 1, or NaN. Independent, or positively dependent.
 
     Returns:
-        shape (m,): min over j >= i of min(1, m p_(j) / j), in the order of `p`.
+        Shape (m,): min over j >= i of min(1, m p_(j) / j), in the order of `p`.
 
     Source: Benjamini and Hochberg, Journal of the Royal Statistical Society B 57 (1995).
     """
@@ -52,7 +52,7 @@ def _ranked(
 ) -> tuple[
     Floats, np.ndarray[tuple[int, ...], np.dtype[np.bool_]], np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 ]:
-    """The known values, where they are, and their order from the smallest."""
+    """Return the known values, their positions, and their ascending order."""
     given = np.asarray(p, dtype=np.float64).ravel()
     known = ~np.isnan(given)
     values = given[known]

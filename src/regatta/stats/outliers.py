@@ -1,4 +1,4 @@
-"""Values that lie far from the others of their sample. They are told, never dropped: who drops them says so."""
+"""Values far from the others of their sample. They are reported, never dropped, unless the caller explicitly drops them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from regatta.stats.estimate import only_rounding
 
-#: quartiles of fewer values say nothing
+#: Quartiles of fewer values carry no information.
 LEAST_VALUES = 8
-#: Tukey's outer fence: beyond it a value is "far out"
+#: Tukey's outer fence: values beyond it are "far out".
 FENCE = 3.0
 
 
 def far_out(values: ArrayLike) -> NDArray[np.bool_]:
-    """Which values lie beyond Tukey's outer fences, on logarithms when all are positive.
+    """Return which values lie beyond Tukey's outer fences, on logarithms if all are positive.
 
     Args:
-        values: shape (n,). Of fewer than 8 values, or of values whose middle half is equal, none is far out. Values that
-            are not finite are.
+        values: shape (n,). With fewer than 8 values, or an interquartile range of 0, no finite value is far out. Values that
+            are not finite are far out.
 
     Returns:
-        shape (n,): True where a value is more than 3 interquartile ranges outside the quartiles (linear interpolation).
+        Shape (n,): True if a value is more than 3 interquartile ranges outside the quartiles (linear interpolation).
 
-    Source: Tukey, "Exploratory Data Analysis" (1977), section 2D. Of normal values 1 in 425,000 is so far out in a large
-    sample, by simulation 1 in 200 in samples of 10 and 1 in 2,500 in samples of 30.
+    Source: Tukey, "Exploratory Data Analysis" (1977), section 2D. Of normal values, 1 in 425,000 is far out in a large sample;
+    by simulation, 1 in 200 in samples of 10 and 1 in 2,500 in samples of 30.
     """
     x = np.asarray(values, dtype=np.float64).ravel()
     finite = np.isfinite(x)

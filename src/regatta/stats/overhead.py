@@ -1,8 +1,8 @@
-"""Lower-bound overhead: what each alternative costs at least, over the cheapest that remains when its known overhead is taken off.
+"""Lower-bound overhead: the total cost of each alternative relative to the smallest cost without identifiable overhead.
 
-The overhead of a collector cannot be measured against a program without one, for there is none. But the total cost of every
-collector less what is surely its own (its pauses) is an upper bound of what the program alone costs, and the smallest of
-these bounds is the tightest: the distilled cost. A total over it is at least that much overhead.
+The overhead of a collector cannot be measured against a program without a collector, because no such program exists. The total
+cost of a collector minus its identifiable cost (its pauses) is an upper bound of the cost of the program alone. The smallest of
+these bounds is the tightest: the distilled cost. A total relative to it has at least that overhead.
 
 Source: Cai, Blackburn, Bond and Maas, Distilling the Real Cost of Production Garbage Collectors, ISPASS 2022.
 """
@@ -19,21 +19,21 @@ from regatta.stats.estimate import Floats, Interval, check_level, only_rounding,
 from regatta.stats.intervals import t_quantile
 
 LOWER_BOUND = "lower-bound-overhead"
-#: fewer rounds do not bear a bootstrap
+#: Fewer rounds are too few for a bootstrap.
 LEAST_ROUNDS = 5
 LEAST_RESAMPLES = 2000
-#: why a bound may lie below 1, where it says nothing
+#: Prefix of the reason for a bound below 1, which carries no information.
 BELOW_ONE = "below 1, which no overhead is: "
-#: the cheapest is chosen from all of these parts but one, and its cost taken from that one
+#: The cheapest is chosen from all of these parts except one; its cost comes from that one.
 _PARTS = 5
 
 
 @dataclass(frozen=True)
 class LowerBounds:
-    """What `lower_bound_overheads` found.
+    """The result of `lower_bound_overheads`.
 
-    `distilled`: the distilled cost in the unit of the totals. `cheapest`: column whose mean cost is the smallest; -1 when there is none.
-    `overheads`: of each column, its mean total over the distilled cost, a ratio.
+    `distilled`: the distilled cost in the unit of the totals. `cheapest`: column with the smallest mean cost; -1 if undefined.
+    `overheads`: of each column, the ratio of its mean total to the distilled cost.
     """
 
     distilled: Interval
@@ -43,10 +43,10 @@ class LowerBounds:
 
 @dataclass(frozen=True)
 class _Distilled:
-    #: shape (n,): the cost of what was chosen as cheapest without this round; NaN where that has no value
+    #: Shape (n,): the cost of the column chosen as cheapest without this round; NaN if it has no value in this round.
     by_round: Floats
     mean: float
-    #: shape (resamples,): log of the smallest mean cost in each resample
+    #: Shape (resamples,): log of the smallest mean cost in each resample.
     resampled: Floats
 
 
@@ -57,31 +57,32 @@ def lower_bound_overheads(
     level: float = 0.95,
     resamples: int = LEAST_RESAMPLES,
 ) -> LowerBounds:
-    """Lower bounds of the overhead of each alternative.
+    """Return lower bounds of the overhead of each alternative.
 
     Args:
-        totals: shape (rounds, alternatives), > 0, one unit: total cost, one invocation a round; NaN where there is none. An
+        totals: shape (rounds, alternatives), > 0, one unit: total cost, one invocation per round; NaN if missing. An
             alternative is a collector at one heap size.
-        identifiable: same shape and unit, >= 0 and below the total: what is surely the collector's cost; NaN: not known.
+        identifiable: same shape and unit, >= 0 and below the total: the identifiable cost of the collector; NaN: unknown.
         generator: draws the resamples and the parts.
-        level: confidence of each interval by itself, between 0 and 1.
-        resamples: of rounds, at least 2,000.
+        level: confidence of each individual interval, between 0 and 1.
+        resamples: number of resamples of rounds, at least 2,000.
 
     Returns:
-        Distilled cost, min over alternatives of mean(total - identifiable), and for each mean(total) over it. The smallest of
-        several means is too small on average, the more so the more are nearly equal. So the cheapest is chosen from four
-        fifths of the rounds and its cost taken from the last fifth, in turn, which leaves at most a distilled cost that is
-        a little too high, and bounds that still hold. The interval is on logs, ± t(1 - α/2; n - 1) times the
-        larger of two standard errors: the linear one of this ratio, and that of the ratio with the plain minimum over
-        rounds drawn again (the minimum taken in each resample). In simulations of normal errors it covers 95 % where one alternative is
-        clearly cheapest, and 88 to 93 % where 5 to 105 are exactly equal; percentile and BCa intervals cover 1 to 76 % there.
-        A bound below 1 says nothing, for no overhead is less; it is kept, with a reason. NaN with a reason: no total, no alternative whose identifiable cost is known, fewer than 5 rounds, no spread.
+        Distilled cost, min over alternatives of mean(total - identifiable), and for each alternative mean(total) relative to
+        it. The smallest of several means is biased downwards, more so if many are nearly equal. So the cheapest is chosen from
+        four fifths of the rounds and its cost is taken from the last fifth, in turn. The distilled cost is then at most
+        slightly too high, and the bounds still hold. The interval is on logs, ± t(1 - α/2; n - 1) times the larger of two
+        standard errors: the linear one of this ratio, and that of the ratio with the plain minimum over resampled rounds (a
+        minimum per resample). In simulations with normal errors it covers 95 % if one alternative is clearly cheapest, and 88
+        to 93 % if 5 to 105 are exactly equal, where percentile and BCa intervals cover 1 to 76 %. A bound below 1 carries no
+        information, because overheads are not negative; it is kept, with a reason. NaN with a reason: no total, no known
+        identifiable cost, fewer than 5 rounds, no spread.
 
     Raises:
-        ValueError: shapes differ, too few resamples, or `level` is not between 0 and 1.
+        ValueError: shapes differ, `resamples` is too small, or `level` is not between 0 and 1.
 
-    Source: see the module; the bias of a chosen minimum, and choosing and estimating on different parts: Hastie, Tibshirani and
-    Friedman, The Elements of Statistical Learning, section 7.10.
+    Source: see the module; for the bias of a selected minimum, and for selection and estimation on different parts: Hastie,
+    Tibshirani and Friedman, The Elements of Statistical Learning, section 7.10.
     """
     check_level(level)
     total, known = np.asarray(totals, dtype=np.float64), np.asarray(identifiable, dtype=np.float64)
@@ -114,7 +115,7 @@ def lower_bound_overheads(
 
 
 def _eligible(cost: Floats) -> NDArray[np.bool_]:
-    """Columns that may be the cheapest: a mean of a few values is too often by chance the smallest."""
+    """Return the columns that can be the cheapest. The mean of a few values is too often the smallest by chance."""
     counts = np.isfinite(cost).sum(axis=0)
     mean = _means(cost)
     least = min(LEAST_ROUNDS, int(counts.max(initial=0)))
@@ -131,14 +132,14 @@ def _means(table: Floats) -> Floats:
 
 
 def _resampled(n: int, resamples: int, generator: np.random.Generator) -> Floats:
-    """Shape (resamples, n): how often each round is drawn."""
+    """Return shape (resamples, n): how often each round is drawn."""
     if n == 0:
         return np.zeros((resamples, 0))
     return generator.multinomial(n, np.full(n, 1.0 / n), size=resamples).astype(np.float64)
 
 
 def _weighted_means(weights: Floats, table: Floats) -> Floats:
-    """Shape (resamples, columns): means over the rounds drawn; NaN where none of a column's was."""
+    """Return shape (resamples, columns): means over the drawn rounds; NaN for a column without values in them."""
     present = np.isfinite(table)
     if present.all():
         mean: Floats = weights @ (table / max(1, len(table)))
@@ -177,7 +178,7 @@ def _overhead(total: Floats, distilled: _Distilled, resampled: Floats, level: fl
 
 
 def _explained(bound: Interval, eligible: bool) -> Interval:
-    """Why a bound says nothing, where it lies below 1."""
+    """Add the reason to a bound below 1, which carries no information."""
     if not bound.point < 1.0 or bound.reason:
         return bound
     why = (
@@ -197,7 +198,7 @@ def _distilled_interval(distilled: _Distilled, level: float) -> Interval:
 
 
 def _influence(values: Floats, mean: float) -> Floats:
-    """Shape (rounds,): what each round adds to the logarithm of the mean, times the number of rounds."""
+    """Return shape (rounds,): the contribution of each round to the log of the mean, times the number of rounds."""
     present = np.isfinite(values)
     share = len(values) / present.sum()
     return np.where(present, (values - mean) / mean * share, 0.0)

@@ -1,4 +1,4 @@
-"""How narrow the interval of a mean becomes with more invocations, and how many make it as narrow as is wanted."""
+"""The width of the interval of a mean as invocations are added, and the number of invocations for a wanted width."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from regatta.stats.intervals import t_quantile
 
 
 def interval_widths(values: Floats, level: float = 0.95) -> Floats:
-    """The width of the mean's interval after each further value, relative to the mean.
+    """Return the width of the interval of the mean after each further value, relative to the mean.
 
     Args:
-        values: shape (n,), in the order in which they were measured, of one unit.
+        values: shape (n,), in the order of measurement, in one unit.
         level: confidence, between 0 and 1.
 
     Returns:
-        Shape (n,): entry i rests on the first i + 1 values: 2 · t(1 - α/2; i) · s / √(i + 1) over the mean; 0.02 is 2 %.
-        NaN for the first, where the values so far have no spread, and where the mean is not positive.
+        Shape (n,): entry i uses the first i + 1 values: 2 · t(1 - α/2; i) · s / √(i + 1) over the mean; 0.02 is 2 %. NaN for
+        the first value, without spread so far, or if the mean is not positive.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -30,7 +30,7 @@ def interval_widths(values: Floats, level: float = 0.95) -> Floats:
     widths = np.full(len(values), math.nan)
     if len(values) < 2 or not np.isfinite(values).all():
         return widths
-    # Sums of deviations from one middle: nothing is lost where the spread is small beside the mean.
+    # Sums of deviations from one center keep precision if the spread is small relative to the mean.
     middle = float(values.mean())
     deviations = values - middle
     n = np.arange(1, len(values) + 1)
@@ -44,25 +44,25 @@ def interval_widths(values: Floats, level: float = 0.95) -> Floats:
 
 
 def invocations_until(widths: Floats, wanted: float, least: int = 3) -> int:
-    """After how many values the interval was first as narrow as wanted; 0 where it never was.
+    """Return the number of values after which the interval first had the wanted width; 0 if it never did.
 
     Args:
         widths: from `interval_widths`.
         wanted: the relative width, > 0; 0.02 is 2 %.
-        least: it is not looked at before so many values.
+        least: minimum number of values to consider.
     """
     narrow = np.flatnonzero(widths[least - 1 :] <= wanted)
     return int(narrow[0]) + least if len(narrow) else 0
 
 
 def invocations_needed(variation: float, wanted: float, level: float = 0.95, maximum: int = 30) -> int:
-    """How many values make the interval as narrow as wanted, given how much they vary; `maximum` + 1 where more than that.
+    """Return the number of values for the wanted width, given their variation; `maximum` + 1 if more are needed.
 
     Args:
-        variation: coefficient of variation, > 0; NaN gives 0, which says that nothing is known.
+        variation: coefficient of variation, > 0; NaN gives 0, which means unknown.
         wanted: the relative width of the whole interval, > 0; 0.02 is 2 %.
         level: confidence, between 0 and 1.
-        maximum: beyond which it is not looked.
+        maximum: maximum number of values to consider.
 
     Raises:
         ValueError: `level` is not between 0 and 1.

@@ -1,4 +1,4 @@
-"""Prevalent ways to report performance: best, second best, worst, mean, median of a few runs, and what their claims are worth.
+"""Prevalent ways to report performance (best, second best, worst, mean, median of a few runs), and how reliable they are.
 
 Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Evaluation, OOPSLA 2007, sections 2.1.1 and 6.2.
 """
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from regatta.stats.estimate import Floats
 
-#: of the invocations' numbers, each invocation giving one
+#: Statistics over invocations, each with one value.
 STATISTICS = ("best", "second best", "worst", "mean", "median")
-#: of a table of iterations, x invocations by y iterations
+#: Statistics over a table of iterations, x invocations by y iterations.
 STEADY_STATISTICS = ("best of median", "best", "second best")
 
-#: table 4's classes, row by row: intervals overlap; they do not, and the order is the same; and it is not
+#: Classes of table 4, row by row: overlapping intervals; disjoint intervals with the same order; with the opposite order.
 CLASSES = (
     "indicative",
     "misleading",
@@ -30,18 +30,18 @@ INDICATIVE, MISLEADING, MISLEADING_BUT_CORRECT, CORRECT, MISLEADING_AND_INCORREC
 
 
 def prevalent(values: Floats, statistic: str, lower_is_better: bool = True) -> Floats:
-    """One reported number of each set of runs.
+    """Return the reported number of each set of runs.
 
     Args:
         values: shape (..., k), k >= 1 runs each; the second best of one run is that run.
         statistic: one of `STATISTICS`.
-        lower_is_better: whether the best is the least.
+        lower_is_better: whether the smallest value is the best.
 
     Returns:
-        Shape (...), in the unit of the values; NaN where one of the runs is NaN.
+        Shape (...), in the unit of the values; NaN if one of the runs is NaN.
 
     Raises:
-        ValueError: no such statistic, or no runs.
+        ValueError: unknown statistic, or no runs.
     """
     if values.shape[-1] == 0:
         raise ValueError("expected at least one run")
@@ -60,19 +60,19 @@ def prevalent(values: Floats, statistic: str, lower_is_better: bool = True) -> F
 
 
 def prevalent_steady(iterations: Floats, statistic: str, lower_is_better: bool = True) -> Floats:
-    """One reported number of each table of iterations.
+    """Return the reported number of each table of iterations.
 
     Args:
         iterations: shape (..., x, y): x invocations of y iterations each, both at least 1.
-        statistic: one of `STEADY_STATISTICS`. `best of median`: the median of each iteration across the invocations, and
-            of these medians the best; `best` and `second best` are over all x · y iterations.
-        lower_is_better: whether the best is the least.
+        statistic: one of `STEADY_STATISTICS`. `best of median`: the best of the medians of each iteration across the
+            invocations; `best` and `second best` are over all x · y iterations.
+        lower_is_better: whether the smallest value is the best.
 
     Returns:
         Shape (...), in the unit of the iterations.
 
     Raises:
-        ValueError: no such statistic.
+        ValueError: unknown statistic.
 
     Source: Georges et al., section 6.2.2.
     """
@@ -85,14 +85,14 @@ def prevalent_steady(iterations: Floats, statistic: str, lower_is_better: bool =
 
 
 def relative_difference(a: Floats, b: Floats) -> Floats:
-    """How far a lies above (+) or below (-) b, relative to the smaller of the two: 0.03 is 3 %.
+    """Return how far a is above (+) or below (-) b, relative to the smaller of the two: 0.03 is 3 %.
 
     Args:
         a: positive, any shape.
-        b: positive, of a shape that goes with that of `a`.
+        b: positive, of a shape that broadcasts with that of `a`.
 
     Returns:
-        max/min - 1 with the sign of a - b; the same size whichever of the two is named first. NaN where one is not positive.
+        max/min - 1 with the sign of a - b; swapping a and b only changes the sign. NaN if one is not positive.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.maximum(a, b) / np.minimum(a, b) - 1.0
@@ -100,24 +100,24 @@ def relative_difference(a: Floats, b: Floats) -> Floats:
 
 
 def class_shares(verdicts: NDArray[np.int_], differences: Floats, thetas: Floats) -> Floats:
-    """How often each comparison falls into each class of table 4, at many thresholds at once.
+    """Return how often each comparison falls into each class of table 4, at many thresholds at once.
 
-    Two prevalent numbers that are equal claim nothing at any threshold, and have no order that could be the right one.
+    Two equal prevalent numbers make no claim at any threshold and have no order.
 
     Args:
-        verdicts: shape (p,): of the rigorous method on a - b: -1 or +1 where the interval leaves out no difference, 0 where it
-            does not.
-        differences: shape (p, d): the prevalent method's difference, signed as `relative_difference` gives it, in each of d
-            draws of the runs; NaN draws do not count.
-        thetas: shape (t,), ascending, >= 0, fractions (0.01 is 1 %): a difference below one is small and none is claimed.
+        verdicts: shape (p,): of the rigorous method on a - b: -1 or +1 if the interval excludes 0, else 0.
+        differences: shape (p, d): the difference of the prevalent method, as from `relative_difference`, in each of d draws of
+            the runs; NaN draws do not count.
+        thetas: shape (t,), ascending, >= 0, fractions (0.01 is 1 %): a difference below the threshold is small and makes no
+            claim.
 
     Returns:
-        Shape (p, t, 6): fractions of the draws in the order of `CLASSES`, which sum to 1; NaN where no draw counts.
+        Shape (p, t, 6): fractions of the draws in the order of `CLASSES`, which sum to 1; NaN if no draw counts.
     """
     pairs, levels = len(verdicts), len(thetas) + 1
     verdict = np.asarray(verdicts)[:, None]
     size = np.where(differences == 0.0, -1.0, np.abs(differences))
-    # As many thresholds as the difference reaches; those it does not reach call it small.
+    # The number of thresholds that the difference reaches; at the others it is small.
     reached = np.searchsorted(thetas, size, side="right")
     row = np.where(verdict == 0, 0, np.where(np.sign(differences) == verdict, 1, 2))
     place = (np.arange(pairs)[:, None] * 3 + row) * levels + reached

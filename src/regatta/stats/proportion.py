@@ -1,4 +1,4 @@
-"""How often something happened out of n, with an exact interval, and whether that is more often than it should be."""
+"""The proportion of events in n trials, with an exact interval, and a test of whether it exceeds an expected rate."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ CLOPPER_PEARSON = "clopper-pearson"
 
 
 def proportion_interval(hits: int, n: int, level: float = 0.95) -> Interval:
-    """Proportion of hits among n independent trials with the exact interval.
+    """Return the proportion of hits in n independent trials with the exact interval.
 
     Args:
         hits: 0 to n.
         n: trials, >= 0.
-        level: confidence, between 0 and 1; the interval covers at least as often.
+        level: confidence, between 0 and 1; the coverage is at least this.
 
     Returns:
-        hits/n with its interval, between 0 and 1. NaN with a reason without trials.
+        hits/n with its interval, between 0 and 1. NaN with a reason if n = 0.
 
     Raises:
         ValueError: `hits` is not between 0 and n, or `level` not between 0 and 1.
@@ -37,7 +37,7 @@ def proportion_interval(hits: int, n: int, level: float = 0.95) -> Interval:
 
 
 def too_often_p(hits: int, n: int, rate: float) -> float:
-    """P(at least `hits` of n trials) when each happens with probability `rate` (0 to 1): the binomial's upper tail."""
+    """Return P(at least `hits` in n trials) at probability `rate` (0 to 1) each: the upper tail of the binomial."""
     if not 0 <= hits <= n:
         raise ValueError(f"hits: expected 0 to {n} · got {hits}")
     return 1.0 if hits == 0 else float(bdtrc(hits - 1, n, rate))

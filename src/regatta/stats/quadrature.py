@@ -1,6 +1,6 @@
-"""What the distributions of several comparisons share: integration over the estimated standard deviation, and a root finder.
+"""Integration over the estimated standard deviation, and root finding, for the distributions of multiple comparisons.
 
-Fixed rules: deterministic, and one array operation for all values.
+The rules are fixed: deterministic, and one array operation for all values.
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ from scipy.special import chdtri, gammaincinv
 
 from regatta.stats.estimate import Floats
 
-#: beyond it the normal density is below 1e-16
+#: The normal density beyond this is below 1e-16.
 NORMAL_EDGE = 8.5
-#: of the trapezoidal rule, in standard deviations of the normal variable, and in some of log s; the second is less, because
-#: what is multiplied there is sharper than the density
+#: Steps of the trapezoidal rule, in standard deviations of the normal variable, and of log s. The second is smaller, because
+#: the integrand there is sharper than the density.
 _STEP, _SCALE_STEP = 0.5, 0.3
-#: probability left out at the ends of the scale's distribution
+#: Omitted probability at the ends of the distribution of the scale.
 _TAIL = 1e-17
-#: points of a polynomial through a tail
+#: Points of a polynomial through a tail.
 _POINTS = 128
-#: numbers in an array at a time, which bounds the memory to some 25 MB
+#: Numbers per array operation, which limits memory to about 25 MB.
 _CHUNK = 2**20
 
 
 @lru_cache(maxsize=1024)
 def scale_rule(df: float) -> tuple[Floats, Floats]:
-    """Nodes and weights for s = sqrt(chi²(df)/df), density included; the weights sum to 1. `df` >= 1.
+    """Return nodes and weights for s = sqrt(chi²(df)/df), density included; the weights sum to 1. `df` >= 1.
 
-    By the trapezoidal rule for log s: see `normal_rule`. It also reaches the values near 0 that make the far tail when degrees
-    of freedom are few.
+    This is the trapezoidal rule for log s; see `normal_rule`. It also covers the values near 0 that determine the far tail for
+    few degrees of freedom.
     """
     low = math.log(2.0 * gammaincinv(df / 2, _TAIL) / df) / 2
     high = math.log(chdtri(df, _TAIL) / df) / 2
     # The standard deviation of log s is close to 1/sqrt(2 df) for many degrees of freedom.
     x = np.linspace(low, high, math.ceil((high - low) * math.sqrt(2.0 * df + 4.0) / _SCALE_STEP) + 1)
     s = np.exp(x)
-    # Up to a factor; the largest exponent is near 0.
+    # Up to a constant factor; the largest exponent is near 0.
     weight = np.exp(df * x - df * (s * s - 1.0) / 2.0)
     return s, weight / weight.sum()
 
 
 @lru_cache(maxsize=256)
 def normal_rule(sharpest: float) -> tuple[Floats, Floats]:
-    """Nodes and weights for a standard normal variable, density included, for products of normal distribution functions.
+    """Return nodes and weights for a standard normal variable, density included, for products of normal distribution functions.
 
     Args:
-        sharpest: precision (1 / variance), >= 1, of the product of the densities of all that is multiplied, this variable's own
-            included: k for k standard normal variables.
+        sharpest: precision (1 / variance), >= 1, of the product of all densities, including that of this variable: k for k
+            standard normal variables.
 
     Source: the trapezoidal rule converges geometrically for such functions: Trefethen and Weideman, SIAM Review 56 (2014); with
-    steps of half a standard deviation its error is some exp(-2 (2 pi)²).
+    steps of half a standard deviation its error is about exp(-2 (2 pi)²).
     """
     count = 2 * math.ceil(NORMAL_EDGE * math.sqrt(sharpest) / _STEP) + 1
     z = np.linspace(-NORMAL_EDGE, NORMAL_EDGE, count)
@@ -63,7 +63,7 @@ def normal_rule(sharpest: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class TailPolynomial:
-    """An upper tail at many values, by a polynomial in u = x / (x + c) through the tail at Chebyshev points.
+    """An upper tail at many values: a polynomial in u = x / (x + c) through the tail at Chebyshev points.
 
     Source: the second barycentric formula, which is stable: Berrut and Trefethen, SIAM Review 46 (2004).
     """
@@ -74,7 +74,7 @@ class TailPolynomial:
     at_node: Floats
 
     def __call__(self, x: Floats) -> Floats:
-        """The tail at x, shape (n,), >= 0."""
+        """Return the tail at x, shape (n,), >= 0."""
         result = np.empty(x.size)
         step = max(1, _CHUNK // self.node.size)
         for start in range(0, x.size, step):
@@ -90,27 +90,27 @@ class TailPolynomial:
 
 
 def tail_polynomial(tail: Callable[[Floats], Floats], middle: float) -> TailPolynomial:
-    """Evaluate an upper tail (smooth, 1 at 0, 0 at infinity) once for all; `middle`: the x in the middle of the points."""
+    """Interpolate an upper tail (smooth, 1 at 0, 0 at infinity). `middle`: the x in the middle of the points."""
     angle = np.pi * np.arange(_POINTS) / (_POINTS - 1)
     node = (1.0 - np.cos(angle)) / 2.0
     weight = np.where(np.arange(_POINTS) % 2, -1.0, 1.0)
     weight[[0, -1]] /= 2.0
     at_node = np.zeros(_POINTS)
-    # From 0 up to but not at infinity, where the tail is 0.
+    # Evaluate from 0 up to but excluding infinity, where the tail is 0.
     at_node[:-1] = tail(middle * node[:-1] / (1.0 - node[:-1]))
     return TailPolynomial(middle, node, weight, at_node)
 
 
 def quantile_of(tail: Callable[[float], float], level: float) -> float:
-    """Where a falling upper tail (1 at 0) comes down to 1 - `level`, to some 9 digits; infinity when it does not.
+    """Return where a falling upper tail (1 at 0) reaches 1 - `level`, to about 9 digits; infinity if it does not.
 
-    Source: regula falsi, Illinois variant: Dowell and Jarratt, BIT 11 (1971). A root finder of its own because scipy.optimize
-    takes 0.1 s to import.
+    Source: regula falsi, Illinois variant: Dowell and Jarratt, BIT 11 (1971). Not from scipy.optimize, whose import takes 0.1
+    s.
     """
     aim = math.sqrt(-math.log1p(-level))
 
     def missing(x: float) -> float:
-        # Normal tails fall as exp(-x²): the root of their logarithm is nearly a straight line.
+        # Normal tails fall as exp(-x²), so the root of their logarithm is nearly a straight line.
         return aim - math.sqrt(-math.log(min(1.0, max(tail(x), 1e-300))))
 
     low, high = 0.0, 8.0

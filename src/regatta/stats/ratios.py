@@ -1,4 +1,4 @@
-"""The ratio of two alternatives, on logs: paired by block, or unpaired when nothing ties the values together."""
+"""The ratio of two alternatives, on logs: paired by block, or unpaired."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ WELCH = "welch-log"
 
 
 def paired_log_ratios(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> list[Contrast]:
-    """Ratio a/b of pairs of each of m comparisons, with Student's t on the differences of logs.
+    """Return the ratio a/b of pairs of each of m comparisons, with Student's t on the differences of logs.
 
     Args:
-        a: shape (m, n), > 0: the alternatives, one value a block.
+        a: shape (m, n), > 0: the alternatives, one value per block.
         b: shape (m, n), > 0: their baselines in the same blocks, same unit.
-        level: confidence of each interval by itself, between 0 and 1.
+        level: confidence of each individual interval, between 0 and 1.
 
     Returns:
-        m contrasts: exp(mean d ± t(1 - α/2; n - 1) · s_d/√n) with d = log a - log b, and the p value of "the ratio is 1".
-        `n` counts pairs. One pair, or pairs whose ratios are all equal, give the point alone.
+        m contrasts: exp(mean d ± t(1 - α/2; n - 1) · s_d/√n) with d = log a - log b, and the p value of "the ratio is 1". `n`
+        counts pairs. One pair, or pairs with equal ratios, give only the point.
 
     Raises:
         ValueError: the shapes differ or are not (m, n), or `level` is not between 0 and 1.
 
-    Source: Student's paired t test on logs; why blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 3.
+    Source: Student's paired t test on logs; reason for blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter
+    3.
     """
     check_level(level)
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
@@ -80,7 +81,7 @@ def paired_log_ratios(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> list[C
 
 
 def paired_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
-    """Ratio a/b of n pairs, values of one block each: `paired_log_ratios` of one comparison, with sides of shape (n,)."""
+    """Return the ratio a/b of n pairs, one per block: `paired_log_ratios` of one comparison, with sides of shape (n,)."""
     x, y = vector(a), vector(b)
     if x.shape != y.shape:
         raise ValueError(f"pairs: expected as many values on both sides · got {x.size} and {y.size}")
@@ -88,7 +89,7 @@ def paired_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contras
 
 
 def welch_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
-    """Ratio of the geometric means of two independent samples, by Welch's t on logs.
+    """Return the ratio of the geometric means of two independent samples, by Welch's t on logs.
 
     Args:
         a: shape (m,), > 0: the alternative.
@@ -96,8 +97,8 @@ def welch_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast
         level: confidence, between 0 and 1.
 
     Returns:
-        exp(difference of mean logs ± t(1 - α/2; ν) · √(s_a²/m + s_b²/n)), ν after Welch and Satterthwaite, and the
-        p value of "the ratio is 1". `n` counts the values of both sides. Needs two values on each side, and spread on one.
+        exp(difference of mean logs ± t(1 - α/2; ν) · √(s_a²/m + s_b²/n)), ν after Welch and Satterthwaite, and the p value of
+        "the ratio is 1". `n` counts the values of both sides. Requires two values on each side, and spread on one.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -114,7 +115,7 @@ def welch_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast
 
 
 def georges_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
-    """The paper's way of a ratio: the difference of the means as a share of the baseline's mean, plus 1.
+    """Return the ratio by the method of the paper: 1 plus the difference of the means relative to the baseline's mean.
 
     Args:
         a: shape (m,): the alternative.
@@ -123,13 +124,13 @@ def georges_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
 
     Returns:
         1 + (interval of mean a - mean b)/mean b; degrees of freedom and p value of `welch_difference(method="georges2007")`.
-        The baseline's mean counts as known: the interval is that of the difference, not of the ratio (`welch_log_ratio`
-        gives that one). NaN with a reason where the baseline's mean is not positive.
+        The baseline's mean is treated as known: the interval is that of the difference, not of the ratio (see
+        `welch_log_ratio`). NaN with a reason if the baseline's mean is not positive.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
 
-    Source: Georges et al. (OOPSLA 2007), section 3.3; the difference is given in per cent, as in its section 5.
+    Source: Georges et al. (OOPSLA 2007), section 3.3; the difference in per cent is as in its section 5.
     """
     contrast = welch_difference(a, b, level, GEORGES_2007)
     baseline = _mean(vector(b))
@@ -141,7 +142,7 @@ def georges_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
 
 
 def _mean(x: Floats) -> float:
-    """Mean whose sum cannot overflow; NaN of no values or of one that is not finite."""
+    """Return the mean without overflow of the sum; NaN for no values or one that is not finite."""
     return float((x / x.size).sum()) if x.size and np.isfinite(x).all() else NAN
 
 

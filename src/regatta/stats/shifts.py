@@ -1,4 +1,4 @@
-"""Shifts of a level over experiments that follow each other in time, with the ratio after to before."""
+"""Shifts of the level over successive experiments, with the ratio after to before."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ from regatta.stats.intervals import t_two_sided_p, why_no_logs
 from regatta.stats.ratios import welch_log_ratio
 
 INVOCATIONS, EXPERIMENTS = "invocations", "experiments"
-#: With fewer experiments a step between two of them cannot be told from how experiments differ anyway.
+#: With fewer experiments a step between two of them is indistinguishable from the variation between experiments.
 LEAST_TO_SEE_VARIATION = 5
-#: From this median step between neighbours on, in standard errors, experiments count as replicates; chance alone gives 0.67.
-#: Simulated with experiments of ten values: where they differ by nothing it is passed in 15 of 100 series of five experiments
-#: and 2 of 100 of twenty (which costs power, and no more); where they differ by as much as invocations do, in 83 and 98.
+#: Minimum median step between neighbors, in standard errors, for experiments to count as replicates; 0.67 by chance.
+#: Simulated with experiments of ten values. Without differences between experiments, it is exceeded in 15 of 100 series of five
+#: experiments and 2 of 100 of twenty, which only costs power. If experiments differ as much as invocations, it is exceeded in
+#: 83 and 98.
 _VISIBLE = 1.2
 
 
 @dataclass(frozen=True)
 class Shift:
-    """One shift. `at`: index of the first experiment after it. `ratio`: of the geometric means, after to before, between the
-    neighbouring shifts. `before`, `after`: how many experiments those are."""
+    """One shift.
+
+    `at`: index of the first experiment after it. `ratio`: of the geometric means, after to before, between the neighboring
+    shifts.
+    `before`, `after`: the numbers of experiments in that range.
+    """
 
     at: int
     ratio: Contrast
@@ -39,8 +44,8 @@ class Shift:
 class Shifts:
     """The shifts of one series, oldest first.
 
-    `unit`: what counts as a replicate, `invocations` or `experiments`. `step`: the median step between neighbouring
-    experiments in standard errors, 0.67 by chance; NaN with fewer than five. `reason`: why nothing can be said, else "".
+    `unit`: the replicate, `invocations` or `experiments`. `step`: the median step between neighboring experiments in standard
+    errors, 0.67 by chance; NaN with fewer than five. `reason`: why there is no result, else "".
     """
 
     unit: str
@@ -50,28 +55,28 @@ class Shifts:
 
 
 def find_shifts(groups: Sequence[ArrayLike], level: float = 0.95) -> Shifts:
-    """Where the level of a series of experiments shifts.
+    """Find the shifts of the level of a series of experiments.
 
-    Breaks are only looked for between experiments. Where steps between neighbours are no larger than invocations explain,
-    each invocation is a replicate: change points of the logarithms, at 3 log n each. Where experiments differ visibly by
-    themselves (another day, another build of the same sources), each experiment is one: its mean logarithm, cut in two again
-    and again where the two sides differ most. A shift is kept when its p value, times the places where one could be, is
-    below 1 - `level`: so that series in which nothing happens show one in (1 - `level`) of all cases.
+    Breaks can only lie between experiments. If steps between neighbors are no larger than invocations explain, each invocation
+    is a replicate, and breaks are change points of the logarithms, with penalty 3 log n. If experiments themselves vary
+    (different day, different build of the same sources), each experiment is a replicate, and the series of mean logarithms is
+    split recursively where the two sides differ most. A shift is kept if its p value times the number of possible positions is
+    below 1 - `level`. Series without a shift thus show one in (1 - `level`) of all cases.
 
     Args:
-        groups: values > 0 of each experiment, in order of time; one empty group is passed over.
+        groups: values > 0 of each experiment, in order of time; empty groups are skipped.
         level: confidence of the intervals, between 0 and 1.
 
     Returns:
-        The shifts, with Welch's interval of the ratio. With invocations as replicates it tells of these experiments; with
-        experiments, of ones like these.
+        The shifts, with Welch's interval of the ratio. With invocations as replicates it applies to these experiments; with
+        experiments, to experiments like these.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
 
-    Source: change points: see `change_points`; cutting in two: Vostrikova, Soviet Mathematics Doklady 24 (1981), with
-    Bonferroni's bound over the places; why not single invocations: Kalibera and Jones, "Rigorous benchmarking in reasonable
-    time" (ISMM 2013), section 3.
+    Source: change points: see `change_points`; binary segmentation: Vostrikova, Soviet Mathematics Doklady 24 (1981), with
+    Bonferroni's bound over the positions; reason not to use single invocations: Kalibera and Jones, "Rigorous benchmarking in
+    reasonable time" (ISMM 2013), section 3.
     """
     check_level(level)
     arrays = [np.asarray(group, dtype=np.float64).ravel() for group in groups]
@@ -94,7 +99,7 @@ def find_shifts(groups: Sequence[ArrayLike], level: float = 0.95) -> Shifts:
 
 
 def _median_step(logs: Sequence[Floats]) -> float:
-    """Median of the steps between neighbouring experiments, each in its standard error."""
+    """Return the median of the steps between neighboring experiments, each in its standard error."""
     steps = []
     for a, b in pairwise(logs):
         if min(a.size, b.size) < 2:
@@ -106,7 +111,7 @@ def _median_step(logs: Sequence[Floats]) -> float:
 
 
 def _breaks(logs: Sequence[Floats]) -> list[int]:
-    """Change points of all invocations, as numbers of experiments."""
+    """Return the change points of all invocations, as indices of experiments."""
     ends = np.cumsum([log.size for log in logs])
     series = np.concatenate(logs)
     found = change_points(series, schwarz_penalty(series.size), allowed=ends[:-1])
@@ -114,7 +119,7 @@ def _breaks(logs: Sequence[Floats]) -> list[int]:
 
 
 def _halves(means: Floats, level: float, first: int = 0) -> list[int]:
-    """Cut where the two sides differ most, as long as that is more than the best of so many places gives by chance."""
+    """Split where the two sides differ most, while the difference is larger than chance explains at the best of all positions."""
     n = int(means.size)
     places = range(2, n - 1)
     if not places:
@@ -138,8 +143,8 @@ def _halves(means: Floats, level: float, first: int = 0) -> list[int]:
 
 
 def _kept(breaks: list[int], values: Sequence[Floats], level: float) -> list[Shift]:
-    """Drop, one by one, the break that shows least, until each of those left shows a difference."""
-    # The breaks were chosen by the values: any segment could have been, not only those beside a fixed place.
+    """Drop the least significant break, one at a time, until each remaining break is significant."""
+    # The values determined the breaks, so correct for all possible segments, not only those at a fixed position.
     limit = (1.0 - level) / max(1, len(values) * (len(values) - 1) // 2)
     while True:
         found = []

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regatta.stats.estimate import Floats
 
-#: values that one step may hold in windows: 32 MB
+#: Maximum number of window values in one step: 32 MB.
 _AT_ONCE = 4_000_000
 
 
@@ -19,9 +19,10 @@ _AT_ONCE = 4_000_000
 class SteadyWindows:
     """The steady windows of p invocations, each array of shape (p,).
 
-    `start`: index of the first iteration, -1 when there is none. `mean`: of the window's iterations, NaN when there is none.
-    `cov`: its standard deviation (n - 1) over its mean; when there is none the least that any window has, NaN when no
-    window has one.
+    `start`: index of the first iteration, -1 without a steady window. `mean`: of the window's iterations, NaN without a steady
+    window.
+    `cov`: its standard deviation (n - 1) over its mean. Without a steady window: the smallest of any window, NaN if undefined
+    for all.
     """
 
     start: NDArray[np.intp]
@@ -30,16 +31,16 @@ class SteadyWindows:
 
 
 def steady_windows(table: ArrayLike, window: int = 10, threshold: float = 0.02) -> SteadyWindows:
-    """The first `window` iterations in a row of each invocation whose coefficient of variation lies below `threshold`.
+    """Find the first `window` successive iterations of each invocation with a coefficient of variation below `threshold`.
 
     Args:
-        table: shape (p, q), > 0, any unit, in order of time: an invocation a row; NaN where a row has fewer iterations (no
-            window reaches across one).
-        window: how many in a row, at least 2 (k in the paper).
+        table: shape (p, q), > 0, any unit, in order of time: one invocation per row; NaN where a row has fewer iterations (no
+            window includes a NaN).
+        window: number of successive iterations, at least 2 (k in the paper).
         threshold: > 0, a fraction: 0.02 is 2 %.
 
     Raises:
-        ValueError: `window` < 2, `threshold` <= 0, or `table` has not two dimensions.
+        ValueError: `window` < 2, `threshold` <= 0, or `table` does not have two dimensions.
 
     Source: Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance Evaluation" (OOPSLA 2007), section 4.2.
     """
@@ -70,7 +71,7 @@ def steady_windows(table: ArrayLike, window: int = 10, threshold: float = 0.02) 
 
 
 def _parts(x: Floats, window: int) -> Iterator[tuple[slice, int, Floats]]:
-    """Rows and columns of the table in parts whose windows fit into memory: rows, first column, values."""
+    """Yield parts of the table whose windows fit into memory: rows, first column, values."""
     p, q = x.shape
     if p == 0 or q < window:
         return
@@ -82,7 +83,7 @@ def _parts(x: Floats, window: int) -> Iterator[tuple[slice, int, Floats]]:
 
 
 def _coefficients(x: Floats, window: int) -> tuple[Floats, Floats]:
-    """Mean and coefficient of variation of every window; NaN where a window has no positive mean."""
+    """Return mean and coefficient of variation of every window; NaN for a window without a positive mean."""
     windows = sliding_window_view(x, window, axis=1)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         means: Floats = windows.mean(axis=2)

@@ -1,4 +1,4 @@
-"""The interval after Stein's two stages: the pilot's spread with all pairs' mean."""
+"""The interval of Stein's two-stage procedure: the spread of the pilot with the mean of all pairs."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from regatta.stats.ratios import paired_log_ratio
 
 STEIN = "stein-paired-log-t"
 
-#: more spread after the pilot than this probability allows means that the pilot did not see what was to come
+#: If the later spread is less probable than this, the pilot is not representative.
 _SIGNIFICANT = 0.01
-#: fewer have no spread
+#: Fewer pairs have no spread.
 _LEAST_PAIRS = 2
 
 
 def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95) -> Contrast:
-    """Ratio a/b of pairs whose number was chosen by the spread of the first of them.
+    """Return the ratio a/b of pairs whose number was chosen by the spread of the first pairs.
 
     Args:
-        a: shape (n,), > 0: the alternative, one value a block, those of the pilot first.
+        a: shape (n,), > 0: the alternative, one value per block, those of the pilot first.
         b: shape (n,), > 0: the baseline in the same blocks, same unit.
-        pilot: n0, how many leading pairs the number of pairs was chosen by, 0 to n.
+        pilot: n0, the number of leading pairs that determined the number of pairs, 0 to n.
         level: confidence, between 0 and 1.
 
     Returns:
         exp(mean d ± t(1 - α/2; n0 - 1) · s0/√n) with d = log a - log b, its mean over all n pairs and its standard deviation s0
-        over the pilot, and the p value of "the ratio is 1". It covers as often as it says, whatever n the pilot has
-        led to: the pilot's spread tells nothing of the mean, and the pairs after it did not choose their number. `n`
-        counts all pairs; `df` is n0 - 1. Where the later pairs vary more than the pilot's by an F test at 1 % (rare slow runs
-        that the pilot did not see), Student's ordinary interval over all pairs is given if it is wider, under its own name. A pilot of one pair, or one whose ratios are all equal, gives the point alone.
+        over the pilot, and the p value of "the ratio is 1". The coverage is exact for any n that the pilot leads to: the spread
+        of the pilot is independent of the mean, and later pairs did not affect their number. `n` counts all pairs; `df` is n0 -
+        1. If the later pairs vary more than the pilot by an F test at 1 % (rare slow runs after the pilot), Student's interval
+        over all pairs replaces it if wider, under its own name. A pilot of one pair, or with equal ratios, gives only the
+        point.
 
     Raises:
         ValueError: the shapes differ, `pilot` is not between 0 and n, or `level` is not between 0 and 1.
@@ -87,7 +88,7 @@ def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95)
 
 
 def _contradicts(d: Floats, pilot: int) -> bool:
-    """Do the differences after the pilot vary more than those of the pilot?"""
+    """Return whether the differences after the pilot vary more than those of the pilot."""
     later = d[pilot:]
     if later.size < _LEAST_PAIRS:
         return False

@@ -1,7 +1,7 @@
-"""The studentized range distribution: what Tukey's intervals and p values come from.
+"""The studentized range distribution, for Tukey's intervals and p values.
 
-scipy.stats has it too, but costs half a second to import and integrates adaptively, milliseconds a value. Here fixed
-rules do all values of a family at once; `tests/unit/stats` holds it against scipy's and against mpmath's values.
+scipy.stats also has it, but takes half a second to import and integrates adaptively, milliseconds per value. Here fixed rules
+evaluate all values of a family at once. `tests/unit/stats` compares the results with those of scipy and mpmath.
 """
 
 from __future__ import annotations
@@ -15,37 +15,38 @@ from scipy.special import ndtr
 from regatta.stats.estimate import Floats
 from regatta.stats.quadrature import TailPolynomial, normal_rule, quantile_of, scale_rule, tail_polynomial
 
-#: evaluations of the normal distribution at a time, which bounds the memory to some 25 MB
+#: Evaluations of the normal distribution per step, which limits memory to about 25 MB.
 _CHUNK = 2**20
-#: more values than this in one call are interpolated
+#: Calls with more values than this are interpolated.
 _MANY = 256
-#: points of the polynomial, and the q that its variable q / (q + c) maps to the middle: tried for k from 2 to 50, df from 1: within 1e-9
+#: Points of the polynomial, and the q that its variable q / (q + c) maps to the middle. Error within 1e-9 for k from 2 to 50,
+#: df from 1.
 _POINTS, _MIDDLE = 128, 4.0
 
 
 def upper_tail(q: ArrayLike, k: int, df: float) -> Floats:
-    """P(Q > q): the p value of the studentized range.
+    """Return P(Q > q): the p value of the studentized range.
 
     Args:
         q: shape (n,), >= 0: largest differences over their standard error (range / s). NaN gives NaN.
-        k: how many means, >= 2.
+        k: number of means, >= 2.
         df: degrees of freedom of s, >= 1.
 
     Returns:
-        shape (n,), between 0 and 1, absolute error below 1e-9.
+        Shape (n,), between 0 and 1, absolute error below 1e-9.
 
     Raises:
         ValueError: `k` or `df` is too small.
 
-    Source: Lund and Lund, Algorithm AS 190, Applied Statistics 32 (1983), for the integral:
-    P(Q <= q) = ∫ f(s; df) · k ∫ φ(z) [Φ(z + q s) - Φ(z)]^(k-1) dz ds.
+    Source: Lund and Lund, Algorithm AS 190, Applied Statistics 32 (1983), for the integral: P(Q <= q) = ∫ f(s; df) · k ∫ φ(z)
+    [Φ(z + q s) - Φ(z)]^(k-1) dz ds.
     """
     _check(k, df)
     values = np.atleast_1d(np.asarray(q, dtype=np.float64))
     result = np.full(values.shape, np.nan)
     known = np.flatnonzero(~np.isnan(values))
     which = np.maximum(values[known], 0.0)
-    # By the number asked for alone, so that a call's answer does not depend on the calls before it.
+    # Decide by the size of this call alone, so that the result does not depend on previous calls.
     result[known] = _polynomial(k, df)(which) if known.size > _MANY else _integral(which, k, df)
     return result
 
@@ -70,15 +71,15 @@ def _polynomial(k: int, df: float) -> TailPolynomial:
 
 @lru_cache(maxsize=4096)
 def quantile(level: float, k: int, df: float) -> float:
-    """q(level; k, df): the value that the studentized range stays below with probability `level`.
+    """Return q(level; k, df), the quantile of the studentized range for probability `level`.
 
     Args:
         level: between 0 and 1.
-        k: how many means, >= 2.
+        k: number of means, >= 2.
         df: degrees of freedom, >= 1.
 
     Returns:
-        The quantile, to some 9 digits. It depends on these three alone, so it is computed once and kept.
+        The quantile, to about 9 digits. It is cached.
 
     Raises:
         ValueError: an argument is out of range.

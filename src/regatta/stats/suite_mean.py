@@ -20,9 +20,9 @@ LIKE_THESE = "geometric-mean-like-these"
 class SuiteRatio:
     """One geometric mean with two intervals.
 
-    `these`: how well the mean of these very benchmarks is known; only measurement error counts. `like_these`: what it
-    says of further benchmarks, of which these are taken as a random sample; how much they differ among each other counts.
-    A suite that somebody chose is hardly a random sample, so the second is the least that a generalisation must allow for.
+    `these`: interval of the mean of exactly these benchmarks; includes only measurement error. `like_these`: interval for other
+    benchmarks, of which these are treated as a random sample; includes the variation between benchmarks. A selected suite is
+    rarely a random sample, so the second is the minimum uncertainty of a generalisation.
     """
 
     these: Interval
@@ -32,22 +32,21 @@ class SuiteRatio:
 def suite_ratio(
     log_ratios: ArrayLike, variances: ArrayLike, dfs: ArrayLike, level: float = 0.95
 ) -> SuiteRatio:
-    """Geometric mean of one ratio a benchmark.
+    """Return the geometric mean of one ratio per benchmark.
 
     Args:
         log_ratios: shape (b,): natural logarithms of the ratios. Only benchmarks that every alternative completed.
-        variances: shape (b,): of those logarithms as estimates (standard errors squared). One that is not above 0 is not known.
-        dfs: shape (b,), > 0: degrees of freedom of each variance; infinite where it is known.
+        variances: shape (b,): of those logarithms as estimates (standard errors squared). Variances <= 0 are unknown.
+        dfs: shape (b,), > 0: degrees of freedom of each variance; infinite for a known variance.
         level: confidence of each interval, between 0 and 1.
 
     Returns:
-        exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i);
-        `like_these` ± t(b - 1) · s/√b, s the standard deviation of the logarithms (which holds their measurement error too),
-        and never narrower than `these`.
-        NaN with a reason where a variance is not known, or for `like_these` of one benchmark. `n` is b.
+        exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i); `like_these` ± t(b - 1) ·
+        s/√b, s the standard deviation of the logarithms (which includes their measurement error), and never narrower than
+        `these`. NaN with a reason if a variance is unknown, or for `like_these` of one benchmark. `n` is b.
 
     Raises:
-        ValueError: the three have not the same length, or `level` is not between 0 and 1.
+        ValueError: the lengths differ, or `level` is not between 0 and 1.
 
     Source: Fleming and Wallace, CACM 29 (1986) for the geometric mean; Satterthwaite, Biometrics Bulletin 2 (1946).
     """
@@ -63,13 +62,13 @@ def suite_ratio(
         like_these = undefined(1, level, LIKE_THESE, reason, like_these.point)
     these = _these(logs, spread, df, like_these.point, level)
     if these.high - these.low > like_these.high - like_these.low:
-        # Few benchmarks agree by chance better than their own errors let them.
+        # By chance, few benchmarks can agree better than their own errors allow.
         like_these = replace(like_these, low=these.low, high=these.high)
     return SuiteRatio(these.mapped(safe_exp), like_these.mapped(safe_exp))
 
 
 def _these(logs: Floats, variances: Floats, dfs: Floats, point: float, level: float) -> Interval:
-    """On logs, around `point`, their mean."""
+    """Return the interval on logs, around their mean `point`."""
     b = int(logs.size)
     if b == 0:
         return undefined(0, level, THESE, "no benchmarks")

@@ -1,4 +1,4 @@
-"""Tukey's honestly significant differences: intervals of all pairs that hold together at one level."""
+"""Tukey's honestly significant differences: simultaneous intervals of all pairs."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ class PairDifference:
 
 
 def tukey(fit: Anova, level: float = 0.95) -> tuple[PairDifference, ...]:
-    """All pairwise differences of a fitted model, with simultaneous intervals and adjusted p values.
+    """Return all pairwise differences of a fitted model, with simultaneous intervals and adjusted p values.
 
     Args:
         fit: from `one_way` or `block_anova`, with k alternatives of which m have values.
-        level: confidence that all intervals hold together, between 0 and 1.
+        level: simultaneous confidence of all intervals, between 0 and 1.
 
     Returns:
-        k (k - 1) / 2 pairs (i < j) in the order (0, 1), (0, 2) ..., in the unit of the values:
-        d_ij ± q(level; m, df_error) · √(MSE · v_ij / 2), v_ij the variance of the difference for unit variance
-        (1/n_i + 1/n_j without blocks). Exact for balanced data, conservative otherwise (Tukey and Kramer). Pairs that
-        cannot be estimated are NaN with a reason.
+        k (k - 1) / 2 pairs (i < j) in the order (0, 1), (0, 2) ..., in the unit of the values: d_ij ± q(level; m, df_error) ·
+        √(MSE · v_ij / 2), v_ij the variance of the difference for unit variance (1/n_i + 1/n_j without blocks). Exact for
+        balanced data, conservative otherwise (Tukey and Kramer). Pairs that cannot be estimated are NaN with a reason.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
 
-    Source: Tukey (1953); Kramer, Biometrics 12 (1956); Hayter, Annals of Statistics 12 (1984) for the proof that it is conservative.
+    Source: Tukey (1953); Kramer, Biometrics 12 (1956); Hayter, Annals of Statistics 12 (1984) for the proof that it is
+    conservative.
     """
     return tukey_many([fit], level)[0]
 
 
 def tukey_many(fits: Sequence[Anova], level: float = 0.95) -> list[tuple[PairDifference, ...]]:
-    """`tukey` of many families at once: p values of families of one shape come from one evaluation.
+    """Return `tukey` of many families at once. Families of one shape share one evaluation of p values.
 
     Args:
         fits: of any shapes.
-        level: confidence that all intervals of one family hold together, between 0 and 1.
+        level: simultaneous confidence of the intervals of a family, between 0 and 1.
 
     Returns:
-        For each family what `tukey` gives.
+        The result of `tukey` for each family.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -81,7 +81,7 @@ def tukey_many(fits: Sequence[Anova], level: float = 0.95) -> list[tuple[PairDif
 
 @dataclass(frozen=True)
 class _Family:
-    """A fit and its pairs. `error`: of the usable ones; `half` (half-width) and `p` are filled in, NaN where they are not usable."""
+    """A fit and its pairs. `error`: of usable pairs. `half` (half-width) and `p` are filled in; NaN for unusable pairs."""
 
     fit: Anova
     first: Indices
@@ -135,7 +135,7 @@ def _pairs(family: _Family, level: float) -> tuple[PairDifference, ...]:
 
 
 def why_not(fit: Anova, i: int, j: int) -> str:
-    """Why the difference of alternatives i and j cannot be estimated."""
+    """Return why the difference of alternatives i and j cannot be estimated."""
     if math.isnan(fit.effects[i]) or math.isnan(fit.effects[j]):
         return (
             "one side has no values in common blocks" if fit.method != ONE_WAY else "one side has no values"

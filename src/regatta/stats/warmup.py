@@ -1,4 +1,4 @@
-"""Does an invocation warm up, and from which iteration on is it steady? By change points."""
+"""Classify the warm-up of invocations, and find the first steady iteration, by change points."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from regatta.stats.estimate import NAN, Floats
 from regatta.stats.intervals import t_quantile
 
 FLAT, WARMUP, SLOWDOWN, UNSTEADY = "flat", "warmup", "slowdown", "no steady state"
-#: of invocations, in the order in which they are told
+#: Kinds of invocations, in the order of reports.
 KINDS = (FLAT, WARMUP, SLOWDOWN, UNSTEADY)
-#: of several invocations that do not agree
+#: Kind of several invocations that do not agree.
 INCONSISTENT = "inconsistent"
 
-#: The part of a run that must be steady at its end: Barrett et al. ask for 500 of 2,000 iterations.
+#: The part of a run that must be steady at its end. Barrett et al. require 500 of 2,000 iterations.
 STEADY_PART = 0.25
-#: In fewer iterations nobody sees whether what they settle on lasts.
+#: Fewer iterations do not show whether their level lasts.
 LEAST_STEADY = 10
 LEAST_ITERATIONS = 2 * LEAST_STEADY
-#: Means of segments that lie closer than this are one level: less is of no practical interest.
+#: Segments whose means differ by less than this are one level: smaller differences have no practical significance.
 TOLERANCE = 0.01
 _LEVEL = 0.95
-#: iterations around one in which a spike stands out
+#: Number of surrounding iterations for detecting a spike.
 WINDOW = 200
-#: How many widths from the 10th to the 90th percentile a value may lie away from the median.
+#: Maximum distance of a value from the median, in widths from the 10th to the 90th percentile.
 _WIDTHS = 3.0
 
 
 @dataclass(frozen=True)
 class Course:
-    """How one invocation went.
+    """The course of one invocation.
 
-    `kind`: one of `KINDS`, "" when it cannot be told. `start`: index of the first steady iteration, -1 when there is none.
-    `mean`: of all iterations from there on, spikes included (they are part of what the program costs); NaN when there are
-    none. `breaks`: first index of each segment but the first. `spikes`: how many iterations were taken for such.
-    `reason`: why there is no kind or no mean, else "".
+    `kind`: one of `KINDS`, "" if unknown. `start`: index of the first steady iteration, -1 without one.
+    `mean`: of all iterations from there on, including spikes, which are part of the cost of the program; NaN without any.
+    `breaks`: first index of each segment except the first. `spikes`: number of iterations classified as spikes.
+    `reason`: why kind or mean is missing, else "".
     """
 
     kind: str
@@ -59,25 +59,26 @@ def courses_of(
 ) -> list[Course]:
     """Classify invocations by the change points of their iterations.
 
-    Spikes are put aside (`without_spikes`), the rest is cut where mean or variance change. Segments whose mean lies within
-    `tolerance` of the last one's, or within the 95 % interval of the last one's mean, are its equals; the steady state begins
-    with the first of those that reach to the end in a row. It must hold for the last quarter of the iterations, and for ten.
-    `flat`: all segments are equal. `warmup`: those that are not are all worse. `slowdown`: one of them is better.
-    `no steady state`: a segment that is not equal begins or lies in the last quarter.
+    Spikes are replaced (`without_spikes`), and the series is split where mean or variance change. A segment is equal to the
+    last one if its mean is within `tolerance` of the last mean, or within the 95 % interval of the last mean. The steady state
+    begins with the first of the equal segments that reach the end without a gap. It must include the last quarter of the
+    iterations, and at least ten.
+    `flat`: all segments are equal. `warmup`: all unequal segments are worse. `slowdown`: one of them is better. `no steady
+    state`: an unequal segment begins or lies in the last quarter.
 
     Args:
-        table: shape (p, q), any unit: an invocation a row, in order of time; at least 20 iterations.
+        table: shape (p, q), any unit: one invocation per row, in order of time; at least 20 iterations.
         higher_is_better: worse means lower.
         tolerance: >= 0, a fraction of the last segment's mean.
 
     Returns:
-        The course of each; without a kind and with a reason for fewer than 20 iterations, or when one is not finite.
+        The course of each; without a kind and with a reason for fewer than 20 iterations, or if one is not finite.
 
     Raises:
-        ValueError: `tolerance` < 0, or `table` has not two dimensions.
+        ValueError: `tolerance` < 0, or `table` does not have two dimensions.
 
-    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017), sections
-    4 and 5. Theirs is an absolute tolerance, a variance or 0.001 s; a relative one serves any unit.
+    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017), sections 4
+    and 5. Their tolerance is absolute, a variance or 0.001 s; a relative one works for any unit.
     """
     if not tolerance >= 0.0:
         raise ValueError(f"tolerance: expected a number from 0 · got {tolerance}")
@@ -115,21 +116,21 @@ def _course(
 
 
 def without_spikes(table: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
-    """Put the median of its surroundings in the place of every spike.
+    """Replace every spike with the median of its surroundings.
 
-    A spike lies further from the median of the 200 iterations around it (of all, where there are fewer) than three times
-    the distance of their 10th and 90th percentiles. Values at the very beginning, up to the first that is none, are no
-    spikes: that is how a warm-up looks. What takes a tenth of the iterations or more moves the percentiles and is none.
+    A spike lies further from the median of the 200 iterations around it (of all, where there are fewer) than three times the
+    distance of their 10th and 90th percentiles. Leading values, up to the first that is not this far, are not spikes but a
+    warm-up. A level of a tenth of the iterations or more moves the percentiles and is not a spike.
 
     Args:
-        table: shape (p, n), finite, any unit: a series a row, in order of time.
+        table: shape (p, n), finite, any unit: one series per row, in order of time.
 
     Returns:
-        The series with spikes replaced, and where they are; both of shape (p, n).
+        The series with spikes replaced, and their positions; both of shape (p, n).
 
-    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017),
-    section 4, after Tukey. They leave spikes out; replacing keeps every iteration at its number. They judge none of the
-    first 100 iterations, which here would be all of a short series: hence the rule about the beginning.
+    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017), section 4,
+    after Tukey. They omit spikes; replacing keeps the numbers of iterations. They do not judge the first 100 iterations, which
+    can be all of a short series, hence the rule for leading values.
     """
     x = np.asarray(table, dtype=np.float64)
     if x.ndim != 2:
@@ -146,13 +147,13 @@ def without_spikes(table: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
     place = np.clip(np.arange(n) - size // 2, 0, n - size)
     middle = middle[:, place]
     far = np.abs(x - middle) > _WIDTHS * (high - low)[:, place]
-    # From the first value on that is none.
+    # From the first value that is not far from the median.
     far &= np.logical_or.accumulate(~far, axis=1)
     return np.where(far, middle, x), far
 
 
 def common_kind(kinds: Iterable[str]) -> str:
-    """The class of a cell: that of its invocations when they agree, else "inconsistent"; "" when none has one."""
+    """Return the kind of a cell: that of its invocations if they agree, else "inconsistent"; "" if none has a kind."""
     found = Counter(kind for kind in kinds if kind)
     return "" if not found else next(iter(found)) if len(found) == 1 else INCONSISTENT
 
@@ -165,10 +166,10 @@ def _kind(excess: Floats, higher_is_better: bool) -> str:
 
 
 def _margin(last: Floats, tolerance: float) -> float:
-    """How far from the last segment's mean an equal one's may lie."""
+    """Return the largest distance of the mean of an equal segment from the mean of the last one."""
     margin = tolerance * abs(float(last.mean()))
     n = int(last.size)
-    # The interval of a few values is so wide that everything would be equal to them.
+    # The interval of a few values is so wide that all segments would be equal to them.
     if n < LEAST_STEADY:
         return margin
     return max(margin, t_quantile(n - 1, _LEVEL) * float(last.std(ddof=1)) / math.sqrt(n))
