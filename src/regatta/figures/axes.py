@@ -1,7 +1,7 @@
-"""What all figures share: their shape, their axes and their ticks.
+"""Shape, axes and ticks of all figures.
 
-Figures are plain dictionaries in plotly's schema: building its Python objects validates every value, which takes
-seconds for a report of 300 cells. Colours are slots (`@ink`, `@c0/0.2`) that the page resolves for its scheme.
+Figures are plain dictionaries in plotly's schema, because plotly's Python objects validate every value, which takes seconds for
+a report of 300 cells. Colors are slots (`@ink`, `@c0/0.2`) that the page resolves for its scheme.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from regatta.figures.text import plot_text, significant
 from regatta.host.units import display_scale
 
 Trace = dict[str, Any]
-#: From this ratio of largest to smallest on, an axis is logarithmic.
+#: An axis is logarithmic from this ratio of largest to smallest value.
 LOG_FROM = 20.0
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
@@ -33,7 +33,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Group:
-    """Figures that belong together, shown in one foldable part. `note` is plain text above them."""
+    """A group of figures in one collapsible part. `note` is plain text above them."""
 
     title: str
     figures: list[Figure]
@@ -42,7 +42,7 @@ class Group:
 
 
 def axis(title: str = "", **more: Any) -> dict[str, Any]:
-    """An axis with a thin grid and room for its labels."""
+    """Return an axis with a thin grid and room for its labels."""
     return {
         "title": {"text": plot_text(title), "font": {"size": 12}, "standoff": 8},
         "gridcolor": "@grid",
@@ -55,7 +55,7 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
 
 
 def log_axis(title: str, low: float, high: float, texts: dict[float, str] | None = None) -> dict[str, Any]:
-    """A logarithmic axis from `low` to `high` (both > 0) with readable ticks; `texts` overrides them."""
+    """Return a logarithmic axis from `low` to `high` (both > 0) with readable ticks; `texts` overrides their labels."""
     ticks = texts or {value: significant(value, 1) for value in log_ticks(low, high)}
     room = max(0.02, 0.04 * math.log10(high / low))
     return axis(
@@ -68,14 +68,14 @@ def log_axis(title: str, low: float, high: float, texts: dict[float, str] | None
 
 
 def value_axis(title: str, values: Sequence[float], **more: Any) -> dict[str, Any]:
-    """A linear axis, or a logarithmic one when the values span more than `LOG_FROM`."""
+    """Return a linear axis, or a logarithmic one if the values span more than `LOG_FROM`."""
     if values and min(values) > 0 and max(values) / min(values) > LOG_FROM:
         return log_axis(f"{title}, log scale", min(values), max(values)) | more
     return axis(title, **more)
 
 
 def layout(x: dict[str, Any], y: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """The frame that every figure has: no title and no legend, which the page prints itself."""
+    """Return the common layout of figures, without title and legend, which are part of the page."""
     return {
         "xaxis": x,
         "yaxis": y,
@@ -96,7 +96,7 @@ def layout(x: dict[str, Any], y: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def row_label(y: float, text: str, *, side: str = "left", bold: bool = False) -> dict[str, Any]:
-    """A label inside the plot above row `y`, so that long names cost no width on a phone."""
+    """Return a label inside the plot above row `y`, so that long names use no width on a phone."""
     shown = plot_text(text)
     return {
         "xref": "paper",
@@ -114,7 +114,7 @@ def row_label(y: float, text: str, *, side: str = "left", bold: bool = False) ->
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """1, 2, 5 of each power of ten between two positive bounds; only the powers when there are many."""
+    """Return 1, 2, 5 of each power of ten between two positive bounds, or only the powers over a wide range."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if len(exponents) <= 3 else (1, 3) if len(exponents) <= 4 else (1,)
     ticks = [step * 10.0**e for e in exponents for step in steps]
@@ -123,7 +123,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def parameter_axis(name: str, values: Sequence[float]) -> dict[str, Any]:
-    """The axis of a numeric parameter; sizes in bytes are ticked in powers of two."""
+    """Return the axis of a numeric parameter. Ticks of sizes in bytes are powers of two."""
     positive = bool(values) and min(values) > 0
     if not positive or max(values) / min(values) <= LOG_FROM:
         return axis(name)

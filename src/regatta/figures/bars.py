@@ -1,4 +1,4 @@
-"""Bars that classes fill: how a whole is shared among a few classes, one bar a row."""
+"""Stacked bars: the shares of a few classes in a whole, one bar per row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME_CHARACTERS = 28
 
 @dataclass(frozen=True)
 class SharedClass:
-    """One class in all bars: its colour (a slot), its share of each bar (0 to 1), and the hover text there."""
+    """A class in all bars: its color (a slot), its share of each bar (0 to 1), and its hover texts."""
 
     colour: str
     shares: Sequence[float]
@@ -22,7 +22,7 @@ class SharedClass:
 
 
 def share_bars(title: str, names: Sequence[str], classes: Sequence[SharedClass]) -> Figure:
-    """Draw one bar a name, which the classes fill in their order from 0 to 100 % of the comparisons."""
+    """Draw one bar per name, stacked from classes in their order, from 0 to 100 % of the comparisons."""
     rows = list(range(len(names)))
     traces: list[Trace] = [
         {

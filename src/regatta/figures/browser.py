@@ -1,10 +1,10 @@
-"""A browser without a window that draws figures: started once, spoken to over a pipe, ended whatever happens.
+"""A headless browser that draws figures. It starts once, is controlled over a pipe, and is always terminated.
 
-The browser that is on the machine anyway draws the same figures as the report's pages, so that there is one way of
-drawing and no second library. It is told to reach no network, and what it draws is handed in, not loaded.
+The installed browser draws the same figures as the pages of the report, so no second drawing library is needed. Its network
+access is disabled. Figures are passed in, not loaded.
 
-Source: Chrome DevTools Protocol, https://chromedevtools.github.io/devtools-protocol/ (`--remote-debugging-pipe`:
-JSON messages ended by a zero byte, read by the browser from descriptor 3 and written to descriptor 4).
+Source: Chrome DevTools Protocol, https://chromedevtools.github.io/devtools-protocol/ (`--remote-debugging-pipe`: JSON messages
+terminated by a zero byte, read by the browser from descriptor 3 and written to descriptor 4).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 from regatta.host.errors import HostError
 
-#: The environment variable that names the browser.
+#: Environment variable with the path of the browser.
 BROWSER_VARIABLE = "REGATTA_BROWSER"
 _NAMES = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "brave-browser",
@@ -40,7 +40,7 @@ _FLAGS = (
 _START_S = 60.0
 _ANSWER_S = 120.0
 _END_S = 5.0
-#: Puts the two ends of the pipes where the browser looks for them; the shell cannot name descriptors above 9.
+#: Moves the ends of the pipes to the descriptors of the browser. The shell cannot name descriptors above 9.
 _TRAMPOLINE = (
     "import os, sys; r, w = int(sys.argv[1]), int(sys.argv[2]); os.dup2(r, 3); os.dup2(w, 4); "
     "os.close(r); os.close(w); os.execv(sys.argv[3], sys.argv[3:])"
@@ -52,10 +52,10 @@ _FIX = (
 
 
 def find_browser() -> str:
-    """The browser's program: `$REGATTA_BROWSER`, or the first Chromium, Chrome or relative of theirs on PATH.
+    """Return the path of the browser: `$REGATTA_BROWSER`, or the first Chromium-based browser on PATH.
 
     Raises:
-        HostError: there is none.
+        HostError: no browser is installed.
     """
     named = os.environ.get(BROWSER_VARIABLE, "")
     if named:
@@ -70,7 +70,7 @@ def find_browser() -> str:
 
 
 class Browser:
-    """A context in which JavaScript is evaluated in one empty page."""
+    """A context that evaluates JavaScript in one empty page."""
 
     def __init__(self, program: str) -> None:
         self._program = program
@@ -100,10 +100,10 @@ class Browser:
         self._end()
 
     def evaluate(self, script: str) -> Any:
-        """The value of a JavaScript expression, awaited when it is a promise; what JSON cannot say is None.
+        """Return the value of a JavaScript expression, awaited if it is a promise; None if JSON cannot represent it.
 
         Raises:
-            HostError: the script throws, or the browser dies or does not answer.
+            HostError: the script throws, or the browser exits or does not answer.
         """
         parameters = {"expression": script, "awaitPromise": True, "returnByValue": True}
         answer = self._ask("Runtime.evaluate", parameters, time.monotonic() + _ANSWER_S)
@@ -117,7 +117,7 @@ class Browser:
         self._log = open(Path(self._profile) / "stderr", "w+b")  # noqa: SIM115 closed by _end
         command = [self._program, *_FLAGS, f"--user-data-dir={self._profile}"]
         if os.geteuid() == 0:
-            # Chromium refuses to run as root with its sandbox. The page holds nothing but figures made here.
+            # Chromium refuses to run as root with its sandbox. The page contains only figures made here.
             command.append("--no-sandbox")
         theirs_in, self._to = _high_pipe()
         self._from, theirs_out = _high_pipe()
@@ -177,7 +177,7 @@ class Browser:
             raise self._error("an answer in time", f"silence; {self._last_words()}")
 
     def _last_words(self) -> str:
-        """The last line of what the browser said, for a message."""
+        """Return the last line of the browser's output, for a message."""
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.5)
@@ -198,7 +198,8 @@ class Browser:
                 os.close(descriptor)
         self._to = self._from = -1
         if self._process is not None:
-            # The pipe's end tells it to go; its whole process group is ended where it does not, and whatever it left.
+            # The end of the pipe asks the browser to exit. If it does not, its process group is killed, with all remaining
+            # children.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_S)
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -211,7 +212,7 @@ class Browser:
 
 
 def _high_pipe() -> tuple[int, int]:
-    """A pipe whose ends lie above the descriptors that the browser reads and writes."""
+    """Return a pipe whose ends are above the descriptors that the browser reads and writes."""
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
     for end in ends:

@@ -1,4 +1,4 @@
-"""One line with its uncertainty: bands where points are many, bars where they are few."""
+"""A line with its uncertainty: bands for many points, bars for few."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Point:
 
 
 def above_zero(lines: Sequence[Sequence[Point]]) -> list[list[Point]]:
-    """The same lines with interval ends that are 0 or less drawn just below the smallest point, as a logarithmic axis asks.
+    """Return the lines with interval ends <= 0 moved just below the smallest point, for a logarithmic axis.
 
-    Only where the points span more than `LOG_FROM` and are all positive; the texts keep the true ends.
+    This applies only if the points span more than `LOG_FROM` and are all positive. The texts keep the true ends.
     """
     values = finite(point.y for line in lines for point in line)
     if not values or min(values) <= 0 or max(values) / min(values) <= LOG_FROM:
@@ -38,9 +38,9 @@ def above_zero(lines: Sequence[Sequence[Point]]) -> list[list[Point]]:
 
 
 def curve(points: Sequence[Point], look: Look, scale: Scale) -> list[Trace]:
-    """Traces of one line through `points` (ascending x): bands first, so that they lie under the line.
+    """Return the traces of a line through `points` (ascending x): bands first, so that they lie under the line.
 
-    An undefined point leaves a gap; it is never bridged and never 0.
+    An undefined point leaves a gap.
     """
     line: Trace = {
         "type": "scatter",
@@ -64,7 +64,7 @@ def curve(points: Sequence[Point], look: Look, scale: Scale) -> list[Trace]:
 def segment(
     x: Sequence[float], y: Sequence[float], colour: str = "@ink", width: float = 1, dash: str = "solid"
 ) -> Trace:
-    """A plain line through some places, under which nothing is read: a level, or where nothing changes."""
+    """Return a plain line without hover text, such as a level or a threshold."""
     return {
         "type": "scatter",
         "mode": "lines",
@@ -82,7 +82,7 @@ def error_bars(
     thickness: float = 2,
     width: float = 5,
 ) -> dict[str, Any]:
-    """Bars from each point of a trace to the ends of its interval, as distances in the unit of the axis; None: no bar."""
+    """Return bars from each point of a trace to its interval ends, as distances in the unit of the axis; None: no bar."""
     return {
         "type": "data",
         "symmetric": False,

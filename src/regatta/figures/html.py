@@ -1,4 +1,4 @@
-"""HTML: sections with numbered figures, put into one file that loads nothing from anywhere."""
+"""HTML: sections with numbered figures, in one self-contained file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from regatta.host.errors import StoreError
 from regatta.host.files import write_whole
 
 _TEMPLATES = Path(__file__).parent / "templates"
-#: With more figures than this in a section only its first group is open: a phone draws the others when asked.
+#: In a section with more figures, only the first group is open, so that a phone draws the others on demand.
 _OPEN_FIGURES = 12
 
 
 @dataclass(frozen=True)
 class NumberedFigure:
-    """A figure and the key under which the page's script finds it."""
+    """A figure and its key for the script of the page."""
 
     key: str
     figure: Figure
@@ -34,7 +34,7 @@ class NumberedFigure:
 
 @dataclass(frozen=True)
 class Part:
-    """One foldable group of a section, with its figures numbered."""
+    """A collapsible group of a section, with numbered figures."""
 
     group: Group
     figures: tuple[NumberedFigure, ...]
@@ -43,14 +43,14 @@ class Part:
 
 @dataclass(frozen=True)
 class NumberedSection:
-    """A section of the page with its figures numbered."""
+    """A section of the page with numbered figures."""
 
     section: Section
     parts: tuple[Part, ...]
 
 
 def number_figures(section: Section) -> NumberedSection:
-    """Give every figure of a section its key: the section's anchor, the group's number, the figure's number."""
+    """Give every figure of a section its key: the anchor of the section, the number of the group, the number of the figure."""
     few = sum(len(group.figures) for group in section.groups) <= _OPEN_FIGURES
     parts = tuple(
         Part(
@@ -66,7 +66,7 @@ def number_figures(section: Section) -> NumberedSection:
 
 
 def fill(template: str, sections: Sequence[NumberedSection], **values: Any) -> str:
-    """Fill a template that extends `base.html.j2`; whatever stands in `values` and `sections` is escaped."""
+    """Fill a template that extends `base.html.j2`. All `values` and `sections` are escaped."""
     scripts = {"plotly": plotly_js(), "report": _text("report.js")}
     figures = {
         numbered.key: {"data": numbered.figure.traces, "layout": numbered.figure.layout}
@@ -92,16 +92,16 @@ def fill(template: str, sections: Sequence[NumberedSection], **values: Any) -> s
 
 
 def encoded(page: str) -> bytes:
-    """A page as bytes. A name decoded from bytes that are no UTF-8 holds surrogates, which become question marks."""
+    """Encode a page. Names decoded from invalid UTF-8 contain surrogates, which become question marks."""
     return page.encode("utf-8", "replace")
 
 
 def write_page(path: Path, content: bytes) -> None:
-    """Write a file so that it appears whole or not at all: under a temporary name beside `path`, then renamed.
+    """Write a file atomically: under a temporary name in the folder of `path`, then renamed.
 
     Args:
-        path: the file; its folder is made when it is missing.
-        content: all of it.
+        path: the file; its folder is created if missing.
+        content: the entire content.
 
     Raises:
         StoreError: the file cannot be written.
@@ -118,18 +118,18 @@ def write_page(path: Path, content: bytes) -> None:
 
 
 def json_in_html(value: object) -> str:
-    """JSON that may stand inside `<script type="application/json">`: nothing in it can end the element."""
+    """Return JSON that is safe inside `<script type="application/json">`: it cannot end the element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def plotly_js() -> str:
-    """The plotting library, whole (plotly's package carries no smaller bundle), fit to stand inside `<script>`."""
+    """Return the plotting library for use inside `<script>`. The plotly package contains only the full bundle."""
     return str(get_plotlyjs()).replace("</script", "<\\/script").replace("\r\n", "\n")
 
 
 def _policy(scripts: dict[str, str]) -> str:
-    """Content security policy: the page runs its own scripts, known by their digest, and loads nothing."""
+    """Return the content security policy: the page runs only its own scripts, identified by digest, and loads nothing."""
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts.values())
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

@@ -1,4 +1,4 @@
-"""Figures of many lines, each with its name at its end: an eye need not walk between a legend and eight colours."""
+"""Figures of many lines with the name of each at its end, which are easier to read than a legend of eight colors."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from regatta.figures.text import (
 from regatta.host.units import UNITS
 from regatta.stats.estimate import Interval
 
-#: No more lines than there are hues stand in one figure.
+#: A figure has at most as many lines as there are hues.
 MOST_LINES = HUES
 _LABEL_CHARACTERS = 26
 _FONT_PX, _CHARACTER_PX = 11, 6.2
-#: what the axis of x and the margin above take of a figure's height
+#: Height in a figure of the x axis, and of the top margin.
 _BELOW_PX, _ABOVE_PX = 46, 20
 _MARK_NAMES = tuple(MARKS)
-#: A logarithmic axis spans this much at least: differences of a few per cent are small there, as they are.
+#: Minimum span of a logarithmic axis, so that differences of a few per cent look small.
 _LEAST_SPAN = 4.0
-#: how far beyond its points such an axis goes for the sake of their intervals
+#: Maximum factor by which intervals extend such an axis beyond its points.
 _INTERVAL_ROOM = 3.0
-#: Bars of lines that have few points are set apart by this share of the axis of x.
+#: Bars of lines with few points are offset by this share of the x axis.
 _DODGE, _BARS_BELOW = 0.008, 4
 
 
 @dataclass(frozen=True)
 class NamedLine:
-    """`points` ascend in x; `y`, `low` and `high` are in the unit of the figure."""
+    """A line with a name. `points` ascend in x; `y`, `low` and `high` are in the unit of the figure."""
 
     name: str
     points: Sequence[Point]
@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the values of a figure are shown in: `scale` from the unit of the points, the axis for them in that unit."""
+    """The quantity on the axis of a figure: `scale` from the unit of the points, and the axis in that unit."""
 
     scale: Scale
     axis: dict[str, Any]
@@ -72,13 +72,13 @@ def labelled_figure(
     under: Sequence[Trace] = (),
     height_px: int = 380,
 ) -> Figure:
-    """Draw at most `MOST_LINES` lines with their names at the right.
+    """Draw at most `MOST_LINES` lines with their names on the right.
 
     Args:
         title: of the figure.
         lines: in the order of their hues.
-        x_axis, quantity: axes with a `range` (of logarithms where they are logarithmic).
-        marks: those outside the range of x are left out.
+        x_axis, quantity: axes with a `range` (of logarithms for logarithmic axes).
+        marks: those outside the range of x are omitted.
         under: traces that lie under all lines.
         height_px: of the figure.
     """
@@ -106,14 +106,14 @@ def labelled_figure(
 
 
 def estimate_point(x: float, estimate: Interval, unit: str, *lines: str, shown: str = "") -> Point:
-    """A point of a line: `lines` of its hover text, then mean with n, and the interval or why there is none.
+    """Return a point of a line. Its hover text has `lines`, then mean with n, and the interval or why it is undefined.
 
     Args:
-        x: where it stands.
+        x: position of the point.
         estimate: in `unit`.
         unit: of the estimate.
-        lines: what the point is; empty ones are left out.
-        shown: the unit of the figure, of the same dimension; "": that of the estimate.
+        lines: description of the point; empty lines are omitted.
+        shown: unit of the figure, of the same dimension; "": that of the estimate.
     """
     text = hover(*lines, *estimate_texts(estimate, choose_scale([estimate], unit)))
     factor = UNITS[unit][1] / UNITS[shown][1] if shown and unit in UNITS else 1.0
@@ -121,7 +121,7 @@ def estimate_point(x: float, estimate: Interval, unit: str, *lines: str, shown: 
 
 
 def time_quantity(title: str, lines: Sequence[NamedLine]) -> Quantity:
-    """A logarithmic axis of times for points in ns; each tick says its own unit."""
+    """Return a logarithmic axis of times for points in ns. Each tick label includes its unit."""
     low, high = _spanned(lines, 1.0)
     texts = {}
     for tick in log_ticks(low, high):
@@ -130,13 +130,13 @@ def time_quantity(title: str, lines: Sequence[NamedLine]) -> Quantity:
 
 
 def plain_quantity(title: str, unit: str, lines: Sequence[NamedLine]) -> Quantity:
-    """An axis from 0 for points in `unit`; logarithmic where the lines lie far apart, linear where a value is below 0."""
+    """Return an axis from 0 for points in `unit`. It is logarithmic for lines far apart, linear if a value is negative."""
     values = finite(v for line in lines for p in line.points for v in (p.y, p.low, p.high))
     if not values:
         return Quantity(Scale(1.0, unit, None), axis(f"{title} ({unit})", range=[0, 1]))
     factor = 1.0
     if UNITS.get(unit, ("", 1.0))[0] == "bandwidth":
-        # A bandwidth is in bytes, whatever the program says: GB/s is what today's memories have.
+        # Bandwidth is in bytes regardless of the program: GB/s suits current memories.
         base = UNITS[unit][1]
         shown = "GB/s" if max(values) * base >= 2e9 else "MB/s"
         factor, unit = base / UNITS[shown][1], shown
@@ -147,14 +147,14 @@ def plain_quantity(title: str, unit: str, lines: Sequence[NamedLine]) -> Quantit
         low, high = _spanned(lines, factor)
         texts = {tick: significant(tick, 1) for tick in log_ticks(low, high)}
         return Quantity(scale, log_axis(f"{name}, log scale", low, high, texts))
-    # An interval may reach below 0 where no value can be; it ends at the axis then.
+    # An interval can extend below 0 where no value can be. It then ends at the axis.
     ends = [min(0.0, *points, 0.0) * factor, max(0.0, *values, 0.0) * factor]
     room = 0.06 * (ends[1] - ends[0]) or 1.0
     return Quantity(scale, axis(name, range=[ends[0] - (room if ends[0] < 0 else 0), ends[1] + room]))
 
 
 def _spanned(lines: Sequence[NamedLine], factor: float) -> tuple[float, float]:
-    """What a logarithmic axis must hold: every point above 0, and as much of their intervals as leaves them readable."""
+    """Return the span of a logarithmic axis: all points above 0, and their intervals as long as points stay readable."""
     points = [p for line in lines for p in line.points if p.y > 0]
     if not points:
         return 1.0, _LEAST_SPAN
@@ -170,7 +170,7 @@ def _spanned(lines: Sequence[NamedLine], factor: float) -> tuple[float, float]:
 
 
 def _clipped(points: Sequence[Point], quantity: Quantity) -> list[Point]:
-    """On a logarithmic axis an interval that reaches to 0 or below ends at the axis; its text keeps the true end."""
+    """Clip intervals that reach 0 or below at the end of a logarithmic axis. The texts keep the true ends."""
     if quantity.axis.get("type") != "log":
         return list(points)
     floor = 10.0 ** quantity.axis["range"][0] / quantity.scale.factor
@@ -181,7 +181,7 @@ def _clipped(points: Sequence[Point], quantity: Quantity) -> list[Point]:
 
 
 def _moved(points: Sequence[Point], share: float, x_axis: dict[str, Any]) -> Sequence[Point]:
-    """The points moved along x by a share of the axis."""
+    """Return the points moved along x by a share of the axis."""
     if not share:
         return points
     low, high = x_axis["range"]
@@ -192,7 +192,7 @@ def _moved(points: Sequence[Point], share: float, x_axis: dict[str, Any]) -> Seq
 
 
 def _place(value: float, on: dict[str, Any]) -> float:
-    """Where a value lies on an axis, in the numbers of its range."""
+    """Return the position of a value on an axis, in the numbers of its range."""
     return math.log10(value) if on.get("type") == "log" else value
 
 
@@ -203,7 +203,7 @@ def _marks(
     texts: list[dict[str, Any]] = []
     for mark in marks:
         place = _place(mark.x, x_axis)
-        # Shapes take values, also on a logarithmic axis; annotations take their logarithms.
+        # Shapes take values even on a logarithmic axis; annotations take logarithms.
         shapes.append(
             {
                 "type": "line",
@@ -213,7 +213,7 @@ def _marks(
                 "x1": mark.x,
                 "y0": 0,
                 "y1": 1,
-                # Over the grid, which may have a line at the same place.
+                # Draw above the grid, which can have a line at the same position.
                 "line": {"color": "@muted", "width": 1.5, "dash": "dot"},
             }
         )
@@ -238,7 +238,7 @@ def _names(
     quantity: Quantity,
     height_px: int,
 ) -> list[dict[str, Any]]:
-    """Each line's name beside its last point, moved apart where they would lie over one another."""
+    """Return the name of each line next to its last point, moved apart to avoid overlaps."""
     room = height_px - _BELOW_PX - _ABOVE_PX
     low, high = quantity.axis["range"]
     log = quantity.axis.get("type") == "log"
@@ -267,9 +267,9 @@ def _names(
 
 
 def _apart(places: Sequence[float], room: float) -> list[float]:
-    """Ascending places moved as little as keeps them a line of text apart and inside the room."""
+    """Return ascending positions with minimal moves, so that they are one line of text apart and inside the room."""
     gap = min(_FONT_PX + 3.0, room / max(1, len(places)))
-    # Neighbours that touch form a block around the mean of where they want to be.
+    # Neighbors that touch form a block around the mean of their wanted positions.
     blocks: list[list[float]] = []
     for place in places:
         blocks.append([place])
@@ -282,7 +282,7 @@ def _apart(places: Sequence[float], room: float) -> list[float]:
 
 
 def _first(block: Sequence[float], gap: float, room: float) -> float:
-    """Where the lowest of a block stands."""
+    """Return the lowest position in a block."""
     length = gap * (len(block) - 1)
     middle = sum(block) / len(block)
     return min(max(0.0, middle - length / 2), room - length)

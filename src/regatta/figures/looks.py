@@ -1,8 +1,8 @@
-"""Colours and marks: the same collector looks the same in every figure, table and legend of a report.
+"""Colors and marks: a collector looks the same in every figure, table and legend of a report.
 
-The eight hues follow Okabe and Ito's set for colour-blind readers, darkened where white paper asks for it and
-lightened on a dark screen. `report.css` alone holds both: a figure names a slot, which the page's script resolves, and
-`in_light` where no page does, in pictures for papers.
+The eight hues follow Okabe and Ito's set for color-blind readers, darkened for white paper and lightened for a dark screen.
+Only `report.css` defines both. A figure names a slot, which the script of the page resolves. `in_light` resolves slots for
+pictures in papers.
 Source: Okabe, Ito: Color Universal Design (2008), https://jfly.uni-koeln.de/color/.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 HUES = 8
 _CSS = Path(__file__).parent / "templates" / "report.css"
 _SLOT = re.compile(r"@([a-z0-9]+)(?:/([0-9.]+))?")
-#: plotly's name -> the same mark as an SVG path in a box of 12 x 12, for legends
+#: The plotly name -> the same mark as an SVG path in a box of 12 x 12, for legends.
 MARKS: dict[str, str] = {
     "circle": "M6 1.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9z",
     "square": "M2 2h8v8h-8z",
@@ -30,30 +30,30 @@ MARKS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one cell is drawn. `colour` is a slot such as `@c0` that the page resolves for its scheme."""
+    """The look of a cell. `colour` is a slot such as `@c0` that the page resolves for its scheme."""
 
     colour: str
     mark: str
     dash: str
 
     def faint(self, opacity: float) -> str:
-        """The same colour, let through by `opacity` (0 to 1)."""
+        """Return the color with `opacity` (0 to 1)."""
         return f"{self.colour}/{opacity}"
 
     @property
     def path(self) -> str:
-        """The mark as an SVG path."""
+        """Return the mark as an SVG path."""
         return MARKS[self.mark]
 
     @property
     def css(self) -> str:
-        """The class that gives an element of the page this colour."""
+        """Return the CSS class that gives an element this color."""
         return self.colour.removeprefix("@")
 
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A name beside its look."""
+    """A name with its look."""
 
     name: str
     look: Look
@@ -61,13 +61,13 @@ class LegendEntry:
 
 @cache
 def light_colours() -> dict[str, str]:
-    """Slot name (`ink`, `c0` ...) -> `#rrggbb`, as the style sheet has it for white paper."""
+    """Return slot name (`ink`, `c0` ...) -> `#rrggbb`, from the style sheet for white paper."""
     block = _CSS.read_text(encoding="utf-8").split("}", 1)[0]
     return dict(re.findall(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6})", block))
 
 
 def in_light(value: Any, key: str = "") -> Any:
-    """A copy of a figure's part in which every colour slot is a colour. Only attributes that hold colours are touched."""
+    """Return a copy of a part of a figure with colors instead of slots. Only color attributes change."""
     if isinstance(value, str):
         return _colour(value) if key.endswith("color") else value
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Figures over the size of the heap: one line a collector, whatever is measured."""
+"""Figures over the heap size: one line per collector, for any metric."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from regatta.figures.looks import Look
 from regatta.figures.text import Scale, finite
 
 _HEIGHT_PX = 320
-#: A sweep of many heaps needs room for its lines to lie apart.
+#: A sweep of many heaps needs height to separate its lines.
 _TALL_PX, _TALL_FROM = 440, 8
-#: Few heap settings are drawn with bars, which are set apart by this share of the gap between two settings.
+#: With few heap settings, bars are offset by this share of the gap between two settings.
 _DODGE = 0.025
-#: so many settings are each named on the axis
+#: Up to this number of settings, each has a tick label.
 _NAMED = 6
 
 
 @dataclass(frozen=True)
 class HeapLine:
-    """One collector: `points` with the heap as x, ascending."""
+    """A collector: `points` with the heap as x, ascending."""
 
     look: Look
     points: Sequence[Point]
@@ -35,11 +35,11 @@ def over_heap(
 
     Args:
         title: of the figure.
-        lines: in the order in which they are drawn.
-        factors: the heap is in multiples of the least heap, else in MiB.
+        lines: in drawing order.
+        factors: the heap is in multiples of the minheap, else in MiB.
         y_title: of the axis of values.
         scale: of the values.
-        one: values are ratios, of which 1 is drawn as a line of its own.
+        one: values are ratios; draw a separate line at 1.
     """
     heaps = sorted({point.x for line in lines for point in line.points})
     gap = min((b - a for a, b in pairwise(heaps)), default=1.0)
@@ -49,7 +49,7 @@ def over_heap(
     for number, (line, points) in enumerate(zip(lines, shown, strict=True)):
         shift = (number - (len(lines) - 1) / 2) * _DODGE * gap if len(points) < 4 else 0.0
         moved = [replace(point, x=point.x + shift) for point in points]
-        # Inside one figure hue alone tells the lines apart; the mark is kept, the dash would only disturb.
+        # Inside a figure hue alone distinguishes the lines, so marks stay but dashes would only distract.
         *under, top = curve(moved, Look(line.look.colour, line.look.mark, "solid"), scale)
         if len(heaps) >= _TALL_FROM:
             top["marker"]["size"] = 5

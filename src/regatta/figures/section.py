@@ -1,4 +1,4 @@
-"""A section of a page, with sentences, tables and figures of its own."""
+"""A section of a page, with sentences, tables and figures."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from regatta.figures.text import ABSENT
 
 @dataclass(frozen=True)
 class Table:
-    """A plain table of texts, the same on a page and in a terminal.
+    """A plain table of texts, identical on a page and in a terminal.
 
-    `numeric`: the columns that are set right; `title` may be empty.
+    `numeric`: right-aligned columns; `title` can be empty.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     numeric: frozenset[int] = frozenset()
-    #: the columns that a page folds and a terminal leaves out
+    #: Columns that a page collapses and a terminal omits.
     folded: frozenset[int] = frozenset()
-    #: left out in a terminal, which shows what is above it
+    #: Omitted in a terminal, which shows the preceding summary.
     detail: bool = False
 
     def of_columns(self, used: Iterable[int]) -> Table:
-        """The table with only the columns at these indices, ascending."""
+        """Return the table with only the columns at these indices, ascending."""
         kept = list(used)
         return replace(
             self,
@@ -37,7 +37,7 @@ class Table:
         )
 
     def without_empty(self) -> Table:
-        """The table without the columns that hold nothing."""
+        """Return the table without empty columns."""
         return self.of_columns(
             at for at in range(len(self.columns)) if any(row[at] not in ("", ABSENT) for row in self.rows)
         )
@@ -45,13 +45,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One section. `anchor` is its place in the page, `short` its name in the navigation, `words` how to read it."""
+    """A section. `anchor` is its anchor in the page, `short` its name in the navigation, `words` explain how to read it."""
 
     anchor: str
     short: str
     title: str
     words: str
-    #: what was found, to be read aloud
+    #: Conclusions, as sentences.
     sentences: tuple[str, ...] = ()
     tables: Sequence[Table] = ()
     groups: Sequence[Group] = ()

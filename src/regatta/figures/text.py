@@ -1,7 +1,7 @@
-"""How numbers, names and heaps read: the one place that makes text of them, for tables, figures and sentences.
+"""Numbers, names and heaps as text, for all tables, figures and sentences.
 
-One unit and one number of decimals for everything that stands in one column. Text from outside is made fit for a plot here, too:
-plotly reads a small HTML in every label, tick and hover text.
+All numbers in a column have one unit and one number of decimals. External text is also escaped here, because plotly interprets
+a subset of HTML in every label, tick and hover text.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from regatta.host.units import display_scale
 from regatta.host.values.experiment import Heap, Scalar
 from regatta.stats.estimate import Interval
 
-#: What stands for a number that does not exist.
+#: Placeholder for a missing number.
 ABSENT = "–"
 _SPELLED = {"us": "µs", "percent": "%", "ratio": "", "count": ""}
-#: Past this ratio of the largest to the smallest value a common number of decimals hides the small ones.
+#: Above this ratio of the largest to the smallest value, a common number of decimals hides the small ones.
 _WIDE = 1000.0
-#: How many characters of 11 px text fit beside the figures of a row on a phone 390 px wide.
+#: Number of characters of 11 px text that fit next to the figures of a row on a phone 390 px wide.
 ROW_LABEL_CHARACTERS = 36
-#: What plotly's labels give a meaning to; dollars would enclose a formula.
+#: Characters with a meaning in plotly's labels; dollars enclose a formula.
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 
 
 class Ends(Protocol):
-    """Whatever has both ends of an interval."""
+    """An object with both ends of an interval."""
 
     @property
     def low(self) -> float: ...
@@ -39,14 +39,14 @@ class Ends(Protocol):
 
 @dataclass(frozen=True)
 class Scale:
-    """Multiply by `factor` to read in `unit`. `decimals` None: four significant digits each."""
+    """A display unit: multiply by `factor` for `unit`. `decimals` None: four significant digits per value."""
 
     factor: float
     unit: str
     decimals: int | None
 
     def show(self, value: float) -> str:
-        """`value` (in the measured unit) as text in the shown unit, without the unit's name."""
+        """Format `value` (in the measured unit) in the display unit, without the name of the unit."""
         if not math.isfinite(value):
             return ABSENT
         shown = value * self.factor
@@ -57,22 +57,22 @@ class Scale:
         return significant(shown, 4)
 
     def with_unit(self, value: float) -> str:
-        """`value` as text with its unit."""
+        """Format `value` with its unit."""
         text = self.show(value)
         return text if text == ABSENT or not self.unit else f"{text} {self.unit}"
 
     def tidy(self, value: float) -> float | None:
-        """`value` in the shown unit for a plot; None where there is no number."""
+        """Return `value` in the display unit for a plot; None if undefined."""
         return tidy(value * self.factor)
 
 
 def tidy(value: float) -> float | None:
-    """Seven significant digits, which no pixel can show, keep the file small; None for what JSON cannot say."""
+    """Round to seven significant digits, beyond the resolution of a pixel, for small files. None if JSON has no such value."""
     return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
 def significant(value: float, digits: int) -> str:
-    """`value` with that many significant digits, thousands separated, never in powers of ten."""
+    """Format `value` with this number of significant digits and thousands separators, never in powers of ten."""
     if value == 0:
         return "0"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -80,12 +80,12 @@ def significant(value: float, digits: int) -> str:
 
 
 def choose_scale(estimates: Sequence[Interval], unit: str) -> Scale:
-    """Choose how a column of estimates is shown, so that its rows can be compared at a glance.
+    """Choose the display unit and decimals of a column of estimates, so that its rows are easy to compare.
 
     The unit fits the median; the decimals give the median interval's half-width two significant digits.
 
     Args:
-        estimates: of one metric, in `unit`; undefined ones are passed over.
+        estimates: of one metric, in `unit`; undefined ones are ignored.
         unit: the measured unit.
     """
     points = [abs(e.point) for e in estimates if math.isfinite(e.point) and e.point != 0]
@@ -106,33 +106,33 @@ def choose_scale(estimates: Sequence[Interval], unit: str) -> Scale:
 
 
 def show_number(value: float, digits: int = 4) -> str:
-    """A number with that many significant digits."""
+    """Format a number with this number of significant digits."""
     return significant(value, digits) if math.isfinite(value) else ABSENT
 
 
 def show_brief(value: float, digits: int = 3) -> str:
-    """A number with at most that many significant digits (`12.5`, `3`), large ones whole."""
+    """Format a number with at most this number of significant digits (`12.5`, `3`); large numbers as integers."""
     if not math.isfinite(value):
         return ABSENT
     return f"{value:.{digits}g}" if abs(value) < 10.0**digits - 0.5 else f"{value:,.0f}"
 
 
 def show_ratio(value: float) -> str:
-    """A ratio with three decimals, or four significant digits when it is far from 1."""
+    """Format a ratio with three decimals, or with four significant digits if far from 1."""
     if not math.isfinite(value):
         return ABSENT
     return f"{value:.3f}" if 0.05 <= value < 20 else significant(value, 4)
 
 
 def show_ends(estimate: Ends, show: Callable[[float], str] = show_ratio) -> str:
-    """Both ends of an interval (`0.951 to 1.020`), each as `show` has it; nothing for an exact number or without an end."""
+    """Format both ends of an interval (`0.951 to 1.020`) with `show`; "" for an exact number or without an end."""
     if not (math.isfinite(estimate.low) and math.isfinite(estimate.high)) or estimate.low == estimate.high:
         return ""
     return f"{show(estimate.low)} to {show(estimate.high)}"
 
 
 def show_interval(estimate: Interval, show: Callable[[float], str] = show_ratio) -> str:
-    """A point with its interval: `0.985 (0.951 to 1.020)`, or why there is no point."""
+    """Format a point with its interval: `0.985 (0.951 to 1.020)`, or why there is no point."""
     if not math.isfinite(estimate.point):
         return f"{ABSENT} {shorten(estimate.reason, 24)}".strip()
     point, ends = show(estimate.point), show_ends(estimate, show)
@@ -140,7 +140,7 @@ def show_interval(estimate: Interval, show: Callable[[float], str] = show_ratio)
 
 
 def estimate_texts(estimate: Interval, scale: Scale) -> tuple[str, str]:
-    """Two lines on a mean, for a pointer that hovers over it: mean with n, and the interval or why there is none."""
+    """Return two lines of hover text: mean with n, and the interval or why it is undefined."""
     ends = show_ends(estimate, scale.show)
     return (
         f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
@@ -149,39 +149,39 @@ def estimate_texts(estimate: Interval, scale: Scale) -> tuple[str, str]:
 
 
 def show_p(value: float) -> str:
-    """A p value; below 0.0001 only that it is."""
+    """Format a p value; below 0.0001 only as an upper bound."""
     if not math.isfinite(value):
         return ABSENT
     return "<0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def show_df(df: float) -> str:
-    """Degrees of freedom: `27`, or `17.9` where they are estimated."""
+    """Format degrees of freedom: `27`, or `17.9` if they are estimated."""
     return f"{df:g}" if df == round(df) else f"{df:.1f}"
 
 
 def show_percent(share: float, digits: int = 6) -> str:
-    """A share as `95 %`, with at most that many significant digits."""
+    """Format a share as `95 %`, with at most this number of significant digits."""
     return f"{show_brief(100 * share, digits)} %" if math.isfinite(share) else ABSENT
 
 
 def show_share(share: float) -> str:
-    """A share of a whole in per cent with one decimal, so that a column of them lines up."""
+    """Format a share in per cent with one decimal, so that columns align."""
     return f"{100 * share:.1f} %" if math.isfinite(share) else ABSENT
 
 
 def show_unit(unit: str) -> str:
-    """A unit as a person writes it; nothing for a count and a ratio."""
+    """Return the display form of a unit; "" for counts and ratios."""
     return _SPELLED.get(unit, unit)
 
 
 def with_unit(number: str, unit: str) -> str:
-    """A number with its unit, if that has a name."""
+    """Append a unit to a number, if the unit has a name."""
     return f"{number} {show_unit(unit)}".rstrip()
 
 
 def show_quantity(value: float, unit: str, digits: int = 3) -> str:
-    """A measured value in the unit that fits it (`57.1 µs`, `48 KiB`), with at most that many significant digits."""
+    """Format a measured value in a suitable unit (`57.1 µs`, `48 KiB`), with at most this number of significant digits."""
     if not math.isfinite(value):
         return ABSENT
     factor, fitting = display_scale(value, unit)
@@ -189,7 +189,7 @@ def show_quantity(value: float, unit: str, digits: int = 3) -> str:
 
 
 def show_heap(heap: Heap, before: str = "") -> str:
-    """A heap setting after `before`: `1.5× (96 MiB)`, `96 MiB`; nothing at all for a cell without a heap."""
+    """Format a heap setting after `before`: `1.5× (96 MiB)`, `96 MiB`; "" for a cell without a heap."""
     size = "" if heap.mib is None else f"{heap.mib:,} MiB"
     if heap.factor is None:
         return before + size if size else ""
@@ -197,25 +197,25 @@ def show_heap(heap: Heap, before: str = "") -> str:
 
 
 def finite(values: Iterable[float]) -> list[float]:
-    """Those values that are numbers."""
+    """Return the finite values."""
     return [v for v in values if math.isfinite(v)]
 
 
 def joined(*parts: str) -> str:
-    """The parts that are not empty, as `temurin-21 g1 · 2×`."""
+    """Join the nonempty parts, as in `temurin-21 g1 · 2×`."""
     return " · ".join(part for part in parts if part)
 
 
 def visible(text: str) -> str:
-    """Replace what has no glyph of its own: control characters, marks that turn the writing direction, surrogates."""
+    """Replace characters without a glyph: control characters, bidirectional marks, surrogates."""
     if text.isprintable():
-        # Nothing of the kind is printable; a large report has 400,000 texts to look at.
+        # No such character is printable. This fast path matters for the 400,000 texts of a large report.
         return text
     return "".join(c if unicodedata.category(c) not in {"Cc", "Cf", "Cs"} else " " for c in text)
 
 
 def shorten(text: str, limit: int = ROW_LABEL_CHARACTERS) -> str:
-    """Cut the middle out of a text longer than `limit` characters: names differ at their ends."""
+    """Cut the middle out of a text longer than `limit` characters, because names differ at their ends."""
     if len(text) <= limit:
         return text
     head = (limit - 1) // 2
@@ -223,17 +223,17 @@ def shorten(text: str, limit: int = ROW_LABEL_CHARACTERS) -> str:
 
 
 def plot_text(text: str) -> str:
-    """Make a text inert inside plotly's pseudo-HTML; to be called once, as late as possible."""
+    """Escape a text for plotly's pseudo-HTML. Call this once, as late as possible."""
     return visible(text).translate(_ENTITIES)
 
 
 def hover(*lines: str) -> str:
-    """One hover text of several lines, each escaped; empty lines are left out."""
+    """Return a hover text of several lines, each escaped; empty lines are omitted."""
     return "<br>".join(plot_text(shorten(line, 80)) for line in lines if line)
 
 
 def parameters_text(parameters: Mapping[str, Scalar], without: frozenset[str] = frozenset()) -> str:
-    """`op read, stride 64`, leaving out the names in `without`."""
+    """Format parameters as `op read, stride 64`, without the names in `without`."""
     return ", ".join(
         f"{name} {parameter_text(name, value)}"
         for name, value in sorted(parameters.items())
@@ -242,14 +242,14 @@ def parameters_text(parameters: Mapping[str, Scalar], without: frozenset[str] = 
 
 
 def parameter_text(name: str, value: Scalar) -> str:
-    """The value of one parameter; a size in bytes in the unit in which a person says it."""
+    """Format the value of one parameter; a size in bytes in a readable unit."""
     if name.endswith("bytes") and isinstance(value, int) and not isinstance(value, bool):
         return show_quantity(value, "bytes", 6)
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def parameters_key(parameters: Mapping[str, Scalar]) -> tuple[tuple[str, str], ...]:
-    """Hashable identity of a set of parameters. The type is part of it only through its text: 1 and 1.0 are one."""
+    """Return a hashable identity of a set of parameters. Values are compared by their text: 1 and 1.0 are equal."""
     return tuple(
         sorted(
             (name, f"{value:g}" if _is_number(value) else str(value)) for name, value in parameters.items()

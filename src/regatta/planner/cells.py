@@ -1,4 +1,4 @@
-"""The full crossing of an experiment on one host, less what is excluded and what cannot exist."""
+"""The full crossing of an experiment on one host, without excluded and impossible cells."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from regatta.host.values.template import fill, placeholders
 #: (benchmark label, runtime name) -> minheap in MiB
 Minheaps = Mapping[tuple[str, str], int]
 
-#: increased whenever the meaning of a record's numbers changes, so that old ones are not taken for new ones
+#: Increased when the meaning of the numbers in a record changes, so that old records are not reused.
 IDENTITY_VERSION = 1
 
 
 @dataclass
 class Crossing:
-    """The cells of a host, in the order of the spec, and those that are left out with the reason."""
+    """The cells of a host in the order of the spec, and the omitted ones with reasons."""
 
     cells: list[Cell] = field(default_factory=list)
-    #: cells that cannot exist: (label, reason)
+    #: Cells that cannot exist: (label, reason).
     impossible: list[tuple[str, str]] = field(default_factory=list)
-    #: number of cells that the spec excludes
+    #: Number of cells that the spec excludes.
     excluded: int = 0
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """One point of the crossing before its command is made."""
+    """A point of the crossing before its command is built."""
 
     benchmark: Benchmark
     runtime: Runtime
@@ -86,7 +86,7 @@ def _matches(exclude: Exclude, choice: _Choice, heap_mib: int | None, host: str)
 
 
 def _refusal(choice: _Choice, host: ResolvedHost) -> str:
-    """Why this cell cannot exist on the host; empty when it can."""
+    """Return why this cell cannot exist on the host; "" if it can."""
     runtime = choice.runtime
     if runtime.name not in host.runtimes:
         return host.missing_runtimes.get(runtime.name, "the runtime is not on this host")
@@ -116,20 +116,20 @@ def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -
 
 
 def heap_flags(heap_mib: int | str) -> tuple[str, str]:
-    """The flags of a fixed heap size (MiB): growing and shrinking would be one more difference."""
+    """Return the flags of a fixed heap size (MiB): resizing would add a difference between cells."""
     return f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m"
 
 
 def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Crossing:
-    """Make all cells of an experiment on a host.
+    """Return all cells of an experiment on a host.
 
     Args:
         experiment: the validated experiment.
-        host: what is there.
-        minheaps: needed for every java benchmark and runtime when heaps are factors.
+        host: the resolved host.
+        minheaps: required for every Java benchmark and runtime if heaps are factors.
 
     Raises:
-        SpecError: a minheap is missing (with the command that measures it), or two cells are the same measurement.
+        SpecError: a minheap is missing (with the command that measures it), or two cells are identical.
     """
     crossing = Crossing()
     seen: dict[str, Cell] = {}
@@ -185,7 +185,7 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
 
 
 def only_cell(experiment: Experiment, host: ResolvedHost) -> tuple[Cell, dict[str, Any]]:
-    """Return the cell of an experiment that has one and names no heap, and what its id is the digest of."""
+    """Return the only cell of an experiment without a heap, and the identity that its id is the digest of."""
     (choice,) = _choices(experiment)
     return _make(experiment, host, choice, None)
 
@@ -205,7 +205,7 @@ def _make(
     values = template_values(experiment, benchmark, named)
     templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
-    # What lies beside a file that the user brings has no name in a template.
+    # Files next to a file that the user provides have no name in a template.
     used.update({name: file for name, file in named.items() if name.partition("/")[0] in used})
 
     def expand(command: tuple[str, ...], flags: list[str] = flags) -> list[str]:
@@ -216,7 +216,7 @@ def _make(
         host.programs[c[0]] for c in (benchmark.command, benchmark.check) if c and c[0] in host.programs
     ]
     isolation = _isolation(experiment, host, choice, runtime, files)
-    # What the image brings is known by the image's digest.
+    # The digest of the image identifies the files inside it.
     files = [file for file in files if file.path not in isolation.programs]
     environment = {**benchmark.environment}
     for modifier in choice.modifiers:
@@ -238,14 +238,14 @@ def _make(
         "limits": vars(experiment.rlimits),
         "cores": vars(host.cores),
         "host_class": host.host_class,
-        # A kernel that was updated in mid-run makes other cells: no comparison straddles that.
+        # A kernel update during an experiment makes different cells, so that no comparison spans it.
         "host_fingerprint": dict(host.fingerprint),
     }
     if isolation.identity():
         identity["isolation"] = isolation.identity()
     run = None
     if training is not None:
-        # How the file is made is what it is: two runs of one command do not leave the same bytes.
+        # The command identifies the file, because two runs of a command produce different bytes.
         identity["training"] = [training.flags, training.output]
         own = (m.training.flags if m.training else m.flags for m in choice.modifiers)
         trained = [*plain, *(flag for given in own for flag in given)]
@@ -279,10 +279,10 @@ def _isolation(
     runtime: ResolvedRuntime,
     files: Sequence[File],
 ) -> CellIsolation:
-    """How a cell that needs these files is isolated.
+    """Return the isolation of a cell that needs these files.
 
     Raises:
-        SpecError: nobody has looked for its image.
+        SpecError: its image was not resolved.
     """
     wanted = experiment.isolation_under(choice.modifiers)
     if wanted.kind != "docker":
@@ -292,7 +292,7 @@ def _isolation(
         raise SpecError(
             [Problem(f"host {host.name}", f"the Docker image {image}", "none", "make it, or name another")]
         )
-    # One with a folder in its name is brought, like everything else; it is a file of this host, not of any system.
+    # A program with a folder in its name is copied to the host like other files; it is not a system program.
     on_path = {file.path for name, file in host.programs.items() if "/" not in name}
     return CellIsolation(
         "docker",
@@ -309,7 +309,7 @@ def _isolation(
 
 
 def _runtime_folder(path: str) -> str:
-    """The folder of a JVM, which one of the files that identify it lies in; "" for the others."""
+    """Return the folder of a JVM that contains this identifying file; "" for other files."""
     for end in ("/lib/modules", "/release"):
         if path.endswith(end):
             return path[: -len(end)]

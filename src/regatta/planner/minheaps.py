@@ -1,4 +1,4 @@
-"""The minheaps that an experiment needs: what is searched for, where, and what is known."""
+"""The minheaps that an experiment needs: searches, their hosts, and known results."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import heap_flags, only_cell
 from regatta.planner.plan import constant_header
 
-#: share of the machine's memory that a heap may take
+#: Maximum share of the machine's memory for a heap.
 _MEMORY_SHARE = 0.75
 
 
 def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmark, Runtime]]:
-    """The benchmarks and runtimes of an experiment that need a minheap here; none where kept ones are used."""
+    """Yield the benchmarks and runtimes of an experiment that need a minheap here; none if kept minheaps are used."""
     if experiment.kept_minheaps is not None or not any(heap.factor is not None for heap in experiment.heaps):
         return
     for benchmark in experiment.benchmarks:
@@ -35,9 +35,9 @@ def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmar
 def searches(
     experiment: Experiment, hosts: Sequence[ResolvedHost]
 ) -> Iterator[tuple[ResolvedHost, Benchmark, Runtime]]:
-    """The minheaps that an experiment needs: one a platform, benchmark and runtime, found on the first host that can.
+    """Yield the minheap searches of an experiment: one per platform, benchmark and runtime, on the first possible host.
 
-    Hosts of a platform get the same heaps, so that their numbers can be put together.
+    Hosts of a platform get the same heaps, so that their results can be pooled.
     """
     seen: set[tuple[str, str, str]] = set()
     for host in hosts:
@@ -49,7 +49,7 @@ def searches(
 
 
 def accepted_collectors(experiment: Experiment, host: ResolvedHost, runtime: Runtime) -> list[str]:
-    """The collectors of an experiment that a runtime takes on a host; without it, it has no cells and needs no heap."""
+    """Return the collectors of an experiment that a runtime accepts on a host. Other collectors have no cells and no heap."""
     resolved = host.runtimes.get(runtime.name)
     if resolved is None:
         return []
@@ -63,7 +63,7 @@ def accepted_collectors(experiment: Experiment, host: ResolvedHost, runtime: Run
 def search_of(
     experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime
 ) -> MinheapSearch:
-    """Return the search for the minheap of a benchmark and runtime, as its host is asked for it."""
+    """Return the search for the minheap of a benchmark and runtime on a host."""
     accepted = accepted_collectors(experiment, host, runtime)
     name = f"{benchmark.suite}-{benchmark.name}-{benchmark.size}-{runtime.name}.jsonl"
     return MinheapSearch(
@@ -81,7 +81,7 @@ def search_of(
 def _open(
     experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime, collector: Collector
 ) -> OpenAttempt:
-    """An attempt has no modifiers, for a minheap belongs to benchmark and runtime."""
+    """Return an attempt without modifiers, because a minheap belongs to benchmark and runtime."""
     narrowed = dataclasses.replace(
         experiment,
         benchmarks=(benchmark,),
@@ -89,14 +89,14 @@ def _open(
         collectors=(dataclasses.replace(collector, flags=(*collector.flags, *heap_flags(HEAP))),),
         modifiers=((),),
         heaps=(),
-        # A disturbed machine makes an attempt slow, not wrong.
+        # Perturbation makes an attempt slow, not invalid.
         limits=PerturbationLimits(None, None, None, None, None, None, None, retries=0),
         environment=dataclasses.replace(experiment.environment, padding_bytes=0),
     )
     cell, identity = only_cell(narrowed, host)
     planned = cell.to_json(experiment.timeout_s, experiment.steady.iterations)
     planned["label"] += f" · {HEAP} MiB"
-    # The least heap is a property of the program: it is looked for without the cost of containers.
+    # The minheap is a property of the program, so the search avoids the cost of containers.
     planned.pop("isolation", None)
     return OpenAttempt(identity, planned, constant_header(narrowed, host))
 
@@ -104,7 +104,7 @@ def _open(
 def known_minheaps(
     experiment: Experiment, hosts: Sequence[ResolvedHost], directory: Path
 ) -> dict[str, dict[tuple[str, str], int]]:
-    """Platform -> its minheaps that are kept or recorded; those that are not are left out."""
+    """Return platform -> its kept or recorded minheaps; unknown ones are omitted."""
     found: dict[str, dict[tuple[str, str], int]] = {host.platform: {} for host in hosts}
     if experiment.kept_minheaps is not None:
         kept = {
@@ -123,22 +123,22 @@ def known_minheaps(
 
 
 def minheap_of_platform(attempts: Attempts, search: Callable[[Attempts], int]) -> int:
-    """The minheap that hosts of a platform share: the one that was found first, on whichever of them, while what runs is the same.
+    """Return the minheap that hosts of a platform share: the first one found on any of them, for identical cells.
 
     Args:
         attempts: on one of the hosts.
-        search: finds it on that host, where none has found it.
+        search: finds it on that host, if no host has found it.
 
     Raises:
-        NotMeasured, HostError: as `search` does.
+        NotMeasured, HostError: as from `search`.
     """
-    # Hosts of one class and one state have the same cells; the size in them is of no matter here.
+    # Hosts of one class and one state have the same cells. The heap size in them is irrelevant here.
     cells = [attempts.cell_id(collector, 1) for collector in attempts.search.attempts]
     key = digest_of([attempts.search.platform, attempts.search.passes, sorted(cells)])
     path = attempts.directory / "platforms" / f"{key}.json"
     try:
         kept = parse_object(path)
-        # Whoever removes the attempts wants them made again.
+        # Deleting the attempts requests new ones.
         if (attempts.directory / kept["attempts"]).exists():
             return int(kept["heap_mib"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -149,5 +149,5 @@ def minheap_of_platform(attempts: Attempts, search: Callable[[Attempts], int]) -
 
 
 def summary(minheaps: Mapping[tuple[str, str, str], int]) -> list[dict[str, Any]]:
-    """As JSON; keys are platform, benchmark and runtime."""
+    """Return the minheaps as JSON; keys are platform, benchmark and runtime."""
     return [{"platform": p, "benchmark": b, "runtime": r, "heap_mib": m} for (p, b, r), m in minheaps.items()]

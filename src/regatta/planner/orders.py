@@ -1,7 +1,7 @@
-"""The order of invocations, in columns: nothing here is made for one invocation at a time.
+"""The order of invocations, computed in columns instead of one invocation at a time.
 
-A host's cells are numbered by block group: group g holds the alternatives that are compared. In every round each group is
-one block. All randomness is PCG64's raw output, which numpy keeps the same over its versions.
+The cells of a host are numbered by block group: group g holds the alternatives that are compared. In every round each group is
+one block. All randomness is the raw output of PCG64, which is stable across numpy versions.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from regatta.host.values.experiment import Order
 
 Ints = npt.NDArray[np.int64]
 
-#: rows made at a time, which bounds memory; a part of the plan's definition, for it decides when numbers are drawn
+#: Rows per chunk, which limits memory. This is part of the definition of the plan, because it decides when numbers are drawn.
 CHUNK_ROWS = 1 << 20
 
 
 def host_generator(seed: int, host: str) -> np.random.PCG64:
-    """The host's own stream of random numbers."""
+    """Return the random number stream of a host."""
     digest = hashlib.sha256(host.encode()).digest()
     return np.random.PCG64(np.random.SeedSequence([seed, *np.frombuffer(digest, dtype="<u4").tolist()]))
 
 
 def williams_square(k: int) -> Ints:
-    """Sequences of k alternatives in which each follows each other one equally often.
+    """Return sequences of k alternatives in which each follows each other one equally often.
 
     Args:
         k: number of alternatives, at least 1.
 
     Returns:
-        Array (k, k) for even k, (2k, k) for odd k: one sequence a row; also each alternative is at each position equally often.
+        Array (k, k) for even k, (2k, k) for odd k: one sequence per row. Each alternative is also at each position equally
+        often.
 
     Source: E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments, 1949.
     """
@@ -45,7 +46,7 @@ def williams_square(k: int) -> Ints:
 
 
 def _ranks(keys: npt.NDArray[np.uint64]) -> Ints:
-    """Rank of each key along the last axis."""
+    """Return the rank of each key along the last axis."""
     return np.argsort(np.argsort(keys, axis=-1, kind="stable"), axis=-1, kind="stable")
 
 
@@ -55,18 +56,18 @@ def _draw(generator: np.random.PCG64, shape: tuple[int, ...]) -> npt.NDArray[np.
 
 
 class _Sequences:
-    """Which alternative stands at which position, for all groups of one size."""
+    """The alternative at each position, for all groups of one size."""
 
     def __init__(self, order: Order, groups: Ints, size: int, generator: np.random.PCG64) -> None:
         self.order, self.groups, self.size = order, groups, size
         if order == "williams":
             self.square = williams_square(size)
-            # Each group relabels the alternatives and walks the rows of the square in an order of its own.
+            # Each group relabels the alternatives and uses the rows of the square in its own order.
             self.labels = np.argsort(_draw(generator, (len(groups), size)), axis=-1, kind="stable")
             self.rows = np.argsort(_draw(generator, (len(groups), len(self.square))), axis=-1, kind="stable")
 
     def at(self, rounds: Ints, generator: np.random.PCG64) -> Ints:
-        """Array (rounds, groups, positions) of alternatives."""
+        """Return an array (rounds, groups, positions) of alternatives."""
         shape = (len(rounds), len(self.groups), self.size)
         if self.order == "randomized-blocks":
             return np.argsort(_draw(generator, shape), axis=-1, kind="stable")
@@ -80,14 +81,14 @@ class _Sequences:
 def order_rows(
     group_sizes: list[int], rounds: int, order: Order, generator: np.random.PCG64
 ) -> Iterator[npt.NDArray[np.int32]]:
-    """Make the rows of a host's plan in the order in which they run.
+    """Yield the rows of the plan of a host in execution order.
 
     Args:
         group_sizes: number of alternatives of each block group; the cells of group g are numbered after those of g-1.
-        rounds: how often every block is run.
+        rounds: number of runs of every block.
         order: `randomized-blocks` shuffles blocks in a round and alternatives in a block; `williams` shuffles blocks and takes
-            alternatives from a Williams square; `interleaved` keeps the spec's order in every round;
-            `back-to-back` runs all rounds of a cell before the next cell.
+            alternatives from a Williams square; `interleaved` keeps the spec's order in every round; `back-to-back` runs all
+            rounds of a cell before the next cell.
         generator: source of all randomness.
 
     Yields:

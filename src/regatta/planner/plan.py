@@ -1,4 +1,4 @@
-"""The plan of one host: its cells in block groups, its rows in order, and the header that the runner reads."""
+"""The plan of one host: cells in block groups, ordered rows, and the header for the runner."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from regatta.planner.stopping import stopping_header
 
 
 def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any]:
-    """The part of `plan.json` that does not depend on cells, rows or segments."""
+    """Return the part of `plan.json` that does not depend on cells, rows or segments."""
     return {
         "v": PLAN_VERSION,
         "experiment": experiment.name,
@@ -43,10 +43,10 @@ def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any
 
 
 def segment_bounds(experiment: Experiment, rows: int) -> list[tuple[int, int]]:
-    """First and end row of each segment. Known from the spec alone, so that the workflow's graph needs no plan.
+    """Return first and end row of each segment, from the spec alone, so that the workflow's graph needs no plan.
 
-    Every round has the same number of rows, so that rounds can be cut by counting. What is discarded at the start belongs to the
-    first segment. Back-to-back has no rounds in time; its rows are cut into the same number of nearly equal parts.
+    Every round has the same number of rows, so rounds are split by counting. Discarded rounds at the start belong to the first
+    segment. Back-to-back has no rounds in time; its rows are split into the same number of nearly equal parts.
     """
     count = experiment.segments
     if experiment.order == "back-to-back":
@@ -59,26 +59,26 @@ def segment_bounds(experiment: Experiment, rows: int) -> list[tuple[int, int]]:
 
 @dataclass
 class HostPlan:
-    """One host's plan. `rows` can be walked any number of times and gives the same arrays each time."""
+    """The plan of one host. `rows` is repeatable and yields the same arrays each time."""
 
     experiment: Experiment
     host: ResolvedHost
-    #: in the order of their block groups
+    #: In the order of their block groups.
     cells: list[Cell]
     group_sizes: list[int]
 
     @property
     def row_count(self) -> int:
-        """Planned invocations on this host."""
+        """Return the number of planned invocations on this host."""
         return len(self.cells) * self.experiment.rounds
 
     def rows(self) -> Iterator[npt.NDArray[np.int32]]:
-        """Arrays (n, 4) of int32 in the order to run: round, block, position, cell."""
+        """Yield arrays (n, 4) of int32 in execution order: round, block, position, cell."""
         generator = host_generator(self.experiment.seed, self.host.name)
         return order_rows(self.group_sizes, self.experiment.rounds, self.experiment.order, generator)
 
     def header(self, rows_sha256: str) -> dict[str, Any]:
-        """`plan.json`; `plan_id` is a hash of the rest and of the rows."""
+        """Return `plan.json`. `plan_id` is a hash of the remaining keys and of the rows."""
         experiment = self.experiment
         header: dict[str, Any] = {
             **constant_header(experiment, self.host),
@@ -96,7 +96,7 @@ class HostPlan:
 
 
 def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) -> HostPlan:
-    """Group a host's cells into blocks: alternatives differ only in the factors that the spec compares."""
+    """Group the cells of a host into blocks: alternatives differ only in the factors that the spec compares."""
     groups: dict[tuple[object, ...], list[Cell]] = {}
     for cell in crossing.cells:
         key: tuple[object, ...] = (cell.benchmark.label,)
@@ -120,10 +120,10 @@ def with_twin(group: Sequence[Cell], baseline: Baseline) -> list[Cell]:
 
     Args:
         group: cells that share a block, at least one, in the order of the spec.
-        baseline: the first cell that matches it gets the twin; where none does, the first of the group.
+        baseline: the first matching cell gets the twin; without a match, the first of the group.
 
     Returns:
-        The group, and the same command once more with an identity of its own.
+        The group, and the same command again with a separate identity.
     """
     wanted = {factor: name for factor, name in vars(baseline).items() if name is not None}
     original = next(

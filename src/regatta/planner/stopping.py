@@ -1,4 +1,4 @@
-"""What the runner must know to decide how many rounds are needed: the rule with its numbers, and what is compared with what."""
+"""The input of the runner's stopping rule: the rule with its numbers, and the compared pairs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Baseline, Experiment, Stopping
 
-#: alternative and what it is compared with, by index into the plan's cells; None: it is alone in its group
+#: An alternative and its counterpart, by index into the cells of the plan; None: it is alone in its group.
 IndexPair = tuple[int, int | None]
 
 
 def stopping_header(
     experiment: Experiment, cells: Sequence[Cell], group_sizes: Sequence[int]
 ) -> dict[str, Any] | None:
-    """`stopping` of `plan.json`: None where the number of rounds is fixed.
+    """Return `stopping` of `plan.json`; None if the number of rounds is fixed.
 
     Args:
         experiment: with its rule.
         cells: in the order of their block groups.
-        group_sizes: how many cells each group has.
+        group_sizes: number of cells of each group.
     """
     stopping = experiment.stopping
     if stopping is None:
@@ -41,7 +41,7 @@ def stopping_header(
 def block_groups(
     experiment: Experiment, stopping: Stopping, cells: Sequence[Cell], group_sizes: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Each block group: its `cells` and `pairs` by index, and a `key` that is a hash of what a decision depends on."""
+    """Return each block group: its `cells` and `pairs` by index, and a `key` that hashes the inputs of a decision."""
     groups = []
     first = 0
     for size in group_sizes:
@@ -56,7 +56,7 @@ def block_groups(
             "steady": vars(experiment.steady),
             "seed": experiment.seed,
         }
-        # The cells of a group are of one benchmark. A mean is not named, so that decisions already made stay.
+        # The cells of a group are of one benchmark. The mean is not named, so that existing decisions stay valid.
         if (summary := cells[first].benchmark.summary) != "mean":
             identity["summary"] = summary
         groups.append(
@@ -67,10 +67,10 @@ def block_groups(
 
 
 def compared_pairs(group: Sequence[Cell], baseline: Baseline) -> list[IndexPair]:
-    """What is compared in a block group, by index.
+    """Return the compared pairs of a block group, by index.
 
-    Where a baseline is set that the group has: each alternative with it, as the analysis does. Otherwise all with all. The twin of
-    an A/A test is compared with what it repeats. A cell that is alone is judged by its own mean.
+    If the group has a cell that matches the baseline, each alternative is compared with it, as in the analysis. Otherwise all
+    pairs are compared. The twin of an A/A test is compared with its original. A single cell is judged by its own mean.
     """
     own = [i for i, cell in enumerate(group) if not cell.twin_of]
     pairs = _with_baseline([(i, group[i]) for i in own], baseline) or list(combinations(own, 2))
@@ -95,7 +95,7 @@ def _heap(cell: Cell) -> float | None:
 
 
 def t_quantiles(level: float, df: int) -> list[float]:
-    """Two-sided quantiles of Student's t for 1 to `df` degrees of freedom: the runner has no other source of them."""
+    """Return two-sided quantiles of Student's t for 1 to `df` degrees of freedom, because the runner cannot compute them."""
     from scipy.special import stdtrit
 
     return [float(t) for t in stdtrit(np.arange(1, df + 1), 0.5 + level / 2)]

@@ -1,4 +1,4 @@
-"""What the training runs of cells leave, put into their commands."""
+"""Add the files from the training runs of cells to their commands."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from regatta.planner.cells import Crossing
 def train_cells(
     crossing: Crossing, train: Callable[[Sequence[Cell]], Mapping[str, File | RegattaError]]
 ) -> Crossing:
-    """Have every training run of a crossing made, and put its file into the cell's command.
+    """Make every training run of a crossing, and add its file to the command of the cell.
 
     Args:
-        crossing: of the host; it stays as it is.
-        train: makes the runs of these cells on their host; cell id -> the file, or why there is none.
+        crossing: of the host; not modified.
+        train: makes the runs of these cells on their host; returns cell id -> the file, or the error.
 
     Returns:
-        The crossing with whole commands. A cell whose training run fails (in a heap that is too small, say) is impossible,
-        with the reason.
+        The crossing with complete commands. A cell whose training run fails (for example, because the heap is too small) is
+        impossible, with the reason.
     """
     wanted = [cell for cell in crossing.cells if cell.training is not None]
     made = train(wanted) if wanted else {}

@@ -1,1 +1,1 @@
-"""An InfluxDB and a Grafana of the user's own: started with `regatta up`, ended with `regatta down`."""
+"""A user's InfluxDB and Grafana: started by `regatta up`, stopped by `regatta down`."""

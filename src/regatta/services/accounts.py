@@ -1,6 +1,6 @@
-"""Accounts of an InfluxDB with the rights that they need and no more, made and tried out over `/query`.
+"""InfluxDB accounts with minimal rights, created and verified over `/query`.
 
-Passwords go into the body of a request, never into its address, which servers write into their logs.
+Passwords are in the body of a request, never in its URL, which servers log.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import urllib3
 from regatta.host.errors import HostError
 
 ADMIN = "admin"
-#: account -> what it may do with the database
+#: Account -> its right on the database.
 RIGHTS = {"writer": "WRITE", "reader": "READ"}
 ACCOUNTS = (ADMIN, *RIGHTS)
 _TIMEOUT_S = 30.0
 
 
 class Refused(Exception):
-    """InfluxDB answered, and not with what was asked for; says why."""
+    """InfluxDB refused the request; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Door:
-    """An InfluxDB as its administrator sees it."""
+    """The administrator's access to an InfluxDB."""
 
     url: str
 
     def answers(self, timeout_s: float = 2.0) -> bool:
-        """Whether something that is an InfluxDB answers."""
+        """Return whether an InfluxDB answers."""
         try:
             answer = _pool().request("GET", f"{self.url}/ping", timeout=timeout_s)
         except urllib3.exceptions.HTTPError:
@@ -40,18 +40,18 @@ class Door:
         return answer.status in (200, 204) and "X-Influxdb-Version" in answer.headers
 
     def ask(self, query: str, account: tuple[str, str] | None) -> list[list[object]]:
-        """Ask one statement.
+        """Execute one statement.
 
         Args:
             query: InfluxQL.
-            account: user and password; None: as nobody, which a server without any account takes once.
+            account: user and password; None: anonymous, which only a server without accounts accepts.
 
         Returns:
-            the rows of the answer.
+            The rows of the result.
 
         Raises:
-            Refused: the server does not do it.
-            HostError: nobody answers.
+            Refused: the server refuses.
+            HostError: no answer.
         """
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         if account is not None:
@@ -81,15 +81,15 @@ def _rows(status: int, body: bytes) -> list[list[object]]:
 
 
 def make_accounts(door: Door, database: str, passwords: Mapping[str, str]) -> None:
-    """Make the database and its accounts, where they are not there yet; each can then log in.
+    """Create the database and its accounts if missing; each can then log in.
 
     Args:
         door: the server.
         database: its name.
-        passwords: account -> password of letters and digits, for all of ACCOUNTS: no statement needs escapes.
+        passwords: account -> password for all of ACCOUNTS, of letters and digits, so that no statement needs escapes.
 
     Raises:
-        HostError: there is an administrator already, and it is not ours.
+        HostError: a different administrator exists.
     """
     admin = (ADMIN, passwords[ADMIN])
     _make_admin(door, admin)
@@ -98,14 +98,14 @@ def make_accounts(door: Door, database: str, passwords: Mapping[str, str]) -> No
         try:
             door.ask(f"CREATE USER \"{account}\" WITH PASSWORD '{passwords[account]}'", admin)
         except Refused:
-            # It is there, with another password: ours is in the file that commands read.
+            # The account exists with a different password. Commands read ours from its file.
             door.ask(f"SET PASSWORD FOR \"{account}\" = '{passwords[account]}'", admin)
         door.ask(f'GRANT {right} ON "{database}" TO "{account}"', admin)
         door.ask("SHOW DATABASES", (account, passwords[account]))
 
 
 def _make_admin(door: Door, admin: tuple[str, str]) -> None:
-    """The first account of a server is made by whoever asks first: it must be us."""
+    """Create the administrator. The first request to a server creates its first account, so it must be ours."""
     try:
         door.ask("SHOW USERS", admin)
         return

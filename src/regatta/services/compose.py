@@ -1,4 +1,4 @@
-"""The services as containers: `docker/compose.yml`, by `docker compose` or the older docker-compose."""
+"""The services as containers: `docker/compose.yml`, with `docker compose` or the older docker-compose."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from regatta.services.ports import ADDRESS, noted_port, port_for, strangers
 
 STATE = "compose"
 START_S = 180.0
-#: where images have to be fetched first
+#: Long enough to pull images.
 _COMMAND_S = 1800.0
 _POLL_S = 0.2
 _WITHOUT_REGISTRY = (
@@ -34,34 +34,34 @@ class Compose:
     """The containers of a user's services."""
 
     def __init__(self, services: ServiceFolder, home: Path) -> None:
-        """`home`: the folder with `docker/` and `dashboards/`."""
+        """Initialize from `home`, the folder with `docker/` and `dashboards/`."""
         self.services = services
         noted = services.read_state(STATE)
         file = noted.get("file")
         self.file = Path(file) if isinstance(file, str) else home / "docker" / "compose.yml"
         self.is_up = noted.get("up") is True
-        #: whether there may be containers or volumes
+        #: Whether containers or volumes can exist.
         self.is_known = bool(noted)
         self.port = noted_port(noted.get("port"), INFLUX_PORT)
         self.grafana_port = noted_port(noted.get("grafana_port"), GRAFANA_PORT)
-        # Of one engine there may be several users, and of one user several caches.
+        # An engine can have several users, and a user several caches.
         self.project = f"regatta-{hashlib.sha256(str(services.root).encode()).hexdigest()[:8]}"
 
     @property
     def url(self) -> str:
-        """Where InfluxDB answers on this machine."""
+        """Return the URL of InfluxDB on this machine."""
         return f"http://{ADDRESS}:{self.port}"
 
     @property
     def grafana_url(self) -> str:
-        """Where Grafana answers on this machine."""
+        """Return the URL of Grafana on this machine."""
         return f"http://{ADDRESS}:{self.grafana_port}"
 
     def start(self, wished_port: int | None) -> None:
         """Start InfluxDB, and wait until its accounts can log in.
 
         Raises:
-            HostError: Docker or Compose is missing, the image cannot be had, or it does not start.
+            HostError: Docker or Compose is missing, the image cannot be pulled, or InfluxDB does not start.
         """
         command = compose_command()
         self.port = port_for("InfluxDB", wished_port, self.port, "--port")
@@ -82,7 +82,7 @@ class Compose:
         """Start Grafana, and wait until it answers.
 
         Raises:
-            HostError: its image cannot be had, or it does not start.
+            HostError: its image cannot be pulled, or it does not start.
         """
         command = compose_command()
         self.grafana_port = port_for("Grafana", wished_port, self.grafana_port, "--grafana-port")
@@ -102,7 +102,7 @@ class Compose:
             time.sleep(_POLL_S)
 
     def logs_in(self) -> bool:
-        """Whether InfluxDB is up, and lets its administrator in."""
+        """Return whether InfluxDB is up and accepts its administrator."""
         if strangers(self.port):
             return False
         return self._can_log_in(ADMIN, self.services.secret(ADMIN), "SHOW USERS")
@@ -127,7 +127,7 @@ class Compose:
         return True
 
     def end(self, delete: bool) -> bool:
-        """End and remove the containers; returns whether there were any. `delete`: the volumes too."""
+        """Stop and remove the containers, and with `delete` the volumes. Return whether there were any."""
         if not self.is_known:
             return False
         done = self._run(compose_command(), "down", *(["--volumes"] if delete else []))
@@ -158,10 +158,10 @@ class Compose:
 
 
 def compose_command() -> list[str]:
-    """`docker compose`, or the older docker-compose.
+    """Return the command `docker compose`, or the older docker-compose.
 
     Raises:
-        HostError: there is neither.
+        HostError: neither is installed.
     """
     if shutil.which("docker"):
         asked = subprocess.run(
@@ -182,7 +182,7 @@ def compose_command() -> list[str]:
 
 
 def _has_ended(containers: list[str]) -> bool:
-    """Whether one of the containers has ended already, whether or not it was started again."""
+    """Return whether one of the containers has exited, even if it was restarted."""
     told = subprocess.run(
         ["docker", "inspect", "--format", "{{.RestartCount}} {{.State.Running}}", *containers],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,

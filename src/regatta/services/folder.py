@@ -1,4 +1,4 @@
-"""The folder of a user's services in the cache, which no other user can read: settings, passwords, data, logs, states."""
+"""The private cache folder of a user's services: settings, passwords, data, logs, states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regatta.host.cache import cache_dir, make_folder
 from regatta.host.errors import HostError, StoreError
 from regatta.host.files import locked, read_object, write_whole
 
-#: nothing that a quoted string, InfluxQL, a URL, a shell or a variable of Grafana's files would take for something else
+#: Characters without special meaning in quoted strings, InfluxQL, URLs, shells and Grafana's variables.
 _ALPHABET = string.ascii_letters + string.digits
 _LENGTH = 32
 _OURS = re.compile(r"[A-Za-z0-9]{16,256}")
@@ -26,29 +26,29 @@ _OURS = re.compile(r"[A-Za-z0-9]{16,256}")
 
 @dataclass(frozen=True)
 class ServiceFolder:
-    """The folder, and what is in it."""
+    """The folder and its contents."""
 
     root: Path
 
     @property
     def settings(self) -> Path:
-        """What the other commands read; there while the services are up."""
+        """Return the settings for other commands; the file exists while the services are up."""
         return self.root / "influx.yml"
 
     @property
     def passwords(self) -> Path:
-        """A file for each account; readable for the owner only."""
+        """Return the folder with one file per account, readable only by the owner."""
         return self.root / "passwords"
 
     def password(self, account: str) -> Path:
-        """The file that holds the password of an account."""
+        """Return the file with the password of an account."""
         return self.passwords / account
 
     def secret(self, account: str) -> str:
-        """The password of an account: letters and digits. One is made where there is no file yet (190 bits).
+        """Return the password of an account: letters and digits. Create it (190 bits) if the file is missing.
 
         Raises:
-            StoreError: something else is in the file.
+            StoreError: the file contains something else.
         """
         file = self.password(account)
         try:
@@ -68,22 +68,22 @@ class ServiceFolder:
         return text
 
     def folder(self, service: str) -> Path:
-        """Data and configuration of a service."""
+        """Return the folder with data and configuration of a service."""
         return self.root / service
 
     def log(self, service: str) -> Path:
-        """What a service says."""
+        """Return the log file of a service."""
         return self.root / "logs" / f"{service}.log"
 
     def state(self, service: str) -> Path:
-        """How a service that was started is found again."""
+        """Return the file that identifies the running process of a service."""
         return self.root / f"{service}.json"
 
     def prepare(self) -> None:
-        """Make the folders, for their owner's eyes only.
+        """Create the folders, accessible only to their owner.
 
         Raises:
-            HostError: the folder is somebody else's.
+            HostError: another user owns the folder.
         """
         make_folder(self.root.parent)
         for folder in (self.root, self.passwords, self.root / "logs"):
@@ -98,23 +98,23 @@ class ServiceFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Let no other command change the services at the same time."""
+        """Prevent concurrent changes of the services by other commands."""
         with locked(self.root / "lock", mode=0o600):
             yield
 
     def read_state(self, service: str) -> dict[str, Any]:
-        """What was noted of a service; nothing where it was not started, or where the note is damaged."""
+        """Return the state of a service; empty if it was not started, or if the file is damaged."""
         return read_object(self.state(service))
 
     def write_state(self, service: str, noted: Mapping[str, Any]) -> None:
-        """Note how a service is found again."""
+        """Write the state of a service."""
         self.write(self.state(service), json.dumps(noted, indent=1) + "\n")
 
     def write(self, path: Path, text: str) -> None:
-        """Write a file whole or not at all, for its owner's eyes only."""
+        """Write a file atomically, readable only by its owner."""
         write_whole(path, text, 0o600)
 
 
 def service_folder() -> ServiceFolder:
-    """The folder of this user."""
+    """Return the folder of this user."""
     return ServiceFolder(cache_dir() / "services")

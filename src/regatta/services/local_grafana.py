@@ -1,4 +1,4 @@
-"""The Grafana of this machine, where it is installed, as a process of the user's own: loopback only, with the boards."""
+"""The installed Grafana as a process of the user: loopback only, with the dashboards."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from regatta.services.ports import ADDRESS, port_for
 SERVICE = "grafana"
 ADMIN = "grafana-admin"
 USUAL_PORT = 3000
-#: longest silence of Grafana while it reads its data source again
+#: Maximum time without an answer while Grafana reloads its data source.
 RELOAD_S = 10.0
-#: where packages and archives put what it serves to browsers
+#: Folders where packages and archives install the files for browsers.
 _HOMES = ("/usr/share/grafana", "/usr/local/share/grafana", "/opt/grafana")
 
-#: what the documentation calls `[section] key`, as `GF_SECTION_KEY`
+#: `[section] key` in the documentation, as `GF_SECTION_KEY`.
 _SETTINGS = {
     "GF_SERVER_PROTOCOL": "http",
     "GF_SERVER_HTTP_ADDR": ADDRESS,
@@ -38,16 +38,16 @@ _SETTINGS = {
     "GF_NEWS_NEWS_FEED_ENABLED": "false",
     "GF_SNAPSHOTS_EXTERNAL_ENABLED": "false",
     "GF_PLUGINS_PLUGIN_ADMIN_ENABLED": "false",
-    # From 11.3 on it would fetch some at its start.
+    # From 11.3 on, Grafana would download plugins at startup.
     "GF_PLUGINS_PREINSTALL_DISABLED": "true",
 }
 
 
 def installed() -> list[str] | None:
-    """The program with its first arguments; None where there is none. `$GF_PATHS_HOME` names its folder where it lies elsewhere."""
+    """Return the program with its first arguments; None if not installed. `$GF_PATHS_HOME` can name its folder."""
     given = os.environ.get("GF_PATHS_HOME")
     for home in map(Path, [given] if given else _HOMES):
-        # The second is what it was called up to Grafana 9.3.
+        # The second is its name up to Grafana 9.3.
         for name, words in (("grafana", ("server",)), ("grafana-server", ())):
             program = home / "bin" / name
             if os.access(program, os.X_OK) and (home / "conf" / "defaults.ini").is_file():
@@ -60,12 +60,12 @@ class LocalGrafana(LocalService):
 
     name = SERVICE
     usual_port = USUAL_PORT
-    #: at its first start it makes the tables of its own database
+    #: At the first start Grafana creates its database.
     start_s = 180.0
     end_s = 30.0
 
     def __init__(self, services: ServiceFolder, home: Path) -> None:
-        """`home`: the folder with `dashboards/`."""
+        """Initialize from `home`, the folder with `dashboards/`."""
         super().__init__(services)
         self.home = home
 
@@ -73,19 +73,19 @@ class LocalGrafana(LocalService):
         """Start it and wait until it answers.
 
         Args:
-            program: as `installed` gives it.
-            wished_port: None: the usual one, or another where that is taken.
-            influx: the variables that the data source is made from.
+            program: as from `installed`.
+            wished_port: None: the usual port, or any free port if it is in use.
+            influx: the variables of the data source.
 
         Raises:
-            HostError: the wished port is taken, or it does not start.
+            HostError: the wished port is in use, or Grafana does not start.
         """
         port = port_for("Grafana", wished_port, self.port, "--grafana-port")
         folder = self.folder
         folder.mkdir(mode=0o700, exist_ok=True)
         password = self.services.password(ADMIN)
         self.services.secret(ADMIN)
-        # Empty: the system's own file is for the system's own Grafana.
+        # Empty, because the system's file configures the system's Grafana.
         configuration = folder / "grafana.ini"
         self.services.write(configuration, "# Written by `regatta up`. Settings come from the environment.\n")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GF_")}
@@ -112,7 +112,7 @@ class LocalGrafana(LocalService):
 
 
 def grafana_answers(port: int) -> bool:
-    """Whether a Grafana that is healthy answers on a port."""
+    """Return whether a healthy Grafana answers on a port."""
     try:
         pool = urllib3.PoolManager(retries=False)
         return pool.request("GET", f"http://{ADDRESS}:{port}/api/health", timeout=2.0).status == 200
@@ -121,9 +121,9 @@ def grafana_answers(port: int) -> bool:
 
 
 def reload_data_source(url: str, services: ServiceFolder) -> str:
-    """Let Grafana read its provisioned data source again, and return why it did not, or nothing.
+    """Make Grafana reload its provisioned data source. Return why that failed, or "".
 
-    On the first start of 9.4, Grafana's migration of secrets empties the name of the data source's database, and InfluxDB then
+    On the first start of 9.4, Grafana's migration of secrets clears the database name of the data source, and InfluxDB then
     refuses every query (grafana/grafana#61697).
     """
     headers = urllib3.make_headers(basic_auth=f"admin:{services.secret(ADMIN)}")
@@ -140,12 +140,12 @@ def reload_data_source(url: str, services: ServiceFolder) -> str:
 
 
 def in_file(path: Path) -> str:
-    """What Grafana's settings and provisioning say for "the text of this file": no secret is in its environment."""
+    """Return Grafana's syntax for "the text of this file", which keeps secrets out of its environment."""
     return f"$__file{{{path}}}"
 
 
 def data_source(url: str, database: str, reader: str, password: str) -> dict[str, str]:
-    """The variables of `dashboards/provisioning`. `password`: as `in_file` gives it."""
+    """Return the variables of `dashboards/provisioning`. `password`: as from `in_file`."""
     return {
         "REGATTA_INFLUX_URL": url,
         "REGATTA_INFLUX_DATABASE": database,

@@ -1,4 +1,4 @@
-"""The influxd of this machine, as a process of the user's own: loopback only, with accounts, in a folder of its own."""
+"""The installed influxd as a process of the user: loopback only, with accounts, in a private folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from regatta.services.ports import ADDRESS, port_for
 SERVICE = "influxdb"
 DATABASE = "regatta"
 USUAL_PORT = 8086
-#: one that was killed may still be letting go of its data
+#: A killed influxd can take this long to release its data.
 _LETS_GO_S = 2.0
-#: a port that was free may be taken a moment later
+#: Attempts, because a free port can be taken a moment later.
 _TRIES = 3
 
-#: TOML. What else InfluxDB could listen on is off; it writes a line for what goes wrong only, so that the log stays small.
+#: TOML. All other listeners of InfluxDB are off. It logs only errors, so that the log stays small.
 _CONFIGURATION = """\
 # Written by `regatta up`, anew at each start.
 reporting-disabled = true
@@ -74,16 +74,17 @@ class LocalInflux(LocalService):
 
     name = SERVICE
     usual_port = USUAL_PORT
-    #: a large database opens its indexes before it answers
+    #: A large database opens its indexes before it answers.
     start_s = 300.0
-    #: until it has written what it holds in memory
+    #: Time to write in-memory data to disk.
     end_s = 60.0
 
     def start(self, wished_port: int | None) -> None:
-        """Start it, wait until it answers, and make its accounts where they are not there yet.
+        """Start it, wait until it answers, and create missing accounts.
 
         Raises:
-            HostError: there is no influxd, the wished port is taken, its data are another's, or it does not start.
+            HostError: influxd is not installed, the wished port is in use, another host uses the data, or influxd does not
+                start.
         """
         program = influxd()
         with self._data_alone() as lock:
@@ -96,10 +97,10 @@ class LocalInflux(LocalService):
             raise
 
     def refuse_another(self) -> None:
-        """Leave alone what is not this host's to change. One of this host that nobody has noted is noted.
+        """Refuse to touch data in use elsewhere. Record the state of an unrecorded influxd of this host.
 
         Raises:
-            HostError: an influxd that is not known here has the data: another host's, for instance.
+            HostError: an unknown influxd, for example on another host, uses the data.
         """
         folder = self.folder
         if self.process is not None or not folder.is_dir():
@@ -115,9 +116,9 @@ class LocalInflux(LocalService):
 
     @contextmanager
     def _data_alone(self) -> Iterator[int]:
-        """Hold the lock of the data, which the influxd that is started meanwhile goes on holding.
+        """Hold the lock of the data. An influxd started in the block inherits it.
 
-        InfluxDB 1.x looks for no other one on its data, and of two each loses what the other one acknowledges.
+        InfluxDB 1.x does not check for a second instance on its data. Each of two loses the writes that the other acknowledges.
         """
         folder = self.folder
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -143,10 +144,10 @@ class LocalInflux(LocalService):
 
     def _start(self, program: str, wished_port: int | None, lock: int) -> None:
         folder = self.folder
-        # TOML's basic strings and JSON's are the same.
+        # Basic strings of TOML and JSON strings are identical.
         paths = {name: json.dumps(str(folder / name), ensure_ascii=False) for name in ("meta", "data", "wal")}
         configuration = folder / "influxd.conf"
-        # Its variables would win over the file.
+        # Environment variables would override the file.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("INFLUX")}
         for _ in range(_TRIES):
             port = port_for("InfluxDB", wished_port, self.port, "--port")
@@ -161,10 +162,10 @@ class LocalInflux(LocalService):
 
 
 def influxd() -> str:
-    """The program.
+    """Return the path of influxd.
 
     Raises:
-        HostError: it is not installed, or is of another line than 1.x, which is set up in another way.
+        HostError: it is not installed, or is not 1.x, the only supported line.
     """
     program = shutil.which("influxd")
     if program is None:

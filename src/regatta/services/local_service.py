@@ -1,4 +1,4 @@
-"""Services as processes that outlive the command that started them, and are found again by pid and time of start."""
+"""Services as processes that outlive the command that started them, identified by pid and start time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True)
 class Process:
-    """A program that was started: a pid alone may be another's by now."""
+    """A started process. The pid alone can be reused by another process."""
 
     pid: int
     start_ticks: int
@@ -33,15 +33,15 @@ class Process:
 
     @property
     def runs(self) -> bool:
-        """Whether it still runs; one that has ended and that nobody has waited for does not."""
+        """Return whether it still runs; a zombie does not."""
         return self.boot_id == _boot_id() and process_start(self.pid) == self.start_ticks
 
     def listens_on(self, port: int) -> bool:
-        """Whether it is this process, and no other, that listens on a TCP port."""
+        """Return whether exactly this process listens on a TCP port."""
         return bool(listeners(port).keys() & _sockets_of(self.pid))
 
     def end(self, patience_s: float) -> bool:
-        """Tell it to end, and make it after `patience_s`; returns whether it was running."""
+        """Terminate it, and kill it after `patience_s`. Return whether it was running."""
         with _held(self) as pidfd:
             if pidfd is None:
                 return False
@@ -57,7 +57,7 @@ class Process:
 
 @contextmanager
 def _held(process: Process) -> Iterator[int | None]:
-    """A pidfd of it: what it is now, it stays. None when it does not run."""
+    """Yield a pidfd, which always refers to the same process; None if it does not run."""
     try:
         pidfd = os.pidfd_open(process.pid)
     except OSError:
@@ -70,11 +70,11 @@ def _held(process: Process) -> Iterator[int | None]:
 
 
 class LocalService:
-    """A service of the user's own on the loopback."""
+    """A service of the user on the loopback interface."""
 
     name: str
     usual_port: int
-    #: how long it may take to answer, and to end
+    #: Maximum time to answer, and to stop.
     start_s: float
     end_s: float
 
@@ -83,22 +83,22 @@ class LocalService:
 
     @property
     def folder(self) -> Path:
-        """Its data and configuration."""
+        """Return the folder with its data and configuration."""
         return self.services.folder(self.name)
 
     @property
     def url(self) -> str:
-        """Where it answers, or did last."""
+        """Return its current or last URL."""
         return f"http://{ADDRESS}:{self.port}"
 
     @property
     def port(self) -> int:
-        """The port that it has, or had last."""
+        """Return its current or last port."""
         return noted_port(self.services.read_state(self.name).get("port"), self.usual_port)
 
     @property
     def process(self) -> Process | None:
-        """It, while it runs; a note of one that is gone counts as none."""
+        """Return its process; None if it does not run."""
         process = self._noted()
         return process if process is not None and process.runs else None
 
@@ -110,7 +110,7 @@ class LocalService:
         return Process(pid, ticks, boot_id)
 
     def note(self, process: Process, port: int) -> None:
-        """Keep how its process is found again."""
+        """Record the process and the port."""
         self.services.write_state(self.name, {**asdict(process), "port": port, "host": socket.gethostname()})
 
     def run(
@@ -121,17 +121,17 @@ class LocalService:
         answers: Callable[[], bool],
         held: Sequence[int] = (),
     ) -> str:
-        """Start its program, note it, and wait until it answers.
+        """Start its program, record it, and wait until it answers.
 
         Args:
-            argv: the program, and its arguments.
-            environment: all that it sees.
-            port: on which it shall listen.
-            answers: whether it does; asked when the program, and no other, listens there.
-            held: open files that it holds, too, as long as it lives: the lock of its data.
+            argv: the program and its arguments.
+            environment: its entire environment.
+            port: port to listen on.
+            answers: checks for an answer; called once exactly this program listens there.
+            held: open files that it inherits: the lock of its data.
 
         Returns:
-            why it does not answer, and then it is ended; empty where it does.
+            Why it does not answer, after it was stopped; "" if it answers.
         """
         process = None
         try:
@@ -140,7 +140,7 @@ class LocalService:
                 self.note(process, port)
             deadline = time.monotonic() + self.start_s
             while time.monotonic() < deadline and child.poll() is None:
-                # Nobody else may be told a password.
+                # Never send a password to another process.
                 if process.listens_on(port) and answers():
                     return ""
                 time.sleep(_POLL_S)
@@ -155,10 +155,10 @@ class LocalService:
     def _started(
         self, argv: Sequence[str], environment: Mapping[str, str], held: Sequence[int]
     ) -> tuple[Process, subprocess.Popen[bytes]]:
-        """Start its program in a session of its own, in its folder, with a new log that its user alone can read.
+        """Start its program in a new session, in its folder, with a new log that only its user can read.
 
         Returns:
-            how it is found again, and the child, whose end can be waited for.
+            The process, and the child to wait for.
         """
         log = self.services.log(self.name)
         if log.exists():
@@ -171,11 +171,11 @@ class LocalService:
             )  # fmt: skip
         finally:
             os.close(fd)
-        # A child that nobody has waited for yet is in /proc, ended or not.
+        # A child is in /proc until it is waited for, even after it exits.
         return Process(child.pid, int(stat_fields(child.pid)[START]), _boot_id()), child
 
     def _last_words(self) -> str:
-        """What it said last, for a message."""
+        """Return its last output, for a message."""
         try:
             lines = self.services.log(self.name).read_text(errors="replace").splitlines()
         except OSError:
@@ -183,7 +183,7 @@ class LocalService:
         return last_of(lines) or "it ended without a word"
 
     def end(self) -> bool:
-        """End it; returns whether it was running. Its data stays, and its port is noted for the next start."""
+        """Stop it. Return whether it was running. Keep its data, and its port for the next start."""
         process = self._noted()
         was_running = process is not None and process.end(self.end_s)
         port = self.services.read_state(self.name).get("port")
@@ -194,18 +194,18 @@ class LocalService:
         return was_running
 
     def delete(self) -> None:
-        """Delete all that it holds."""
+        """Delete all its data."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def last_of(lines: Sequence[str]) -> str:
-    """The last two lines of what a program said, for a message."""
+    """Return the last two lines of a program's output, for a message."""
     said = [line.strip() for line in lines if line.strip()]
     return " | ".join(said[-2:])[:500]
 
 
 def holder(file: Path) -> Process | None:
-    """A process of this host, other than this one, that has a file open and that may be looked into."""
+    """Return another process of this host that has a file open, if its open files are readable."""
     try:
         wanted = file.stat()
     except OSError:
@@ -226,7 +226,7 @@ def holder(file: Path) -> Process | None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the block has ended: a process that was started is noted, too."""
+    """Delay Ctrl-C until the block ends, so that every started process is recorded."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Ports of the loopback: which are free, and who listens on the others."""
+"""Loopback ports: free ports, and listeners on the others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from regatta.host.errors import HostError
 
 ADDRESS = "127.0.0.1"
-#: state of a listening socket in /proc/net/tcp
+#: State of a listening socket in /proc/net/tcp.
 _LISTENS = "0A"
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on a port now."""
+    """Return whether a port has no listener."""
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -25,21 +25,21 @@ def is_free(port: int) -> bool:
 
 
 def noted_port(noted: object, usual: int) -> int:
-    """The port in a note, which may be damaged; the usual one where there is none."""
+    """Return the recorded port; the usual one if it is missing or damaged."""
     return noted if isinstance(noted, int) and 0 < noted < 65536 else usual
 
 
 def port_for(service: str, wished: int | None, usual: int, option: str) -> int:
-    """The port for a service.
+    """Return the port for a service.
 
     Args:
         service: its name, for the message.
-        wished: the user's wish; None: the usual one if it is free, else any.
-        usual: the port that everybody knows it by, or the one that it had before.
-        option: the option by which a user wishes.
+        wished: the port requested by the user; None: the usual one if it is free, else any.
+        usual: the default port, or the previous one.
+        option: the option that requests a port.
 
     Raises:
-        HostError: the wished one is taken.
+        HostError: the requested port is in use.
     """
     if wished is None:
         return usual if is_free(usual) else _any()
@@ -58,7 +58,7 @@ def _any() -> int:
 
 
 def listeners(port: int) -> dict[str, int]:
-    """The sockets that listen on a port: inode -> id of the user that they are of."""
+    """Return the sockets that listen on a port: inode -> id of their user."""
     found = {}
     for table in ("tcp", "tcp6"):
         try:
@@ -73,5 +73,5 @@ def listeners(port: int) -> dict[str, int]:
 
 
 def strangers(port: int) -> set[int]:
-    """Users that listen on a port, but for oneself and root, whose proxies listen for containers."""
+    """Return users that listen on a port, except this user and root, whose proxies listen for containers."""
     return set(listeners(port).values()) - {0, os.geteuid()}

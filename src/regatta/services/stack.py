@@ -1,4 +1,4 @@
-"""InfluxDB and Grafana up and down: which of the two ways, what is up already, and the settings that other commands read."""
+"""Start and stop InfluxDB and Grafana, locally or as containers, and write the settings for other commands."""
 
 from __future__ import annotations
 
@@ -37,41 +37,41 @@ read: {{user: reader, password_file: passwords/reader}}
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user asks for."""
+    """The options of the user."""
 
     docker: bool = False
     grafana: bool = True
-    #: None: the usual one, or the one it had before, or another where that is taken
+    #: None: the usual port, the previous one, or a free one if that is in use.
     port: int | None = None
     grafana_port: int | None = None
 
 
 @dataclass(frozen=True)
 class Up:
-    """What is up."""
+    """The running services."""
 
     url: str
     database: str
-    #: whether it was up before
+    #: Whether it was already up.
     already: bool
     grafana_url: str | None
-    #: why there is no Grafana; empty where there is, or where none was asked for
+    #: Why Grafana is not up; "" if it is, or if it was not requested.
     no_grafana: str = ""
-    #: Grafana is there, and did not start
+    #: Grafana is installed but did not start.
     failed: bool = False
 
 
 def up(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> Up:
-    """Start what is not up yet, and write the settings.
+    """Start the services that are not up, and write the settings.
 
     Args:
-        services: where everything lies.
+        services: the folder of the services.
         home: the folder with `docker/` and `dashboards/`.
-        wishes: what is asked for.
-        say: what is told while it takes a while.
+        wishes: the options of the user.
+        say: receives progress messages.
 
     Raises:
-        HostError: InfluxDB cannot be started, so that nothing of it is left running, or its data are another host's.
+        HostError: InfluxDB cannot be started (no process is left running), or another host uses its data.
     """
     services.prepare()
     with services.alone():
@@ -154,18 +154,18 @@ def _other_way(got: str) -> HostError:
 
 
 def down(services: ServiceFolder, home: Path, delete: bool) -> list[str]:
-    """End what is up, and remove the settings.
+    """Stop the running services, and remove the settings.
 
     Args:
-        services: where everything lies.
+        services: the folder of the services.
         home: the folder with `docker/`.
-        delete: delete all data and passwords too.
+        delete: also delete all data and passwords.
 
     Returns:
-        what was running.
+        The services that were running.
 
     Raises:
-        HostError: its data are another host's, which goes on using them.
+        HostError: another host uses the data.
     """
     if not services.root.is_dir():
         return []
@@ -198,9 +198,9 @@ def down(services: ServiceFolder, home: Path, delete: bool) -> list[str]:
 
 
 def why_not_ours(services: ServiceFolder, port: int) -> str:
-    """Why no password may be sent to `port` of the loopback; empty: what `regatta up` started listens there.
+    """Return why no password may be sent to loopback `port`; "" if the listener was started by `regatta up`.
 
-    After influxd has died, or after a reboot, any user of the machine may listen on its port.
+    After a crash of influxd or a reboot, any user of the machine can listen on its port.
     """
     if services.read_state(COMPOSE).get("up") is True:
         others = strangers(port)

@@ -27,7 +27,7 @@ class Anova:
     """A fitted model of k alternatives.
 
     `effects`: shape (k,), estimated means up to a common constant, unit of the values; NaN for an alternative without values.
-    `spread`: shape (k, k), a generalised inverse: the variance of effect i - effect j is `mean_square_error * (spread[i, i] +
+    `spread`: shape (k, k), a generalized inverse: the variance of effect i - effect j is `mean_square_error * (spread[i, i] +
     spread[j, j] - 2 spread[i, j])`.
     `linked`: shape (k, k) of bool: whether i and j can be compared. `counts`: shape (k, k), number of values (diagonal) or of
     common blocks (off the diagonal; without blocks: values of both). `f`, `p`, `mean_square_error` are NaN when undefined;
@@ -116,7 +116,7 @@ def _one_way(values: Floats, seen: Bools) -> list[Anova]:
 
 
 def block_anova(table: ArrayLike) -> Anova:
-    """Return the two-way analysis of variance, block + alternative, of a randomised block design.
+    """Return the two-way analysis of variance, block + alternative, of a randomized block design.
 
     Args:
         table: shape (blocks, k): row = block, column = alternative, same unit; NaN for a missing value.
@@ -196,7 +196,7 @@ def _complete(y: Floats) -> list[Anova]:
 
 
 def _least_squares(deviation: Floats, seen: Bools) -> tuple[Floats, Floats, float, float]:
-    """Return effects, generalised inverse, and sums of squares (between, error) of values centered on their block mean."""
+    """Return effects, generalized inverse, and sums of squares (between, error) of values centered on their block mean."""
     weight = seen.astype(np.float64)
     per_block = weight.sum(axis=1, keepdims=True)
     values = np.where(seen, deviation, 0.0)

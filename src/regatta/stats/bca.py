@@ -61,7 +61,7 @@ def bca_means(
 
     Returns:
         Mean, low and high of each cell in its unit. NaN with a reason for fewer than 5 values, equal values, a value that is
-        not finite, or where a corrected quantile lies beyond the resamples. 1000 cells of n = 30 take about 0.1 s.
+        not finite, or if a corrected quantile is outside the resamples. 1000 cells of n = 30 take about 0.1 s.
 
     Raises:
         ValueError: `table` does not have two dimensions, `resamples` is too small, or `level` is not between 0 and 1.

@@ -52,8 +52,8 @@ def change_points(
 ) -> tuple[int, ...]:
     """Return the positions at which the mean or the variance of a series changes.
 
-    The partition minimises the sum of the segments' -2 log likelihood, plus `penalty` for each change. Each segment is normal
-    with its own mean and variance. The minimum is exact: pruning removes only candidates that cannot be part of it.
+    The partition minimizes the sum of the segments' -2 log likelihood, plus `penalty` for each change. Each segment is normal
+    with its own mean and variance. The minimum is exact, because pruning removes only candidates that cannot be part of it.
 
     Args:
         series: shape (n,), any unit, in order of time. 2,000 values take less than a tenth of a second.

@@ -79,7 +79,7 @@ def factorial_anova(
     Returns:
         One row per term: factors in the given order, then interactions of two, of three ... NaN with a reason if a value is not
         finite, if the error has no degrees of freedom, or if empty cells prevent an estimate. With empty cells, type 3
-        estimates no term, because its hypotheses depend on the parametrisation.
+        estimates no term, because its hypotheses depend on the parametrization.
 
     Raises:
         ValueError: no factors, duplicate names, different lengths, or an invalid `kind` or `order`.

@@ -17,7 +17,7 @@ from regatta.stats.estimate import Floats
 
 #: A column whose projection residual is below this share of its length lies in the space of the others.
 _DEPENDENT = 1e-9
-#: Maximum numbers in a design matrix (800 MB) and multiplications to triangularise it (some seconds).
+#: Maximum numbers in a design matrix (800 MB) and multiplications to triangularize it (some seconds).
 _MOST_NUMBERS, _MOST_WORK = 10**8, 5 * 10**10
 
 

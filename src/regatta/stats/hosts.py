@@ -246,11 +246,11 @@ def host_interaction(tables: Sequence[ArrayLike]) -> HostInteraction:
             value.
 
     Returns:
-        F = T / c with f and m degrees of freedom. T = Σ (β_h - β)' W_h (β_h - β), β_h a host's effects after blocks, W_h their
-        information divided by the host's own error variance, β their mean weighted by W_h, f the independent contrasts. With
-        A_h = W⁺ W_h, of r_h independent contrasts and ν_h degrees of freedom, B = Σ tr((I - A_h)²)/ν_h and C = Σ tr(I -
-        A_h)²/ν_h: m = f (f + 2)/(2B + C), c = f + 2B - 2 (2B + C)/(f + 2). Of two alternatives it is Welch's F. NaN with a
-        reason if fewer than two hosts have an error estimate.
+        F = T / c with f and m degrees of freedom. T = Σ (β_h - β)' W_h (β_h - β), f is the number of independent contrasts. β_h
+        are a host's effects after blocks, W_h their information divided by the host's own error variance, β their mean weighted
+        by W_h. With A_h = W⁺ W_h, of r_h independent contrasts and ν_h degrees of freedom, B = Σ tr((I - A_h)²)/ν_h and C = Σ
+        tr(I - A_h)²/ν_h: m = f (f + 2)/(2B + C), c = f + 2B - 2 (2B + C)/(f + 2). Of two alternatives it is Welch's F. NaN with
+        a reason if fewer than two hosts have an error estimate.
 
     Raises:
         ValueError: a table does not have two dimensions, or tables differ in k.

@@ -108,7 +108,7 @@ def geometric_mean(values: ArrayLike, level: float = 0.95) -> Interval:
         level: confidence, between 0 and 1.
 
     Returns:
-        exp(mean of logs ± t · s/√n). It generalises to other values only if these are a sample of them. NaN with a reason if a
+        exp(mean of logs ± t · s/√n). It generalizes to other values only if these are a sample of them. NaN with a reason if a
         value is not positive.
 
     Raises:

@@ -73,10 +73,10 @@ def lower_bound_overheads(
         four fifths of the rounds and its cost is taken from the last fifth, in turn. The distilled cost is then at most
         slightly too high, and the bounds still hold. The interval is on logs, ± t(1 - α/2; n - 1) times the larger of two
         standard errors: the linear one of this ratio, and that of the ratio with the plain minimum over resampled rounds (a
-        minimum per resample). In simulations with normal errors it covers 95 % if one alternative is clearly cheapest, and 88
-        to 93 % if 5 to 105 are exactly equal, where percentile and BCa intervals cover 1 to 76 %. A bound below 1 carries no
-        information, because overheads are not negative; it is kept, with a reason. NaN with a reason: no total, no known
-        identifiable cost, fewer than 5 rounds, no spread.
+        minimum per resample). In simulations with normal errors it covers 95 % if one alternative is clearly cheapest. It
+        covers 88 to 93 % if 5 to 105 are exactly equal; percentile and BCa intervals then cover 1 to 76 %. A bound below 1
+        carries no information, because overheads are not negative; it is kept, with a reason. NaN with a reason: no total, no
+        known identifiable cost, fewer than 5 rounds, no spread.
 
     Raises:
         ValueError: shapes differ, `resamples` is too small, or `level` is not between 0 and 1.

@@ -59,7 +59,7 @@ def find_shifts(groups: Sequence[ArrayLike], level: float = 0.95) -> Shifts:
 
     Breaks can only lie between experiments. If steps between neighbors are no larger than invocations explain, each invocation
     is a replicate, and breaks are change points of the logarithms, with penalty 3 log n. If experiments themselves vary
-    (different day, different build of the same sources), each experiment is a replicate, and the series of mean logarithms is
+    (different day, different build of the same sources), each experiment is a replicate. The series of mean logarithms is then
     split recursively where the two sides differ most. A shift is kept if its p value times the number of possible positions is
     below 1 - `level`. Series without a shift thus show one in (1 - `level`) of all cases.
 

@@ -22,7 +22,7 @@ class SuiteRatio:
 
     `these`: interval of the mean of exactly these benchmarks; includes only measurement error. `like_these`: interval for other
     benchmarks, of which these are treated as a random sample; includes the variation between benchmarks. A selected suite is
-    rarely a random sample, so the second is the minimum uncertainty of a generalisation.
+    rarely a random sample, so the second is the minimum uncertainty of a generalization.
     """
 
     these: Interval

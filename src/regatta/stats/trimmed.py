@@ -1,4 +1,4 @@
-"""The trimmed mean, by which HBench summarises repetitions."""
+"""The trimmed mean, by which HBench summarizes repetitions."""
 
 from __future__ import annotations
 

@@ -118,9 +118,9 @@ def _course(
 def without_spikes(table: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
     """Replace every spike with the median of its surroundings.
 
-    A spike lies further from the median of the 200 iterations around it (of all, where there are fewer) than three times the
-    distance of their 10th and 90th percentiles. Leading values, up to the first that is not this far, are not spikes but a
-    warm-up. A level of a tenth of the iterations or more moves the percentiles and is not a spike.
+    A spike is further from the median of the 200 surrounding iterations (or all, if fewer) than three times the distance of
+    their 10th and 90th percentiles. Leading values, up to the first that is not this far, are not spikes but a warm-up. A level
+    of a tenth of the iterations or more moves the percentiles and is not a spike.
 
     Args:
         table: shape (p, n), finite, any unit: one series per row, in order of time.

@@ -1,4 +1,4 @@
-"""What the recorded cells of a host are: as its journal says, and where an older journal says nothing, as its plan does."""
+"""The recorded cells of a host: from its journal, or from its plan if an older journal has no descriptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regatta.store.folder import Folder
 
 
 def planned_cells(folder: Folder, host: str) -> dict[str, Mapping[str, Any]]:
-    """Cell id -> the cell as the host's plan holds it; nothing where there is no plan that can be read."""
+    """Return cell id -> the cell in the plan of the host; empty without a readable plan."""
     cells = read_object(folder.host_plan(host) / "plan.json").get("cells")
     return {
         str(cell.get("cell_id")): cell
@@ -23,14 +23,14 @@ def planned_cells(folder: Folder, host: str) -> dict[str, Mapping[str, Any]]:
 
 
 def known_cells(folder: Folder, host: str) -> dict[str, Mapping[str, Any]]:
-    """Cell id -> what the cell was when it was first recorded; of cells that no line describes, what the plan says."""
+    """Return cell id -> the description from its first record, or from the plan for cells without a description."""
     return {**planned_cells(folder, host), **described_cells(folder.journal / host)}
 
 
 def describe_older_records(folder: Folder) -> None:
-    """Describe what is recorded in journals without descriptions, as Regatta 0.1 wrote them, while plans still tell what it is.
+    """Add descriptions from the plans to journals without them, as Regatta 0.1 wrote them.
 
-    To be called before a plan is replaced or removed: cells that the next one lacks would have no names any more.
+    Call this before a plan is replaced or removed. Otherwise cells missing from the next plan lose their names.
 
     Raises:
         OSError: the disk is full, or a journal cannot be read.
@@ -55,6 +55,6 @@ def describe_older_records(folder: Folder) -> None:
 
 
 def unplanned_cells(folder: Folder, host: str) -> list[CellDescription]:
-    """Descriptions of the cells that the host's journal has and its plan has no longer, in the order of the journal."""
+    """Return descriptions of cells in the journal of the host but no longer in its plan, in the order of the journal."""
     planned = planned_cells(folder, host)
     return [cell for one, cell in described_cells(folder.journal / host).items() if one not in planned]

@@ -1,7 +1,7 @@
-"""What a record says in columns: their names, kinds and how each is read. Tables and points are both made of this.
+"""The columns of a record: names, kinds and accessors, for both tables and points.
 
-Kinds are fixed (`regatta.host.journal.record_shape`), so a column that is null everywhere today has the same kind tomorrow. Absent
-keys become null.
+Kinds are fixed (`regatta.host.journal.record_shape`), so an all-null column keeps its kind when values appear. Missing keys
+become null.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Column = tuple[Kind, Callable[[Mapping[str, Any]], Any]]
 
 
 def _own(*keys: str) -> dict[str, Column]:
-    """Columns of a record's own keys."""
+    """Return columns of top-level keys of a record."""
 
     def column(key: str) -> Column:
         return KEYS[key], lambda record: record.get(key)
@@ -26,7 +26,7 @@ def _own(*keys: str) -> dict[str, Column]:
 
 
 def _inside(group: str, prefix: str = "", keys: tuple[str, ...] = ()) -> dict[str, Column]:
-    """Columns of the keys in one of its objects; of all of them where none is named."""
+    """Return columns of keys in an object of a record; of all its keys by default."""
 
     def column(key: str) -> Column:
         kind = GROUPS[group][key]
@@ -46,11 +46,11 @@ def _as_json(key: str) -> dict[str, Column]:
 
 
 def canonical_json(value: Any) -> str | None:
-    """JSON with sorted keys, so that equal values are equal texts, without lone surrogates; None and {} give None."""
+    """Return JSON with sorted keys and without lone surrogates, so that equal values give equal texts. None and {} give None."""
     if value is None or value == {}:
         return None
     text = _json(value)
-    # What comes from a record has none left; vectors come from YAML.
+    # Records have no surrogates, but vectors come from YAML.
     return text if text.isascii() else _json(without_surrogates(value))
 
 
@@ -58,7 +58,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-#: name -> (kind, how it is read from a record)
+#: Name -> (kind, accessor).
 INVOCATION_COLUMNS: dict[str, Column] = {
     **_own(
         "invocation_id", "attempt", "cell_id", "experiment", "host", "platform", "plan_id", "seed", "order"
@@ -82,9 +82,9 @@ INVOCATION_COLUMNS: dict[str, Column] = {
 
 
 def invocation_values(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What one record says in the columns of an invocation; None where it says nothing.
+    """Return the values of a record in the columns of an invocation; None for missing values.
 
     Raises:
-        AttributeError, TypeError, ValueError: a part of it is not what docs/protocol.md says.
+        AttributeError, TypeError, ValueError: a part of it does not conform to docs/protocol.md.
     """
     return {name: read(record) for name, (_, read) in INVOCATION_COLUMNS.items()}

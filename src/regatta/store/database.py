@@ -1,9 +1,9 @@
-"""The embedded database of an experiment, made from its journal: Parquet files, and DuckDB with the same tables.
+"""The embedded database of an experiment, derived from its journal: Parquet files, and DuckDB with the same tables.
 
-The journal is the only truth: `store/` may be deleted at any time and is made again. Every file is written beside its
-place and renamed into it, so a kill leaves the old one or the new one whole. Analyses read the one DuckDB file, whose
-tables are of one generation whatever else happens; the Parquet files are for other tools. The seal comes last: it says that
-all files are of this journal and plan, and that this user made them (`regatta.store.seal`).
+The journal is the source of truth: `store/` can be deleted at any time and is then rebuilt. Every file is written under a
+temporary name and renamed, so after a kill either the old or the new file is complete. Analyses read the DuckDB file, whose
+tables are always of one generation; the Parquet files are for other tools. The seal is written last. It certifies that all
+files derive from this journal and plan, and that this user wrote them (`regatta.store.seal`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from regatta.store.vector_table import VECTORS, vector_rows, vectors_fingerprint
 
 DATABASE = "regatta.duckdb"
 TABLES = ("invocations", "iterations", "cells", "unplanned_cells", "damage")
-#: of the vectors beside the journal; it is made again alone where they alone change
+#: Table of the vectors next to the journal. It is rebuilt alone if only vectors change.
 VECTOR_TABLE = "vectors"
 _SCHEMAS = {
     "invocations": INVOCATIONS,
@@ -70,19 +70,19 @@ _SCHEMAS = {
 _FILES = (DATABASE, *(f"{name}.parquet" for name in (*TABLES, VECTOR_TABLE)))
 _NEW = ".new"
 _LOCK = ".lock"
-#: DuckDB replays these into the database, whoever wrote them. A finished database has none of them.
+#: DuckDB replays these files into the database, regardless of their author. A finished database has none of them.
 _LOGS = tuple(f"{DATABASE}.wal{end}" for end in ("", ".checkpoint", ".recovery"))
-#: what a rebuild that was killed leaves, and what somebody else may have put there
+#: Files from a killed rebuild, or planted by another user.
 _LEFTOVERS = (
     *_LOGS,
     *(f"{name}{_NEW}" for name in _FILES),
     *(log.replace(DATABASE, f"{DATABASE}{_NEW}") for log in _LOGS),
 )
 
-#: Threads add up in the order in which they come: the last digits would differ from one answer to the next. 10^7 values are
-#: averaged in less than a second by one alone.
+#: Threads sum in varying order, so the last digits would vary between answers. One thread averages 10^7 values in less than a
+#: second.
 _ONE_ORDER = 1
-#: The file may be somebody else's: nothing in it may read other files or load code.
+#: The file can come from another user: nothing in it may read other files or load code.
 _CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "threads": _ONE_ORDER,
     "enable_external_access": False,
@@ -90,11 +90,11 @@ _CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "lock_configuration": True,
 }
-#: A batch is written at the first of these: what a rebuild holds in memory at a time, some 100 MB.
+#: A batch is written when it reaches one of these limits, which keeps a rebuild below about 100 MB of memory.
 _BATCH_RECORDS = 2_000
 _BATCH_MEASUREMENTS = 200_000
 
-#: Retries leave several records of one invocation; this is the one that counts.
+#: Retries give several records of one invocation; this selects the last attempt.
 _LAST_ATTEMPTS = """
 create temp view last_attempts as
 select * from invocations
@@ -106,19 +106,19 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a rebuild wrote, and how many lines of the journal were no records."""
+    """The tables of a rebuild, and the number of damaged lines in the journal."""
 
     directory: Path
     invocations: int
     iterations: int
     cells: int
     damaged: int
-    #: rows of the vectors that the folder holds
+    #: Rows of the vectors in the folder.
     vectors: int = 0
 
 
 def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> Path:
-    """Give the folder of a database that is up to date with the journal and the plan, making it again where it is not.
+    """Return the folder of a database that matches the journal and the plan. Rebuild it if needed.
 
     Raises:
         StoreError: see `rebuild`.
@@ -137,7 +137,7 @@ def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> P
 
 
 def _sealed(directory: Path) -> dict[str, str]:
-    """The marks of a database that is as this user made it; empty where it is not, or where a log would change it."""
+    """Return the marks of a database unchanged since this user made it; empty otherwise, or if a log would change it."""
     if any(os.path.lexists(directory / name) for name in _LOGS):
         return {}
     return sealed_marks(directory, _FILES)
@@ -147,17 +147,17 @@ def _sealed(directory: Path) -> dict[str, str]:
 def open_database(
     experiment_dir: Path, progress: Progress | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connect to an up-to-date database, read only; what is read is of one generation, though others rebuild meanwhile.
+    """Connect to an up-to-date database, read only. All reads are of one generation, even during a concurrent rebuild.
 
-    Its tables are `TABLES`, that of the vectors, and `last_attempts`. No statement reads another file.
+    Its tables are `TABLES`, `VECTOR_TABLE`, and `last_attempts`. Statements cannot read other files.
 
     Raises:
-        StoreError: see `rebuild`; also when the database cannot be read.
+        StoreError: see `rebuild`; also if the database cannot be read.
     """
     path = ensure_database(experiment_dir, progress) / DATABASE
     connection = _connect(path)
     if connection is None:
-        # Damaged, or written by a newer DuckDB.
+        # The file is damaged, or written by a newer DuckDB.
         path = rebuild(experiment_dir, progress).directory / DATABASE
         connection = _connect(path)
     try:
@@ -174,7 +174,7 @@ def open_database(
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection | None:
-    """Open a database of our tables and nothing else; None where it is none."""
+    """Open a database that has exactly our tables; None for any other file."""
     try:
         connection = duckdb.connect(str(path), read_only=True, config=_CLOSED)
     except duckdb.Error:
@@ -195,31 +195,31 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection | None:
 
 
 def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
-    """Make `store/*.parquet` and `store/regatta.duckdb` from the journal and the plan, in batches.
+    """Build `store/*.parquet` and `store/regatta.duckdb` from the journal and the plan, in batches.
 
-    Where this user cannot write the folder, or another owns it, they are made in a temporary one that goes with the process.
+    If this user cannot write the folder or does not own it, build in a temporary folder, deleted when the process exits.
 
     Args:
         experiment_dir: `results/<experiment>`.
-        progress: called with bytes of the journal read and in all.
+        progress: called with bytes of the journal read and in total.
 
     Returns:
-        How many rows each table has. Torn and damaged lines are counted, not used; `regatta verify` names them.
+        Number of rows per table. Torn and damaged lines are counted, not used; `regatta verify` lists them.
 
     Raises:
-        StoreError: there is no room, or the plan cannot be read.
+        StoreError: the disk is full, or the plan cannot be read.
     """
     with _making(experiment_dir) as new:
         return _write_all(experiment_dir, new, progress)
 
 
 def _rebuild_vectors(experiment_dir: Path, progress: Progress | None) -> None:
-    """Make the table of the vectors again, and the database of it and the tables that are there: no record is read.
+    """Rebuild the table of the vectors, and the database from it and the existing tables, without reading records.
 
-    Where another rebuild was killed since the tables were looked at, all are made again.
+    If another rebuild was killed since the check of the tables, rebuild all.
 
     Raises:
-        StoreError: a vector is none, or the folder cannot be written.
+        StoreError: a vector is invalid, or the folder cannot be written.
     """
     with _making(experiment_dir) as new:
         if tables := _sealed(new.directory).get("tables"):
@@ -230,11 +230,11 @@ def _rebuild_vectors(experiment_dir: Path, progress: Progress | None) -> None:
 
 
 def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]) -> None:
-    """Make the database of what comes from elsewhere than the journal; it counts as that of the plans in the folder.
+    """Build the database from rows that are not from a journal. It is valid for the plans in the folder.
 
     Args:
-        experiment_dir: a folder with the plans and decisions that belong to it, and no journal.
-        tables: of `TABLES` their rows, with the schema of `regatta.store.tables`, in any pieces; others are empty.
+        experiment_dir: a folder with matching plans and decisions, and no journal.
+        tables: rows of tables in `TABLES`, with the schema of `regatta.store.tables`, in any pieces; others are empty.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -250,17 +250,17 @@ def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]
 
 @dataclass
 class _New:
-    """Files on their way into a folder."""
+    """New files that are not yet in place."""
 
     directory: Path
-    #: what they are made from
+    #: The state of their sources.
     marks: dict[str, str] = field(default_factory=dict)
-    #: table -> its new file
+    #: Table -> its new file.
     parquet: dict[str, Path] = field(default_factory=dict)
 
     @contextmanager
     def table(self, name: str) -> Iterator[pq.ParquetWriter]:
-        """Write a table."""
+        """Yield the writer of a table."""
         path = self.parquet[name] = self.directory / f"{name}.parquet{_NEW}"
         with pq.ParquetWriter(path, _SCHEMAS[name], compression="zstd") as writer:
             yield writer
@@ -268,7 +268,7 @@ class _New:
 
 @contextmanager
 def _making(experiment_dir: Path) -> Iterator[_New]:
-    """Have new tables written, make the DuckDB file of them and of those that stay, and put all in place, the seal last.
+    """Let the block write new tables, build the DuckDB file from new and old tables, and install all, the seal last.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -280,7 +280,7 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with _alone(directory):
-            # Also for who planted a link under such a name.
+            # Also needed before writing, because another user can have planted a link under such a name.
             _remove_leftovers(directory)
             try:
                 yield new
@@ -291,7 +291,7 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
                 _remove_leftovers(directory)
                 seal(directory, _FILES, new.marks)
             finally:
-                # A full disk needs the room.
+                # Free the space on a full disk.
                 _remove_leftovers(directory)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
         raise StoreError(
@@ -306,10 +306,10 @@ def _remove_leftovers(directory: Path) -> None:
 
 
 def _directory(experiment_dir: Path) -> Path:
-    """The folder where the database belongs.
+    """Return the folder of the database.
 
     Raises:
-        StoreError: it is a link. In results of somebody else it may lead to any folder, whose files we would replace.
+        StoreError: it is a link. In the results of another user, it can point to any folder, whose files would be replaced.
     """
     directory = experiment_dir / "store"
     if directory.is_symlink():
@@ -318,9 +318,9 @@ def _directory(experiment_dir: Path) -> Path:
 
 
 def _is_ours_to_write(experiment_dir: Path) -> bool:
-    """Whether this user keeps the database where it belongs.
+    """Return whether this user keeps the database inside the folder of the experiment.
 
-    An archive cannot be written. In the folder of another user, two users would undo each other's seal in turn.
+    An archive is not writable. In the folder of another user, two users would invalidate each other's seals.
     """
     directory = _directory(experiment_dir)
     folder = directory if directory.exists() else experiment_dir
@@ -331,14 +331,14 @@ def _is_ours_to_write(experiment_dir: Path) -> bool:
 
 @functools.cache
 def _elsewhere(experiment_dir: str) -> Path:
-    """A folder for the database of an experiment that cannot be written; it goes with the process."""
+    """Return a folder for the database of a read-only experiment, deleted when the process exits."""
     folder = tempfile.mkdtemp(prefix="regatta-store-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 def _write_all(experiment_dir: Path, new: _New, progress: Progress | None) -> Rebuilt:
-    # Taken first: what is appended while we read makes the next reader rebuild.
+    # Taken first, so that lines appended during the read cause the next reader to rebuild.
     new.marks["tables"] = fingerprint(experiment_dir)
     invocations, iterations, damaged = _write_records(experiment_dir, new, progress)
     cells = _write_cells(experiment_dir, new)
@@ -347,7 +347,7 @@ def _write_all(experiment_dir: Path, new: _New, progress: Progress | None) -> Re
 
 
 def _write_vectors(experiment_dir: Path, new: _New) -> int:
-    """Write the table of the vectors; returns how many rows it has."""
+    """Write the table of the vectors. Return its number of rows."""
     new.marks["vectors"] = vectors_fingerprint(experiment_dir)
     rows = vector_rows(experiment_dir)
     with new.table(VECTOR_TABLE) as writer:
@@ -356,14 +356,14 @@ def _write_vectors(experiment_dir: Path, new: _New) -> int:
 
 
 def fingerprint(experiment_dir: Path) -> str:
-    """What the journal (names, sizes, times), the plans and the decisions (contents) are, with the version of the tables."""
+    """Hash the journal (names, sizes, times), the plans and decisions (contents), and the version of the tables."""
     digest = hashlib.sha256(f"tables {TABLES_VERSION}\n".encode())
     for path in [*journal_files(experiment_dir), *cell_files(experiment_dir)]:
         stat = path.stat()
         digest.update(f"{path.relative_to(experiment_dir)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     decisions = sorted((experiment_dir / "journal").glob(f"*/{DECISIONS}"))
     for path in [*_plan_files(experiment_dir), *decisions]:
-        # By content: every `regatta run` writes its plan again, and mostly it is the same.
+        # By content, because every `regatta run` rewrites its plan, mostly unchanged.
         digest.update(
             f"{path.relative_to(experiment_dir)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
         )
@@ -381,7 +381,7 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
         def flush() -> None:
             nonlocal written, measured, pending
             if batch:
-                # What is no record in this form does not come here: see `regatta.host.journal.record_shape`.
+                # Invalid records do not reach this point; see `regatta.host.journal.record_shape`.
                 rows, lines = invocation_rows(written, batch), iteration_rows(written, batch)
                 invocations.write_table(rows)
                 iterations.write_table(lines)
@@ -454,7 +454,7 @@ def _write_cells(experiment_dir: Path, new: _New) -> int:
 
 
 def _planned_invocations(experiment_dir: Path, plan_path: Path, plan: dict[str, Any]) -> list[int]:
-    """How many planned invocations each cell has: the rows that name it, without those of rounds that it does not need."""
+    """Return the number of planned invocations per cell: its rows, except those of rounds that it does not need."""
     cells = len(plan["cells"])
     if groups_of(plan):
         host = plan_path.parent.name
@@ -464,7 +464,7 @@ def _planned_invocations(experiment_dir: Path, plan_path: Path, plan: dict[str, 
     last = np.array(rounds, dtype=np.int64)
     counts = np.zeros(cells, dtype=np.int64)
     with plan_path.with_name("rows.i32").open("rb") as file:
-        while data := file.read(1 << 22):  # pieces of 4 MB
+        while data := file.read(1 << 22):  # chunks of 4 MB
             rows = np.frombuffer(data, dtype="<i4").reshape(-1, 4)
             cell = rows[:, 3]
             counts += np.bincount(cell[rows[:, 0] < last[cell]], minlength=cells)
@@ -473,16 +473,16 @@ def _planned_invocations(experiment_dir: Path, plan_path: Path, plan: dict[str, 
 
 
 def _write_duckdb(path: Path, parquet: Mapping[str, Path]) -> None:
-    """Make the DuckDB file of Parquet files, and see that it holds all of them.
+    """Build the DuckDB file from Parquet files, and verify that it is complete.
 
     Raises:
-        OSError, duckdb.Error: it does not, such as on a full disk.
+        OSError, duckdb.Error: it is incomplete, for example on a full disk.
     """
     log = path.with_name(f"{path.name}.wal")
     with duckdb.connect(str(path)) as connection:
         for name, table in parquet.items():
             connection.execute(f"create table {name} as from read_parquet($1)", [str(table)])
-        # Closing alone passes over what cannot be written.
+        # Closing alone ignores write errors.
         connection.execute("checkpoint")
     if log.exists():
         raise OSError(errno.ENOSPC, f"{log.name} is left: not all is in the database")
@@ -495,13 +495,13 @@ def _write_duckdb(path: Path, parquet: Mapping[str, Path]) -> None:
 
 
 def _put_in_place(path: Path) -> None:
-    """Rename a finished file into its place, durable before it can be seen."""
+    """Sync a finished file to disk and rename it into place."""
     sync(path)
     path.replace(path.with_name(path.name.removesuffix(_NEW)))
 
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """One rebuild at a time; the lock goes with the process that holds it."""
+    """Serialize rebuilds. The lock is released with the process that holds it."""
     with locked(directory / _LOCK):
         yield

@@ -1,7 +1,7 @@
-"""What happens to an experiment, written down beside its journal: started, measuring, failed, ended.
+"""The events of an experiment, logged next to its journal: started, measuring, failed, ended.
 
-`events.jsonl` in the experiment's folder, one checked JSON line an event. It says when things happened and decides nothing:
-what was measured is in the journal alone, and an event that cannot be written is no error of the work.
+The log is `events.jsonl` in the folder of the experiment, one checksummed JSON line per event. Events only record times and
+decide nothing. All measurements are in the journal, and a failure to write an event does not fail the work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from regatta.host.journal.record import (
     without_surrogates,
 )
 
-#: kind -> what has happened
+#: Kind -> meaning.
 KINDS = {
     "experiment_started": "the workflow has begun to work on it",
     "experiment_ended": "the workflow has ended, well or not: see `text`",
@@ -39,10 +39,10 @@ KINDS = {
     "progress": "how far a host is",
     "verified": "the verdict over all that is recorded",
 }
-#: what an event may tell beside kind, host and time
+#: Optional fields of an event, in addition to kind, host and time.
 FIELDS: dict[str, type] = {
     "text": str,
-    #: of a step that failed: its file in `logs/`
+    #: Log file in `logs/` of a failed step.
     "log": str,
     "cell": str,
     "segment": int,
@@ -52,14 +52,15 @@ FIELDS: dict[str, type] = {
     "perturbed": int,
     "remaining_s": float,
 }
-#: statuses that an event counts as `failed`. Running out of a small heap is a result, and what was skipped did not run.
+#: Statuses that events report as `failed`. Running out of memory in a small heap is a result, and skipped invocations did not
+#: run.
 FAILED = ("failed", "timeout", "crashed")
 EVENTS = "events.jsonl"
 NO_HOST = "none"
 
-#: a longer text is cut: an event is a line for people
+#: Longer texts are truncated, because an event is a line for people.
 MAXIMUM_TEXT = 2000
-#: no line is longer, so that the last one is found from the file's end
+#: Maximum length of a line, so that the last one can be found from the end of the file.
 _MAXIMUM_LINE_BYTES = 1 << 16
 _LOCK_PATIENCE_S = 5.0
 _HEAD = ("v", "utc_ns", "kind", "host")
@@ -67,46 +68,46 @@ _HEAD = ("v", "utc_ns", "kind", "host")
 
 @dataclass(frozen=True)
 class Event:
-    """One event, and where its line is."""
+    """An event and the position of its line."""
 
-    #: unique in its file, and later than those before it
+    #: Unique in its file, and later than all previous events.
     utc_ns: int
     kind: str
-    #: `none` where it is of no single host
+    #: `none` if it does not concern a single host.
     host: str
     fields: dict[str, Any]
-    #: offsets of its line's first byte and of the byte after its newline
+    #: Offsets of the first byte of its line and of the byte after its newline.
     offset: int
     end: int
 
 
 def events_path(folder: Path) -> Path:
-    """Where an experiment's events are."""
+    """Return the path of the events of an experiment."""
     return folder / EVENTS
 
 
 def append_event(folder: Path, kind: str, host: str = NO_HOST, **fields: str | int | float) -> int:
-    """Write down an event of the experiment in `folder`, whole and durably, whoever else does so at the same time.
+    """Append an event to the experiment in `folder`, atomically and durably, with concurrent writers.
 
     Args:
-        folder: the experiment's folder; it must be there.
+        folder: folder of the experiment; must exist.
         kind: one of `KINDS`.
-        host: the host that it is of.
-        fields: some of `FIELDS`; a text that is too long is cut.
+        host: its host.
+        fields: some of `FIELDS`; long texts are truncated.
 
     Returns:
         Its time in ns since 1970, later than that of every event before it.
 
     Raises:
-        StoreError: there is no room, or the folder cannot be written.
-        ValueError: a kind or a field that there is not.
+        StoreError: the disk is full, or the folder cannot be written.
+        ValueError: unknown kind or field.
     """
     told = _checked(kind, fields)
     path = events_path(folder)
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            # Its holder writes one line; only a halted process holds it for longer than a moment.
+            # The holder writes one line, so only a suspended process holds the lock for long.
             take_lock(fd, _LOCK_PATIENCE_S)
             size, last_ns = _whole(fd)
             utc_ns = max(time.time_ns(), last_ns + 1)
@@ -131,13 +132,13 @@ def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
             value = float(value)
         if wanted is None or not isinstance(value, wanted) or isinstance(value, bool):
             raise ValueError(f"no field of an event: {name}={value!r}")
-        # Cut last: a surrogate is longer as text.
+        # Truncate last, because replacing a surrogate lengthens the text.
         told[name] = without_surrogates(value)[:MAXIMUM_TEXT] if isinstance(value, str) else value
     return told
 
 
 def _whole(fd: int) -> tuple[int, int]:
-    """Size of the file up to the end of its last whole line, and the time of the last event that can be read, or 0."""
+    """Return the size of the file up to its last complete line, and the time of the last readable event, or 0."""
     size = os.fstat(fd).st_size
     beginning = max(0, size - 2 * _MAXIMUM_LINE_BYTES)
     tail = os.pread(fd, size - beginning, beginning)
@@ -149,7 +150,7 @@ def _whole(fd: int) -> tuple[int, int]:
 
 
 def _append(fd: int, size: int, line: bytes) -> None:
-    """Write a line after `size` bytes; what a killed writer left there is cut off."""
+    """Write a line after `size` bytes. Remove the partial line of a killed writer."""
     os.ftruncate(fd, size)
     try:
         if os.write(fd, line) != len(line):
@@ -162,8 +163,9 @@ def _append(fd: int, size: int, line: bytes) -> None:
 
 
 def read_events(path: Path, offset: int = 0) -> Iterator[Event]:
-    """The events whose lines begin at `offset` or later, in order. A last line without its end is not there yet; damaged
-    ones are passed over. A file that is not there has none.
+    """Yield the events whose lines begin at `offset` or later, in order.
+
+    An incomplete last line is ignored. Damaged lines are skipped. A missing file has no events.
 
     Raises:
         OSError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""`plan/experiment.json`: what the analysis must know that no record says. Written with the plans, read by the answers."""
+"""`plan/experiment.json`: the facts that the analysis needs and records do not have. It is written with the plans."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, TypedDict
 
 
 class Asked(TypedDict, total=False):
-    """What the spec asked for; older documents lack some keys."""
+    """The values from the spec; older documents lack some keys."""
 
     name: str
     question: str
-    #: what was measured, in the user's words
+    #: The measured subject, in the user's words.
     labels: Mapping[str, str]
     spec: str
     seed: int
@@ -20,18 +20,18 @@ class Asked(TypedDict, total=False):
     theta_percent: float
     rounds: int
     discarded_rounds: int
-    #: the fields of `Stopping`; None: fixed
+    #: The fields of `Stopping`; None: fixed.
     stopping: Mapping[str, Any] | None
     compare: Sequence[str]
-    #: the fields of `SteadyState`
+    #: The fields of `SteadyState`.
     steady: Mapping[str, Any]
-    #: the fields of `Baseline`
+    #: The fields of `Baseline`.
     baseline: Mapping[str, str | None]
-    #: suite -> where its kept minheaps come from; empty: they were measured for each runtime
+    #: Suite -> source of its kept minheaps; empty: they were measured for each runtime.
     minheaps_of: Mapping[str, str]
     runtimes: Sequence[str]
     collectors: Sequence[str]
-    #: sets of modifiers under which compilation is controlled
+    #: Sets of modifiers with controlled compilation.
     controlled: Sequence[str]
 
 
@@ -39,15 +39,15 @@ class ExperimentDocument(TypedDict, total=False):
     """The whole document."""
 
     experiment: Asked
-    #: version
+    #: The version of Regatta.
     regatta: str
-    #: host -> its facts
+    #: Host -> its facts.
     hosts: Mapping[str, Mapping[str, str]]
-    #: runtime -> its version
+    #: Runtime -> its version.
     runtimes: Mapping[str, str]
-    #: cell, reason, and the host where that is known
+    #: Cell, reason, and the host if known.
     impossible: Sequence[Sequence[str]]
-    #: host -> why nothing is planned on it
+    #: Host -> why it has no plan.
     left_out: Mapping[str, str]
-    #: host -> the id of its plan. Whoever measures waits for this file: it is another one whenever a plan is
+    #: Host -> the id of its plan. The measuring steps depend on this file, which changes whenever a plan does.
     plans: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The folder of one experiment: what lies where, its identity, and how its files are read and replaced whole."""
+"""The folder of one experiment: its layout and identity, and atomic reading and writing of its files."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """The experiment's name."""
+        """Return the name of the experiment."""
         return self.path.name
 
     def host_plan(self, host: str) -> Path:
-        """Folder of a host's `plan.json` and `rows.i32`."""
+        """Return the folder of a host's `plan.json` and `rows.i32`."""
         return self.plan / host
 
     def planned_hosts(self) -> list[str]:
-        """Hosts that have a plan."""
+        """Return the hosts that have a plan."""
         return sorted(p.parent.name for p in self.plan.glob("*/plan.json"))
 
     def decisions(self, host: str) -> Path:
-        """What was decided on a host about rounds (`regatta.host.journal.decisions`)."""
+        """Return the decisions about rounds on a host (`regatta.host.journal.decisions`)."""
         return self.journal / host / DECISIONS
 
     def host_header(self, host: str) -> dict[str, Any]:
-        """The `plan.json` of a host.
+        """Return the `plan.json` of a host.
 
         Raises:
             StoreError: it is missing or is not JSON.
@@ -62,15 +62,15 @@ class Folder:
 
 
 def minheap_dir(results: Path) -> Path:
-    """Where attempts to find minheaps are kept, for all experiments. No experiment's name begins with `_`."""
+    """Return the folder of minheap attempts of all experiments. Names of experiments never begin with `_`."""
     return results / "_minheap"
 
 
 def find_folder(experiment: str, results: Path) -> Folder:
-    """The folder of an experiment that is there already, by its name or its path.
+    """Return the existing folder of an experiment, by name or path.
 
     Raises:
-        StoreError: there is none; says which there are.
+        StoreError: it does not exist; the message lists the existing ones.
     """
     for path in (results / experiment, Path(experiment)):
         if (path / "plan").is_dir() or (path / "journal").is_dir():
@@ -83,7 +83,7 @@ def find_folder(experiment: str, results: Path) -> Folder:
 
 
 def find_folders(experiment: str | None, results: Path) -> list[Folder]:
-    """The folder of an experiment, or those of all that are planned. Raises what `find_folder` does."""
+    """Return the folder of an experiment, or of all planned experiments. Raise as `find_folder` does."""
     if experiment:
         return [find_folder(experiment, results)]
     return [Folder(path.parent) for path in sorted(results.glob("*/plan"))]
@@ -93,7 +93,7 @@ def read_json(path: Path, fix: str) -> dict[str, Any]:
     """Read a JSON object.
 
     Raises:
-        StoreError: it is missing or is none.
+        StoreError: it is missing or invalid.
     """
     try:
         return parse_object(path)
@@ -102,19 +102,19 @@ def read_json(path: Path, fix: str) -> dict[str, Any]:
 
 
 def no_room(path: Path, error: OSError) -> StoreError:
-    """The error of a file of an experiment that cannot be written."""
+    """Return the error for a file of an experiment that cannot be written."""
     return StoreError(
         str(path), "a file to write", str(error.strerror or error), "make room, or choose --results"
     )
 
 
 def identity_of(folder: Folder) -> str:
-    """The identity of an experiment's folder, made at first use: 12 hexadecimal digits, in `.identity`.
+    """Return the identity of the folder of an experiment: 12 hexadecimal digits in `.identity`, created at first use.
 
-    It tells experiments of one name apart on a host, so that deleted results do not come back.
+    It distinguishes experiments with the same name on a host, so that deleted results do not reappear.
 
     Raises:
-        StoreError: it cannot be written, or holds something else.
+        StoreError: it cannot be written, or has invalid content.
     """
     path = folder.path / ".identity"
     if not path.exists():
@@ -130,7 +130,7 @@ def identity_of(folder: Folder) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`, renamed to it when the block ends well, and removed when it does not.
+    """Yield a temporary path in the same folder. Rename it to `path` if the block succeeds, else remove it.
 
     Raises:
         StoreError: the disk is full or the folder cannot be written.
@@ -143,6 +143,6 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
-    """Write JSON, temporary then rename. `indent` None is for what may be large: it is five times as fast."""
+    """Write JSON atomically. `indent` None is for large values: it is five times as fast."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How far an experiment is: from its journal, and from what its runners say of themselves."""
+"""The progress of an experiment: from its journal, and from the states of its runners."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from regatta.store.receipts import hosts_left_out
 
 @dataclass
 class RecordedCell:
-    """What the journal has of one cell on one host."""
+    """The records of one cell on one host."""
 
-    #: round -> status of the last attempt
+    #: Round -> status of the last attempt.
     statuses: dict[int, str] = field(default_factory=dict)
     elapsed_s: list[float] = field(default_factory=list)
 
     @property
     def invocations(self) -> int:
-        """Distinct invocations with a record."""
+        """Return the number of distinct invocations with a record."""
         return len(self.statuses)
 
     @property
     def median_elapsed_s(self) -> float:
-        """Median wall time of its processes; 0 where all were skipped."""
+        """Return the median wall time of its processes; 0 if all were skipped."""
         return statistics.median(self.elapsed_s) if self.elapsed_s else 0.0
 
 
 def recorded_cells(
     folder: Folder, damaged: Counter[str] | None = None
 ) -> dict[tuple[str, str], RecordedCell]:
-    """(host, cell_id) -> what is recorded. `damaged` is given the damaged lines of each host."""
+    """Return (host, cell_id) -> its records. Count the damaged lines of each host in `damaged`."""
     found: dict[tuple[str, str], RecordedCell] = {}
     for record in read_journal(folder.path):
         if isinstance(record, Damage):
-            # The next run cuts a torn line off.
+            # The next run removes a torn line.
             if damaged is not None and not record.torn:
                 damaged[record.host] += 1
             continue
@@ -55,44 +55,44 @@ def recorded_cells(
 
 @dataclass
 class HostProgress:
-    """One host: planned and recorded invocations, failures among them, and what runs now."""
+    """The progress of one host: planned and recorded invocations, failures, and the current activity."""
 
     host: str
     planned: int
     recorded: int
     failed: int
     remaining_s: float | None
-    #: block groups whose number of rounds is decided at a segment's end, and how many of them are not yet: what is planned
-    #: and what remains is then the most that there can be
+    #: Number of block groups whose rounds are decided at the end of a segment, and how many are undecided. The planned and
+    #: remaining numbers are then upper bounds.
     adaptive: int = 0
     undecided: int = 0
-    #: lines of its journal that are no records
+    #: Lines of its journal that are not valid records.
     damaged: int = 0
-    #: cells that are not run any more, for their first invocations failed alike
+    #: Cells that are no longer run, because their first invocations failed alike.
     given_up: int = 0
-    #: what is measured now; empty when nothing is
+    #: The current cell; "" when idle.
     cell: str = ""
     since_s: float = 0.0
-    #: for whom its runner waits; empty when it does not
+    #: The process that its runner waits for; "" if it does not wait.
     waiting: str = ""
     pid: int | None = None
-    #: why it was left out; empty where it was not
+    #: Why it was left out; "" if it was not.
     left_out: str = ""
 
 
 @dataclass
 class Progress:
-    """One experiment."""
+    """The progress of one experiment."""
 
     experiment: str
     hosts: list[HostProgress]
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the progress as JSON."""
         return asdict(self)
 
     def sentence(self) -> str:
-        """One line for people."""
+        """Return a one-line summary."""
         planned, recorded = sum(h.planned for h in self.hosts), sum(h.recorded for h in self.hosts)
         measuring = any(h.pid and not h.waiting for h in self.hosts)
         waiting = "; ".join(h.waiting for h in self.hosts if h.waiting)
@@ -102,7 +102,7 @@ class Progress:
         return f"{self.experiment}: {state}, {recorded} of {'at most ' if undecided else ''}{planned} invocations recorded"
 
     def lines(self) -> list[str]:
-        """A line a host."""
+        """Return one line per host."""
         lines = []
         for h in self.hosts:
             line = f"{h.host}: {h.recorded}/{h.planned}, {h.failed} failed"

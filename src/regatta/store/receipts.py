@@ -1,7 +1,7 @@
-"""Receipts: what tells the workflow that a segment is done. Derived from the journal, and taken back when it says otherwise.
+"""Receipts tell the workflow that a segment is done. They derive from the journal and are withdrawn when it disagrees.
 
-Each segment waits for the one before it, and everything after measuring for the last: so with the receipt of a segment go
-those of the segments after it, and the verdict over all.
+Each segment depends on the previous one, and all steps after measuring depend on the last. So withdrawing the receipt of a
+segment also withdraws those of later segments and the final verdict.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from regatta.host.journal.journal import journal_files
 from regatta.store.events import events_path
 from regatta.store.folder import Folder, write_json
 
-#: what the plan was made from, in the folder of receipts; and its key that only says how often that was asked for
+#: Sources of the plan, in the folder of receipts; and its key that changes only to request a new check.
 FINGERPRINT, AGAIN = "fingerprint.json", "again"
-#: the key of a plan and of receipts that says why a host was left out
+#: Key of plans and receipts with the reason why a host was left out.
 LEFT_OUT = "left_out"
 _REASON_CHARACTERS = 300
 
@@ -43,20 +43,20 @@ def _withdraw_from(folder: Folder, receipt: Path) -> None:
 
 
 def withdraw_verdict(folder: Folder) -> None:
-    """Have everything verified again."""
+    """Request a new verification of everything."""
     folder.verdict.unlink(missing_ok=True)
     (folder.receipts / "verified.txt").unlink(missing_ok=True)
 
 
 def withdraw_all_receipts(folder: Folder) -> None:
-    """Have every segment walked again."""
+    """Request a new run of every segment."""
     for host in _hosts(folder):
         for path in _receipts(folder, host)[:1]:
             _withdraw_from(folder, path)
 
 
 def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
-    """Have segments walked again whose journal file is gone or was written after its receipt: somebody edited or restored it."""
+    """Request a new run of segments whose journal file is missing or newer than its receipt (edited or restored)."""
     if set(folder.planned_hosts()) - set(_hosts(folder)):
         withdraw_verdict(folder)
     for host in _hosts(folder):
@@ -76,9 +76,10 @@ def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
 
 
 def write_preparation(path: Path, value: Mapping[str, Any]) -> None:
-    """Write what a step before the plan has found, with what it was made from.
+    """Write the result of a step before the plan, with the hash of its source.
 
-    The workflow takes an input for unchanged where its contents are: a step that was not reached would be forgotten else.
+    The workflow treats an input with unchanged contents as unchanged. Without the hash, it would forget a step that was not
+    reached.
     """
     try:
         made_from = hashlib.sha256((path.parent / FINGERPRINT).read_bytes()).hexdigest()
@@ -88,9 +89,9 @@ def write_preparation(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def ask_hosts_again(folder: Folder) -> None:
-    """Have hosts asked what they are and have, and the plan made of it: all of that comes from this one file.
+    """Request a new check of the hosts, and a new plan from it. Both depend on this one file.
 
-    Its contents change, for the workflow takes no notice of a new time alone.
+    Its contents change, because the workflow ignores a new modification time alone.
     """
     path = folder.receipts / FINGERPRINT
     value = read_object(path)
@@ -99,7 +100,7 @@ def ask_hosts_again(folder: Folder) -> None:
 
 
 def withdraw_left_out(folder: Folder) -> None:
-    """Have hosts that were left out asked again: they may be there now."""
+    """Request a new check of hosts that were left out: they can be available now."""
     left_out = [
         host for host in _hosts(folder) if any(_left_out(path) for path in _receipts(folder, host)[:1])
     ]
@@ -110,15 +111,15 @@ def withdraw_left_out(folder: Folder) -> None:
 
 
 def way_of(folder: Folder) -> str:
-    """The profile that the hosts were made ready for; empty where nothing says so."""
+    """Return the profile that the hosts were prepared for; "" if unknown."""
     return str(read_object(folder.receipts / "provision.json").get("way", ""))
 
 
 def withdraw_for_another_way(folder: Folder, way: str) -> bool:
-    """Have hosts asked again that were made ready for another profile: what was brought lies elsewhere there.
+    """Request a new check of hosts that were prepared for another profile, because their files are in different places.
 
     Returns:
-        Whether it was another one.
+        Whether the profile differs.
     """
     other = way_of(folder) not in ("", way)
     if other:
@@ -127,16 +128,16 @@ def withdraw_for_another_way(folder: Folder, way: str) -> bool:
 
 
 def sent_receipt(folder: Folder, host: str = "", segment: int = 0) -> Path:
-    """Where it is written what was sent to InfluxDB: after a segment of a host, or in the end (no host).
+    """Return the receipt of the ingest to InfluxDB: after a segment of a host, or at the end (no host).
 
-    Beside the cursors and not among the receipts of hosts, one of which may have any name.
+    It is next to the cursors and not among the receipts of hosts, because a host can have any name.
     """
     sent = folder.path / "influx" / "receipts"
     return sent / host / f"{segment:05d}.json" if host else sent / "all.json"
 
 
 def sending_hindrance(folder: Folder) -> str:
-    """Why it cannot be written down what was sent to InfluxDB; empty where it can."""
+    """Return why the receipt of the ingest cannot be written; "" if it can."""
     receipts = sent_receipt(folder).parent
     for path in (receipts.parent, receipts, *(p for p in receipts.glob("*") if p.is_dir())):
         if not os.path.lexists(path):
@@ -149,7 +150,7 @@ def sending_hindrance(folder: Folder) -> str:
 
 
 def unsent(folder: Folder) -> str:
-    """Why what is recorded is not all in InfluxDB, as it was tried last; empty where it is, or where there was nothing to send."""
+    """Return why the last ingest to InfluxDB was incomplete; "" if it was complete or not needed."""
     hindrance = sending_hindrance(folder)
     if hindrance:
         return hindrance
@@ -163,7 +164,7 @@ def unsent(folder: Folder) -> str:
 
 
 def _sent(folder: Folder) -> dict[str, Any] | None:
-    """What the last receipt says; None where there is none."""
+    """Return the content of the last receipt; None without one."""
     try:
         return parse_object(sent_receipt(folder))
     except FileNotFoundError:
@@ -173,26 +174,26 @@ def _sent(folder: Folder) -> dict[str, Any] | None:
 
 
 def _waits(told: Mapping[str, Any]) -> bool:
-    """Whether there is something left that sending again would bring."""
+    """Return whether there is data left that a new ingest would send."""
     return told.get("waiting") != 0 or bool(told.get("reason"))
 
 
 def withdraw_unsent(folder: Folder, identity: str) -> None:
-    """Have sent what waits still, happened since, or went to another InfluxDB than that of `identity`.
+    """Request a new ingest if data is pending, events are newer, or the InfluxDB differs from that of `identity`.
 
-    What was measured since is told by the answer, which is made again.
+    New measurements are covered by the answer, which is made again.
     """
     receipt, told = sent_receipt(folder), _sent(folder)
     if told is None:
         return
     if _newer(events_path(folder.path), receipt) or _waits(told) or told.get("identity") != identity:
-        # Where it cannot be taken away nothing is sent: `sending_hindrance` says so.
+        # If it cannot be removed, nothing is sent: `sending_hindrance` reports the reason.
         with contextlib.suppress(OSError):
             receipt.unlink(missing_ok=True)
 
 
 def is_sent(folder: Folder) -> bool:
-    """Whether all that was measured and that happened was sent to InfluxDB, the estimates aside."""
+    """Return whether all measurements and events were sent to InfluxDB; estimates are not considered."""
     receipt, told = sent_receipt(folder), _sent(folder)
     return (
         told is not None
@@ -213,16 +214,16 @@ def _left_out(receipt: Path) -> bool:
 
 
 def _decisions_are_gone(folder: Folder, host: str) -> bool:
-    """Whether the first segment was done and what it decided is not there: walking it again makes it anew."""
+    """Return whether the first segment is done but its decisions are missing; a new run recreates them."""
     if not _receipts(folder, host) or folder.decisions(host).exists():
         return False
     return host in folder.planned_hosts() and bool(groups_of(folder.host_header(host)))
 
 
 def withdraw_receipts(folder: Folder, segments: Mapping[str, Sequence[int]], before_ns: int) -> None:
-    """Have these segments (host -> numbers) walked again, unless their receipts are newer than `before_ns`.
+    """Request a new run of these segments (host -> numbers), unless their receipts are newer than `before_ns`.
 
-    Where the folder may not be written, nothing is: reading an experiment of somebody else is no error.
+    If the folder is read-only, do nothing: reading the experiment of another user is not an error.
     """
     for host, numbers in segments.items():
         for number in numbers:
@@ -234,9 +235,9 @@ def withdraw_receipts(folder: Folder, segments: Mapping[str, Sequence[int]], bef
 
 
 def hosts_left_out(folder: Folder) -> dict[str, str]:
-    """Host -> why it was left out: the plan says so of those that were never ready, a receipt of those that were lost later.
+    """Return host -> why it was left out: from the plan for hosts never ready, from a receipt for hosts lost later.
 
-    Nothing of hosts that were not left out. What cannot be read says nothing.
+    Unreadable files are ignored.
     """
     planned = read_object(folder.experiment).get(LEFT_OUT)
     found = {str(host): _told(why) for host, why in planned.items()} if isinstance(planned, dict) else {}
@@ -249,5 +250,5 @@ def hosts_left_out(folder: Folder) -> dict[str, str]:
 
 
 def _told(why: object) -> str:
-    """In one line, and no longer than a person reads."""
+    """Return the reason in one line of readable length."""
     return " ".join(str(why).split())[:_REASON_CHARACTERS]

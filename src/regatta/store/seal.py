@@ -1,8 +1,8 @@
-"""The seal of an embedded database: proof that this user made its files here, from this journal, and that they are as they were.
+"""The seal of an embedded database: proof that this user made its files here, from this journal, and that they are unchanged.
 
-A results folder may come from somebody else, and whoever sent it may have written answers of their own into `store/`. The seal
-names each file with its size, inode and times, of which nobody chooses the time of change, and carries a code (HMAC) by a key
-that only this user has. A folder that was copied, unpacked or restored has no valid seal, and its database is made again.
+A results folder can come from another user, with forged files in `store/`. The seal records each file with its name, size,
+inode and times; the time of change cannot be forged. An HMAC with a key that only this user has protects it. A copied, unpacked
+or restored folder has no valid seal, and its database is rebuilt.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def seal(directory: Path, files: Iterable[str], marks: Mapping[str, str]) -> Non
     """Seal the files of a folder.
 
     Args:
-        directory: where they are.
+        directory: their folder.
         files: their names.
-        marks: what they were made from.
+        marks: the state of their sources.
 
     Raises:
         OSError: a file is missing.
@@ -46,7 +46,7 @@ def seal(directory: Path, files: Iterable[str], marks: Mapping[str, str]) -> Non
 
 
 def sealed_marks(directory: Path, files: Iterable[str]) -> dict[str, str]:
-    """The marks of files that are as this user sealed them; empty where they are not."""
+    """Return the marks of files that are unchanged since this user sealed them; empty otherwise."""
     try:
         told = parse_object(directory / SEAL, _LARGEST_SEAL_BYTES)
         sealed = {"marks": told["marks"], "files": told["files"]}
@@ -68,18 +68,18 @@ def _code(sealed: Mapping[str, Any]) -> str:
     try:
         path = cache_dir() / f"store-{os.geteuid()}.key"
     except RegattaError:
-        # What needs the cache says so; the database does not.
+        # Code that needs the cache reports this; the database does not need it.
         path = None
     return hmac.new(_key(path), text, hashlib.sha256).hexdigest()
 
 
 @functools.cache
 def _key(path: Path | None) -> bytes:
-    """The key of this user, made at its first use. Where it cannot be kept, it lasts as long as the process."""
+    """Return the key of this user, created at first use. If it cannot be stored, it lasts as long as the process."""
     if path is not None:
         with suppress(OSError):
             if path.exists() and not _read_key(path):
-                # Left empty by a power failure, or others could read it.
+                # The file is empty after a power failure, or others can read it.
                 path.unlink()
             if not path.exists():
                 _make_key(path)
@@ -89,7 +89,7 @@ def _key(path: Path | None) -> bytes:
 
 
 def _read_key(path: Path) -> bytes:
-    """The key in a file that this user alone can read; empty where it holds none."""
+    """Return the key in a file that only this user can read; empty if it has no key."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(fd)

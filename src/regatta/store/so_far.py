@@ -1,4 +1,4 @@
-"""The comparisons of an experiment that is still being measured, as they were last computed."""
+"""The last computed comparisons of a running experiment."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from regatta.host.files import read_object, write_object
 from regatta.host.printable import printable
 from regatta.store.folder import Folder
 
-#: no `.json` at its end: files with it are states of runners
+#: Without the suffix `.json`, which marks states of runners.
 _FILE = "so-far"
 _LARGEST_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
 class SoFar:
-    """A table of ratios with their intervals, not final."""
+    """A preliminary table of ratios with their intervals."""
 
-    #: invocations in all records that it rests on
+    #: Invocations in all records used.
     recorded: int
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def lines(self, most: int) -> list[str]:
-        """The table as text, with at most `most` rows."""
+        """Return the table as text, with at most `most` rows."""
         shown = [self.columns, *self.rows[:most]]
         widths = [max(len(row[at]) for row in shown) for at in range(len(self.columns))]
         where = f": {self.title}" if self.title else ""
@@ -41,12 +41,12 @@ class SoFar:
 
 
 def write_so_far(folder: Folder, found: SoFar) -> None:
-    """Write it, in the place of the one before. Raises OSError."""
+    """Write the table and replace the previous one. Raise OSError on failure."""
     write_object(folder.state / _FILE, vars(found))
 
 
 def read_so_far(folder: Folder) -> SoFar | None:
-    """Read it; None where nothing was computed yet."""
+    """Read the table; None if not computed yet."""
     value = read_object(folder.state / _FILE, _LARGEST_BYTES)
     columns, rows = _texts(value.get("columns")), value.get("rows")
     recorded = value.get("recorded")
@@ -59,7 +59,7 @@ def read_so_far(folder: Folder) -> SoFar | None:
 
 
 def forget_so_far(folder: Folder) -> None:
-    """Remove it: what it says is of a run before. Raises OSError."""
+    """Remove the table of a previous run. Raise OSError on failure."""
     (folder.state / _FILE).unlink(missing_ok=True)
 
 

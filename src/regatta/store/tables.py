@@ -1,4 +1,4 @@
-"""The tables of the embedded database: one schema a table, and how records and plans become rows."""
+"""The tables of the embedded database: a schema per table, and the conversion of records and plans to rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regatta.host.values.experiment import SUMMARIES
 from regatta.host.values.record import Record
 from regatta.store.columns import INVOCATION_COLUMNS, canonical_json
 
-#: part of the database's fingerprint: raise it when a column changes, and old databases are made again
+#: Part of the fingerprint of the database. Increase it when a column changes, to rebuild old databases.
 TABLES_VERSION = 6
 
 _TEXT, _INT, _FLOAT = pa.string(), pa.int64(), pa.float64()
@@ -24,12 +24,12 @@ _TYPES: dict[Kind, pa.DataType] = {
     "int32s": pa.list_(pa.int32()),
 }
 
-#: one row a record; `record` counts them in the order of the journal and ties the iterations to them
+#: One row per record. `record` numbers them in the order of the journal and links iterations to them.
 INVOCATIONS = pa.schema(
     [("record", _INT), *((name, _TYPES[kind]) for name, (kind, _) in INVOCATION_COLUMNS.items())]
 )
 
-#: one row a measurement; `parameters` is canonical JSON, null when there are none
+#: One row per measurement. `parameters` is canonical JSON, or null.
 ITERATIONS = pa.schema(
     [
         ("record", _INT),
@@ -42,8 +42,8 @@ ITERATIONS = pa.schema(
     ]
 )
 
-#: one row a planned cell of a host; `place` is its place in the plan, `planned` its number of invocations, of which those of the
-#: first `discarded_rounds` rounds are in no estimate
+#: One row per planned cell of a host. `place` is its index in the plan, `planned` its number of invocations. Those of the first
+#: `discarded_rounds` rounds are not in any estimate.
 CELLS = pa.schema(
     [
         ("host", _TEXT),
@@ -68,7 +68,7 @@ CELLS = pa.schema(
     ]
 )
 
-#: one row a cell that the journal describes (`cells.jsonl`) and that the plan has no longer
+#: One row per cell in the journal (`cells.jsonl`) that is no longer in the plan.
 UNPLANNED_CELLS = pa.schema(
     [
         column
@@ -77,12 +77,12 @@ UNPLANNED_CELLS = pa.schema(
     ]
 )
 
-#: one row a host in whose journal whole lines are no records: how many, and the first of them
+#: One row per host with damaged lines in its journal: their number, and the first one.
 DAMAGE = pa.schema([("host", _TEXT), ("lines", _INT), ("first", _TEXT)])
 
 
 def invocation_rows(first_record: int, records: Sequence[Record]) -> pa.Table:
-    """Rows of `INVOCATIONS` for records, as `decode_record` gives them, whose numbers count from `first_record`."""
+    """Return rows of `INVOCATIONS` for records from `decode_record`, numbered from `first_record`."""
     columns = [pa.array(range(first_record, first_record + len(records)), _INT)]
     for kind, read in INVOCATION_COLUMNS.values():
         columns.append(pa.array([read(record) for record in records], _TYPES[kind]))
@@ -90,7 +90,7 @@ def invocation_rows(first_record: int, records: Sequence[Record]) -> pa.Table:
 
 
 def iteration_rows(first_record: int, records: Sequence[Record]) -> pa.Table:
-    """Rows of `ITERATIONS` for the same records."""
+    """Return rows of `ITERATIONS` for the same records."""
     numbers: list[int] = []
     measured: list[list[Any]] = []
     for number, record in enumerate(records, first_record):
@@ -115,14 +115,14 @@ def iteration_rows(first_record: int, records: Sequence[Record]) -> pa.Table:
 
 
 def cell_rows(plan: Mapping[str, Any], planned: Iterable[int]) -> pa.Table:
-    """Rows of `CELLS` for one host's `plan.json`.
+    """Return rows of `CELLS` for the `plan.json` of a host.
 
     Args:
         plan: docs/protocol.md section 4.
-        planned: how many rows of the plan each cell has, in the order of its `cells`.
+        planned: number of rows of each cell in the plan, in the order of its `cells`.
 
     Raises:
-        pyarrow.ArrowException, KeyError, TypeError, ValueError: the plan is not one.
+        pyarrow.ArrowException, KeyError, TypeError, ValueError: the plan is invalid.
     """
     rows = [
         {
@@ -141,13 +141,13 @@ def cell_rows(plan: Mapping[str, Any], planned: Iterable[int]) -> pa.Table:
 
 
 def unplanned_cell_rows(cells: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows of `UNPLANNED_CELLS` for descriptions of cells (`regatta.store.cells.unplanned_cells`)."""
+    """Return rows of `UNPLANNED_CELLS` for descriptions of cells (`regatta.store.cells.unplanned_cells`)."""
     rows = [{"host": cell["host"], **_described(cell, "")} for cell in cells]
     return pa.Table.from_pylist(rows, schema=UNPLANNED_CELLS)
 
 
 def _described(cell: Mapping[str, Any], platform: str) -> dict[str, Any]:
-    """What a cell is, of its plan or its description; older ones lack some of it."""
+    """Return the properties of a cell from its plan or description; older ones lack some."""
     return {
         "platform": cell.get("platform") or platform,
         "cell_id": cell["cell_id"],
@@ -165,13 +165,13 @@ def _described(cell: Mapping[str, Any], platform: str) -> dict[str, Any]:
 
 
 def _summary(name: Any) -> str:
-    """Taken for another, it would make other numbers."""
+    """Return the name of a summary, validated, because a different summary would give different values."""
     if name not in SUMMARIES:
         raise ValueError(f"summary: expected one of {', '.join(SUMMARIES)} · got {name}")
     return str(name)
 
 
 def _adapter_name(adapter: Any) -> str:
-    """The plan holds an adapter as its name, or as its name and options."""
+    """Return the name of an adapter, which a plan stores alone or with options."""
     name = adapter.get("name") if isinstance(adapter, Mapping) else adapter
     return str(name or "process")

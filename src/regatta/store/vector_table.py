@@ -1,6 +1,6 @@
 """The table `vectors` of the embedded database: rows of the files in `vectors/` of an experiment's folder.
 
-The files are read as they are and checked for their form alone: what a vector may say is the business of `regatta vector check`.
+The files are only checked for their form; `regatta vector check` validates their contents.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ FOLDER = "vectors"
 
 _TEXT, _FLOAT = pa.string(), pa.float64()
 
-#: One row a number of a vector. `part`: which number of the cost (`cost`, `fixed`, `per`), `count` or `user_time`; `arguments`: where it
-#: holds, canonical JSON, null where everywhere; `share`: of the count, where it has a distribution. `low`, `high`: null where exact.
+#: One row per number of a vector. `part`: the part of the cost (`cost`, `fixed`, `per`), `count` or `user_time`. `arguments`:
+#: where it applies, canonical JSON, null if everywhere. `share`: of the count, if it has a distribution. `low`, `high`: null if
+#: exact.
 VECTORS = pa.schema(
     [
         ("file", _TEXT),
@@ -53,15 +54,15 @@ _Row = dict[str, Any]
 
 
 def vector_files(experiment_dir: Path) -> list[Path]:
-    """The vectors of an experiment, in the order of their names."""
+    """Return the vectors of an experiment, sorted by name."""
     return sorted((experiment_dir / FOLDER).glob("*.yml"))
 
 
 def vectors_fingerprint(experiment_dir: Path) -> str:
-    """What the files are, by their contents.
+    """Return a hash of the contents of the files.
 
     Raises:
-        StoreError: a file cannot be read, or is no regular file.
+        StoreError: a file cannot be read, or is not a regular file.
     """
     digest = hashlib.sha256(b"vectors 1\n")
     for path in vector_files(experiment_dir):
@@ -70,10 +71,10 @@ def vectors_fingerprint(experiment_dir: Path) -> str:
 
 
 def vector_rows(experiment_dir: Path) -> pa.Table:
-    """Rows of `VECTORS` for all files.
+    """Return rows of `VECTORS` for all files.
 
     Raises:
-        StoreError: a file is no vector.
+        StoreError: a file is not a vector.
     """
     tables = [VECTORS.empty_table()]
     for path in vector_files(experiment_dir):
@@ -128,7 +129,7 @@ def _costs(primitives: Mapping[str, Mapping[str, Any]]) -> Iterator[_Row]:
 
 
 def _parts(cost: Any) -> Iterator[tuple[str, str, Mapping[str, Any], Any]]:
-    """Form, part, where it holds, number."""
+    """Yield form, part, scope and number."""
     if not isinstance(cost, Mapping) or "value" in cost:
         yield "constant", "cost", {}, cost
         return
@@ -164,7 +165,7 @@ def _counts(document: Mapping[str, Any]) -> Iterator[_Row]:
 def _interval(number: Any) -> _Row:
     row = number if isinstance(number, Mapping) else {"value": float(number)}
     found: _Row = {key: float(row[key]) for key in ("value", "low", "high") if row.get(key) is not None}
-    # The ends may be; so is an integer that is larger than any float.
+    # The ends can be infinite. An integer larger than any float is infinite too.
     if math.isinf(found.get("value", 0.0)):
         raise ValueError("expected a finite value")
     return {**found, "n": row["n"]} if row.get("n") else found
