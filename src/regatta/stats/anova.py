@@ -27,8 +27,8 @@ class Anova:
     """A fitted model of k alternatives.
 
     `effects`: shape (k,), estimated means up to a common constant, unit of the values; NaN for an alternative without values.
-    `spread`: shape (k, k), a generalized inverse: the variance of effect i - effect j is `mean_square_error * (spread[i, i] +
-    spread[j, j] - 2 spread[i, j])`.
+    `spread`: shape (k, k), a generalized inverse: the variance of effect i - effect j is
+    `mean_square_error * (spread[i, i] + spread[j, j] - 2 spread[i, j])`.
     `linked`: shape (k, k) of bool: whether i and j can be compared. `counts`: shape (k, k), number of values (diagonal) or of
     common blocks (off the diagonal; without blocks: values of both). `f`, `p`, `mean_square_error` are NaN when undefined;
     `reason` holds the reason.
@@ -122,10 +122,10 @@ def block_anova(table: ArrayLike) -> Anova:
         table: shape (blocks, k): row = block, column = alternative, same unit; NaN for a missing value.
 
     Returns:
-        The F test of the alternatives after blocks. Complete tables by sums of squares (method `block-anova`): SSA = b Σ
-        (mean_j - mean)², SSE = Σ (y_ij - mean_i - mean_j + mean)², df (k - 1) and (b - 1)(k - 1). With missing cells by least
-        squares, blocks eliminated (`block-anova-ls`). NaN with a reason if fewer than two alternatives can be compared within
-        blocks, without error degrees of freedom, or without spread.
+        The F test of the alternatives after blocks. Complete tables by sums of squares (method `block-anova`):
+        SSA = b Σ (mean_j - mean)², SSE = Σ (y_ij - mean_i - mean_j + mean)², df (k - 1) and (b - 1)(k - 1).
+        With missing cells by least squares, blocks eliminated (`block-anova-ls`). NaN with a reason if fewer than two
+        alternatives can be compared within blocks, without error degrees of freedom, or without spread.
 
     Raises:
         ValueError: `table` does not have two dimensions.

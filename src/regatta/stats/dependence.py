@@ -48,8 +48,8 @@ def lag_1(values: ArrayLike, level: float = 0.95) -> Autocorrelation:
     Raises:
         ValueError: `level` is not between 0 and 1.
 
-    Source: r: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.12. Mean -1/n and standard deviation (n - 2) / (n sqrt(n -
-    1)) of independent normal values: Moran, Some theorems on time series II, Biometrika 35 (1948).
+    Source: r: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.12. Mean -1/n and standard deviation
+    (n - 2) / (n sqrt(n - 1)) of independent normal values: Moran, Some theorems on time series II, Biometrika 35 (1948).
     """
     check_level(level)
     x = np.asarray(values, dtype=np.float64)

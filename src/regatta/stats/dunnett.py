@@ -132,8 +132,8 @@ def upper_tail(t: ArrayLike, loadings: tuple[float, ...], df: float) -> Floats:
     Raises:
         ValueError: an argument is out of range.
 
-    Source: Dunnett (1955), equation for product correlations: P(max |T| <= t) = ∫ f(s; df) ∫ φ(x) Π_i [Φ((t s + λ_i x) / sqrt(1
-    - λ_i²)) - Φ((-t s + λ_i x) / sqrt(1 - λ_i²))] dx ds.
+    Source: Dunnett (1955), equation for product correlations: P(max |T| <= t) =
+    ∫ f(s; df) ∫ φ(x) Π_i [Φ((t s + λ_i x) / sqrt(1 - λ_i²)) - Φ((-t s + λ_i x) / sqrt(1 - λ_i²))] dx ds.
     """
     if not loadings or not all(0.0 <= one < 1.0 for one in loadings) or not df >= 1:
         raise ValueError(
@@ -188,7 +188,7 @@ def quantile(level: float, loadings: tuple[float, ...], df: float) -> float:
 def _loadings(
     spread: Floats, others: np.ndarray[tuple[int, ...], np.dtype[np.intp]], control: int
 ) -> tuple[Floats, tuple[float, ...], bool]:
-    """Return the unit variance and the loading of each difference from the control, and whether the loadings are exact.
+    """Return variance and loading of each difference from the control, and whether the loadings are exact.
 
     The variances are for unit variance of the error.
     """

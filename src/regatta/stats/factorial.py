@@ -31,8 +31,8 @@ class FactorialRow:
     """One row of the table: a factor ("a") or an interaction ("a:b").
 
     `ss`: sum of squares, unit of the values squared. `ms` = `ss` / `df`. `f` = `ms` / mean square of the error, `p` its upper
-    tail. `eta2_partial` = SS / (SS + SSE); `omega2_partial` = df (F - 1) / (df (F - 1) + n), is less biased and can be
-    negative. NaN when undefined, with `reason`; `note` qualifies a defined number.
+    tail. `eta2_partial` = SS / (SS + SSE); `omega2_partial` = df (F - 1) / (df (F - 1) + n) is less biased and can be negative.
+    NaN when undefined, with `reason`; `note` qualifies a defined number.
     """
 
     source: str

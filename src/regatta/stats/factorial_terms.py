@@ -29,8 +29,7 @@ class Unfittable(Exception):
 class Fitted:
     """Sum of squares and degrees of freedom of each term, and the residual of the model.
 
-    `df_model`: degrees of freedom of all terms together. `residual`: sum of squares between cells that the model does not
-    explain.
+    `df_model`: degrees of freedom of all terms together. `residual`: unexplained sum of squares between cells.
     `all_cells`: whether every cell has values.
     """
 
@@ -134,7 +133,7 @@ def marginal(
     design = _Design(means, counts, levels, sizes, terms)
     if not saturated:
         return design.after_all_others(terms, _aliased(missing, sizes))
-    # Every cell has its mean, so the contrasts of the means are the coefficients, and no system of equations is needed.
+    # The model is saturated, so the contrasts of the means are the coefficients, without a system of equations.
     ss, df, space = [], [], design.constant
     for term in terms[:-1]:
         contrasts = _columns(np.ones(means.size), levels, sizes, term)

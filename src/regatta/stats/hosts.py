@@ -201,7 +201,7 @@ def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0
 
 
 def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[int]:
-    """Return the indices of the smallest number of hosts without which the others agree.
+    """Return the indices of the few hosts without which the others agree.
 
     Args:
         effects: of each host; those without a spread are ignored.
@@ -246,11 +246,11 @@ def host_interaction(tables: Sequence[ArrayLike]) -> HostInteraction:
             value.
 
     Returns:
-        F = T / c with f and m degrees of freedom. T = Σ (β_h - β)' W_h (β_h - β), f is the number of independent contrasts. β_h
-        are a host's effects after blocks, W_h their information divided by the host's own error variance, β their mean weighted
-        by W_h. With A_h = W⁺ W_h, of r_h independent contrasts and ν_h degrees of freedom, B = Σ tr((I - A_h)²)/ν_h and C = Σ
-        tr(I - A_h)²/ν_h: m = f (f + 2)/(2B + C), c = f + 2B - 2 (2B + C)/(f + 2). Of two alternatives it is Welch's F. NaN with
-        a reason if fewer than two hosts have an error estimate.
+        F = T / c with f and m degrees of freedom. T = Σ (β_h - β)' W_h (β_h - β), with f independent contrasts. β_h are a
+        host's effects after blocks, W_h their information divided by the host's own error variance, β their mean weighted by
+        W_h. With A_h = W⁺ W_h, of r_h independent contrasts and ν_h degrees of freedom, B = Σ tr((I - A_h)²)/ν_h
+        and C = Σ tr(I - A_h)²/ν_h: m = f (f + 2)/(2B + C), c = f + 2B - 2 (2B + C)/(f + 2). For two alternatives this is
+        Welch's F. NaN with a reason if fewer than two hosts have an error estimate.
 
     Raises:
         ValueError: a table does not have two dimensions, or tables differ in k.

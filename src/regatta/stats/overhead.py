@@ -75,7 +75,7 @@ def lower_bound_overheads(
         standard errors: the linear one of this ratio, and that of the ratio with the plain minimum over resampled rounds (a
         minimum per resample). In simulations with normal errors it covers 95 % if one alternative is clearly cheapest. It
         covers 88 to 93 % if 5 to 105 are exactly equal; percentile and BCa intervals then cover 1 to 76 %. A bound below 1
-        carries no information, because overheads are not negative; it is kept, with a reason. NaN with a reason: no total, no
+        carries no information, because overhead is never negative; it is kept, with a reason. NaN with a reason: no total, no
         known identifiable cost, fewer than 5 rounds, no spread.
 
     Raises:

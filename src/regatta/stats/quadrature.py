@@ -104,8 +104,9 @@ def tail_polynomial(tail: Callable[[Floats], Floats], middle: float) -> TailPoly
 def quantile_of(tail: Callable[[float], float], level: float) -> float:
     """Return where a falling upper tail (1 at 0) reaches 1 - `level`, to about 9 digits; infinity if it does not.
 
-    Source: regula falsi, Illinois variant: Dowell and Jarratt, BIT 11 (1971). Not from scipy.optimize, whose import takes 0.1
-    s.
+    This avoids scipy.optimize, whose import takes 0.1 s.
+
+    Source: regula falsi, Illinois variant: Dowell and Jarratt, BIT 11 (1971).
     """
     aim = math.sqrt(-math.log1p(-level))
 

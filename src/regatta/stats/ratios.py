@@ -39,8 +39,7 @@ def paired_log_ratios(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> list[C
     Raises:
         ValueError: the shapes differ or are not (m, n), or `level` is not between 0 and 1.
 
-    Source: Student's paired t test on logs; reason for blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter
-    3.
+    Source: Student's paired t test on logs; for blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 3.
     """
     check_level(level)
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)

@@ -29,8 +29,7 @@ _VISIBLE = 1.2
 class Shift:
     """One shift.
 
-    `at`: index of the first experiment after it. `ratio`: of the geometric means, after to before, between the neighboring
-    shifts.
+    `at`: index of the first experiment after it. `ratio`: geometric means after to before, between neighboring shifts.
     `before`, `after`: the numbers of experiments in that range.
     """
 

@@ -19,8 +19,7 @@ _AT_ONCE = 4_000_000
 class SteadyWindows:
     """The steady windows of p invocations, each array of shape (p,).
 
-    `start`: index of the first iteration, -1 without a steady window. `mean`: of the window's iterations, NaN without a steady
-    window.
+    `start`: index of the first iteration, -1 without a steady window. `mean`: of its iterations, else NaN.
     `cov`: its standard deviation (n - 1) over its mean. Without a steady window: the smallest of any window, NaN if undefined
     for all.
     """

@@ -42,9 +42,8 @@ def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95)
         exp(mean d ± t(1 - α/2; n0 - 1) · s0/√n) with d = log a - log b, its mean over all n pairs and its standard deviation s0
         over the pilot, and the p value of "the ratio is 1". The coverage is exact for any n that the pilot leads to: the spread
         of the pilot is independent of the mean, and later pairs did not affect their number. `n` counts all pairs; `df` is n0 -
-        1. The later pairs can vary more than the pilot by an F test at 1 % (rare slow runs after the pilot). Student's interval
-        over all pairs, if wider, then replaces it under its own name. A pilot of one pair, or with equal ratios, gives only the
-        point.
+        1. If the later pairs vary more than the pilot (F test at 1 %: rare slow runs), a wider Student's interval over all
+        pairs is returned, under its own name. A pilot of one pair, or with equal ratios, gives only the point.
 
     Raises:
         ValueError: the shapes differ, `pilot` is not between 0 and n, or `level` is not between 0 and 1.

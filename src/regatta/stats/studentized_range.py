@@ -38,8 +38,8 @@ def upper_tail(q: ArrayLike, k: int, df: float) -> Floats:
     Raises:
         ValueError: `k` or `df` is too small.
 
-    Source: Lund and Lund, Algorithm AS 190, Applied Statistics 32 (1983), for the integral: P(Q <= q) = ∫ f(s; df) · k ∫ φ(z)
-    [Φ(z + q s) - Φ(z)]^(k-1) dz ds.
+    Source: Lund and Lund, Algorithm AS 190, Applied Statistics 32 (1983), for the integral:
+    P(Q <= q) = ∫ f(s; df) · k ∫ φ(z) [Φ(z + q s) - Φ(z)]^(k-1) dz ds.
     """
     _check(k, df)
     values = np.atleast_1d(np.asarray(q, dtype=np.float64))

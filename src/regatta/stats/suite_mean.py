@@ -41,9 +41,10 @@ def suite_ratio(
         level: confidence of each interval, between 0 and 1.
 
     Returns:
-        exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i); `like_these` ± t(b - 1) ·
-        s/√b, s the standard deviation of the logarithms (which includes their measurement error), and never narrower than
-        `these`. NaN with a reason if a variance is unknown, or for `like_these` of one benchmark. `n` is b.
+        exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i);
+        `like_these` ± t(b - 1) · s/√b, s the standard deviation of the logarithms (which includes their measurement error),
+        and never narrower than `these`.
+        NaN with a reason if a variance is unknown, or for `like_these` of one benchmark. `n` is b.
 
     Raises:
         ValueError: the lengths differ, or `level` is not between 0 and 1.

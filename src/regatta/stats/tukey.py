@@ -37,9 +37,10 @@ def tukey(fit: Anova, level: float = 0.95) -> tuple[PairDifference, ...]:
         level: simultaneous confidence of all intervals, between 0 and 1.
 
     Returns:
-        k (k - 1) / 2 pairs (i < j) in the order (0, 1), (0, 2) ..., in the unit of the values: d_ij ± q(level; m, df_error) ·
-        √(MSE · v_ij / 2), v_ij the variance of the difference for unit variance (1/n_i + 1/n_j without blocks). Exact for
-        balanced data, conservative otherwise (Tukey and Kramer). Pairs that cannot be estimated are NaN with a reason.
+        k (k - 1) / 2 pairs (i < j) in the order (0, 1), (0, 2) ..., in the unit of the values:
+        d_ij ± q(level; m, df_error) · √(MSE · v_ij / 2), v_ij the variance of the difference for unit variance
+        (1/n_i + 1/n_j without blocks). Exact for balanced data, conservative otherwise (Tukey and Kramer). Pairs that
+        cannot be estimated are NaN with a reason.
 
     Raises:
         ValueError: `level` is not between 0 and 1.

@@ -63,8 +63,8 @@ def courses_of(
     last one if its mean is within `tolerance` of the last mean, or within the 95 % interval of the last mean. The steady state
     begins with the first of the equal segments that reach the end without a gap. It must include the last quarter of the
     iterations, and at least ten.
-    `flat`: all segments are equal. `warmup`: all unequal segments are worse. `slowdown`: one of them is better. `no steady
-    state`: an unequal segment begins or lies in the last quarter.
+    `flat`: all segments are equal. `warmup`: all unequal segments are worse. `slowdown`: one of them is better.
+    `no steady state`: an unequal segment begins or lies in the last quarter.
 
     Args:
         table: shape (p, q), any unit: one invocation per row, in order of time; at least 20 iterations.
