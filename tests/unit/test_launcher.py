@@ -495,7 +495,10 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
         "snakefmt",
         "shellcheck",
         "clang-format",
+        "vale",
         "ansible-lint",
+        # prints the help of the commands and what hosts run
+        "python",
     )
     for name in named:
         _script(tools / name, "echo complaint; exit 1" if name == failing else "")
@@ -512,6 +515,8 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
         "snakefmt",
         "shellcheck",
         "clang-format",
+        "help of commands",
+        "vale",
         "ansible-lint",
     ]
     assert [line[8:].removesuffix(" (no files)") for line in lines] == expected
