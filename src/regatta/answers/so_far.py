@@ -12,11 +12,13 @@ from regatta.host.errors import RegattaError
 from regatta.host.files import locked
 from regatta.host.journal.journal import journal_files
 from regatta.store.folder import Folder
-from regatta.store.so_far import SoFar, write_so_far
+from regatta.store.so_far import SoFar, age_of_so_far, write_so_far
 
 #: share of the elapsed time that the computation may use
 _SHARE = 0.05
 _LEAST_GAP_S = 5.0
+#: A segment has a process of its own, which loads the code only if the comparisons of the segment before are older than this.
+_LOADING_GAP_S = 20.0
 
 
 def _directly(work: Callable[[], None]) -> bool:
@@ -36,17 +38,18 @@ class Estimates:
         self._next_s = 0.0
 
     def look(self) -> None:
-        """Compute them if they are due; the first call that finds records only loads the code."""
+        """Compute them if they are due. The first computation of a process also loads the code, which takes a second."""
         began_s = time.monotonic()
         size = sum(path.stat().st_size for path in journal_files(self._folder.path))
         if began_s < self._next_s or size == self._size:
             return
         if not self._imported:
+            if age_of_so_far(self._folder) < _LOADING_GAP_S:
+                return
             import regatta.answers.context
             import regatta.answers.short  # noqa: F401
 
             self._imported = True
-            return
         self._size = size
         well = self._apart(self._write)
         ended_s = time.monotonic()

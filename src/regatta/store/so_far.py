@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +58,14 @@ def read_so_far(folder: Folder) -> SoFar | None:
     if any(len(row) != len(columns) for row in table):
         return None
     return SoFar(recorded, printable(str(value.get("title", ""))), columns, table)
+
+
+def age_of_so_far(folder: Folder) -> float:
+    """Return the time since the last computation, in s; infinity if there was none."""
+    try:
+        return time.time() - (folder.state / _FILE).stat().st_mtime
+    except OSError:
+        return math.inf
 
 
 def forget_so_far(folder: Folder) -> None:
