@@ -1,4 +1,4 @@
-"""The controller's side of `regatta_objects`: asks a host what it lacks, copies that and nothing else."""
+"""Controller side of `regatta_objects`: ask a host for missing objects and copy only those."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ansible.plugins.action import ActionBase
 
 MODULE = "ansible.legacy.regatta_objects"
 SHA256 = re.compile(r"[0-9a-f]{64}")
-#: what is kept free for everything else
+#: space to keep free for other data
 SPARE_BYTES = 256 << 20
 
 
 def sha256_of(path: str) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def placed(given: dict[str, Any]) -> dict[str, Any]:
-    """An object with its place below the root.
+    """Return an object with its place below the root.
 
     Raises:
-        AnsibleActionFail: it is not complete, or its place leads out of the root.
+        AnsibleActionFail: keys are missing, or the place is outside of the root.
     """
     where = f"object {given.get('name')!r}"
     if lacking := [key for key in ("name", "kind", "sha256", "staged") if not given.get(key)]:
@@ -46,13 +46,13 @@ def placed(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class ActionModule(ActionBase):
-    """Bring the objects that are for this machine and are not there."""
+    """Copy the missing objects for this machine."""
 
     _supports_check_mode = True
     _VALID_ARGS = frozenset({"root", "objects", "architecture"})
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Ask, copy, place."""
+        """Find missing objects, copy them, and put them in place."""
         super().run(tmp, task_vars)
         root, machine = self._task.args["root"], self._task.args["architecture"]
         wanted = {}
@@ -83,10 +83,10 @@ class ActionModule(ActionBase):
         return dict(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=task_vars))
 
     def _fits(self, missing: list[dict[str, Any]], room_bytes: int, root: str) -> None:
-        """Room for what is copied and what is unpacked from it.
+        """Check the free space for the copies and their unpacked contents.
 
         Raises:
-            AnsibleActionFail: there is not, or the controller lacks a file.
+            AnsibleActionFail: there is not enough space, or a file is missing on the controller.
         """
         needed = SPARE_BYTES
         for entry in missing:
@@ -107,7 +107,7 @@ class ActionModule(ActionBase):
             )
 
     def _copied(self, root: str, entry: dict[str, Any]) -> dict[str, str]:
-        """Copy one to `incoming`; returns where it is there, and what it must be."""
+        """Copy an object to `incoming`; return its path there and its expected digest."""
         digest = sha256_of(entry["staged"])
         if entry["kind"] == "file" and digest != entry["sha256"]:
             raise AnsibleActionFail(

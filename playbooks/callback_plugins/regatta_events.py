@@ -1,4 +1,4 @@
-"""What a playbook does, as JSON lines in a file: Regatta reads them while it runs, and the outcome of each host at the end."""
+"""Write the events of a playbook, and finally the outcome of each host, as JSON lines. Regatta reads them during the run."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ name: regatta_events
 type: notification
 short_description: Events of a playbook as JSON lines
 description:
-  - Writes which role each host is in, what failed there and why, and at the end how each host came through.
-  - What a task keeps from logs (C(no_log)) is not in it either.
+  - Writes the current role of each host, failed tasks with the reason, and finally the outcome of each host.
+  - Excludes output that a task hides from logs (C(no_log)).
 options:
   path:
-    description: The file that lines are appended to.
+    description: File to which lines are appended.
     env: [{name: REGATTA_PLAYBOOK_EVENTS}]
     required: true
     type: path
 """
 
-#: Answers of hosts can be long; the end of a message says why.
+#: Messages of hosts can be long; the reason is at the end.
 LONGEST = 2000
 
 
 def shortened(text: str) -> str:
-    """The beginning and the end of a long text."""
+    """Return the beginning and the end of a long text."""
     text = text.strip()
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def reason_of(result: dict[str, Any]) -> str:
-    """Why a task failed, in its own words: of a loop, its items that failed."""
+    """Return the message of a failed task; for a loop, those of the failed items."""
     items = [item for item in result.get("results") or [] if isinstance(item, dict) and item.get("failed")]
     if items:
         return shortened("; ".join(reason_of(item) for item in items))
@@ -43,7 +43,7 @@ def reason_of(result: dict[str, Any]) -> str:
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]
-    """The plugin; it is asked for by name only."""
+    """The plugin; Ansible loads it only by name."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
@@ -59,7 +59,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             file.write(json.dumps(event) + "\n")
 
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
-        """A host begins a task: told once for each role."""
+        """Report that a host starts a task, once per role."""
         role = getattr(task, "_role", None)
         phase = role.get_name() if role else ""
         if phase and self._phases.get(host.get_name()) != phase:
@@ -77,16 +77,16 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         )
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """A task failed; whether the host did, the end tells."""
+        """Report a failed task; the outcome of the host is reported at the end."""
         if not ignore_errors:
             self._failure("failed", result)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        """A host does not answer."""
+        """Report an unreachable host."""
         self._failure("unreachable", result)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """The end: every host that took part."""
+        """Report the outcome of every host."""
         for host in sorted(stats.processed):
             self._tell(event="host", host=host, **stats.summarize(host))
         self._tell(event="end")

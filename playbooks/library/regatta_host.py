@@ -1,4 +1,4 @@
-"""What a host is, as far as making it ready asks: one look instead of Ansible's facts, which take seconds on a slow machine."""
+"""Collect the facts of a host that provisioning needs. The facts of Ansible take seconds on a slow machine."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
 module: regatta_host
-short_description: Tell what a host is and what it has
+short_description: Collect facts of a host
 description:
-  - Reads the kind of machine, its Python, who is logged in, the free room, the packages of Debian and the service manager.
-  - Changes nothing. The answer is C(ansible_facts.regatta_host).
+  - Reads the machine type, its Python, the user, the free space, the Debian packages and the service manager.
+  - Changes nothing. The result is C(ansible_facts.regatta_host).
 options:
   root:
-    description: Folder whose file system's free room is told; the nearest one above it counts while it does not exist.
+    description: Folder in the file system whose free space is reported. If it does not exist, its nearest existing parent counts.
     type: path
     required: true
 author: [Regatta]
 """
 
 EXAMPLES = r"""
-- name: Look at the host
+- name: Inspect the host
   regatta_host:
     root: /var/lib/regatta
 """
 
 RETURN = r"""
 ansible_facts:
-  description: Holds regatta_host.
+  description: Contains regatta_host.
   returned: always
   type: dict
 """
@@ -42,7 +42,7 @@ _MIB = 1 << 20
 
 
 def room_mib(folder: str) -> int:
-    """MiB that this user may still fill in the file system of a folder, or of the nearest one above it."""
+    """Return the MiB available to this user in the file system of a folder, or of its nearest existing parent."""
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     there = os.statvfs(folder)
@@ -50,7 +50,7 @@ def room_mib(folder: str) -> int:
 
 
 def installed_packages() -> list[str]:
-    """Names of what dpkg has installed; none where there is no dpkg."""
+    """Return the names of installed Debian packages; empty without dpkg."""
     if shutil.which("dpkg-query") is None:
         return []
     listed = subprocess.run(
@@ -62,7 +62,7 @@ def installed_packages() -> list[str]:
 
 
 def user_name(uid: int) -> str:
-    """The user's name, or the number where the system has no name for it."""
+    """Return the name of the user, or the number if the system has no name for it."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -70,9 +70,9 @@ def user_name(uid: int) -> str:
 
 
 def clock() -> str:
-    """Whether something keeps the kernel's clock right: synchronised, free, or unknown where the kernel does not say.
+    """Return the synchronization of the kernel clock: synchronised, free, or unknown if the kernel does not report it.
 
-    Source: adjtimex(2); a call that sets nothing returns TIME_ERROR for a clock that is not synchronised.
+    Source: adjtimex(2); a call that sets nothing returns TIME_ERROR for an unsynchronized clock.
     """
     time_error, longest_struct = 5, 512
     try:
@@ -83,7 +83,7 @@ def clock() -> str:
 
 
 def main() -> None:
-    """Answer Ansible."""
+    """Run the module."""
     module = AnsibleModule(
         argument_spec={"root": {"type": "path", "required": True}}, supports_check_mode=True
     )

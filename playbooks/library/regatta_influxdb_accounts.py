@@ -1,4 +1,4 @@
-"""The database of an InfluxDB 1.x, how long it keeps points, and who may do what there: asked first, changed where it differs."""
+"""Manage the database, retention and accounts of an InfluxDB 1.x: read the state and change only differences."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from ansible.module_utils.urls import open_url
 
 DOCUMENTATION = r"""
 module: regatta_influxdb_accounts
-short_description: Make the database, its retention and its accounts as they should be
+short_description: Manage the database, its retention and its accounts
 description:
-  - Waits until InfluxDB answers, makes the administrator where there is none yet, then the database, how long its default
-    retention policy keeps points, and accounts with one right on that database each and no other.
-  - Passwords go through the body of a request and the header for authentication, never through a command line. An account
-    whose password is another one gets that which is asked for; that of the administrator is never changed.
+  - Waits until InfluxDB answers and creates the administrator if none exists. Then it creates the database, sets the
+    duration of its default retention policy, and creates accounts with exactly one privilege on this database.
+  - Passwords are in the body of a request and in the authentication header, never in a command line. An account with a
+    different password gets the specified one. The password of the administrator is never changed.
 options:
   url:
-    description: Where InfluxDB answers.
+    description: URL of InfluxDB.
     type: str
     required: true
   ca_file:
-    description: Certificates that its own is checked against, on the host; without, those that the system trusts.
+    description: CA certificates that verify its certificate, on the host; by default those that the system trusts.
     type: path
   database:
     description: Name of the database.
     type: str
     required: true
   retention_days:
-    description: Days that points are kept; 0 keeps them for ever.
+    description: Days to keep points; 0 keeps them forever.
     type: int
     default: 0
   admin:
-    description: Who makes all of it, C(name) and C(password).
+    description: Administrator, with C(name) and C(password).
     type: dict
     required: true
     suboptions:
-      name: {description: The account., type: str, required: true}
-      password: {description: Its password., type: str, required: true}
+      name: {description: Name of the account., type: str, required: true}
+      password: {description: Password of the account., type: str, required: true}
   accounts:
-    description: Who else there is.
+    description: Further accounts.
     type: list
     elements: dict
     default: []
     suboptions:
-      name: {description: The account., type: str, required: true}
-      password: {description: Its password., type: str, required: true}
-      privilege: {description: What it may do., type: str, required: true, choices: [READ, WRITE]}
+      name: {description: Name of the account., type: str, required: true}
+      password: {description: Password of the account., type: str, required: true}
+      privilege: {description: Privilege on the database., type: str, required: true, choices: [READ, WRITE]}
   wait_s:
-    description: Seconds within which InfluxDB must answer.
+    description: Seconds to wait for InfluxDB.
     type: int
     default: 60
 author: [Regatta]
 """
 
 EXAMPLES = r"""
-- name: Make the accounts
+- name: Create the accounts
   regatta_influxdb_accounts:
     url: http://127.0.0.1:8086
     database: regatta
@@ -69,7 +69,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: What was changed, or would be.
+  description: Changes, or changes that check mode would make.
   returned: always
   type: list
   elements: str
@@ -84,7 +84,7 @@ LOOK_EVERY_S = 0.2
 
 
 class Refused(Exception):
-    """What InfluxDB did not do, in words without a password; `status` is that of HTTP, 0 for none."""
+    """A failed request, with a message without passwords; `status` is the HTTP status, or 0."""
 
     def __init__(self, status: int, words: str) -> None:
         self.status = status
@@ -92,24 +92,24 @@ class Refused(Exception):
 
 
 def name_of(name: str) -> str:
-    """A name as InfluxQL has it."""
+    """Return a name quoted for InfluxQL."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
 def string_of(text: str) -> str:
-    """A string as InfluxQL has it."""
+    """Return a string quoted for InfluxQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"'{escaped}'"
 
 
 def hours(number: int) -> str:
-    """A duration as InfluxDB tells it."""
+    """Return a duration in the form that InfluxDB prints."""
     return f"{number}h0m0s" if number else "0s"
 
 
 def shard_hours(days: int) -> int:
-    """How much time a shard holds: what InfluxDB itself takes for such a retention.
+    """Return the shard duration in hours that InfluxDB chooses for a retention in days.
 
     Source: InfluxDB 1.x, `SHARD DURATION` of CREATE RETENTION POLICY: up to 2 days, up to 6 months, longer.
     """
@@ -117,27 +117,27 @@ def shard_hours(days: int) -> int:
 
 
 class Server:
-    """One InfluxDB."""
+    """A client of an InfluxDB."""
 
     def __init__(self, url: str, ca_file: str | None) -> None:
         self._url = url
         self._ca_file = ca_file
 
     def wait(self, wait_s: float) -> str:
-        """Wait until it answers; returns its version. Raises Refused."""
+        """Wait until InfluxDB answers; return its version. Raises Refused."""
         deadline = time.monotonic() + wait_s
         while True:
             try:
                 answer = open_url(f"{self._url}/ping", timeout=TIMEOUT_S, ca_path=self._ca_file)
                 return str(answer.headers.get("X-Influxdb-Version", "unknown"))
             except (URLError, OSError) as error:
-                # A certificate does not get better by waiting.
+                # Waiting does not fix a certificate error.
                 if "CERTIFICATE" in str(error).upper() or time.monotonic() > deadline:
                     raise Refused(0, str(error)) from None
                 time.sleep(LOOK_EVERY_S)
 
     def ask(self, statement: str, name: str, password: str, database: str = "") -> list[list[object]]:
-        """The rows that a statement gives. Raises Refused; what InfluxDB says of a statement that has a password is not told."""
+        """Return the rows of a statement. Raises Refused, without the message of InfluxDB if the statement has a password."""
         try:
             answer = open_url(
                 f"{self._url}/query",
@@ -159,7 +159,7 @@ class Server:
         return [row for series in result.get("series", []) for row in series.get("values", [])]
 
     def knows(self, name: str, password: str) -> bool:
-        """Whether an account has this password."""
+        """Return whether an account has this password."""
         try:
             self.ask("SHOW DATABASES", name, password)
         except Refused as refused:
@@ -170,7 +170,7 @@ class Server:
 
 
 def told(body: bytes, statement: str) -> str:
-    """InfluxDB's reason, unless it may quote a password."""
+    """Return the reason of InfluxDB, unless it could contain a password."""
     if "PASSWORD" in statement:
         return "InfluxDB refuses the account"
     try:
@@ -180,7 +180,7 @@ def told(body: bytes, statement: str) -> str:
 
 
 class Wanted:
-    """What should be there; each method changes what differs, unless only asked, and keeps it in `changes`."""
+    """The desired state. Each method records differences in `changes` and applies them, except in check mode."""
 
     def __init__(self, server: Server, parameters: dict, only_ask: bool) -> None:
         self._server = server
@@ -199,7 +199,7 @@ class Wanted:
                 self._ask(statement)
 
     def administrator(self) -> bool:
-        """Make the administrator where nobody is; returns whether there is one to ask more with."""
+        """Create the administrator if no account exists; return whether an administrator exists for further requests."""
         name, password = self._admin["name"], self._admin["password"]
         try:
             self._ask("SHOW USERS")
@@ -217,7 +217,7 @@ class Wanted:
         return not (self.changes and self._only_ask)
 
     def database(self, retention_days: int) -> None:
-        """Make the database, and let it keep points as long as asked."""
+        """Create the database and set its retention."""
         database = name_of(self._database)
         if [self._database] not in self._ask("SHOW DATABASES"):
             self._change(f"make the database {self._database}", f"CREATE DATABASE {database}")
@@ -235,7 +235,7 @@ class Wanted:
             )
 
     def account(self, name: str, password: str, privilege: str) -> None:
-        """Make an account that has this one right and no other."""
+        """Create an account with exactly one privilege."""
         user = name_of(name)
         there = {row[0]: row[1] for row in self._ask("SHOW USERS")}
         if name not in there:
@@ -249,7 +249,7 @@ class Wanted:
         grants = []
         if name in there:
             grants = [(str(row[0]), str(row[1])) for row in self._ask(f"SHOW GRANTS FOR {user}")]
-        # InfluxDB tells a right that was taken away as NO PRIVILEGES.
+        # InfluxDB reports a revoked privilege as NO PRIVILEGES.
         for database, right in grants:
             if database != self._database and right != "NO PRIVILEGES":
                 self._change(
@@ -264,7 +264,7 @@ class Wanted:
 
 
 def main() -> None:
-    """Answer Ansible."""
+    """Run the module."""
     account = {
         "name": {"type": "str", "required": True},
         "password": {"type": "str", "required": True, "no_log": True},

@@ -1,4 +1,4 @@
-"""The host's side of `regatta_objects`: tells which files and folders it lacks, and puts in place what was received."""
+"""Host side of `regatta_objects`: report missing files and folders, and put received ones in place."""
 
 from __future__ import annotations
 
@@ -13,46 +13,47 @@ DOCUMENTATION = r"""
 module: regatta_objects
 short_description: Put files and unpacked archives in place by the hash of their contents
 description:
-  - A file or folder is there when it is whole. It is received and unpacked under another name, checked, written to the disk,
-    and only then renamed, so that no crash leaves half of it under its own name.
-  - The action plugin of the same name asks what is missing (O(received=[])), copies that, and lets this module place it.
+  - A file or folder under its final name is complete. It is received and unpacked under a temporary name, verified,
+    written to disk, and only then renamed, so that a crash leaves no incomplete file.
+  - The action plugin of the same name asks for missing objects (O(received=[])), copies them, and calls this module to
+    put them in place.
 options:
   root:
-    description: Folder that every place is below.
+    description: Folder that contains all places.
     type: path
     required: true
   objects:
-    description: What is to be there.
+    description: Objects that must exist.
     type: list
     elements: dict
     required: true
     suboptions:
       name:
-        description: What messages call it; the name of the file below C(objects/SHA256) where no place is given.
+        description: Name in messages; without a place, also the file name in C(objects/SHA256).
         type: str
         required: true
       kind:
-        description: A file as it is, or an archive of tar that becomes a folder.
+        description: A file, or a tar archive that becomes a folder.
         type: str
         choices: [file, folder]
         required: true
       sha256:
-        description: Of the file's bytes, or of the folder's contents.
+        description: Digest of the file, or of the contents of the folder.
         type: str
         required: true
       staged:
-        description: Where the controller has it.
+        description: Path on the controller.
         type: path
         required: true
       architectures:
-        description: Machines that it is for, as C(uname -m) says; all where it is left out.
+        description: Machines that need it, as in C(uname -m); by default all.
         type: list
         elements: str
       place:
-        description: Where below the root it belongs; C(objects/SHA256), for a file C(objects/SHA256/NAME).
+        description: Place below the root; by default C(objects/SHA256), and for a file C(objects/SHA256/NAME).
         type: str
   received:
-    description: Internal. What the action plugin copied here, by place, path and SHA-256.
+    description: Internal. Objects that the action plugin copied to the host, with place, path and SHA-256.
     type: list
     elements: dict
     default: []
@@ -60,7 +61,7 @@ author: [Regatta]
 """
 
 EXAMPLES = r"""
-- name: Bring a runtime
+- name: Copy a runtime
   regatta_objects:
     root: /var/lib/regatta
     objects:
@@ -69,7 +70,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 missing:
-  description: Places that are not there, or not as they should be.
+  description: Places with missing or wrong contents.
   returned: always
   type: list
   elements: str
@@ -77,7 +78,7 @@ missing:
 
 
 def sha256_of(path: str) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file."""
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
         while True:
@@ -88,7 +89,7 @@ def sha256_of(path: str) -> str:
 
 
 def is_there(root: str, entry: dict[str, str]) -> bool:
-    """Whether an object is in its place: a folder by its name, since it got that when it was whole; a file by its bytes."""
+    """Return whether an object is in place: a folder by its name, which only complete folders have; a file by its digest."""
     path = os.path.join(root, entry["place"])
     if entry["kind"] == "folder":
         return os.path.isdir(path)
@@ -96,7 +97,7 @@ def is_there(root: str, entry: dict[str, str]) -> bool:
 
 
 def remove(path: str) -> None:
-    """Remove a file or a folder, if there is one."""
+    """Remove a file or a folder if it exists."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     elif os.path.lexists(path):
@@ -104,10 +105,10 @@ def remove(path: str) -> None:
 
 
 def prepare(root: str, entry: dict[str, str]) -> str:
-    """Unpack what was received beside its place; returns the name that it has until it is whole.
+    """Unpack a received object next to its place; return its temporary name.
 
     Raises:
-        ValueError: it is not what was sent, or no archive.
+        ValueError: the digest is wrong, or the file is not an archive.
     """
     found = sha256_of(entry["path"])
     if found != entry["sha256"]:
@@ -134,7 +135,7 @@ def prepare(root: str, entry: dict[str, str]) -> str:
 
 
 def place_all(root: str, received: list[dict[str, str]]) -> None:
-    """Put everything in place, durably: what has its own name is on the disk."""
+    """Put all objects in place durably: objects under their final name are on disk."""
     parts = [(prepare(root, entry), os.path.join(root, entry["place"])) for entry in received]
     os.sync()
     for part, place in parts:
@@ -145,7 +146,7 @@ def place_all(root: str, received: list[dict[str, str]]) -> None:
 
 
 def main() -> None:
-    """Answer Ansible."""
+    """Run the module."""
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path", "required": True},
