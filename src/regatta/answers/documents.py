@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from regatta.answers.families.result import Family
-from regatta.answers.plain import finite, place_of, plain, ratio_of, row_of, text_of
+from regatta.answers.plain import finite, place_of, ratio_of, row_of, text_of
 from regatta.answers.result import Answer, CellAnswer, Comparison
-from regatta.answers.topics.registry import findings_by_heading, in_order
+from regatta.answers.topics.registry import findings_in_order, in_order
 
 #: columns of `rows_of`, the same for all kinds of rows
 COLUMNS = (
@@ -41,7 +41,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "impossible": [{"cell": cell, "reason": reason} for cell, reason in answer.impossible],
         "method": answer.method,
         "theta_percent": answer.theta_percent,
-        "findings": plain(findings_by_heading(answer.findings)),
+        "findings": {words.key: list(found) for _, words, found in findings_in_order(answer.findings)},
         **{
             document.key: document.of(topic.of(answer))
             for topic, document in in_order(lambda topic: topic.document)

@@ -31,10 +31,11 @@ class Lead:
 
 @dataclass(frozen=True)
 class Words(Generic[T]):
-    """The findings of a topic in sentences. Terminal and JSON show them under `heading`, in ascending order of `place`."""
+    """The findings of a topic in sentences, in ascending order of `place`."""
 
     place: int
-    heading: str
+    #: key of the findings in the JSON document; people see the topic's title
+    key: str
     of: Callable[[T, Context], Sequence[str]]
 
 
@@ -57,21 +58,23 @@ class Rows(Generic[T]):
 
 @dataclass(frozen=True)
 class Topic(Generic[T]):
-    """One subject. All fields except `key` and `empty` are optional."""
+    """One subject. All fields except `key`, `title` and `empty` are optional."""
 
     #: the name of its folder
     key: str
+    #: heading on a page and in a terminal
+    title: str
     #: the result if the topic has nothing to report
     empty: T
     compute: Callable[[Context], T] | None = None
     words: Words[T] | None = None
     document: Document[T] | None = None
     rows: Rows[T] | None = None
-    #: the section of the page without its sentences and tables; None if the answer has no such section
+    #: the section of the page without its title, sentences and tables; None if the answer has no such section
     section: Callable[[T, View], Section | None] | None = None
     tables: Callable[[T, View], Sequence[Table]] | None = None
-    #: title of its tables in a terminal; "": a terminal shows them on request only
-    terminal: str = ""
+    #: a terminal shows its tables without a request
+    terminal: bool = False
     #: computed quantity -> methods, for the report's account of methods
     methods: Callable[[T], Mapping[str, set[str]]] | None = None
     #: UID of the dashboard that shows it; a report with a result links to it
@@ -91,7 +94,12 @@ class Topic(Generic[T]):
         section = None if self.section is None else self.section(self.of(view.answer), view)
         if section is None:
             return None
-        return replace(section, sentences=view.answer.findings.get(self.key, ()), tables=self.tables_of(view))
+        return replace(
+            section,
+            title=self.title,
+            sentences=view.answer.findings.get(self.key, ()),
+            tables=self.tables_of(view),
+        )
 
     def tables_of(self, view: View) -> Sequence[Table]:
         """Return the topic's tables for a page or a terminal, without empty tables and columns."""

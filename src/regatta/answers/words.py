@@ -23,13 +23,13 @@ def shows_difference(ratio: Interval) -> bool:
 
 
 def compared(a: str, b: str, ratio: Interval, metric: str, unit: str, better: Better) -> str:
-    """Return `g1 is 4.1 % (3.2 to 5.0) faster than serial`, for a ratio a/b that differs from 1."""
+    """Return `g1 is 4.1 % [3.2, 5.0] faster than serial`, for a ratio a/b that differs from 1."""
     verb = "is" if is_speed(unit, better) else "has"
     return f"{a} {verb} {difference(b, ratio, metric, unit, better)}"
 
 
 def difference(b: str, ratio: Interval, metric: str, unit: str, better: Better) -> str:
-    """Return `4.1 % (3.2 to 5.0) faster than serial`: percent of b's value."""
+    """Return `4.1 % [3.2, 5.0] faster than serial`: percent of b's value."""
     if is_speed(unit, better):
         word = "faster" if (ratio.point < 1.0) == (better == "lower") else "slower"
     else:
@@ -86,7 +86,7 @@ def counted(n: int, what: str) -> str:
 
 
 def measured(estimate: Interval, unit: str) -> str:
-    """Return `1.23 s (1.20 to 1.26)`, in a readable unit."""
+    """Return `1.23 s [1.20, 1.26]`, in a readable unit."""
     if math.isnan(estimate.point):
         return f"no value ({estimate.reason})"
     factor, shown = display_scale(estimate.point, unit)
@@ -95,8 +95,8 @@ def measured(estimate: Interval, unit: str) -> str:
     half = (estimate.high - estimate.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
     low, high = edges(estimate, factor, decimals)
-    how = f", {estimate.within_range}" if estimate.within_range else ""
-    return f"{with_unit(f'{estimate.point * factor:,.{decimals}f}', shown)} ({low} to {high}{how})"
+    how = f" ({estimate.within_range})" if estimate.within_range else ""
+    return f"{with_unit(f'{estimate.point * factor:,.{decimals}f}', shown)} [{low}, {high}]{how}"
 
 
 def edges(estimate: Interval, factor: float, decimals: int) -> tuple[str, str]:
@@ -107,13 +107,13 @@ def edges(estimate: Interval, factor: float, decimals: int) -> tuple[str, str]:
 
 
 def how_much(ratio: Interval) -> str:
-    """Return `4.1 % (3.2 to 5.0)`: the distance of a ratio from 1; an end on the other side of 1 is negative."""
+    """Return `4.1 % [3.2, 5.0]`: the distance of a ratio from 1; an end on the other side of 1 is negative."""
     point, *edges = ((x - 1.0) * 100.0 for x in (ratio.point, ratio.low, ratio.high))
     if point < 0:
         point, edges = -point, [-edge for edge in edges]
     low, high = sorted(edges)
     decimals = _decimals((high - low) / 2)
-    return f"{point:.{decimals}f} % ({low:.{decimals}f} to {high:.{decimals}f})"
+    return f"{point:.{decimals}f} % [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
 def _decimals(half_width: float) -> int:

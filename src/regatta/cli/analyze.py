@@ -211,7 +211,7 @@ def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
         if topic.terminal or topic.key in asked:
             tables = [table for table in topic.tables_of(view) if not table.detail]
             for table in tables:
-                show(console, table, ": ".join(part for part in (topic.terminal, table.title) if part))
+                show(console, table, ": ".join(part for part in (topic.title, table.title) if part))
             if topic.key in asked and not tables:
                 console.print()
                 console.print(f"Nothing to show of {topic.key}.")
@@ -221,13 +221,13 @@ def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
     ):
         if found is not None:
             show(console, found, title)
-    for heading, found_words in registry.findings_by_heading(answer.findings).items():
+    for topic, _, found_words in registry.findings_in_order(answer.findings):
         # Do not repeat the headline.
         sentences = [sentence for sentence in found_words if sentence not in answer.headline]
         if not sentences:
             continue
         console.print()
-        console.print(printable(heading), style="bold")
+        console.print(topic.title, style="bold")
         for sentence in sentences[:_SENTENCES_AT_MOST]:
             console.print(f"• {printable(sentence)}")
         if len(sentences) > _SENTENCES_AT_MOST:

@@ -211,6 +211,6 @@ def _interval(interval: Interval) -> str:
     low, high = interval.low, interval.high
     half = (high - low) / 2
     if not (half > 0.0 and math.isfinite(half)) or max(abs(low), abs(high)) >= 10**9:
-        return "" if math.isnan(low) else f"{_number(low)} to {_number(high)}"
+        return "" if math.isnan(low) else f"[{_number(low)}, {_number(high)}]"
     decimals = max(0, 2 - math.floor(math.log10(half)))
-    return f"{low:.{decimals}f} to {high:.{decimals}f}" if decimals <= 9 else f"{low:.9g} to {high:.9g}"
+    return f"[{low:.{decimals}f}, {high:.{decimals}f}]" if decimals <= 9 else f"[{low:.9g}, {high:.9g}]"

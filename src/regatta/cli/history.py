@@ -125,5 +125,5 @@ def _mean(point: PastPoint, factor: float) -> str:
         from regatta.answers.words import edges
 
         low, high = edges(mean, factor, decimals)
-        return f"{mean.point * factor:,.{decimals}f} ({low} to {high}, {mean.within_range})"
+        return f"{mean.point * factor:,.{decimals}f} [{low}, {high}] ({mean.within_range})"
     return f"{mean.point * factor:,.{decimals}f} ± {half:.{decimals}f}"

@@ -45,12 +45,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A section. `anchor` is its anchor in the page, `short` its name in the navigation, `words` explain how to read it."""
+    """A section. `anchor` is its anchor in the page, `words` explain how to read it."""
 
     anchor: str
-    short: str
-    title: str
-    words: str
+    #: heading, and name in the navigation
+    title: str = ""
+    words: str = ""
     #: Conclusions, as sentences.
     sentences: tuple[str, ...] = ()
     tables: Sequence[Table] = ()

@@ -125,18 +125,18 @@ def show_ratio(value: float) -> str:
 
 
 def show_ends(estimate: Ends, show: Callable[[float], str] = show_ratio) -> str:
-    """Format both ends of an interval (`0.951 to 1.020`) with `show`; "" for an exact number or without an end."""
+    """Format an interval (`[0.951, 1.020]`) with `show`; "" for an exact number or without an end."""
     if not (math.isfinite(estimate.low) and math.isfinite(estimate.high)) or estimate.low == estimate.high:
         return ""
-    return f"{show(estimate.low)} to {show(estimate.high)}"
+    return f"[{show(estimate.low)}, {show(estimate.high)}]"
 
 
 def show_interval(estimate: Interval, show: Callable[[float], str] = show_ratio) -> str:
-    """Format a point with its interval: `0.985 (0.951 to 1.020)`, or why there is no point."""
+    """Format a point with its interval: `0.985 [0.951, 1.020]`, or why there is no point."""
     if not math.isfinite(estimate.point):
         return f"{ABSENT} {shorten(estimate.reason, 24)}".strip()
     point, ends = show(estimate.point), show_ends(estimate, show)
-    return f"{point} ({ends})" if ends else point
+    return f"{point} {ends}" if ends else point
 
 
 def estimate_texts(estimate: Interval, scale: Scale) -> tuple[str, str]:

@@ -47,7 +47,7 @@ def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
         return f"How much of the kernel time the vector explains is not known: {reason}.", ""
     percent = f"{100 * share.value:.0f} %"
     interval = (
-        "" if math.isnan(share.low + share.high) else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
+        "" if math.isnan(share.low + share.high) else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
     )
     words = f"The vector explains {percent}{interval} of the measured kernel time."
     if share.low > 1.0:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
-from regatta.figures.text import Scale, hover, shorten, show_ratio, tidy
+from regatta.figures.text import Scale, hover, shorten, show_ends, show_ratio, tidy
 from regatta.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
 from regatta.predict.tables import WORDS, Shown, compared_by, measured_of, predicted_of, scale_of, shown_by
 from regatta.spec.vectors import Contribution, Value
@@ -277,11 +277,7 @@ _PLAIN = Scale(1.0, "", None)
 def _point(number: Value, y: float, scale: Scale, look: Look, name: str) -> list[Trace]:
     if not math.isfinite(number.value):
         return []
-    ends = (
-        f"interval {scale.show(number.low)} to {scale.with_unit(number.high)}"
-        if number.low < number.high
-        else ""
-    )
+    ends = f"interval {show_ends(number, scale.show)} {scale.unit}" if number.low < number.high else ""
     trace: Trace = {
         "type": "scatter", "mode": "markers", "x": [scale.tidy(number.value)], "y": [y],
         "marker": {"size": 9, "color": look.colour, "symbol": look.mark}, "hoverinfo": "text",

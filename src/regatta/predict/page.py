@@ -83,7 +83,7 @@ def _ranking(forecast: Forecast) -> Section:
         title = f"{one.application.name}, per {one.application.per}"
         tables.append(ranking_table(one, title))
         groups.append(Group(title, [ranking_figure(one)], ranking_legend(one), "; ".join(group_words(one))))
-    return Section("ranking", "Ranking", "Predicted and measured", words, tables=tables, groups=groups)
+    return Section("ranking", "Ranking", words, tables=tables, groups=groups)
 
 
 # Contributions
@@ -98,7 +98,7 @@ def _contributions(forecast: Forecast) -> Section:
         looks = EntryLooks(one)
         title = f"{one.application.name}, per {one.application.per}"
         groups.append(Group(title, [contribution_figure(one, looks)], looks.legend()))
-    return Section("contributions", "Contributions", "What takes the time", words, groups=groups)
+    return Section("contributions", "Contributions", words, groups=groups)
 
 
 def _entries(forecast: Forecast) -> Section:
@@ -111,7 +111,7 @@ def _entries(forecast: Forecast) -> Section:
         for one in forecast.applications
         for system in one.systems
     ]
-    return Section("entries", "Entries", "Each entry", words, tables=tables)
+    return Section("entries", "Entries", words, tables=tables)
 
 
 # Accuracy
@@ -125,7 +125,7 @@ def _accuracy(forecast: Forecast) -> Section | None:
         return None
     if not figures:
         words = "How many times as long the slower one takes, as predicted; a pair is told apart where the difference is."
-        return Section("pairs", "Pairs", "Two by two", words, tables=tables)
+        return Section("pairs", "Pairwise predictions", words, tables=tables)
     words = (
         "Three levels, each harder than the one before: are systems ordered right, are the ratios of their times right, are the times right? "
         "A pair that was measured to differ is ordered right or wrong, or open where the prediction cannot tell them apart; “same”: they were not "
@@ -135,7 +135,7 @@ def _accuracy(forecast: Forecast) -> Section | None:
         Group(f"Predicted against measured: {WORDS[what]}", [figure], accuracy_legend(forecast))
         for what, figure in figures
     ]
-    return Section("accuracy", "Accuracy", "How good is the prediction?", words, tables=tables, groups=groups)
+    return Section("accuracy", "Accuracy", words, tables=tables, groups=groups)
 
 
 # Speed-ups
@@ -153,9 +153,7 @@ def _speed_ups(forecast: Forecast) -> Section | None:
     group = Group(
         "Speed-up by system", [speed_up_figure(forecast.speed_ups)], speed_up_legend(forecast.speed_ups)
     )
-    return Section(
-        "speed-up", "Speed-up", "What does the replacement bring?", words, tables=[table], groups=[group]
-    )
+    return Section("speed-up", "Speed-up", words, tables=[table], groups=[group])
 
 
 # Savings
@@ -171,7 +169,7 @@ def _savings(forecast: Forecast) -> Section | None:
     if not tables:
         return None
     words = "What one unit of work would save if one primitive alone cost half, nothing, or what it costs on the best of the systems."
-    return Section("savings", "What pays", "Which primitive pays most?", words, tables=tables)
+    return Section("savings", "Savings", words, tables=tables)
 
 
 # Vectors
@@ -185,7 +183,7 @@ def _vectors(forecast: Forecast) -> Section:
     systems = {system.system: system for one in forecast.applications for system in one.systems}
     rows += [("system", name, _told(system.provenance)) for name, system in systems.items()]
     return Section(
-        "vectors", "Vectors", "Where the vectors come from", "What is known of each vector.",
+        "vectors", "Vectors", "What is known of each vector.",
         tables=[Table("", ("kind", "name", "provenance"), rows)],
     )  # fmt: skip
 

@@ -47,20 +47,20 @@ def estimate_of(number: Value) -> Interval:
 
 
 def time_text(number: Value) -> str:
-    """Format `628.7 µs (601.2 to 655.0)`; an exact time without its ends."""
+    """Format `628.7 µs [601.2, 655.0]`; an exact time without its ends."""
     if number.low == number.value == number.high or (math.isnan(number.low) and math.isfinite(number.value)):
         return show_quantity(number.value, "ns", 4)
     return measured(estimate_of(number), "ns")
 
 
 def ratio_text(number: Value) -> str:
-    """Format `7.25 (6.9 to 7.6)`."""
+    """Format `7.25 [6.9, 7.6]`."""
     if math.isnan(number.value):
         return f"not known ({number.reason})" if number.reason else "not known"
     if number.low == number.value == number.high or math.isnan(number.low):
         return show_brief(number.value, 3)
-    high = show_brief(number.high, 3) if math.isfinite(number.high) else "no upper end"
-    return f"{show_brief(number.value, 3)} ({show_brief(number.low, 3)} to {high})"
+    high = show_brief(number.high, 3) if math.isfinite(number.high) else "∞"
+    return f"{show_brief(number.value, 3)} [{show_brief(number.low, 3)}, {high}]"
 
 
 def _ranking(one: ApplicationForecast, forecast: Forecast) -> list[str]:

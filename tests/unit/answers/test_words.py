@@ -37,11 +37,11 @@ def sentences_of(answer: Answer) -> list[str]:
 
 def test_a_difference_is_read_aloud_with_its_interval() -> None:
     found = compared("g1", "serial", ratio(0.959, 0.95, 0.968), "elapsed", "ns", "lower")
-    assert found == "g1 is 4.1 % (3.2 to 5.0) faster than serial"
+    assert found == "g1 is 4.1 % [3.2, 5.0] faster than serial"
 
 
 def test_an_end_beyond_nothing_is_negative() -> None:
-    assert how_much(ratio(0.959, 0.83, 1.09)) == "4 % (-9 to 17)"
+    assert how_much(ratio(0.959, 0.83, 1.09)) == "4 % [-9, 17]"
 
 
 def test_numbers_of_tests_are_short() -> None:

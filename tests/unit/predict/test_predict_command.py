@@ -26,7 +26,7 @@ def test_the_first_lines_answer_and_the_tables_follow(home: Path, tmp_path: Path
     done = regatta(home, "predict", "apache-static", "--on", "served", "--optimise", "--html", str(page))
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("• apache-static will take 672.6 µs (666.6 to 678.5) per request on alpha")
+    assert lines[0].startswith("• apache-static will take 672.6 µs [666.6, 678.5] per request on alpha")
     assert "the fastest of 3; beta follows with 5.4 %" in lines[0]
     assert any(
         "held against what was measured: every pair that differs is ordered right (3 of 3 pairs)" in line

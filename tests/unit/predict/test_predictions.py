@@ -346,7 +346,7 @@ def test_without_a_user_share_no_part_is_told_and_elapsed_only_by_the_user_time_
     (said,) = forecast_of(Request((), (sources[-1],), replaced=(replaced,))).sentences
     assert said == (
         "how much faster apache-fastcgi instead of apache-cgi makes it on beta is not known"
-        " (no user_share of simple_process was measured); measured 3.92 (3.89 to 3.95)"
+        " (no user_share of simple_process was measured); measured 3.92 [3.89, 3.95]"
     )
     found = forecast_of(Request((Asked(cgi),), tuple(sources)))
     assert (

@@ -27,7 +27,7 @@ def measured(kernel: float, spread: float = 0.0) -> Value:
 
 def test_coverage_is_the_explained_share_with_its_interval() -> None:
     assert coverage(Value(80, 76, 84), Value.exact(100)) == (
-        "The vector explains 80 % (76 to 84) of the measured kernel time.",
+        "The vector explains 80 % [76, 84] of the measured kernel time.",
         "",
     )
 

@@ -50,15 +50,13 @@ def sections_of_audit(audit: Audit) -> list[Section]:
         Section(
             "example",
             "Example",
-            "One number beside an interval",
             "Where the best of all invocations goes astray most: what it reports, and what the same invocations' means and "
             "intervals show, on one scale. The axis does not start at 0.",
             groups=example_groups(audit, looks) if audit.precisions else [],
         ),
         Section(
             "heaps",
-            "Heap",
-            "Over heap size: mean and best",
+            "Heap size",
             f"The same invocations twice, on one scale: means with {show_percent(audit.level)} intervals, and the best of all. "
             "Axes do not start at 0.",
             groups=heap_pairs(audit, looks) if audit.precisions else [],
@@ -103,8 +101,7 @@ def _methods(audit: Audit, regime: str) -> Section | None:
             ),
         )
     anchor = "methods" if regime == "startup" else "steady"
-    short = "Methods" if regime == "startup" else "Steady state"
-    return Section(anchor, short, title, words, tables=[_shares(audit, mine)], groups=groups)
+    return Section(anchor, title, words, tables=[_shares(audit, mine)], groups=groups)
 
 
 def _shares(audit: Audit, tallies: Sequence[Tally]) -> Table:
@@ -143,8 +140,7 @@ def _theta(audit: Audit) -> Section | None:
         return None
     return Section(
         "theta",
-        "Theta",
-        "Over theta",
+        "Threshold",
         "A larger theta makes fewer claims. It does not make a method rigorous: what is no longer claimed wrongly is then "
         "claimed in no case.",
         groups=[Figures("", figures, class_legend())],
@@ -178,7 +174,7 @@ def _where(audit: Audit) -> Section | None:
     if not groups:
         return None
     words = f"Some programs hide what a method does wrong, others show it. Theta is {theta:g} %."
-    return Section("where", "Where", f"Where they go astray, at theta {theta:g} %", words, groups=groups)
+    return Section("where", f"Misleading comparisons at theta {theta:g} %", words, groups=groups)
 
 
 def _widths(audit: Audit, looks: Looks) -> Section | None:
@@ -193,7 +189,6 @@ def _widths(audit: Audit, looks: Looks) -> Section | None:
     return Section(
         "widths",
         "Precision",
-        "How many invocations an interval needs",
         f"Widths are of the whole {show_percent(audit.level)} interval of a mean, in per cent of the mean, after each further "
         f"invocation from the third on. What is needed follows from how much a cell's invocations vary, up to {audit.maximum}; "
         "stopping at the first narrow interval is not the same and makes intervals too narrow.",
@@ -231,8 +226,7 @@ def _comparisons(audit: Audit) -> Section | None:
     )
     return Section(
         "intervals",
-        "Intervals",
-        "What the intervals show",
+        "Comparisons",
         f"The answer that methods are held against: {how} and Tukey's {show_percent(audit.level)} intervals, which hold for "
         f"all pairs of a benchmark, heap and host at once.{more}",
         tables=[Table("Comparisons", columns, rows, frozenset({4, 5}))],
@@ -269,8 +263,7 @@ def _how(audit: Audit) -> Section:
     ]
     return Section(
         "how",
-        "How",
-        "How it was judged",
+        "Method",
         f"A prevalent method reports one number for each alternative; how far the two are apart, relative to the smaller of "
         f"them, is its difference. Shares are averages over {audit.draws} draws of the runs without replacement (seed "
         f"{audit.seed}, each alternative by itself), so that they tell the method and not one sequence of runs; what the runs "

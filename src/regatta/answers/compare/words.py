@@ -97,7 +97,7 @@ def _share(difference: Interval, baseline: float) -> Interval | None:
 def _absolute(a: str, b: str, difference: Interval, value: str) -> str:
     word = "lower" if difference.point < 0.0 else "higher"
     edges = sorted(abs(edge) for edge in (difference.low, difference.high))
-    return f"{a} has {abs(difference.point):.4g} ({edges[0]:.4g} to {edges[1]:.4g}) {word} {value} than {b}"
+    return f"{a} has {abs(difference.point):.4g} [{edges[0]:.4g}, {edges[1]:.4g}] {word} {value} than {b}"
 
 
 def _between(alike: Sequence[tuple[str, Interval | None, Interval]]) -> str:

@@ -61,13 +61,11 @@ def sections_of_history(history: History) -> list[Section]:
     shifts = Section(
         "shifts",
         "Shifts",
-        "Where the level shifts",
         f"The ratio of what came after to what came before, between the neighbouring shifts, with its {level} interval.",
         tables=[_shifts(history)],
     )
     over_time = Section(
         "time",
-        "Over time",
         "Over time",
         f"Each point is an invocation, the mark an experiment's mean with its {level} interval, the line the mean between shifts; "
         "a dashed line is a shift. Experiments are in order of their first record. Axes do not start at 0.",
@@ -75,7 +73,6 @@ def sections_of_history(history: History) -> list[Section]:
     )
     told = Section(
         "experiments",
-        "Experiments",
         "Experiments",
         "In order of their first record.",
         tables=[_experiments(history)],

@@ -9,7 +9,16 @@ from typing import Any
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
 from regatta.figures.curves import error_bars, segment
-from regatta.figures.text import hover, shorten, show_interval, show_p, show_percent, show_ratio, tidy
+from regatta.figures.text import (
+    hover,
+    shorten,
+    show_ends,
+    show_interval,
+    show_p,
+    show_percent,
+    show_ratio,
+    tidy,
+)
 from regatta.stats.estimate import Interval
 
 _ROW_PX = 40
@@ -110,9 +119,7 @@ def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: 
 
 def _trace(row: RatioRow, y: float) -> Trace:
     point, low, high = row.ratio.point, row.ratio.low, row.ratio.high
-    ends = (
-        f"{show_percent(row.ratio.level)} interval {show_ratio(low)} to {show_ratio(high)}, p {show_p(row.p)}"
-    )
+    ends = f"{show_percent(row.ratio.level)} interval {show_ends(row.ratio)}, p {show_p(row.p)}"
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",

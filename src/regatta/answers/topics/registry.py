@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from regatta.answers.page.view import View
-from regatta.answers.topic import Topic
+from regatta.answers.topic import Topic, Words
 from regatta.answers.topics.aa.topic import AA
 from regatta.answers.topics.chat.topic import CHAT
 from regatta.answers.topics.collectors.topic import COLLECTORS
@@ -88,13 +88,15 @@ def in_order(part: Callable[[Topic[Any]], Part | None]) -> list[tuple[Topic[Any]
     return sorted(found, key=lambda pair: pair[1].place)
 
 
-def findings_by_heading(findings: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return heading -> sentences in reading order, for each topic with sentences."""
-    return {
-        words.heading: findings[topic.key]
+def findings_in_order(
+    findings: Mapping[str, tuple[str, ...]],
+) -> list[tuple[Topic[Any], Words[Any], tuple[str, ...]]]:
+    """Return each topic that has findings, with its words and the sentences, in reading order."""
+    return [
+        (topic, words, findings[topic.key])
         for topic, words in in_order(lambda topic: topic.words)
         if topic.key in findings
-    }
+    ]
 
 
 def sections_of(view: View) -> list[Section]:

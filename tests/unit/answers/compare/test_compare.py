@@ -218,7 +218,7 @@ def test_undefined_numbers_are_null_with_a_reason(tmp_path: Path) -> None:
 def test_the_first_sentences_answer(tmp_path: Path) -> None:
     out, err = shown(file_of(tmp_path, R["plant"]["rows"]), "--value", "weight", "--by", "group")
     first, second = out.splitlines()[:2]
-    assert first == "• trt1 has 16 % (3 to 28) lower weight than trt2 (Tukey, 95 % for all pairs together)"
+    assert first == "• trt1 has 16 % [3, 28] lower weight than trt2 (Tukey, 95 % for all pairs together)"
     assert second.startswith(
         "• No difference shown between ctrl and trt1, nor between ctrl and trt2; any is likely below "
     )
@@ -233,7 +233,7 @@ def test_two_groups_are_answered_by_welch_or_by_pairs(tmp_path: Path) -> None:
     assert out.startswith("• No difference shown between 1 and 2; any is likely below ")
     assert "(Welch, 95 %)" in out
     out, _ = shown(path, "--value", "extra", "--by", "group", "--block", "ID")
-    assert out.startswith("• 1 has 68 % (30 to 106) lower extra than 2 (paired in 10 blocks, 95 %)")
+    assert out.startswith("• 1 has 68 % [30, 106] lower extra than 2 (paired in 10 blocks, 95 %)")
 
 
 def test_a_baseline_that_is_not_positive_is_answered_in_the_unit_of_the_values(tmp_path: Path) -> None:
@@ -370,4 +370,4 @@ def test_groups_that_share_no_block_differ_by_no_share(tmp_path: Path) -> None:
     path = file_of(tmp_path, [{**row, "t": row["t"] + 100} for row in _lopsided(groups)])
     output, _ = shown(path, "--value", "t", "--by", "who", "--block", "run", "--level", "0.5")
     (sentence,) = (line for line in output.splitlines() if "than b" in line)
-    assert "a has 0.6145 (0.3932 to 0.8358) higher t than b" in sentence
+    assert "a has 0.6145 [0.3932, 0.8358] higher t than b" in sentence

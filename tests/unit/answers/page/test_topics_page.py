@@ -13,10 +13,9 @@ from regatta.figures.section import Section, Table
 
 WORDS = Section(
     "found",
-    "Found",
     "What was found",
     "How to read it.",
-    sentences=("g1 is 4.1 % (3.2 to 5.0) faster.", HOSTILE),
+    sentences=("g1 is 4.1 % [3.2, 5.0] faster.", HOSTILE),
     tables=[Table("Rows", ("name", "value"), [("a", "1.0"), (HOSTILE, "")], frozenset({1}))],
 )
 
@@ -24,7 +23,7 @@ WORDS = Section(
 def test_topics_become_sections_with_sentences_tables_and_a_place_in_the_navigation() -> None:
     page = render_sections("audit", "Which habits mislead?", ("Best of 30 misleads.",), [WORDS])
     for text in ("<h1>audit</h1>", "Which habits mislead?", "Best of 30 misleads.", "What was found", "How to read it.",
-                 "g1 is 4.1 % (3.2 to 5.0) faster.", '<a href="#found">Found</a>', "<td>a</td>", '<td class="num">1.0</td>'):  # fmt: skip
+                 "g1 is 4.1 % [3.2, 5.0] faster.", '<a href="#found">Found</a>', "<td>a</td>", '<td class="num">1.0</td>'):  # fmt: skip
         assert text in page
     assert '<td class="num">–</td>' in page, "what is empty is a dash"
 
@@ -55,7 +54,7 @@ def test_many_sentences_are_folded_after_the_first_and_long_tables_are_closed() 
     many = tuple(f"Sentence {number}." for number in range(20))
     rows = [(str(number),) for number in range(100)]
     page = render_sections(
-        "t", "", many, [Section("a", "A", "A", "", sentences=many, tables=[Table("", ("n",), rows)])]
+        "t", "", many, [Section("a", "A", "", sentences=many, tables=[Table("", ("n",), rows)])]
     )
     assert page.count("<summary>14 more</summary>") == 2
     assert page.count("Sentence 19.") == 2, "folded, not lost"

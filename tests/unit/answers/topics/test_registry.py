@@ -40,7 +40,7 @@ def test_no_two_topics_have_one_name_or_one_place() -> None:
     for part in (lambda t: t.words, lambda t: t.document, lambda t: t.rows):
         places = [own.place for _, own in registry.in_order(part)]
         assert len(set(places)) == len(places)
-    headings = [words.heading for _, words in registry.in_order(lambda topic: topic.words)]
+    headings = [words.key for _, words in registry.in_order(lambda topic: topic.words)]
     assert len(set(headings)) == len(headings)
     keys = [document.key for _, document in registry.in_order(lambda topic: topic.document)]
     assert len(set(keys)) == len(keys)

@@ -19,9 +19,7 @@ def aa_section(gates: Sequence[Gate], view: View) -> Section | None:
         return None
     return Section(
         "aa",
-        "A/A",
-        "A/A: the same configuration twice",
-        "One configuration of every comparison ran a second time in each block, under another name. Whatever is shown "
+        words="One configuration of every comparison ran a second time in each block, under another name. Whatever is shown "
         f"between the two is a false alarm; {show_percent(view.answer.level)} intervals give one in "
         f"{1 / (1 - view.answer.level):.0f}.",
     )
@@ -54,6 +52,7 @@ def _row(pair: TwinPair) -> tuple[str, ...]:
 #: one gate per host
 AA: Topic[tuple[Gate, ...]] = Topic(
     "aa",
+    title="A/A test",
     empty=(),
     compute=judge_gates,
     words=Words(180, "A/A test", lambda gates, _: [gate.words for gate in gates]),

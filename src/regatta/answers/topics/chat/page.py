@@ -95,9 +95,7 @@ def chat_section(chat: Chat, view: View) -> Section | None:
         return None
     return Section(
         "chat",
-        "Chat",
-        "A chat server over its connections",
-        "Each message is heard by a room. The server alone is counted, between two borders that leave starting, connecting and "
+        words="Each message is heard by a room. The server alone is counted, between two borders that leave starting, connecting and "
         "stopping out; OS is what the kernel did for it. Latency counts from the planned send. In a closed loop a user sends when it has "
         "heard its own last message: throughput is that of server and client together, on one machine bounded by both, and latency grows "
         "with the users; what a message costs is the server's alone. Means over invocations; bars "

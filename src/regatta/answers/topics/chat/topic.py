@@ -21,6 +21,7 @@ def _document(chat: Chat) -> dict[str, Any]:
 
 CHAT: Topic[Chat] = Topic(
     "chat",
+    title="Chat server",
     empty=Chat(),
     compute=judge_chat,
     words=Words(100, "Chat", lambda chat, _: chat_words(chat)),

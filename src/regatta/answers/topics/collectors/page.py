@@ -39,9 +39,7 @@ def collectors_section(found: Overheads, view: View) -> Section | None:
         return None
     return Section(
         "collectors",
-        "Collectors",
-        "What collectors cost",
-        "What a collector costs at least: a cell's mean over the distilled cost, the smallest mean of any collector and heap "
+        words="What a collector costs at least: a cell's mean over the distilled cost, the smallest mean of any collector and heap "
         "of that benchmark and runtime without its pauses. Of processor time one thread's is taken off while the program stands "
         f"still. Bars or bands are {show_percent(view.answer.level)} intervals. Pauses are the times during which all threads "
         "stand still; waiting for memory beside a concurrent collector is in none of them, but in the overhead.",

@@ -9,6 +9,7 @@ from regatta.answers.topics.collectors.words import collector_words
 
 COLLECTORS: Topic[Overheads] = Topic(
     "collectors",
+    title="GC overhead",
     empty=Overheads(),
     compute=judge_overheads,
     words=Words(

@@ -31,9 +31,7 @@ def comparisons_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "comparisons",
-        "Many",
-        "Comparisons among many",
-        f"Each ratio with its {show_percent(answer.level)} interval by itself; with an interval that holds together with those "
+        words=f"Each ratio with its {show_percent(answer.level)} interval by itself; with an interval that holds together with those "
         "of all alternatives of its baseline (Dunnett); and p adjusted over all comparisons here (Holm). It matters when the "
         f"interval by itself lies wholly beyond ±{answer.theta_percent:g} %.",
     )
@@ -74,8 +72,9 @@ def _row(one: Comparison, view: View, several_methods: bool) -> tuple[str, ...]:
 
 COMPARISONS: Topic[None] = Topic(
     "comparisons",
+    title="Multiple comparisons",
     empty=None,
     section=comparisons_section,
     tables=comparisons_tables,
-    terminal="Comparisons with the baseline",
+    terminal=True,
 )

@@ -78,6 +78,7 @@ def _headline(sentences: Sequence[str], context: Context, _: Lead) -> Sequence[s
 
 COVERAGE: Topic[tuple[str, ...]] = Topic(
     "coverage",
+    title="Coverage",
     empty=(),
     compute=lambda context: coverage_words(context.cells, context.samples.failures, context.impossible),
     words=Words(10, "What ran", lambda sentences, _: sentences),

@@ -34,9 +34,7 @@ def dependence_section(dependences: Sequence[Dependence], view: View) -> Section
         return None
     return Section(
         "runs",
-        "Runs",
-        "Run sequence and lag",
-        "Sequence: the invocations of each cell one after the other, each row at its own scale around its mean. Lag: each "
+        words="Sequence: the invocations of each cell one after the other, each row at its own scale around its mean. Lag: each "
         "invocation against the one before it, both divided by the cell's mean; independent invocations make a round cloud, "
         f"dependent ones a slanted one. Lag-1 autocorrelation of independent values stays within the limits in "
         f"{show_percent(view.answer.level)} of all cells. Perturbed invocations are left out.",
@@ -51,7 +49,7 @@ def dependence_tables(dependences: Sequence[Dependence], view: View) -> list[Tab
             one.place + view.host(one.host, ", on "),
             str(one.lag_1.n),
             _signed(one.lag_1.autocorrelation),
-            f"{_signed(one.lag_1.low)} to {_signed(one.lag_1.high)}"
+            f"[{_signed(one.lag_1.low)}, {_signed(one.lag_1.high)}]"
             if math.isfinite(one.lag_1.low)
             else one.lag_1.reason,
             "beyond" if one.lag_1.beyond else "",

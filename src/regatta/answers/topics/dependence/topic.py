@@ -9,6 +9,7 @@ from regatta.answers.topics.dependence.page import dependence_section, dependenc
 #: one value per cell
 DEPENDENCE: Topic[tuple[Dependence, ...]] = Topic(
     "dependence",
+    title="Independence of invocations",
     empty=(),
     compute=lambda context: dependences(context.cells, context.facts.level),
     words=Words(

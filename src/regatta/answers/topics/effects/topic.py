@@ -18,9 +18,7 @@ def effects_section(effects: Effects, view: View) -> Section | None:
         return None
     return Section(
         "effects",
-        "Effects",
-        "What explains how much",
-        "Analysis of variance of logarithms over all factors that have several levels. Partial η² is the share that a factor "
+        words="Analysis of variance of logarithms over all factors that have several levels. Partial η² is the share that a factor "
         "explains of what all others leave; ω² is the same, less biased. Blocks are no factor here, so that drift counts as "
         "error: the comparisons inside blocks are sharper.",
     )
@@ -94,6 +92,7 @@ def _manova(one: Manova) -> list[tuple[str, ...]]:
 
 EFFECTS: Topic[Effects] = Topic(
     "effects",
+    title="ANOVA",
     empty=Effects(),
     compute=judge_effects,
     words=Words(130, "What explains how much", lambda effects, _: effect_words(effects)),

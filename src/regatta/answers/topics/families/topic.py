@@ -27,9 +27,7 @@ def families_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "pairs",
-        "Pairs",
-        "Collectors among each other",
-        "Analysis of variance tells whether any differ; which, tell the ratios of each pair with Tukey's "
+        words="Analysis of variance tells whether any differ; which, tell the ratios of each pair with Tukey's "
         f"{show_percent(answer.level)} intervals, which hold for all pairs of a family at once; q is p after Benjamini and "
         "Hochberg over all families. Intervals that leave out 1 "
         f"are dark, the others faint: they leave open which of the two is better.{band_words(answer.theta_percent)}",
@@ -126,8 +124,9 @@ def _where(family: Family, families: Sequence[Family]) -> str:
 
 FAMILIES: Topic[None] = Topic(
     "families",
+    title="Pairwise comparisons",
     empty=None,
     section=families_section,
     tables=families_tables,
-    terminal="Collectors among each other",
+    terminal=True,
 )

@@ -16,12 +16,10 @@ def heap_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "heap",
-        "Heap",
-        "Against heap size",
-        f"Mean of each collector as the heap grows; bars or bands are {show_percent(view.answer.level)} intervals. "
+        words=f"Mean of each collector as the heap grows; bars or bands are {show_percent(view.answer.level)} intervals. "
         "Axes do not start at 0.",
         groups=groups,
     )
 
 
-HEAP: Topic[None] = Topic("heap", empty=None, section=heap_section)
+HEAP: Topic[None] = Topic("heap", title="Heap size", empty=None, section=heap_section)

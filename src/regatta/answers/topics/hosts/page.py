@@ -49,9 +49,7 @@ def hosts_section(over: OverHosts, view: View) -> Section | None:
         )
     return Section(
         "hosts",
-        "Hosts",
-        "Over hosts",
-        words,
+        words=words,
         groups=_groups(over, answer),
     )
 

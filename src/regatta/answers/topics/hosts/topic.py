@@ -64,6 +64,7 @@ def _rows(over: OverHosts) -> Iterator[dict[str, Any]]:
 
 HOSTS: Topic[OverHosts] = Topic(
     "hosts",
+    title="Hosts",
     empty=OverHosts(),
     compute=_compute,
     words=Words(60, "Hosts", lambda over, _: host_words(over)),

@@ -30,9 +30,7 @@ def latency_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "latency",
-        "Latency",
-        "Latency of requests",
-        "Percentiles of an iteration's requests, averaged over iterations and then over invocations, with "
+        words="Percentiles of an iteration's requests, averaged over iterations and then over invocations, with "
         f"{show_percent(view.answer.level)} intervals. Simple latency counts from a request's start. Metered latency counts from "
         "where it would have started, had requests arrived evenly within the window: so a pause delays all who arrive meanwhile.",
         groups=groups,
@@ -54,4 +52,4 @@ def _figures(panel: Panel, looks: Looks) -> list[Figure]:
     return [figure for figure in figures if figure is not None]
 
 
-LATENCY: Topic[None] = Topic("latency", empty=None, section=latency_section)
+LATENCY: Topic[None] = Topic("latency", title="Request latency", empty=None, section=latency_section)

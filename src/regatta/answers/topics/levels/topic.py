@@ -23,9 +23,7 @@ def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
         return None
     return Section(
         "levels",
-        "Levels",
-        "Where the variance is",
-        "Standard deviations that each level adds (Kalibera and Jones), in per cent of the mean: of iterations after warm-up "
+        words="Standard deviations that each level adds (Kalibera and Jones), in per cent of the mean: of iterations after warm-up "
         "inside an invocation, and of invocations beyond that. Best iterations: how many after warm-up give most for the time.",
     )
 
@@ -69,6 +67,7 @@ def _document(levels: tuple[CellLevels, ...]) -> list[dict[str, Any]]:
 
 LEVELS: Topic[tuple[CellLevels, ...]] = Topic(
     "levels",
+    title="Variance components",
     empty=(),
     compute=variance_by_level,
     words=Words(140, "Where the variance is", lambda levels, context: level_words(levels, context.names)),

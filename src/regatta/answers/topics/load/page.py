@@ -79,9 +79,7 @@ def load_section(scaling: Scaling, view: View) -> Section | None:
         return None
     return Section(
         "load",
-        "Load",
-        "Against load",
-        "What one process measures while others run the same beside it: latencies are those of the median process, bandwidths "
+        words="What one process measures while others run the same beside it: latencies are those of the median process, bandwidths "
         f"the sum over all. Means over invocations; bars or bands are {show_percent(view.answer.level)} intervals. The dotted line is "
         "at the number of CPUs: beyond it processes wait for one another. A change is said only where it is still shown among "
         "all pairs of loads (Holm).",

@@ -33,6 +33,7 @@ def _lead(scaling: Scaling, context: Context) -> Lead:
 
 LOAD: Topic[Scaling] = Topic(
     "load",
+    title="Scaling",
     empty=Scaling(),
     compute=judge_scaling,
     words=Words(90, "Load", _words),

@@ -45,9 +45,7 @@ def memory_section(_: Sequence[str], view: View) -> Section | None:
             figures.append(_figure(parts, many[first : first + MOST_LINES], answer.hosts.get(host, {})))
     return Section(
         "memory",
-        "Memory",
-        "Latency of memory",
-        "What a load costs that must wait for the one before, over the size of the area that is walked. Means over "
+        words="What a load costs that must wait for the one before, over the size of the area that is walked. Means over "
         f"invocations; bands are {show_percent(answer.level)} intervals. Dotted lines are at the sizes of the host's caches: the "
         "latency rises where the area outgrows one. Plateaus are sizes whose means lie within 20 % of their middle.",
         groups=[Group("", figures)],

@@ -8,6 +8,7 @@ from regatta.answers.topics.memory.page import memory_section
 
 MEMORY: Topic[tuple[str, ...]] = Topic(
     "memory",
+    title="Memory latency",
     empty=(),
     compute=lambda context: memory_words(context.cells, context.facts.hosts),
     words=Words(110, "Memory", lambda sentences, _: sentences),

@@ -44,11 +44,12 @@ def _verdict(contrast: Contrast) -> int:
 
 
 def _section(sentences: Sequence[str], view: View) -> Section | None:
-    return Section("method", "Method", "The paper's own way", "") if sentences else None
+    return Section("method") if sentences else None
 
 
 METHOD: Topic[tuple[str, ...]] = Topic(
     "method",
+    title="Method of Georges et al. (2007)",
     empty=(),
     compute=lambda context: method_words(
         context.options.method,

@@ -32,9 +32,7 @@ def order_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "order",
-        "Order",
-        "Order and drift",
-        "Each invocation against the time at which it ran, divided by the mean of its cell. The line is the "
+        words="Each invocation against the time at which it ran, divided by the mean of its cell. The line is the "
         f"running median: where it leaves 1, the machine drifted.{hollow_words(view.panels)}",
         groups=groups,
     )
@@ -127,4 +125,4 @@ def _running_median(points: Sequence[tuple[float, float]]) -> Trace:
     return segment(minutes, relatives, width=2)
 
 
-ORDER: Topic[None] = Topic("order", empty=None, section=order_section)
+ORDER: Topic[None] = Topic("order", title="Order of execution", empty=None, section=order_section)

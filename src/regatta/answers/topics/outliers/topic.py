@@ -18,9 +18,7 @@ def outliers_section(outliers: Outliers, view: View) -> Section | None:
         return None
     return Section(
         "outliers",
-        "Outliers",
-        "What lies far out",
-        "Values beyond Tukey's outer fences. They are in all estimates; perturbed invocations are in none. Beside each "
+        words="Values beyond Tukey's outer fences. They are in all estimates; perturbed invocations are in none. Beside each "
         "ratio stands what it would be without the one and with the other.",
     )
 
@@ -58,6 +56,7 @@ def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
 
 OUTLIERS: Topic[Outliers] = Topic(
     "outliers",
+    title="Outliers",
     empty=Outliers(),
     compute=find_outliers,
     words=Words(150, "Outliers", lambda outliers, context: outlier_words(outliers, context.names)),

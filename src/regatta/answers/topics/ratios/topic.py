@@ -25,9 +25,7 @@ def ratios_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "ratios",
-        "Ratios",
-        "Ratio to the baseline",
-        f"Each point is an alternative's mean over that of the baseline, the bar its {show_percent(view.answer.level)} "
+        words=f"Each point is an alternative's mean over that of the baseline, the bar its {show_percent(view.answer.level)} "
         "interval. A bar that crosses the dashed line at 1 leaves open which is better."
         f"{band_words(view.answer.theta_percent)}",
         groups=groups,
@@ -91,4 +89,4 @@ def _note(rows: Sequence[Comparison]) -> str:
     return "; ".join(sorted({row.ratio.method for row in rows if row.ratio.method}))
 
 
-RATIOS: Topic[None] = Topic("ratios", empty=None, section=ratios_section)
+RATIOS: Topic[None] = Topic("ratios", title="Comparisons", empty=None, section=ratios_section)

@@ -35,9 +35,7 @@ def replay_section(found: Sequence[CompilationControl], view: View) -> Section |
     legend = [LegendEntry(name, Look(colour, "square", "solid")) for name, colour in _CLASSES]
     return Section(
         "compilation",
-        "Compilation",
-        "Under controlled compilation",
-        f"Each pair of collectors is compared twice, by simultaneous {show_percent(view.answer.level)} intervals: as users run it, "
+        words=f"Each pair of collectors is compared twice, by simultaneous {show_percent(view.answer.level)} intervals: as users run it, "
         "and under modifiers that control compilation. The two agree when both show the same difference or neither shows "
         "one, disagree when they show opposite ones, and are inconclusive when only one of them shows any. Controlled "
         "compilation answers a question of its own: no user's JVM compiles that way.",

@@ -8,6 +8,7 @@ from regatta.answers.topics.replay.page import replay_section, replay_tables
 
 REPLAY: Topic[tuple[CompilationControl, ...]] = Topic(
     "replay",
+    title="Compilation control",
     empty=(),
     compute=lambda context: judge_control(
         context.families, context.facts.controlled, context.facts.steady.method

@@ -270,7 +270,7 @@ def _words(score: SuiteScore, several_hosts: bool) -> str:
     interval = (
         f" (no interval: {overall.reason})"
         if math.isnan(overall.low)
-        else f" ({overall.low:.4g} to {overall.high:.4g})"
+        else f" [{overall.low:.4g}, {overall.high:.4g}]"
     )
     text = f"{where}: {overall.point:.4g}{interval} times {score.machine}, geometric mean of {of}"
     return text if score.complete else f"{text}; an incomplete suite, without {missing}"

@@ -35,9 +35,7 @@ def scores_section(found: Sequence[SuiteScore], view: View) -> Section | None:
         groups.setdefault(joined(f"{score.suite} {score.size}", view.on_host(score.host)), []).append(score)
     return Section(
         "scores",
-        "Scores",
-        "Scores against a reference machine",
-        "A score is copies × the reference machine's time / the mean elapsed time: with one copy it is a speed, with several a rate. "
+        words="A score is copies × the reference machine's time / the mean elapsed time: with one copy it is a speed, with several a rate. "
         "The dashed line is the reference machine with one copy. The geometric mean's interval is for these very benchmarks and comes "
         "from the invocations; reference times are taken as exact.",
         groups=[group for place, scores in groups.items() if (group := _group(place, scores)) is not None],

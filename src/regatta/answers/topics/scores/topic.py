@@ -40,6 +40,7 @@ def _rows(scores: Sequence[SuiteScore]) -> Iterator[dict[str, Any]]:
 
 SCORES: Topic[tuple[SuiteScore, ...]] = Topic(
     "scores",
+    title="Scores",
     empty=(),
     compute=_compute,
     words=Words(50, "Scores", _words),
@@ -47,6 +48,6 @@ SCORES: Topic[tuple[SuiteScore, ...]] = Topic(
     rows=Rows(10, _rows),
     section=scores_section,
     tables=scores_tables,
-    terminal="Scores against a reference machine",
+    terminal=True,
     lead=lambda scores, context: Lead(_words(scores, context)),
 )

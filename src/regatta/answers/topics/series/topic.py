@@ -47,9 +47,7 @@ def series_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "series",
-        "Curves",
-        "Over a parameter",
-        f"The metric over one numeric parameter; bars or bands are {show_percent(view.answer.level)} intervals.",
+        words=f"The metric over one numeric parameter; bars or bands are {show_percent(view.answer.level)} intervals.",
         groups=groups,
     )
 
@@ -160,4 +158,4 @@ def _figure(
     )
 
 
-SERIES: Topic[None] = Topic("series", empty=None, section=series_section)
+SERIES: Topic[None] = Topic("series", title="Parameter curves", empty=None, section=series_section)

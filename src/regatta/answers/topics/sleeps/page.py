@@ -40,9 +40,7 @@ def sleeps_section(_: Sequence[str], view: View) -> Section | None:
     ]
     return Section(
         "sleeps",
-        "Sleeps",
-        "How long sleeps last",
-        "Durations of sleeps against what was asked for. On the dashed line they last just that. Means over invocations; bars "
+        words="Durations of sleeps against what was asked for. On the dashed line they last just that. Means over invocations; bars "
         f"or bands are {show_percent(view.answer.level)} intervals.",
         groups=[Group("", figures)],
     )

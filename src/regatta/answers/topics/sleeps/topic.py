@@ -8,6 +8,7 @@ from regatta.answers.topics.sleeps.page import sleeps_section
 
 SLEEPS: Topic[tuple[str, ...]] = Topic(
     "sleeps",
+    title="Sleep duration",
     empty=(),
     compute=lambda context: sleep_words(context.cells),
     words=Words(120, "Sleeps", lambda sentences, _: sentences),

@@ -34,9 +34,7 @@ def spread_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "spread",
-        "Spread",
-        "Spread of the invocations",
-        f"Each point is one invocation, the shape their density, the stroke their mean.{hollow_words(view.panels)}",
+        words=f"Each point is one invocation, the shape their density, the stroke their mean.{hollow_words(view.panels)}",
         groups=groups,
     )
 
@@ -134,4 +132,4 @@ def _jitter(sample: Sample) -> float:
     return _SPREAD * (2 * ((sample.round + 1) * _GOLDEN % 1) - 1)
 
 
-SPREAD: Topic[None] = Topic("spread", empty=None, section=spread_section)
+SPREAD: Topic[None] = Topic("spread", title="Distribution", empty=None, section=spread_section)

@@ -66,9 +66,7 @@ def steady_section(found: Steadiness | None, view: View) -> Section | None:
     )
     return Section(
         "steady",
-        "Warm-up",
-        "Startup and steady state",
-        words if found.series else "Do invocations settle, and from which iteration on?",
+        words=words if found.series else "Do invocations settle, and from which iteration on?",
         groups=[*_by_kind(found), *_by_cell(found, view.panels, view.looks)],
     )
 

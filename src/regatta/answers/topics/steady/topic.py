@@ -34,6 +34,7 @@ def _document(steadiness: Steadiness | None) -> Any:
 #: None if invocations have one iteration each
 STEADY: Topic[Steadiness | None] = Topic(
     "steady",
+    title="Steady state",
     empty=None,
     compute=judge_steadiness,
     words=Words(70, "Startup and steady state", _words),

@@ -25,9 +25,7 @@ def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | No
     figure = _figure(groups, view)
     return Section(
         "stopping",
-        "Stopping",
-        "How often was often enough",
-        "All alternatives of a block group stop together, on the differences that are compared. Widths are half of a ratio's "
+        words="All alternatives of a block group stop together, on the differences that are compared. Widths are half of a ratio's "
         f"interval, in per cent. The pilot had {groups[0].pilot} rounds, and more than {groups[0].maximum} are never run. Bars: "
         "rounds needed. Grey: what the maximum would have taken beyond.",
         groups=[Group("Rounds needed", [figure])],

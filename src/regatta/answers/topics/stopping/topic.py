@@ -8,6 +8,7 @@ from regatta.answers.topics.stopping.page import stopping_section, stopping_tabl
 
 STOPPING: Topic[tuple[StoppedGroup, ...]] = Topic(
     "stopping",
+    title="Repetitions",
     empty=(),
     compute=judge_stops,
     words=Words(30, "Stopping", lambda groups, _: stop_words(groups)),

@@ -32,9 +32,7 @@ def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | No
         groups.setdefault(place, []).append(suite)
     return Section(
         "suites",
-        "Suites",
-        "Over a suite",
-        "Geometric means of the ratios to the baseline, over the benchmarks that both sides completed. The first interval is "
+        words="Geometric means of the ratios to the baseline, over the benchmarks that both sides completed. The first interval is "
         "for these very benchmarks; the second is for benchmarks like these, and takes in how much programs differ."
         + band_words(view.answer.theta_percent),
         groups=[

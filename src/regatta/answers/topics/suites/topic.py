@@ -25,6 +25,7 @@ def _rows(suites: Sequence[SuiteComparison]) -> Iterator[dict[str, Any]]:
 
 SUITES: Topic[tuple[SuiteComparison, ...]] = Topic(
     "suites",
+    title="Suite means",
     empty=(),
     compute=judge_suites,
     words=Words(40, "Over a suite", lambda suites, _: [suite.words for suite in suites]),

@@ -52,7 +52,7 @@ def test_every_series_has_a_row_and_every_panel_its_curves() -> None:
     (table,) = topic.tables
     assert len(table.rows) == len(answer.cells)
     assert table.rows[0][1:] == (
-        "10 × 60", "inconsistent (4 flat, 6 warmup)", "12.5", "9 of 10", "3", "1.310 (1.290 to 1.330)", "disagree",
+        "10 × 60", "inconsistent (4 flat, 6 warmup)", "12.5", "9 of 10", "3", "1.310 [1.290, 1.330]", "disagree",
     )  # fmt: skip
     by_kind, *by_cell = topic.groups
     assert [entry.name for entry in by_kind.legend] == ["flat: 10", "no steady state: 10"]
