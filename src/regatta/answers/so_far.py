@@ -50,6 +50,7 @@ class Estimates:
             import regatta.answers.short  # noqa: F401
 
             self._imported = True
+            began_s = time.monotonic()
         self._size = size
         well = self._apart(self._write)
         ended_s = time.monotonic()
