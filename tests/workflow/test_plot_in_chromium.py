@@ -56,7 +56,7 @@ def test_the_figures_are_listed_without_any_being_drawn(
     done = run(results, "--list")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert "ratios-apps-h2-small  Ratio to the baseline: apps/h2:small" in lines
+    assert "ratios-apps-h2-small  Comparisons: apps/h2:small" in lines
     assert not (results / "made-up" / "plots").exists()
     chosen = run(results, "--list", "--figure", "ratios-*").stdout
     assert [line.split()[0] for line in chosen.splitlines()] == ["ratios-apps-h2-small"]

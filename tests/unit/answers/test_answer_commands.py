@@ -67,7 +67,7 @@ def test_the_baseline_can_be_chosen(results: str) -> None:
 def test_the_papers_way_is_asked_for_by_name(results: str) -> None:
     arguments = ["made-up", "--results", results, "--method"]
     done = CliRunner().invoke(analyze, [*arguments, "georges2007", "--all"], catch_exceptions=False)
-    assert "The paper's own way" in done.stdout
+    assert "Method of Georges et al. (2007)" in done.stdout
     assert "georges2007" in done.stdout
     wrong = CliRunner().invoke(analyze, [*arguments, "georges"])
     assert isinstance(wrong.exception, SpecError)

@@ -61,4 +61,4 @@ def test_the_document_and_its_rows_have_the_method(folder: Path) -> None:
 
 def test_a_sentence_names_the_method_and_shows_that_the_lower_end_is_above_zero() -> None:
     told = measured(mean_interval([1.0, 1.0, 60.0], positive=True), "s")
-    assert told == "21 s (0.34 to 1,240, log scale)"
+    assert told == "21 s [0.34, 1,240] (log scale)"

@@ -331,7 +331,7 @@ def test_a_vector_is_shown_with_its_entries_rules_and_where_it_comes_from(home: 
     env = {"REGATTA_HOME": str(home)}
     shown = CliRunner().invoke(cli, ["vector", "show", "sun-400"], env=env).stdout
     assert "tcp_connect" in shown
-    assert "345.94 to 360.06" in shown
+    assert "[345.94, 360.06]" in shown
     assert "experiment     thesis" in shown
     shown = CliRunner().invoke(cli, ["vector", "show", "apache-static"], env=env).stdout
     assert "times, getpid (light calls cost a null call)" in shown

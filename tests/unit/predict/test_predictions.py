@@ -363,7 +363,7 @@ def test_without_a_user_share_no_part_is_told_and_elapsed_only_by_the_user_time_
         Request((Asked(cgi),), (sources[-1],), changes={"simple_process": parse_change("0.5x")})
     )
     (said,) = (one for one in cheaper.sentences if one.startswith("with simple_process"))
-    assert re.fullmatch(r"with .* saves [0-9.]+ ms \(.*\) per request on beta", said)
+    assert re.fullmatch(r"with .* saves [0-9.]+ ms \[.*\] per request on beta", said)
     beta = next(row for row in known.systems if row.system == "beta")
     assert beta.elapsed.value == pytest.approx(beta.prediction.time.value + 80e3)
     assert math.isnan(beta.prediction.kernel.value)

@@ -239,7 +239,7 @@ def test_two_groups_are_answered_by_welch_or_by_pairs(tmp_path: Path) -> None:
 def test_a_baseline_that_is_not_positive_is_answered_in_the_unit_of_the_values(tmp_path: Path) -> None:
     rows = [{"vm": "ab"[i % 2], "t": -10.0 * (i % 2) + i / 10} for i in range(12)]
     out, _ = shown(file_of(tmp_path, rows), "--value", "t", "--by", "vm")
-    assert re.match(r"• a has 9\.9 \(9\.4\d+ to 10\.\d+\) higher t than b \(Welch, 95 %\)", out)
+    assert re.match(r"• a has 9\.9 \[9\.4\d+, 10\.\d+\] higher t than b \(Welch, 95 %\)", out)
 
 
 def test_what_was_left_out_and_what_lacks_a_block_is_said(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_a_difference_within_blocks_is_a_share_of_the_mean_in_those_blocks(
     path = file_of(tmp_path, _lopsided(groups))
     output, _ = shown(path, "--value", "t", "--by", "who", "--block", "run")
     (sentence,) = (line for line in output.splitlines() if "than b" in line)
-    percent = re.search(r"has ([0-9.]+) % \(([0-9.]+) to ([0-9.]+)\) higher t than b", sentence)
+    percent = re.search(r"has ([0-9.]+) % \[([0-9.]+), ([0-9.]+)\] higher t than b", sentence)
     assert percent is not None, sentence
     point, low, high = map(float, percent.groups())
     assert 8.5 < low < point < high < 11.5

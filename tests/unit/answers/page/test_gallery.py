@@ -65,7 +65,7 @@ def test_no_slot_of_a_colour_is_left(name: str) -> None:
 def test_title_and_legend_take_their_place_above_the_plot() -> None:
     one = picture(java_answer(), "spread")
     layout = standalone(one, 640)["layout"]
-    assert layout["title"]["text"] == "Spread of the invocations: vm/compress:s10 · heap 1.5× (36 MiB)"
+    assert layout["title"]["text"] == "Distribution: vm/compress:s10 · heap 1.5× (36 MiB)"
     assert layout["showlegend"] is True
     assert layout["height"] - one.figure.height == layout["margin"]["t"] - 12
     narrow = standalone(one, 240)["layout"]

@@ -23,7 +23,7 @@ WORDS = Section(
 def test_topics_become_sections_with_sentences_tables_and_a_place_in_the_navigation() -> None:
     page = render_sections("audit", "Which habits mislead?", ("Best of 30 misleads.",), [WORDS])
     for text in ("<h1>audit</h1>", "Which habits mislead?", "Best of 30 misleads.", "What was found", "How to read it.",
-                 "g1 is 4.1 % [3.2, 5.0] faster.", '<a href="#found">Found</a>', "<td>a</td>", '<td class="num">1.0</td>'):  # fmt: skip
+                 "g1 is 4.1 % [3.2, 5.0] faster.", '<a href="#found">What was found</a>', "<td>a</td>", '<td class="num">1.0</td>'):  # fmt: skip
         assert text in page
     assert '<td class="num">–</td>' in page, "what is empty is a dash"
 

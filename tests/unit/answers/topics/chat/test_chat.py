@@ -158,7 +158,7 @@ def test_what_a_message_costs_is_told_with_intervals_of_one_loop(answer: Answer,
     (told,) = (w for w in answer.findings["chat"] if "for each message sent" in w and "temurin-21" in w)
     assert told.startswith("temurin-21 g1, closed loop: with 800 connections, for each message sent, ")
     assert "of the client's processor time" in told
-    figure = r"[\d.]+( \S+)? \([\d.]+ to [\d.]+\) (of|voluntary|involuntary)"
+    figure = r"[\d.]+( \S+)? \[[\d.]+, [\d.]+\] (of|voluntary|involuntary)"
     assert len(re.findall(figure, told)) == 3 * 5
     once = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=1))
     assert not any("for each message sent" in words for words in once.findings["chat"])

@@ -209,7 +209,7 @@ def test_one_invocation_compares_nothing_and_says_so(tmp_path: Path) -> None:
 def test_an_interval_that_excludes_nothing_is_told_with_its_ends(tmp_path: Path) -> None:
     found = answered(tmp_path, crossed(1, 2), noisy(lambda load: 100.0, noise=0.5), rounds=3)
     (words,) = found.findings["load"]
-    assert re.search(r"from 1 to 2 processes: \S+ \(0\.\d+ to [1-9]\d*\.\d+\), no change shown", words)
+    assert re.search(r"from 1 to 2 processes: \S+ \[0\.\d+, [1-9]\d*\.\d+\], no change shown", words)
 
 
 def test_cpus_are_those_the_processes_could_use_before_those_of_the_host(tmp_path: Path) -> None:
@@ -259,6 +259,6 @@ def test_a_bandwidth_that_falls_is_said_to_fall(tmp_path: Path) -> None:
         tmp_path, crossed(1, 2, 4, program="bw_x"), lambda load, r: list(rows(load, r)), metric="bandwidth"
     )
     (words,) = found.findings["load"]
-    assert re.search(r"from 1 to 2 processes: 1\.(79|8\d?)\d* \(.*?\), grows", words)
-    assert re.search(r"from 2 to 4 processes: 0\.(39|40)\d* \(.*?\), falls", words)
+    assert re.search(r"from 1 to 2 processes: 1\.(79|8\d?)\d* \[.*?\], grows", words)
+    assert re.search(r"from 2 to 4 processes: 0\.(39|40)\d* \[.*?\], falls", words)
     assert curve(found, "bw_x", "system").points[2].estimate.point == pytest.approx(720, rel=0.02)

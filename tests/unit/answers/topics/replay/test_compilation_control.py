@@ -131,5 +131,5 @@ def test_an_experiment_says_whether_its_conclusions_survive_control(tmp_path: Pa
     assert len(answer.findings["replay"]) == 2
     assert document_of(answer)["compilation"][0]["pairs"][0]["agreement"] == "disagree"
     page = render(answer)
-    assert "Under controlled compilation" in page
+    assert "Compilation control" in page
     assert "stable under c1-only against steady state without" in page

@@ -1,4 +1,4 @@
-"""Scores against a reference machine: copies x reference time / elapsed time, and their geometric mean."""
+"""Scores: copies x reference time / elapsed time, and their geometric mean."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_a_wrong_reference_is_an_error_not_a_silence(
 def test_scores_are_in_the_table_the_document_and_the_rows(home: Path, tmp_path: Path) -> None:
     folder = write(tmp_path, ALL)
     shown = CliRunner().invoke(analyze, [str(folder), "--all"]).stdout
-    assert "Scores against a reference machine" in shown
+    assert "Scores" in shown
     assert "geometric mean of all 3 benchmarks" in shown
     document = document_of(answer_experiment(folder))
     assert (document["scores"][0]["of"], document["scores"][0]["complete"]) == (3, True)
