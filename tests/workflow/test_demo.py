@@ -23,7 +23,7 @@ SPEC = f"""\
 include: {HOME}/configs/experiments/demo.yml
 invocations: {{fixed: 2}}
 iterations: {{count: 2, warmup: 1}}
-minheap: {{passes: 1}}
+minheap: {{source: measured, passes: 1}}
 perturbation: {{steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, swapped_pages: null}}
 """
 
