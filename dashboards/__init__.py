@@ -1,1 +1,1 @@
-"""Regatta's boards in Grafana, as code. `python -m dashboards` writes the JSON that Grafana reads; see dashboards/README.md."""
+"""Dashboards for Grafana as code. `python -m dashboards` writes the JSON that Grafana reads; see dashboards/README.md."""

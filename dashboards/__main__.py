@@ -1,4 +1,4 @@
-"""`python -m dashboards [make | check | ask | preview FILE]`: the boards' JSON, and what a database says to them."""
+"""Make, check, query and preview the dashboards: `python -m dashboards [make | check | ask | preview FILE]`."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m dashboards", description=__doc__)
     commands = parser.add_subparsers(dest="command")
-    commands.add_parser("make", help="write the JSON that Grafana reads (what is done without a command)")
-    commands.add_parser("check", help="say whether the JSON is what the code makes")
+    commands.add_parser("make", help="write the JSON that Grafana reads (the default)")
+    commands.add_parser("check", help="check that the JSON matches the code")
     ask = commands.add_parser(
-        "ask", help="how many rows each panel gets from the configured database, and how fast"
+        "ask", help="print the rows that each panel gets from the configured database, and the time"
     )
-    preview = commands.add_parser("preview", help="draw the boards as one page from the configured database")
+    preview = commands.add_parser("preview", help="draw the dashboards with data of the configured database")
     preview.add_argument("file", type=Path)
     for one in (ask, preview):
-        one.add_argument("--board", help="this one only, such as fleet-now")
+        one.add_argument("--board", help="only this dashboard, such as fleet-now")
         one.add_argument(
             "--var",
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="choose a variable; several values of one by saying it again",
+            help="set a variable; repeat it for several values",
         )
     return parser
 
@@ -71,7 +71,7 @@ def _make(check_only: bool) -> int:
         for path in stale:
             path.write_text(files()[path], encoding="utf-8")
     for path in stale:
-        print(f"{'not what the code makes' if check_only else 'written'}: {path.relative_to(ROOT)}")
+        print(f"{'differs from the code' if check_only else 'written'}: {path.relative_to(ROOT)}")
     return 1 if check_only and stale else 0
 
 
@@ -100,8 +100,8 @@ def _ask(name: str | None, given: dict[str, list[str]]) -> int:
             if answer.found:
                 print(f"{board.name:18}{answer.rows:8}  {board.title(answer)}")
                 empty += not answer.rows
-        print(f"{board.name:18}{'':8}  ({board.seconds:.2f} s for all queries of the board)")
-    print(f"{empty} panels got no row", file=sys.stderr)
+        print(f"{board.name:18}{'':8}  ({board.seconds:.2f} s for all queries of the dashboard)")
+    print(f"{empty} panels without rows", file=sys.stderr)
     return 0
 
 

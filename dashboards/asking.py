@@ -1,4 +1,4 @@
-"""Asks a database what the panels of the boards would ask it, with the variables put in as Grafana does for InfluxQL."""
+"""Run the queries of the dashboards on a database, with variables interpolated as Grafana does for InfluxQL."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 Ask = Callable[[str], list[Mapping[str, Any]]]
 
 _VARIABLE = re.compile(r"\$\{(\w+)(?::(\w+))?\}|\$(\w+)")
-#: as Grafana escapes what is put into a regular expression
+#: characters that Grafana escapes in a regular expression
 _SPECIAL = re.compile(r"[\\^$*+?.()|\[\]{}/]")
-#: steps of a time axis that Grafana chooses among, in s
+#: steps of a time axis in Grafana, in s
 _STEPS = (0.01, 0.1, 1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
 _PIXELS = 1000
 
@@ -23,7 +23,7 @@ ALL = ("$__all",)
 
 @dataclass(frozen=True)
 class Range:
-    """The time that a board shows, in ms since 1970."""
+    """The time range of a dashboard, in ms since 1970."""
 
     since_ms: int
     until_ms: int
@@ -42,18 +42,18 @@ class Range:
 
 @dataclass
 class Answer:
-    """What one panel's queries gave."""
+    """Results of the queries of a panel."""
 
     board: str
     panel: dict[str, Any]
-    #: value of the variable that the panel is repeated by; "" where it is not
+    #: value of the variable that repeats the panel; "" without one
     repeated: str
     #: (query, its series)
     found: list[tuple[dict[str, Any], list[Mapping[str, Any]]]] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
-        """Rows of all its queries."""
+        """Number of rows of all queries."""
         return sum(len(one["values"]) for _, series in self.found for one in series)
 
 
@@ -64,9 +64,9 @@ def interpolated(
 
     Args:
         text: with `$variable`, `${variable:regex}`, `$timeFilter`, `$__interval`.
-        values: variable -> what is chosen; `ALL` where everything is.
-        when: the time that the board shows.
-        all_values: variable -> what stands for everything.
+        values: variable -> selected values, or `ALL`.
+        when: the time range of the dashboard.
+        all_values: variable -> the text for `ALL`.
     """
 
     def put(found: re.Match[str]) -> str:
@@ -87,8 +87,17 @@ def interpolated(
     return _VARIABLE.sub(put, text)
 
 
+def panels_of(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield all panels of a dashboard, including those of collapsed rows, without the headings of rows."""
+    for panel in document["panels"]:
+        if panel["type"] == "row":
+            yield from panel["panels"]
+        else:
+            yield panel
+
+
 class Board:
-    """One board with its variables chosen: as it opens, but for those that are given."""
+    """A dashboard with its variables at their first values, except the given ones."""
 
     def __init__(
         self,
@@ -97,9 +106,11 @@ class Board:
         when: Range,
         given: Mapping[str, str | Sequence[str]] | None = None,
     ) -> None:
-        """Ask for the values of its variables, in their order."""
+        """Query the values of the variables, in their order."""
         self.document, self.name = document, document["uid"].removeprefix("regatta-")
         self._ask, self._when = ask, when
+        #: variables that Grafana does not show
+        self.hidden = {one["name"] for one in document["templating"]["list"] if one.get("hide") == 2}
         self.options: dict[str, list[str]] = {}
         self.values: dict[str, tuple[str, ...]] = {}
         self._all: dict[str, str] = {}
@@ -113,10 +124,11 @@ class Board:
         if variable.get("allValue"):
             self._all[name] = variable["allValue"]
         series = self.answer(variable["query"])
-        found = [row[1] for one in series for row in one["values"]]
+        found = [str(row[1]) for one in series for row in one["values"]]
         if pattern := variable.get("regex"):
             found = [match[1] for value in found if (match := re.search(pattern.strip("/"), value))]
-        self.options[name] = options = sorted(dict.fromkeys(found))
+        # 0: in the order of the query.
+        self.options[name] = options = list(dict.fromkeys(found if variable["sort"] == 0 else sorted(found)))
         first = (variable.get("current") or {}).get("value")
         wanted = (given,) if isinstance(given, str) else tuple(given or ())
         if chosen := tuple(value for value in wanted[: None if variable["multi"] else 1] if value in options):
@@ -129,21 +141,21 @@ class Board:
             self.values[name] = (str(first) if first in options else next(iter(options), ""),)
 
     def answer(self, text: str, **values: tuple[str, ...]) -> list[Mapping[str, Any]]:
-        """What the database says to a query of the board."""
+        """Return the result of a query of the dashboard."""
         began = time.perf_counter()
         found = self._ask(interpolated(text, {**self.values, **values}, self._when, self._all))
         self.seconds += time.perf_counter() - began
         return found
 
     def panels(self) -> Iterator[Answer]:
-        """Every panel with what its queries give; a repeated one as often as Grafana repeats it."""
-        for panel in self.document["panels"]:
-            variable = panel.get("repeat")
-            if not variable:
+        """Yield each panel with the results of its queries; a repeated panel once per value, or once without values, as in Grafana."""
+        for panel in panels_of(self.document):
+            variable = str(panel.get("repeat", ""))
+            chosen = self.values.get(variable, ())
+            values = self.options[variable] if chosen == ALL else chosen
+            if not values:
                 yield self._panel(panel, {}, "")
-                continue
-            chosen = self.values[variable]
-            for value in self.options[variable] if chosen == ALL else chosen:
+            for value in values:
                 yield self._panel(panel, {variable: (value,)}, value)
 
     def _panel(self, panel: dict[str, Any], values: dict[str, tuple[str, ...]], repeated: str) -> Answer:
@@ -151,13 +163,13 @@ class Board:
         return Answer(self.name, panel, repeated, found)
 
     def title(self, answer: Answer) -> str:
-        """The panel's title with its variables."""
+        """Return the title of the panel with its variables."""
         values = {**self.values, **({answer.panel["repeat"]: (answer.repeated,)} if answer.repeated else {})}
         text = {name: "All" if value == ALL else ", ".join(value) for name, value in values.items()}
         return _VARIABLE.sub(lambda found: text.get(found[1] or found[3], found[0]), answer.panel["title"])
 
     def annotations(self) -> list[Mapping[str, Any]]:
-        """The board's own annotations."""
+        """Return the annotations of the dashboard."""
         return [
             one
             for each in self.document["annotations"].get("list", ())
@@ -166,7 +178,7 @@ class Board:
 
 
 def full_range(ask: Ask) -> Range:
-    """From the first to the newest invocation or event, with a little room; the last day where there is none."""
+    """Return the range from the first to the newest invocation or event, with a margin; without any, the last day."""
     ends = [
         row[0]
         for field, measurement in (("iteration_rows", "invocation"), ("text", "event"))

@@ -1,4 +1,4 @@
-"""All boards, and the JSON that is made of them."""
+"""All dashboards, and their JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from dashboards.asking import panels_of
 from dashboards.chat import chat
 from dashboards.collectors import collectors
+from dashboards.compare_platforms import compare_platforms
 from dashboards.compare_runtimes import compare_runtimes
 from dashboards.experiment import experiment
 from dashboards.fleet_now import fleet_now
@@ -23,14 +25,14 @@ HERE = Path(__file__).parent
 JSON = HERE / "json"
 
 BOARDS: tuple[Callable[[], Dashboard], ...] = (
-    fleet_now, experiment, compare_runtimes, collectors, vectors, chat, host_health, history,
+    fleet_now, experiment, compare_runtimes, compare_platforms, collectors, vectors, chat, host_health, history,
 )  # fmt: skip
 
 
 def document(built: Dashboard) -> dict[str, Any]:
     """A board as Grafana reads it."""
     found: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
-    for panel in found["panels"]:
+    for panel in panels_of(found):
         if panel.get("repeat"):
             # The SDK does not know it; Grafana takes 4 where it is not said.
             panel["maxPerRow"] = 3

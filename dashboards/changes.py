@@ -1,4 +1,4 @@
-"""What is done to panels after they are made: tables turned and joined, columns with links and colours, repetition."""
+"""Changes to finished panels: pivoted and merged tables, columns with links and colours, repetition."""
 
 from __future__ import annotations
 
@@ -6,70 +6,121 @@ from collections.abc import Sequence
 
 from grafana_foundation_sdk.models.dashboard import DataTransformerConfig
 
-from dashboards.influxql import UNITS
-from dashboards.pieces import GREEN, PanelBuilder, setting
+from dashboards.influxql import FAILED, OK, PERTURBED, UNITS, Query, chosen, grouped, newest
+from dashboards.pieces import BLUE, GREEN, ORANGE, RED, WIDTHS, PanelBuilder, Steps, rows_of, setting
 
-
-def joined(panel: PanelBuilder) -> PanelBuilder:
-    """The tables of all queries as one, in their order; rows that are equal in all common columns are one row."""
-    merge = DataTransformerConfig(id_val="merge", options={})
-    panel._internal.transformations = [merge, *panel._internal.transformations]
-    return panel
+#: share of perturbed invocations -> colour
+PERTURBED_STEPS: Steps = ((None, GREEN), (0.05, ORANGE), (0.2, RED))
 
 
 def unit_columns(panel: PanelBuilder) -> PanelBuilder:
-    """The units of the columns that `estimates` names, and its tables as one."""
+    """Set the units of the columns that `estimates` names."""
     for ending, unit in UNITS.values():
         panel.override_by_regexp(f"/.+{ending}$/", [setting("unit", unit)])
-    return joined(panel)
+    return panel
 
 
-def spread(panel: PanelBuilder, tag: str, columns: Sequence[str] = ()) -> PanelBuilder:
-    """Time series become one table: a column for each value of `tag`, a row for each value of the other tags (`columns` first)."""
-    panel.with_transformation(DataTransformerConfig(id_val="labelsToFields", options={"valueLabel": tag}))
-    # Rows with equal texts are one row, whenever they were measured.
-    panel.with_transformation(_organized(excluded=("Time", "time")))
-    panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
-    return panel.with_transformation(_organized(columns=columns))
+def pivot(
+    measurement: str,
+    field: str | tuple[str, str],
+    where: str,
+    tag: str,
+    tags: Sequence[str],
+    rows: Sequence[str | tuple[str, str]] = (),
+) -> list[Query]:
+    """Return queries for `spread`: the newest value of each series, and the place of each row (with further columns `rows`)."""
+    others = tuple(name for name in tags if name != tag)
+    values = newest(measurement, (field,), where, tags)
+    places = newest(measurement, ("place", *rows), where, others, selected="place")
+    return [Query(values, "time_series", f"$tag_{tag}"), Query(places)]
 
 
-def _organized(columns: Sequence[str] = (), excluded: Sequence[str] = ()) -> DataTransformerConfig:
-    options = {
-        "excludeByName": dict.fromkeys(excluded, True),
-        "indexByName": {name: place for place, name in enumerate(columns)},
-        "renameByName": {},
-    }
-    return DataTransformerConfig(id_val="organize", options=options)
+def spread(panel: PanelBuilder, tag: str, tags: Sequence[str], x: str, *, place: bool = True) -> PanelBuilder:
+    """Turn time series into one table with a column for each value of `tag`.
+
+    Args:
+        panel: with the queries of `pivot`, or with time series only.
+        tag: its values become columns.
+        tags: all tags of the queries; they and `place` are hidden, except `x`.
+        x: the column that names the rows.
+        place: whether the rows are sorted by the column `place`.
+    """
+    hidden = dict.fromkeys([*(name for name in (*tags, "place") if name not in (x, tag))], True)
+    steps: list[tuple[str, dict[str, object]]] = [
+        ("labelsToFields", {"valueLabel": tag}),
+        # Rows with equal texts become one row, whenever they were measured.
+        ("organize", {"excludeByName": {"Time": True, "time": True}, "indexByName": {}, "renameByName": {}}),
+        ("merge", {}),
+    ]
+    if place:
+        steps.append(("sortBy", {"fields": {}, "sort": [{"field": "place", "desc": False}]}))
+    steps.append(("organize", {"excludeByName": hidden, "indexByName": {x: 0}, "renameByName": {}}))
+    for name, options in steps:
+        panel.with_transformation(DataTransformerConfig(id_val=name, options=options))
+    return panel
 
 
 def repeated(panel: PanelBuilder, variable: str) -> PanelBuilder:
-    """The panel once for each chosen value of a variable, side by side."""
+    """Repeat the panel for each selected value of a variable, side by side."""
     return panel.repeat(variable).repeat_direction("h")
 
 
-def linked(
-    panel: PanelBuilder, column: str, name: str, title: str, time: str = "${__url_time_range}"
-) -> PanelBuilder:
-    """Cells of a column lead to another board, with their value as its variable of that name. `time`: what it shows."""
-    given = f"var-{column}=${{__value.text:percentencode}}"
+def linked(panel: PanelBuilder, column: str, name: str, title: str, time: str) -> PanelBuilder:
+    """Link the cells of a column to another dashboard, with their value as its variable. `time`: the time range of the link."""
+    given = f"var-datasource=${{datasource:percentencode}}&var-{column}=${{__value.text:percentencode}}"
     link = {"title": title, "url": f"/d/regatta-{name}?{given}&{time}", "targetBlank": False}
     return panel.override_by_name(column, [setting("links", [link])])
 
 
-def shaded(panel: PanelBuilder, column: str, steps: Sequence[tuple[float | None, str]]) -> PanelBuilder:
-    """A table's column whose background tells how bad it is."""
-    values = {"mode": "absolute", "steps": [{"color": colour, "value": value} for value, colour in steps]}
+def shaded(panel: PanelBuilder, column: str, steps: Steps) -> PanelBuilder:
+    """Colour the background of a table column by its values."""
     return panel.override_by_name(
         column,
-        [setting("custom.displayMode", "color-background"), setting("color", {"mode": "thresholds"}), setting("thresholds", values)],
+        [setting("custom.displayMode", "color-background-solid"), *_by_value(steps)],
+    )
+
+
+def gauged(panel: PanelBuilder, column: str, steps: Steps = ((None, BLUE),)) -> PanelBuilder:
+    """Show a table column as bars from 0 to 100 %."""
+    return panel.override_by_name(
+        column,
+        [setting("custom.displayMode", "basic"), setting("unit", "percentunit"), setting("min", 0), setting("max", 1),
+         *_by_value(steps), setting("decimals", 0), setting("custom.width", WIDTHS[column]), setting("noValue", "–")],
     )  # fmt: skip
 
 
-def gauged(panel: PanelBuilder, column: str, unit: str = "percentunit") -> PanelBuilder:
-    """A table's column as a bar from 0 to 1."""
-    return panel.override_by_name(
-        column,
-        [setting("custom.displayMode", "gradient-gauge"), setting("unit", unit), setting("min", 0), setting("max", 1),
-         setting("color", {"mode": "fixed", "fixedColor": GREEN}), setting("decimals", 0), setting("custom.width", 180),
-         setting("noValue", "–")],
-    )  # fmt: skip
+def _by_value(steps: Steps) -> list[object]:
+    values = {"mode": "absolute", "steps": [{"color": shade, "value": value} for value, shade in steps]}
+    return [setting("color", {"mode": "thresholds"}), setting("thresholds", values)]
+
+
+def counts(variables: Sequence[str], also: Sequence[str], tags: Sequence[str] = ()) -> list[Query]:
+    """Return queries of the numbers of invocations: all, and by status."""
+    statuses = {"invocations": (), "ok": (OK,), "perturbed": (PERTURBED,), "failed": (FAILED,)}
+    return [
+        Query(
+            f'SELECT count("iteration_rows") AS "{name}" FROM "invocation"'
+            f" WHERE {chosen(*variables, also=(*also, *status))}{grouped(tags)}"
+        )
+        for name, status in statuses.items()
+    ]
+
+
+def share_perturbed() -> DataTransformerConfig:
+    """Return the transformation that adds the column `share perturbed` to the table of `counts`."""
+    binary = {"left": "perturbed", "operator": "/", "right": "invocations"}
+    return DataTransformerConfig(
+        id_val="calculateField", options={"mode": "binary", "alias": "share perturbed", "binary": binary}
+    )
+
+
+def host_table(title: str, how: str, empty: str, variables: Sequence[str], *also: str) -> PanelBuilder:
+    """Return one row per host: the share of perturbed invocations, and counts by status."""
+    columns = ("host", "share perturbed", "invocations", "ok", "perturbed", "failed")
+    panel = rows_of(
+        title, how, empty, counts(variables, also, ("host",)), "none", columns=columns, sort="host"
+    )
+    panel._internal.transformations.insert(2, share_perturbed())
+    shaded(panel, "failed", ((None, "transparent"), (1, RED)))
+    shaded(panel, "perturbed", ((None, "transparent"), (1, ORANGE)))
+    return gauged(panel, "share perturbed", PERTURBED_STEPS)

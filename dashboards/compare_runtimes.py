@@ -1,25 +1,30 @@
-"""Runtimes side by side."""
+"""Runtimes next to each other."""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.changes import repeated, spread, unit_columns
-from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST, SHORT, ratio_table
-from dashboards.influxql import CELL, OK, Query, chosen, estimates, grouped, newest
-from dashboards.pieces import PanelBuilder, Row, bars, board, interval_bars, many, one, rows_of
+from dashboards.changes import pivot, repeated, spread
+from dashboards.experiment import CELLS, INGEST, ratio_table
+from dashboards.influxql import CELL, OK, SERIES, Query, chosen, grouped
+from dashboards.intervals import difference_bars, mean_bars
+from dashboards.layout import Row, Section, board, experiments, many, one
+from dashboards.pieces import PanelBuilder, bars, rows_of
 
-_OF_ONE = (*CELLS, "host", "modifiers")
-_WHERE = chosen(*_OF_ONE, "metric", "parameters")
+_OF_ONE = (*CELLS, "host")
+_SERIES = chosen(*_OF_ONE, "metric", "parameters")
+_RELATIVE = f"\"kind\" = 'runtime' AND {chosen('baseline')} AND {_SERIES}"
+_OTHER = "choose a collector and a heap that all runtimes were measured with, or run an experiment with several runtimes"
 
 
 def compare_runtimes() -> Dashboard:
-    """The board."""
+    """Return the dashboard."""
+    mean = "\"kind\" = 'mean'"
     return board(
         "compare-runtimes",
         "Which runtime is better, on which benchmark, at what cost in memory and processor time?",
         (
-            one("experiment", within=()),
+            experiments(),
             many("platform"),
             one("host", within=("experiment", "platform")),
             many("benchmark"),
@@ -27,84 +32,89 @@ def compare_runtimes() -> Dashboard:
             one("collector"),
             one("heap", within=("experiment", "collector")),
             one("modifiers", within=("experiment", "collector", "heap"), first="none"),
-            one("metric", "estimate", also="\"kind\" = 'mean'", first="elapsed"),
-            one(
-                "parameters",
-                "estimate",
-                within=("experiment", "metric"),
-                also="\"kind\" = 'mean'",
-                first="none",
-            ),
+            one("metric", "estimate", also=mean, first="elapsed"),
+            one("parameters", "estimate", within=("experiment", "metric"), also=mean, first="none"),
+            one("baseline", "estimate", also="\"kind\" = 'runtime'"),
         ),
         (
-            Row(9, ((24, _means()),)),
-            Row(9, ((24, repeated(_intervals(), "benchmark")),)),
-            Row(8, ((24, ratio_table(chosen("experiment", "platform", "benchmark", "runtime"))),)),
-            Row(9, ((12, _memory()), (12, _processors()))),
+            Row(9, ((24, _relative()),)),
+            Row(8, ((24, repeated(_intervals(), "benchmark")),)),
+            Section("Costs in memory and processor time", (Row(9, ((10, _memory()), (14, _processors()))),), collapsed=False),
+            Section("Details: ratios at every heap, and means with their intervals", (
+                Row(9, ((24, ratio_table("runtime", chosen("experiment", "platform", "benchmark", "runtime", "baseline"))),)),
+                Row(8, ((24, repeated(_means(), "benchmark")),)),
+            )),
         ),
+    )  # fmt: skip
+
+
+def _relative() -> PanelBuilder:
+    panel = bars(
+        "How far is each runtime from $baseline, on which benchmark?",
+        "The $metric of each runtime over that of $baseline, less 1, on $host with $collector at a heap of $heap, one bar per runtime: 0 % "
+        "is $baseline, which has no bar. The intervals below show which differences are significant. The experiment must compare "
+        "the metric. Parameters of the metric: $parameters.",
+        f"choose the metric that the experiment compares, or {_OTHER}",
+        pivot("estimate", ('"point" - 1', "difference"), _RELATIVE, "runtime", SERIES),
+        "benchmark",
+        "percentunit",
+    )
+    # So that small differences look small.
+    panel.group_width(0.5).axis_soft_min(-0.05).axis_soft_max(0.05)
+    return spread(panel, "runtime", SERIES, "benchmark")
+
+
+def _intervals() -> PanelBuilder:
+    return difference_bars(
+        "$benchmark: how certain are the differences from $baseline?",
+        "The $metric of each runtime over that of $baseline, less 1, with its interval, on $host with $collector at a heap of $heap. "
+        "Solid: the part that is certain. Faint: the part that is possible. A bar without a solid part shows no significant "
+        "difference. Grey: an estimate without an interval. Intervals are not adjusted for the number of runtimes; the details "
+        "have adjusted p values.",
+        f"choose the metric that the experiment compares, or {_OTHER}",
+        _RELATIVE,
+        x="runtime",
     )
 
 
 def _means() -> PanelBuilder:
-    query = newest(
-        "estimate",
-        ("point",),
-        f"\"kind\" = 'mean' AND \"unit\" = 'ns' AND {_WHERE}",
-    )
-    panel = bars(
-        "Which runtime is fastest, on which benchmark?",
-        "Mean $metric (of its parameters: $parameters) on $host with $collector at a heap of $heap, one bar a runtime. Whether two bars differ is not to be seen here: "
-        "see the intervals below. For metrics that are times.",
-        "choose a metric that is a time, and a collector and heap that all runtimes were measured with",
-        [Query(query, "time_series", "$tag_runtime")],
-        "benchmark",
-        "ns",
-    )
-    return spread(panel, "runtime")
-
-
-def _intervals() -> PanelBuilder:
-    panel = interval_bars(
-        "How sure are the means of $benchmark?",
-        "Lower end of the interval, mean, upper end of the $metric (of its parameters: $parameters), for each runtime, on $host with "
-        "$collector at a heap of $heap.",
+    return mean_bars(
+        "$benchmark: how certain are the means?",
+        "Mean $metric of each runtime on $host with $collector at a heap of $heap: solid from the lower end of the interval to the mean, "
+        "faint up to the upper end. Parameters of the metric: $parameters.",
         INGEST,
-        estimates(_WHERE),
-        "label",
-        "short",
-        shorten=AFTER_BENCHMARK,
-        shown=SHORT,
+        f"\"kind\" = 'mean' AND {_SERIES}",
+        x="runtime",
     )
-    return unit_columns(panel)
 
 
 def _memory() -> PanelBuilder:
     query = f'SELECT mean("max_rss_kib") FROM "invocation" WHERE {chosen(*_OF_ONE, also=OK)}{grouped(CELL)}'
     panel = bars(
         "How much memory does each runtime take?",
-        "Largest resident set of the process, mean over its invocations, on $host with $collector at a heap of $heap. It holds the "
-        "code, the compiler and the collector's own memory beside the heap.",
-        "run `regatta ingest EXPERIMENT`, or choose another heap",
+        "Largest resident set of the process, mean over its invocations, on $host with $collector at a heap of $heap. It includes code, "
+        "the compiler and the memory of the collector.",
+        f"run `regatta ingest EXPERIMENT`, or {_OTHER}",
         [Query(query, "time_series", "$tag_runtime")],
         "benchmark",
         "kbytes",
     )
-    return spread(panel, "runtime")
+    return spread(panel, "runtime", CELL, "benchmark", place=False)
 
 
 def _processors() -> PanelBuilder:
     query = (
-        'SELECT mean("user_s") AS "user", mean("system_s") AS "system", mean("elapsed_ns") / 1000000000 AS "elapsed",'
+        'SELECT mean("elapsed_ns") / 1000000000 AS "elapsed", mean("user_s") AS "user", mean("system_s") AS "system time",'
         f' count("iteration_rows") AS "invocations" FROM "invocation" WHERE {chosen(*_OF_ONE, also=OK)}{grouped(CELL)}'
     )
     return rows_of(
         "How much processor time does it take?",
-        "Means over invocations, start and end of the process included. More user and system time than elapsed time: work "
-        "that other processors do meanwhile, such as compiling and collecting.",
-        "run `regatta ingest EXPERIMENT`, or choose another heap",
+        "Means over invocations, start and end of the process included. More user and system time than elapsed time is work of other "
+        "processors, such as compiling and collecting.",
+        f"run `regatta ingest EXPERIMENT`, or {_OTHER}",
         [Query(query)],
         "s",
-        columns=("benchmark", "runtime", "elapsed", "user", "system", "invocations"),
-        hidden=("host", "platform", "collector", "modifiers", "heap"),
+        columns=("benchmark", "runtime", "elapsed", "user", "system time", "invocations"),
         units={"invocations": "none"},
+        sort="benchmark",
     )

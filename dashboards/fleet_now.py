@@ -1,208 +1,208 @@
-"""What runs where, how far it is, and what went wrong."""
+"""What runs where, how far it is, and what is wrong."""
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.models.dashboard import Dashboard
+from grafana_foundation_sdk.models.dashboard import Dashboard, DataTransformerConfig
 
-from dashboards.changes import gauged, linked, shaded
-from dashboards.influxql import FAILED, PERTURBED, TIMES, Query, chosen, grouped, newest
+from dashboards.changes import PERTURBED_STEPS, counts, gauged, host_table, linked, shaded, share_perturbed
+from dashboards.influxql import FAILED, TIMES, Query, chosen, grouped, newest
+from dashboards.layout import Row, Section, board, every, experiments, many
 from dashboards.pieces import (
+    BLUE,
     GREEN,
+    GREY,
     ORANGE,
     RED,
     PanelBuilder,
-    Row,
-    board,
-    gauges,
-    many,
+    alerts,
     number,
-    over_time,
     rows_of,
+    states,
 )
 
-_WHERE = chosen("experiment", "host")
-_RUN = "choose a longer time, or start one with `regatta run SPEC`; with InfluxDB configured its points come by themselves"
+_CHOSEN = ("experiment", "host")
+_WHERE = chosen(*_CHOSEN)
+_RUN = "choose a longer time, or start one with `regatta run SPEC`: with InfluxDB configured, its points are sent while it runs"
 _SEGMENTS = '"kind" =~ /^(provisioned|waiting|waiting_ended|segment_started|segment_ended|job_failed|experiment_started|experiment_ended)$/'
+_OWN_TIME = "from=${__data.fields.begun.numeric}&to=${__data.fields.newest.numeric}"
 
 
 def fleet_now() -> Dashboard:
-    """The board."""
+    """Return the dashboard."""
     return board(
         "fleet-now",
         "What runs on which host, how far is it, and does anything go wrong?",
-        (many("experiment", within=()), many("host")),
+        (every(experiments()), many("host")),
         (
+            Row(4, ((8, _failed()), (8, _perturbed()), (8, _jobs()))),
             Row(8, ((24, _progress()),)),
-            Row(8, ((16, _measured()), (8, _endings()))),
-            Row(4, ((6, _count("Did invocations fail?", FAILED, RED, "Invocations that failed, crashed or took too long, but not `oom`,")), (6, _count("Were any disturbed?", PERTURBED, ORANGE)),
-                    (6, _count("How many were recorded?", "", GREEN)), (6, _jobs()))),
-            Row(8, ((12, _hosts()), (12, _pace()))),
-            Row(8, ((12, _state()), (12, _failures()))),
+            Row(8, ((15, _hosts()), (9, _alerts()))),
+            Row(7, ((24, _stolen()),)),
+            Section("Details: events and failed steps", (
+                Row(7, ((24, _pace()),)),
+                Row(8, ((24, _events()),)),
+                Row(8, ((24, _failures()),)),
+            )),
         ),
-        since="now-24h",
+        since="now-3h",
         refresh="10s",
     )  # fmt: skip
 
 
 def _progress() -> PanelBuilder:
-    done = ('"recorded" / "planned"', "done")
-    columns = (done, "recorded", "planned", "failed", "perturbed", "remaining_s")
-    where = f"\"kind\" = 'progress' AND {_WHERE} AND {TIMES}"
-    query = newest("event", columns, where, ("experiment", "host"), "recorded")
-    panel = rows_of(
-        "What runs where, and when is it done?",
-        "One row for each experiment on each host that reported progress in the chosen time, from its newest report. `failed` are failed, "
-        "crashed and timed-out invocations. `time left` is what the planned "
-        "invocations that are not recorded yet will take at the pace so far. A click on an experiment leads to its results.",
-        _RUN,
-        [Query(query)],
-        "none",
-        columns=(
-            "experiment",
-            "host",
-            "done",
-            "recorded",
-            "planned",
-            "failed",
-            "perturbed",
-            "remaining_s",
-            "Time",
-        ),
-        units={"remaining_s": "s"},
-        show_time=True,
-        names={"remaining_s": "time left", "Time": "reported"},
-        sort="reported",
-        descending=True,
+    # A perturbed invocation is repeated: its record does not count as done.
+    done = ('("recorded" - "perturbed") / "planned"', "done")
+    progress = newest(
+        "event",
+        (done, "remaining_s", "planned", "perturbed", "failed"),
+        f"\"kind\" = 'progress' AND {_WHERE} AND {TIMES}",
+        ("experiment", "host"),
+        "recorded",
     )
-    shaded(panel, "failed", ((None, "transparent"), (1, RED)))
-    linked(panel, "experiment", "experiment", "Results of this experiment")
-    return gauged(panel, "done")
-
-
-def _measured() -> PanelBuilder:
-    first, last = (f'{end}("started_utc_ns")' for end in ("first", "last"))
-    # Whole ms, as links have times.
-    begun, ended = (f"({end} - {end} % 1000000) / 1000000" for end in (first, last))
-    query = (
+    # Whole ms, as in links.
+    begun, ended = (f'floor({end}("started_utc_ns") / 1000000)' for end in ("first", "last"))
+    measured = (
         f'SELECT {begun} AS "begun", {ended} AS "newest", count("iteration_rows") AS "invocations"'
         f' FROM "invocation" WHERE {_WHERE} AND {TIMES}{grouped(("experiment", "host"))}'
     )
     panel = rows_of(
-        "What was measured, and when?",
-        "Experiments with an invocation in the chosen time: when the first and the newest of these began, and how many they are. A click on an "
-        "experiment leads to its results, in the time in which it was measured.",
-        "choose a longer time, or run `regatta run SPEC`",
-        [Query(query)],
+        "What runs where, and when is it done?",
+        "One row per experiment and host with points in the selected time. `done`: unperturbed invocations over planned ones; a "
+        "perturbed invocation is repeated. `time left`: estimate for the remaining invocations at the pace so far. `failed`: failed, "
+        "crashed and timed-out invocations. `begun`, `newest`: start of the first and the newest invocation. Click an experiment to "
+        "see its results in this time range. Without a workflow (`regatta run`), there is no progress.",
+        _RUN,
+        [Query(progress), Query(measured)],
         "none",
-        columns=("experiment", "host", "begun", "newest", "invocations"),
-        units={"begun": "dateTimeAsIso", "newest": "dateTimeAsIso"},
+        columns=("experiment", "host", "done", "remaining_s", "failed", "perturbed", "invocations", "planned", "begun", "newest"),
+        units={"time left": "s", "begun": "dateTimeAsIso", "newest": "dateTimeAsIso"},
+        names={"remaining_s": "time left"},
         sort="newest",
         descending=True,
-    )
-    time = "from=${__data.fields.begun.numeric}&to=${__data.fields.newest.numeric}"
-    return linked(panel, "experiment", "experiment", "Results of this experiment", time)
+    )  # fmt: skip
+    shaded(panel, "failed", ((None, "transparent"), (1, RED)))
+    linked(panel, "experiment", "experiment", "Results of this experiment", _OWN_TIME)
+    return gauged(panel, "done")
 
 
-def _endings() -> PanelBuilder:
-    query = (
-        f'SELECT count("iteration_rows") FROM "invocation" WHERE {_WHERE} AND {TIMES}{grouped(("status",))}'
-    )
-    return gauges(
-        "How did invocations end?",
-        "Invocations by status in the chosen time. `perturbed` ones were measured while something else used the host; they "
-        "are run again and are in no estimate. `oom` at a small heap is a result, not an error.",
+def _hosts() -> PanelBuilder:
+    return host_table(
+        "Which hosts are disturbed?",
+        "Invocations of each host in the selected time. `share perturbed`: share of invocations during which other work used the host; "
+        "amber from 5 %, red from 20 %. `failed`: failed, crashed and timed-out invocations.",
         _RUN,
-        [Query(query, "time_series", "$tag_status")],
-        "none",
-        ((None, GREEN),),
+        _CHOSEN,
+        TIMES,
     )
 
 
-def _count(title: str, condition: str, colour: str, what: str = "Invocations") -> PanelBuilder:
-    also = (condition, TIMES) if condition else (TIMES,)
-    query = (
-        f'SELECT count("iteration_rows") FROM "invocation" WHERE {chosen("experiment", "host", also=also)}'
+def _alerts() -> PanelBuilder:
+    return alerts(
+        "Which alerts fire?",
+        "Firing and pending alerts of Regatta. Each links to the panel that shows its cause.",
     )
+
+
+def _failed() -> PanelBuilder:
+    query = f'SELECT count("iteration_rows") FROM "invocation" WHERE {chosen(*_CHOSEN, also=(FAILED, TIMES))}'
     return number(
-        title,
-        f"{what} in the chosen time. `verify` names each one that failed: `regatta verify EXPERIMENT`.",
-        "none" if condition else "none yet: `regatta run SPEC`",
+        "Did invocations fail?",
+        "Number of invocations that failed, crashed or timed out in the selected time. `oom` is a result and does not count. "
+        "`regatta verify EXPERIMENT` lists them.",
+        "none failed",
         [Query(query, "time_series", "invocations")],
         "none",
-        ((None, GREEN), (1, colour)),
+        ((None, GREEN), (1, RED)),
     )
+
+
+def _perturbed() -> PanelBuilder:
+    panel = number(
+        "What share was perturbed?",
+        "Share of invocations in the selected time during which other work used the host. They are excluded and repeated. Amber "
+        "from 5 %, red from 20 %.",
+        "none was perturbed",
+        counts(_CHOSEN, (TIMES,)),
+        "percentunit",
+        PERTURBED_STEPS,
+    )
+    for name, options in (("merge", {}), ("filterFieldsByName", {"include": {"names": ["share perturbed"]}})):
+        panel.with_transformation(DataTransformerConfig(id_val=name, options=options))
+    panel._internal.transformations.insert(1, share_perturbed())
+    return panel.decimals(0)
 
 
 def _jobs() -> PanelBuilder:
     query = f'SELECT count("text") FROM "event" WHERE {chosen("experiment", also=TIMES)} AND "kind" = \'job_failed\''
     return number(
         "Did steps of workflows fail?",
-        "Jobs of Snakemake that ended with an error in the chosen time; the table below says which.",
-        "none",
+        "Number of Snakemake jobs that ended with an error in the selected time. The details below list them.",
+        "none failed",
         [Query(query, "time_series", "steps")],
         "none",
         ((None, GREEN), (1, RED)),
     )
 
 
-def _hosts() -> PanelBuilder:
+def _stolen() -> PanelBuilder:
+    query = (
+        f'SELECT max("steal_percent") FROM "host_state" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
+    )
+    return states(
+        "Are the hosts quiet enough?",
+        "Processor time that other guests of the same machine took, one row per host: the worst invocation of each step of the time "
+        "axis. Green below 2 %, amber below 10 %, red above. A gap means that the host did not measure.",
+        _RUN,
+        [Query(query, "time_series", "$tag_host")],
+        "percent",
+        ((None, GREEN), (2, ORANGE), (10, RED)),
+    )
+
+
+def _pace() -> PanelBuilder:
+    query = f'SELECT count("iteration_rows") FROM "invocation" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
+    return states(
+        "Does every host keep measuring?",
+        "Invocations recorded in each step of the time axis, one row per host. A gap is a host that waits for its next segment, for a "
+        "quiet machine, or for a person.",
+        _RUN,
+        [Query(query, "time_series", "$tag_host")],
+        "none",
+        ((None, GREY), (1, BLUE)),
+    )
+
+
+def _events() -> PanelBuilder:
     query = newest(
         "event",
-        ("text", "kind", "segment"),
+        ("kind", "segment", "text"),
         f"{_SEGMENTS} AND {_WHERE} AND {TIMES}",
         ("host", "experiment"),
         "text",
     )
     return rows_of(
         "What happened last on each host?",
-        "The newest event in the chosen time of each experiment on each host: made ready (`provisioned`), measuring (`segment_started`, "
-        "`waiting_ended`), waiting for another run on the same host (`waiting`), between two segments (`segment_ended`), failed. Host `none`: of the experiment as a whole.",
+        "The newest event of each experiment on each host in the selected time: prepared (`provisioned`), measuring "
+        "(`segment_started`, `waiting_ended`), waiting for another run on the same host (`waiting`), between two segments "
+        "(`segment_ended`), failed. Host `none`: the experiment as a whole.",
         _RUN,
         [Query(query)],
         "none",
-        columns=("Time", "host", "experiment", "kind", "segment", "text"),
-        show_time=True,
+        columns=("host", "kind", "Time", "experiment", "segment", "text"),
+        units={"Time": "dateTimeFromNow"},
         sort="Time",
         descending=True,
     )
 
 
-def _pace() -> PanelBuilder:
-    query = f'SELECT count("iteration_rows") FROM "invocation" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
-    return over_time(
-        "Does every host keep measuring?",
-        "Invocations recorded in each step of time, by host. A gap is a host that waits: for its next segment, for a quiet "
-        "machine, or for somebody.",
-        _RUN,
-        [Query(query, "time_series", "$tag_host")],
-        "none",
-        bars=True,
-    )
-
-
-def _state() -> PanelBuilder:
-    shown = (("busy_percent", "busy"), ("steal_percent", "stolen"), ("psi_cpu_percent", "waiting"))
-    parts = ", ".join(f'max("{name}") AS "{word}"' for name, word in shown)
-    query = f'SELECT {parts} FROM "host_state" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
-    return over_time(
-        "Are the hosts quiet enough?",
-        "Share of time, over each invocation, the largest of each step of the axis: processors busy, stolen by other guests of the same machine, and tasks "
-        "waiting for a processor (PSI). Stolen time and waiting make invocations `perturbed`.",
-        _RUN,
-        [Query(query, "time_series", "$tag_host $col")],
-        "percent",
-    )
-
-
 def _failures() -> PanelBuilder:
-    failed = f'SELECT "kind", "experiment", "host", "text" FROM "event" WHERE {chosen("experiment", also=TIMES)} AND "kind" = \'job_failed\' ORDER BY time DESC LIMIT 50'
+    failed = f'SELECT "experiment", "host", "text" FROM "event" WHERE {chosen("experiment", also=TIMES)} AND "kind" = \'job_failed\' ORDER BY time DESC LIMIT 50'
     return rows_of(
         "Which steps failed, and why?",
-        "The newest 50 failed steps. Single invocations that failed are on the board of their experiment.",
-        "no step has failed in the chosen time",
+        "The newest 50 failed steps. The dashboard of an experiment lists its failed invocations.",
+        "no step failed in the selected time",
         [Query(failed)],
         "none",
         columns=("Time", "experiment", "host", "text"),
-        hidden=("kind",),
-        show_time=True,
+        units={"Time": "dateTimeFromNow"},
     )

@@ -1,4 +1,4 @@
-"""Rows as Grafana makes them of InfluxDB's answers, after the transformations that the boards use."""
+"""Convert results of InfluxDB to rows as Grafana does, including the transformations of the dashboards."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Any
 
 from dashboards.asking import Answer
 
+_AS_IT_IS: dict[str, dict[str, Any]] = {"excludeByName": {}, "indexByName": {}, "renameByName": {}}
+
 #: names of columns, and rows
 Frame = tuple[list[str], list[list[Any]]]
 
 
 def series_of(answer: Answer) -> list[tuple[str, Mapping[str, str], list[list[Any]]]]:
-    """Time series: their names, tags and (time, value)."""
+    """Return the name, the tags and the (time, value) pairs of each time series."""
     found: list[tuple[str, Mapping[str, str], list[list[Any]]]] = []
     for target, series in answer.found:
-        for one in series:
+        for one in series if target["resultFormat"] == "time_series" else ():
             tags = dict(one["tags"] or {})
             for place, column in enumerate(one["columns"][1:], start=1):
                 alias = _alias(target.get("alias", column), column, tags)
+                alias = _renamed(alias, answer.panel["transformations"])
                 found.append((alias, tags, [[row[0], row[place]] for row in one["values"]]))
     return found
 
@@ -29,8 +32,16 @@ def _alias(text: str, column: str, tags: Mapping[str, str]) -> str:
     return re.sub(r"\$(\w+)", lambda part: names.get(part[1], part[0]), text)
 
 
+def _renamed(name: str, steps: Sequence[Mapping[str, Any]]) -> str:
+    for step in steps:
+        if step["id"] == "renameByRegex":
+            shown = re.sub(r"\$(\d)", r"\\\1", step["options"]["renamePattern"])
+            name = re.sub(step["options"]["regex"], shown, name)
+    return name
+
+
 def frame_of(answer: Answer) -> Frame:
-    """The rows of a table or of bars, after the panel's transformations."""
+    """Return the rows of a table or of bars after the transformations of the panel."""
     frames: list[Frame] = []
     for target, series in answer.found:
         if target["resultFormat"] == "table" and series:
@@ -49,11 +60,20 @@ def frame_of(answer: Answer) -> Frame:
             frames = [_merged(frames)]
         elif step["id"] == "organize":
             frames = [_organized(frame, options) for frame in frames]
+        elif step["id"] == "sortBy":
+            frames = [_sorted(frame, options["sort"][0]["field"]) for frame in frames]
+        elif step["id"] == "filterFieldsByName":
+            excluded = {
+                name: name not in options["include"]["names"] for names, _ in frames for name in names
+            }
+            frames = [_organized(frame, {**_AS_IT_IS, "excludeByName": excluded}) for frame in frames]
+        elif step["id"] == "calculateField":
+            frames = [_divided(frame, options["binary"], options["alias"]) for frame in frames]
     return frames[0] if frames else ([], [])
 
 
 def _merged(frames: Sequence[Frame]) -> Frame:
-    """One row for equal values of the columns that all frames have."""
+    """Join rows with equal values in the columns that all frames have."""
     columns = list(dict.fromkeys(name for names, _ in frames for name in names))
     common = [name for name in columns if all(name in names for names, _ in frames)]
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -81,3 +101,20 @@ def _organized(frame: Frame, options: Mapping[str, Any]) -> Frame:
     return [options["renameByName"].get(name, name) for name in kept], [
         [row[place] for place in places] for row in rows
     ]
+
+
+def _sorted(frame: Frame, column: str) -> Frame:
+    names, rows = frame
+    if column not in names:
+        return frame
+    at = names.index(column)
+    return names, sorted(rows, key=lambda row: (row[at] is None, row[at]))
+
+
+def _divided(frame: Frame, of: Mapping[str, str], name: str) -> Frame:
+    """Add the quotient of two columns. As in Grafana, an empty numerator counts as 0."""
+    names, rows = frame
+    if of["left"] not in names or of["right"] not in names:
+        return frame
+    above, below = names.index(of["left"]), names.index(of["right"])
+    return [*names, name], [[*row, (row[above] or 0) / row[below] if row[below] else None] for row in rows]

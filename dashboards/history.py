@@ -1,25 +1,13 @@
-"""The same cells over several experiments."""
+"""The same cells in several experiments."""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.changes import repeated
-from dashboards.influxql import TIMES, UNITS, Query, chosen, grouped
-from dashboards.pieces import (
-    BLUE,
-    Annotation,
-    PanelBuilder,
-    Row,
-    board,
-    colour,
-    faint,
-    many,
-    one,
-    over_time,
-    rows_of,
-    setting,
-)
+from dashboards.changes import repeated, unit_columns
+from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, escaped, grouped
+from dashboards.layout import Annotation, Row, Section, board, experiments, many, one
+from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of
 
 _CELL = (
     "experiment",
@@ -31,21 +19,26 @@ _CELL = (
     "heap",
     "metric",
     "parameters",
+    "collector",
 )
 _WHERE = chosen(*_CELL, also=("\"kind\" = 'mean'", TIMES))
-_EMPTY = "choose a longer time, choose more experiments, or measure the same again and run `regatta ingest EXPERIMENT`"
+_EMPTY = (
+    "choose a longer time or more experiments, or measure the same again and run `regatta ingest EXPERIMENT`"
+)
 _SHIFTS = f"\"kind\" = 'shift' AND {chosen('experiment', also=TIMES)}"
 
 
 def history() -> Dashboard:
-    """The board."""
+    """Return the dashboard."""
     mean = "\"kind\" = 'mean'"
     cell = ("experiment", "benchmark", "runtime")
+    # The shift of another host is no shift of the shown lines.
+    drawn = f'SELECT "text", "experiment", "cell" FROM "event" WHERE {_SHIFTS} AND "host" =~ /^{escaped("host")}$/'
     return board(
         "history",
-        "Has anything become slower or faster, since when, by how much?",
+        "Has anything become slower or faster, since when, and by how much?",
         (
-            one("experiment", "estimate", within=(), also=mean).multi(True),
+            experiments().multi(True),
             many("platform", "estimate"),
             one("host", "estimate", also=mean),
             one("benchmark", "estimate", also=mean),
@@ -59,21 +52,18 @@ def history() -> Dashboard:
         (
             Row(6, ((24, _shifts()),)),
             Row(9, ((24, repeated(_band(), "collector")),)),
-            Row(10, ((24, _all()),)),
+            Section("Details: all collectors in one panel", (Row(10, ((24, _all()),)),)),
         ),
         since="now-1y",
-        annotations=(
-            Annotation("level shifts", f'SELECT "text", "experiment", "cell" FROM "event" WHERE {_SHIFTS}'),
-        ),
+        annotations=(Annotation("level shifts", drawn),),
     )
 
 
 def _shifts() -> PanelBuilder:
     return rows_of(
         "What has changed?",
-        "Shifts of a level that `regatta history` has found, dated by the first experiment after it. They are drawn into the panels below "
-        "as vertical lines.",
-        "no shift is known in the chosen time; look for them by `regatta history EXPERIMENT... --ingest`",
+        "Shifts that `regatta history` found, with the time of the first experiment after them. In the panels below they are vertical lines.",
+        "no shift is known in the selected time; `regatta history EXPERIMENT... --ingest` looks for them",
         [
             Query(
                 f'SELECT "experiment", "host", "cell", "text" FROM "event" WHERE {_SHIFTS} ORDER BY time DESC'
@@ -81,81 +71,48 @@ def _shifts() -> PanelBuilder:
         ],
         "none",
         columns=("Time", "experiment", "host", "cell", "text"),
-        show_time=True,
     )
 
 
 def _band() -> PanelBuilder:
-    queries = [
-        Query(f'SELECT "low", "point", "high" FROM "estimate" WHERE {_WHERE} AND {chosen("collector")} AND {condition}',
-              "time_series", f"$col{ending}")
-        for condition, ending in _units()
-    ]  # fmt: skip
     panel = over_time(
-        "How did $benchmark develop with $collector?",
-        "The mean $metric of each chosen experiment on $host at a heap of $heap, with its interval as a band, dated by the experiment's newest "
-        "record. All that is chosen becomes one line: choose those that measured the same in the same way, such as every night's. A step that is wider than the bands is a change; a vertical line is a shift that `regatta history` has shown.",
+        "$benchmark with $collector: how did it develop?",
+        "Mean $metric of each selected experiment on $host at a heap of $heap, with its interval as a band, at the time of the newest record. "
+        "All selected experiments form one line: choose those that measured the same, such as every night's. A step that exceeds the "
+        "bands is a change; a vertical line is a shift that `regatta history` found.",
         _EMPTY,
-        queries,
+        [
+            Query(
+                f'SELECT "low", "point", "high" FROM "estimate" WHERE {of_unit}',
+                "time_series",
+                f"$col{ending}",
+            )
+            for of_unit, ending in by_unit(_WHERE)
+        ],
         "short",
         least=None,
     )
-    return banded(panel)
-
-
-def banded(panel: PanelBuilder) -> PanelBuilder:
-    """The bands of `low`, `point` and `high` of each unit."""
-    for ending, unit in UNITS.values():
-        panel.override_by_name(
-            f"high{ending}",
-            [
-                *faint(),
-                setting("custom.fillBelowTo", f"low{ending}"),
-                setting("custom.fillOpacity", 25),
-                setting("unit", unit),
-            ],
-        )
-        panel.override_by_name(f"low{ending}", [*faint(), setting("unit", unit)])
-        panel.override_by_name(
-            f"point{ending}",
-            [
-                colour(BLUE),
-                setting("custom.lineWidth", 2),
-                setting("custom.showPoints", "always"),
-                setting("unit", unit),
-            ],
-        )
-    return panel
+    # Nights are further apart than the gaps of other panels.
+    panel.span_nulls(True).insert_nulls(False)
+    return banded(panel, dict(UNITS.values()), "mean")
 
 
 def _all() -> PanelBuilder:
-    queries = [
-        Query(
-            f'SELECT "point" FROM "estimate" WHERE {_WHERE} AND {chosen("collector")} AND {condition}'
-            + grouped(("collector",)),
-            "time_series",
-            f"$tag_collector{ending}",
-        )
-        for condition, ending in _units()
-    ]
     panel = over_time(
         "Do all configurations change together?",
-        "Means without their intervals, one line a collector. What changes everywhere at once is the host or the "
-        "benchmark, not a configuration.",
+        "Means without their intervals, one line per collector. A change of all lines is a change of the host or the benchmark, not of a "
+        "configuration.",
         _EMPTY,
-        queries,
+        [
+            Query(
+                f'SELECT "point" FROM "estimate" WHERE {of_unit}{grouped(("collector",))}',
+                "time_series",
+                f"$tag_collector{ending}",
+            )
+            for of_unit, ending in by_unit(_WHERE)
+        ],
         "short",
         least=None,
     )
-    for ending, unit in UNITS.values():
-        panel.override_by_regexp(f"/.+{ending}$/", [setting("unit", unit)])
-    return panel
-
-
-def _units() -> list[tuple[str, str]]:
-    """A condition and the ending of names, for each unit."""
-    known = "|".join(unit for unit in UNITS if unit)
-    return [
-        (f"\"unit\" = '{unit}'" if unit else f'"unit" !~ /^({known})$/', ending)
-        for unit, (ending, _) in UNITS.items()
-    ]
+    panel.span_nulls(True).insert_nulls(False)
+    return unit_columns(by_collector(panel))

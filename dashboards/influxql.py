@@ -1,4 +1,4 @@
-"""Queries of the boards: InfluxQL as the InfluxDB data source of Grafana 9.3 and later takes it, with the boards' variables."""
+"""Queries of the dashboards: InfluxQL for the InfluxDB data source of Grafana 9.3 and later."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.cog.variants import Dataquery
 from grafana_foundation_sdk.models.dashboard import DataSourceRef
 
-#: every board has a variable that chooses among the data sources of type InfluxDB
+#: each dashboard has a variable for the data source
 SOURCE = DataSourceRef(type_val="influxdb", uid="${datasource}")
 
-#: What tells the estimates, vectors and invocations of one experiment apart. A query that leaves one out must hold it to one
-#: value: what InfluxDB would choose among several is not for a board to show.
+#: Tags that distinguish the estimates, vectors and invocations of an experiment. A query without one of them must restrict it to
+#: one value, because InfluxDB would choose one of several arbitrarily.
 SERIES = (
     "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap", "metric", "unit", "parameters", "baseline",
 )  # fmt: skip
 COSTS = ("host", "platform", "runtime", "primitive", "parameters", "unit")
 CELL = ("host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
 
-#: invocations that gave a number as it should be, and those that were measured but disturbed
+#: invocations whose numbers are used, and those that other work disturbed
 OK, PERTURBED = "\"status\" = 'ok'", "\"status\" = 'perturbed'"
 #: `oom` is a result, `skipped` was not run, `perturbed` is run again: none is a failure
 FAILED = '"status" =~ /^(failed|timeout|crashed)$/'
-#: all that are in no estimate and were not disturbed
-WITHOUT_NUMBER = '"status" !~ /^(ok|perturbed)$/'
+#: in no estimate
+EXCLUDED = "\"status\" <> 'ok'"
 
 TIMES = "$timeFilter"
 
 _QUOTED = re.compile(r'"(\w+)"')
 
-#: unit tag -> what its columns end in, and Grafana's unit; "": all others
+#: tag `unit` -> ending of its columns, and unit of Grafana; "": all others
 UNITS: dict[str, tuple[str, str]] = {
     "ns": (" time", "ns"),
     "bytes": (" bytes", "bytes"),
@@ -42,9 +42,9 @@ UNITS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Query(Builder[Dataquery], Dataquery):
-    """One query of a panel. `format`: `table` (tags and fields are columns) or `time_series` (each tag set is a series).
+    """A query of a panel. `format`: `table` (tags and fields are columns) or `time_series` (each tag set is a series).
 
-    `alias` names a series: `$tag_collector`, `$col`. It is for time series alone.
+    `alias` names a time series: `$tag_collector`, `$col`.
     """
 
     text: str
@@ -53,15 +53,15 @@ class Query(Builder[Dataquery], Dataquery):
     ref_id: str = "A"
 
     def build(self) -> Dataquery:
-        """It builds itself: the SDK has no query of InfluxDB."""
+        """Return itself: the SDK has no InfluxDB query."""
         return self
 
     def named(self, ref_id: str) -> Query:
-        """The same with its letter in the panel."""
+        """Return the query with its letter in the panel."""
         return replace(self, ref_id=ref_id)
 
     def to_json(self) -> dict[str, object]:
-        """As the data source reads it."""
+        """Return the JSON that the data source reads."""
         target: dict[str, object] = {
             "datasource": SOURCE,
             "orderByTime": "ASC",
@@ -75,15 +75,15 @@ class Query(Builder[Dataquery], Dataquery):
 
 
 def escaped(name: str) -> str:
-    """Return what stands in a regular expression for the values of a variable.
+    """Return the reference to a variable in a regular expression.
 
-    The data source of Grafana 9 puts a variable of one value in as it is, where a name with a `/` ends the expression.
+    The data source of Grafana 9 does not escape a variable with one value: a name with a `/` would end the expression.
     """
     return f"${{{name}:regex}}"
 
 
 def chosen(*variables: str, also: str | tuple[str, ...] = ()) -> str:
-    """Return conditions: each tag is one of those chosen for the variable of its name; and others."""
+    """Return conditions: each tag has a selected value of the variable of its name; and further ones."""
     others = (also,) if isinstance(also, str) else also
     return " AND ".join([*(f'"{name}" =~ /^{escaped(name)}$/' for name in variables), *others])
 
@@ -95,25 +95,45 @@ def newest(
     tags: Sequence[str] = SERIES,
     selected: str = "n",
 ) -> str:
-    """Of each series its newest point: the fields that it has, and nothing where it has them not.
+    """Return a query for the newest point of each series. A field that this point lacks is empty.
 
-    Estimates are written again while an experiment goes on, each time as of its newest record. One that has become undefined
-    has no `point`; it must not be hidden by an older one that has.
+    Estimates are written again during an experiment, each time as of its newest record. An estimate that became undefined has no
+    `point`; an older point must not replace it.
 
     Args:
         columns: fields, (field, name), or (arithmetic of quoted fields, name).
         where: conditions.
-        tags: what tells series apart; `without` leaves out those that `where` holds to one value.
-        selected: a field that every point has.
+        tags: tags that distinguish the series, without those that `where` restricts to one value.
+        selected: a field of every point.
     """
     pairs = [(column, column) if isinstance(column, str) else column for column in columns]
     shown = ", ".join(f'{_field(of)} AS "{name}"' if of != name else f'"{of}"' for of, name in pairs)
     used = [name for of, _ in pairs for name in (_QUOTED.findall(of) if '"' in of else [of])]
-    others = "".join(f', "{name}"' for name in dict.fromkeys(used) if name != selected)
-    inner = (
+    return f"SELECT {shown} FROM ({_points(measurement, used, where, tags, selected)}){grouped(tags)}"
+
+
+def _points(measurement: str, fields: Sequence[str], where: str, tags: Sequence[str], selected: str) -> str:
+    others = "".join(f', "{name}"' for name in dict.fromkeys(fields) if name != selected)
+    return (
         f'SELECT last("{selected}") AS "{selected}"{others} FROM "{measurement}" WHERE {where}{grouped(tags)}'
     )
-    return f"SELECT {shown} FROM ({inner}){grouped(tags)}"
+
+
+def without_interval(value: str, name: str, texts: Sequence[str], where: str, tags: Sequence[str]) -> str:
+    """Return a query for the newest estimates that have no interval; for all others the value is 0.
+
+    InfluxQL cannot test whether a field is empty, but with `fill(0)` it counts 0 values.
+
+    Args:
+        value: arithmetic of `last("point")`.
+        name: of the value.
+        texts: further fields of each estimate.
+        where: conditions.
+        tags: tags that distinguish the estimates.
+    """
+    shown = "".join(f', last("{text}") AS "{text}"' for text in texts)
+    inner = _points("estimate", ("point", "low", *texts), where, tags, "n")
+    return f'SELECT {value} * (1 - count("low")) AS "{name}"{shown} FROM ({inner}){grouped(tags)} fill(0)'
 
 
 def _field(text: str) -> str:
@@ -121,33 +141,63 @@ def _field(text: str) -> str:
 
 
 def without(*tags: str, of: Sequence[str] = SERIES) -> tuple[str, ...]:
-    """All tags but those that a query holds to one value each."""
+    """Return the tags without those that a query restricts to one value."""
     return tuple(tag for tag in of if tag not in tags)
 
 
 def grouped(tags: Sequence[str], every: bool = False) -> str:
-    """`GROUP BY`: tags, and (`every`) the steps of a panel's time axis; steps without a point are left out."""
+    """Return `GROUP BY` with tags and (`every`) the steps of the time axis; steps without a point are omitted."""
     parts = [*(["time($__interval)"] if every else []), *(f'"{tag}"' for tag in tags)]
     return f" GROUP BY {', '.join(parts)}{' fill(none)' if every else ''}" if parts else ""
 
 
-def estimates(where: str, more: Sequence[str] = ("label",)) -> list[Query]:
-    """Means with their intervals, one query a unit: its columns end in the unit's name, for a panel has one unit a column."""
+def by_unit(where: str) -> list[tuple[str, str]]:
+    """Return conditions and endings of column names, one per unit: a column of a panel has one unit."""
     known = "|".join(unit for unit in UNITS if unit)
-    queries = []
-    for unit, (ending, _) in UNITS.items():
-        columns: list[str | tuple[str, str]] = [
-            ("low", f"low{ending}"),
-            ("point", f"mean{ending}"),
-            ("high", f"high{ending}"),
-            *more,
-        ]
-        of_unit = f"\"unit\" = '{unit}'" if unit else f'"unit" !~ /^({known})$/'
-        queries.append(Query(newest("estimate", columns, f"\"kind\" = 'mean' AND {where} AND {of_unit}")))
-    return queries
+    return [
+        (f"{where} AND " + (f"\"unit\" = '{unit}'" if unit else f'"unit" !~ /^({known})$/'), ending)
+        for unit, (ending, _) in UNITS.items()
+    ]
+
+
+def estimates(where: str, more: Sequence[str | tuple[str, str]] = ()) -> list[Query]:
+    """Return queries of means with their intervals, one per unit."""
+    return [
+        Query(
+            newest(
+                "estimate",
+                (("point", f"mean{ending}"), ("low", f"low{ending}"), ("high", f"high{ending}"), *more),
+                of_unit,
+            )
+        )
+        for of_unit, ending in by_unit(f"\"kind\" = 'mean' AND {where}")
+    ]
+
+
+def of_units(*names: str) -> tuple[str, ...]:
+    """Return the columns of these names in each unit."""
+    return tuple(f"{name}{ending}" for ending, _ in UNITS.values() for name in names)
+
+
+#: Measurement -> a field, and conditions that leave few points of each experiment. InfluxQL can sort points by time, but not the values of a tag.
+_FEW_POINTS = {
+    "invocation": ("round", '"round" = 0 AND "position" = 0'),
+    "estimate": ("n", "\"kind\" = 'overhead'"),
+    "vector": (
+        "value",
+        '("kind" = \'system\' AND "place" = 0 OR "kind" = \'prediction\' AND "primitive" = \'none\')',
+    ),
+}
+
+
+def newest_experiments(measurement: str, where: str = "") -> str:
+    """Return the query for the names of the experiments with points in a measurement, the newest first, each at least once."""
+    field, few = _FEW_POINTS[measurement]
+    conditions = " AND ".join(filter(None, (few, where)))
+    return f'SELECT "experiment", "{field}" FROM "{measurement}" WHERE {conditions} ORDER BY time DESC'
 
 
 def tag_values(tag: str, measurement: str, where: str = "") -> str:
-    """What a variable may be."""
+    """Return the query for the values of a variable."""
     condition = f" WHERE {where}" if where else ""
     return f'SHOW TAG VALUES FROM "{measurement}" WITH KEY = "{tag}"{condition}'

@@ -1,23 +1,23 @@
-"""What the boards are made of: variables, panels, places on the grid, links. Nothing that Grafana 9.3 has not."""
+"""Parts of dashboards: panels, their columns and colours. They use only features of Grafana 9.3."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grafana_foundation_sdk.builders import (
     barchart,
-    bargauge,
     common,
     dashboard,
     stat,
+    statushistory,
     table,
-    text,
     timeseries,
+    xychart,
 )
 from grafana_foundation_sdk.models.common import (
     GraphDrawStyle,
+    GraphTresholdsStyleMode,
     LegendDisplayMode,
     LegendPlacement,
     ScaleDistribution,
@@ -27,148 +27,64 @@ from grafana_foundation_sdk.models.common import (
     VizOrientation,
 )
 from grafana_foundation_sdk.models.dashboard import (
-    AnnotationQuery,
-    Dashboard,
-    DashboardCursorSync,
-    DashboardLinkType,
     DataTransformerConfig,
     DynamicConfigValue,
     FieldColorModeId,
-    GridPos,
     Threshold,
     ThresholdsMode,
-    VariableModel,
-    VariableOption,
-    VariableRefresh,
-    VariableSort,
 )
-from grafana_foundation_sdk.models.text import TextMode
+from grafana_foundation_sdk.models.xychart import ScatterShow, SeriesMapping
 
-from dashboards.influxql import SOURCE, Query, chosen, tag_values
+from dashboards.influxql import SOURCE, UNITS, Query
 
-TAG = "regatta"
-#: every board, in the order of their links
-TITLES = {
-    "fleet-now": "Fleet now",
-    "experiment": "Experiment",
-    "compare-runtimes": "Compare runtimes",
-    "collectors": "Collectors",
-    "vectors": "Vectors",
-    "chat": "Chat",
-    "host-health": "Host health",
-    "history": "History",
-}
-#: boards that take any experiment, and say so where it has nothing for them
-_TAKE_ANY = ("fleet-now", "experiment", "compare-runtimes", "collectors", "host-health", "history")
-WIDTH = 24
-#: colours that are told apart by people who do not see all colours
-BLUE, ORANGE, GREY, RED, GREEN = "#4477AA", "#EE7733", "#BBBBBB", "#CC3311", "#228833"
+#: Readers with colour vision deficiency can distinguish these.
+BLUE, CYAN, ORANGE, GREY, RED, GREEN = "#4477AA", "#66CCEE", "#EE7733", "#BBBBBB", "#CC3311", "#228833"
+#: status of an invocation -> colour. Running out of memory in a small heap is a result.
+STATUS_COLOURS = {
+    "ok": GREEN, "perturbed": ORANGE, "failed": RED, "timeout": RED, "crashed": RED, "oom": BLUE, "skipped": GREY,
+}  # fmt: skip
+#: collector -> its colour in every dashboard
+COLLECTOR_COLOURS = {
+    "serial": BLUE, "parallel": CYAN, "g1": "#CCBB44", "z": "#AA3377", "shenandoah": "#EE6677", "epsilon": GREY,
+}  # fmt: skip
+#: mode of the chat server -> its colour
+MODE_COLOURS = {"platform": BLUE, "virtual": ORANGE, "selector": "#AA3377"}
+#: column of a table -> its width in px; the last column of a table takes the rest
+WIDTHS = {
+    "Time": 160, "experiment": 170, "host": 110, "benchmark": 190, "configuration": 190, "alternative": 190,
+    "runtime": 110, "collector": 100, "modifiers": 100, "heap": 70, "status": 90, "kind": 130, "segment": 80,
+    "metric": 110, "parameters": 190, "baseline": 140, "primitive": 130, "system": 150, "quantity": 90,
+    "n": 50, "low": 85, "high": 85, "ratio": 85, "mean": 85, "p": 90, "adj. p": 80, "theta": 70, "practical": 100,
+    "drifts": 100, "rank": 60, "predicted": 95, "measured": 95, "measured low": 105, "measured high": 110,
+    "error": 70, "count": 90, "cost": 90, "share": 150, "rule": 260,
+    "elapsed": 90, "user": 90, "system time": 100, "invocations": 95, "ok": 70, "failed": 70, "perturbed": 90,
+    "done": 160, "time left": 90, "planned": 80, "begun": 170, "newest": 170, "percentile": 130,
+    "kind of pause": 170,
+    **{f"{name}{ending}": 90 for ending, _ in UNITS.values() for name in ("mean", "low", "high")},
+    "latency": 90, "latency low": 95, "latency high": 95, "bandwidth": 95, "bandwidth low": 110, "bandwidth high": 115, "cell": 330,
+    "share perturbed": 170, "compared": 110, "holds for": 175, "measured on": 110, "drift": 85,
+}  # fmt: skip
+#: A line is not drawn across a longer gap, in ms.
+_LONGEST_GAP_MS = 3_600_000
 
 PanelBuilder = Any
+Steps = Sequence[tuple[float | None, str]]
 
 
-@dataclass(frozen=True)
-class Row:
-    """Panels side by side. `panels`: their widths (24 in all) and builders."""
-
-    height: int
-    panels: tuple[tuple[int, PanelBuilder], ...]
-
-
-def board(
-    name: str,
-    question: str,
-    variables: Sequence[dashboard.QueryVariable],
-    rows: Iterable[Row],
-    *,
-    since: str = "now-7d",
-    refresh: str = "",
-    annotations: Iterable[AnnotationQuery] = (),
-) -> Dashboard:
-    """A whole board: its UID is `regatta-<name>`, panels are numbered and placed row by row."""
-    built = (
-        dashboard.Dashboard(f"Regatta · {TITLES[name]}")
-        .uid(f"regatta-{name}")
-        .description(question)
-        .tags([TAG])
-        .time(since, "now")
-        .refresh(refresh)
-        .tooltip(DashboardCursorSync.CROSSHAIR)
-        .with_variable(dashboard.DatasourceVariable("datasource").label("data source").type("influxdb"))
-        .links([_link(other, variables) for other in TITLES if other != name])
-    )
-    for each in variables:
-        built = built.with_variable(each)
-    number = y = 0
-    for row in rows:
-        x = 0
-        for width, panel in row.panels:
-            number += 1
-            panel.id(number).grid_pos(GridPos(h=row.height, w=width, x=x, y=y))
-            built = built.with_panel(panel)
-            x += width
-        y += row.height
-    whole = built.build()
-    whole.annotations.list_val = list(annotations)
-    return whole
-
-
-def _link(name: str, variables: Sequence[dashboard.QueryVariable]) -> dashboard.DashboardLink:
-    """To another board, with the experiment where one is chosen. No more: what is `All` here may be a single choice there."""
-    chooses_one = any(v.build().name == "experiment" and not v.build().multi for v in variables)
-    given = "?var-experiment=${experiment:percentencode}" if chooses_one and name in _TAKE_ANY else ""
-    link = dashboard.DashboardLink(TITLES[name]).type(DashboardLinkType.LINK).icon("dashboard")
-    return link.url(f"/d/regatta-{name}{given}").keep_time(True).include_vars(False)
-
-
-# Variables
-
-
-def many(
-    name: str, measurement: str = "invocation", within: Sequence[str] = ("experiment",)
-) -> dashboard.QueryVariable:
-    """Several values of a tag, all of them at first."""
-    return (
-        variable(name, tag_values(name, measurement, chosen(*within)))
-        .multi(True)
-        .include_all(True)
-        .all_value(".*")
-        .current(VariableOption(selected=True, text=["All"], value=["$__all"]))
-    )
-
-
-def one(
-    name: str,
-    measurement: str = "invocation",
-    within: Sequence[str] = ("experiment",),
-    *,
-    also: str | tuple[str, ...] = (),
-    first: str = "",
-) -> dashboard.QueryVariable:
-    """One value of a tag: `first` where there is such a one."""
-    chooser = variable(name, tag_values(name, measurement, chosen(*within, also=also)))
-    return chooser.current(VariableOption(selected=True, text=first, value=first)) if first else chooser
-
-
-def variable(name: str, query: str) -> dashboard.QueryVariable:
-    sort = VariableSort.NUMERICAL_ASC if name == "heap" else VariableSort.ALPHABETICAL_ASC
-    return (
-        dashboard.QueryVariable(name)
-        .datasource(SOURCE)
-        .query(query)
-        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
-        .sort(sort)
-    )
-
-
-# Panels
-
-
-def _common(
+def common_parts(
     panel: PanelBuilder, title: str, how: str, empty: str, queries: Sequence[Query], in_panel: bool = True
 ) -> PanelBuilder:
-    """`in_panel`: whether the panel itself says why it is empty. Grafana prints that text in each gauge without a value, and
-    at each tick that it leaves out of a logarithmic axis."""
+    """Set title, description and queries.
+
+    Args:
+        panel: its builder.
+        title: a question.
+        how: how to read the panel.
+        empty: what to run if the panel is empty.
+        queries: at most ten.
+        in_panel: whether the empty panel shows `empty`. Grafana would print it in each gauge without a value, and at each tick
+            that it omits from a logarithmic axis.
+    """
     panel.title(title).description(f"{how}\n\nEmpty? {empty}").datasource(SOURCE)
     if in_panel:
         panel.no_value(empty)
@@ -185,35 +101,68 @@ def over_time(
     unit: str,
     *,
     points: bool = False,
-    bars: bool = False,
-    band: bool = False,
     log: bool = False,
     least: float | None = 0,
+    most: float | None = None,
+    limits: Steps = (),
 ) -> PanelBuilder:
-    """Lines over time; `band`: the columns low and high of one series become a band around its point."""
-    panel = _common(timeseries.Panel(), title, how, empty, queries, not log)
-    panel.unit(unit).line_width(1).show_points(VisibilityMode.AUTO).fill_opacity(0).legend(_legend())
+    """Return lines over time. `limits`: values at which a line is drawn."""
+    panel = common_parts(timeseries.Panel(), title, how, empty, queries, not log)
+    panel.unit(unit).line_width(1).show_points(VisibilityMode.ALWAYS).point_size(4).fill_opacity(0)
+    panel.legend(_legend()).insert_nulls(_LONGEST_GAP_MS).span_nulls(_LONGEST_GAP_MS)
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
     if points:
-        panel.draw_style(GraphDrawStyle.POINTS).point_size(5).show_points(VisibilityMode.ALWAYS)
-    if bars:
-        panel.draw_style(GraphDrawStyle.BARS).fill_opacity(70)
+        panel.draw_style(GraphDrawStyle.POINTS).point_size(5)
     if least is not None and not log:
         panel.axis_soft_min(least)
+    if most is not None:
+        panel.max(most)
     if log:
-        panel.scale_distribution(common.ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10))
-    if band:
-        panel.show_points(VisibilityMode.ALWAYS).point_size(5)
-        panel.override_by_name(
-            "high", [*faint(), setting("custom.fillBelowTo", "low"), setting("custom.fillOpacity", 25)]
-        )
-        panel.override_by_name("low", faint())
-        panel.override_by_name("point", [colour(BLUE), setting("custom.lineWidth", 2)])
+        panel.scale_distribution(_log())
+    if limits:
+        panel.thresholds(thresholds(((None, GREEN), *limits)))
+        panel.thresholds_style(common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED))
     return panel
 
 
-def faint() -> list[DynamicConfigValue]:
-    return [colour(BLUE), setting("custom.lineWidth", 0), setting("custom.showPoints", "never")]
+def banded(panel: PanelBuilder, endings: Mapping[str, str], shown: str) -> PanelBuilder:
+    """Draw the series low and high as a band around the series point.
+
+    Args:
+        panel: lines over time.
+        endings: ending of the names -> unit.
+        shown: name of the point in the legend.
+    """
+    for ending, unit in endings.items():
+        own = setting("unit", unit)
+        # A single interval has no band, but points at its ends.
+        edge = [
+            colour(BLUE),
+            setting("custom.lineWidth", 0),
+            setting("custom.pointSize", 3),
+            hidden_from(legend=True),
+        ]
+        band = [setting("custom.fillBelowTo", f"low{ending}"), setting("custom.fillOpacity", 25)]
+        panel.override_by_name(f"high{ending}", [*edge, *band, own])
+        panel.override_by_name(f"low{ending}", [*edge, own])
+        line = [
+            colour(BLUE),
+            setting("custom.lineWidth", 2),
+            setting("custom.pointSize", 6),
+            setting("displayName", shown),
+        ]
+        panel.override_by_name(f"point{ending}", [*line, own])
+    return panel
+
+
+def states(
+    title: str, how: str, empty: str, queries: Sequence[Query], unit: str, steps: Steps, columns: int = 90
+) -> PanelBuilder:
+    """Return a row of coloured states per series. `columns`: number of steps of the time axis."""
+    panel = common_parts(statushistory.Panel(), title, how, empty, queries)
+    panel.unit(unit).decimals(0).thresholds(thresholds(steps)).show_value(VisibilityMode.NEVER)
+    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.THRESHOLDS))
+    return panel.legend(_legend()).max_data_points(columns).fill_opacity(85)
 
 
 def bars(
@@ -229,40 +178,30 @@ def bars(
     log: bool = False,
     wide: bool = False,
 ) -> PanelBuilder:
-    """Bars over the texts of a column. `shorten`: a regular expression, of which `shown` is shown of each."""
-    panel = _common(barchart.Panel(), title, how, empty, queries, not log)
-    panel.unit(unit).x_field(x).legend(_legend()).group_width(0.8).bar_width(0.95).fill_opacity(80)
+    """Return bars over the texts of a column. `shorten`: a regular expression; `shown` replaces its match in the texts."""
+    panel = common_parts(barchart.Panel(), title, how, empty, queries, not log)
+    panel.unit(unit).x_field(x).legend(_legend()).group_width(0.7).bar_width(0.9).fill_opacity(80)
     panel.orientation(VizOrientation.HORIZONTAL if wide else VizOrientation.VERTICAL)
     panel.show_value(VisibilityMode.NEVER).x_tick_label_max_length(40)
     if not wide:
         panel.x_tick_label_rotation(-30)
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.NONE))
     if log:
-        panel.scale_distribution(common.ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10))
+        panel.scale_distribution(_log())
     if shorten:
         panel.override_by_name(x, [setting("mappings", [shortened(shorten, shown)])])
     return panel
 
 
-def interval_bars(
-    title: str,
-    how: str,
-    empty: str,
-    queries: Sequence[Query],
-    x: str,
-    unit: str,
-    *,
-    shorten: str = "",
-    shown: str = "$1",
-    columns: Sequence[str] = ("low", "mean", "high"),
-    wide: bool = False,
+def curve(
+    title: str, how: str, empty: str, queries: Sequence[Query], x: str, x_label: str, y_label: str
 ) -> PanelBuilder:
-    """The two ends of each interval as light bars beside the estimate's."""
-    panel = bars(title, how, empty, queries, x, unit, shorten=shorten, shown=shown, wide=wide)
-    low, middle, high = columns
-    for name, shade in ((low, GREY), (middle, BLUE), (high, GREY)):
-        panel.override_by_regexp(f"/^{name}( .*)?$/", [colour(shade)])
-    return panel
+    """Return lines over the numeric column `x`. XY charts of Grafana 9 have no units and no logarithmic axes."""
+    panel = common_parts(xychart.Panel(), title, how, empty, queries)
+    panel.unit("none").decimals(1).series_mapping(SeriesMapping.AUTO).show(ScatterShow.POINTS_AND_LINES)
+    panel.dims(xychart.XYDimensionConfig().frame(0).x(x)).axis_label(y_label).legend(_legend())
+    panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.SINGLE).sort(SortOrder.NONE))
+    return panel.override_by_name(x, [setting("custom.axisLabel", x_label), setting("decimals", 0)])
 
 
 def rows_of(
@@ -272,85 +211,143 @@ def rows_of(
     queries: Sequence[Query],
     unit: str,
     *,
-    columns: Sequence[str] = (),
-    hidden: Sequence[str] = (),
-    units: dict[str, str] | None = None,
-    show_time: bool = False,
-    names: dict[str, str] | None = None,
+    columns: Sequence[str],
+    units: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
+    order: str = "",
     sort: str = "",
     descending: bool = False,
 ) -> PanelBuilder:
-    """A table. `columns`: their order; `hidden`: those left out; `units`: column -> unit where it is another one."""
-    panel = _common(table.Panel(), title, how, empty, queries)
+    """Return a table of exactly these columns.
+
+    Args:
+        title, how, empty, queries: see `common_parts`. The rows of several queries are merged.
+        unit: of all numbers.
+        columns: in their order, the answer first.
+        units: shown name of a column -> its unit, if different.
+        names: column -> shown name, if different.
+        order: column to sort by that is not shown.
+        sort: shown column to sort by.
+        descending: sort direction.
+    """
+    panel = common_parts(table.Panel(), title, how, empty, queries)
     panel.unit(unit)
     if unit != "none":
         panel.decimals(2)
-    # What is empty in a table says so shortly: the long text is for a table without rows.
-    panel.override_by_field_type("number", [setting("noValue", "–")])
-    panel.override_by_field_type("string", [setting("noValue", "–")])
-    for name, other in (units or {}).items():
-        # Columns are overridden by the name that is shown.
-        properties = [setting("unit", other), *([setting("decimals", 0)] if other == "none" else [])]
-        panel.override_by_name((names or {}).get(name, name), properties)
-    out = [*hidden, *([] if show_time else ["Time", "time"])]
-    panel.with_transformation(
-        DataTransformerConfig(
-            id_val="organize",
-            options={
-                "excludeByName": dict.fromkeys(out, True),
-                "indexByName": {name: place for place, name in enumerate(columns)},
-                "renameByName": names or {},
-            },
-        )
-    )
+    shown = [(names or {}).get(name, name) for name in columns]
+    for name in shown:
+        own = (units or {}).get(name)
+        width = [setting("custom.width", WIDTHS[name])] if name in WIDTHS and name != shown[-1] else []
+        other = [setting("unit", own), *([setting("decimals", 0)] if own == "none" else [])] if own else []
+        # Grafana shows a column without any value as `null`, unless its cells are text.
+        panel.override_by_name(name, [*width, *other, *_text_cells()])
+    arranged(panel, columns, order=order, names=names, merged=len(queries) > 1)
     if sort:
         panel.sort_by([common.TableSortByFieldState().display_name(sort).desc(descending)])
     return panel
 
 
-def gauges(
-    title: str,
-    how: str,
-    empty: str,
-    queries: Sequence[Query],
-    unit: str,
-    steps: Sequence[tuple[float | None, str]],
+def _text_cells() -> list[DynamicConfigValue]:
+    return [setting("custom.displayMode", "color-text"), colour("text"), setting("noValue", "–")]
+
+
+def arranged(
+    panel: PanelBuilder,
+    columns: Sequence[str],
+    *,
+    order: str = "",
+    names: Mapping[str, str] | None = None,
+    merged: bool = False,
 ) -> PanelBuilder:
-    """The newest value of each series as a bar."""
-    panel = _common(bargauge.Panel(), title, how, empty, queries, False)
-    panel.unit(unit).orientation(VizOrientation.HORIZONTAL).reduce_options(
-        common.ReduceDataOptions().calcs(["lastNotNull"]).values(False)
+    """Keep these columns in this order, with the rows sorted by the column `order`. `merged`: rows of all queries as one table."""
+    steps: list[tuple[str, dict[str, object]]] = []
+    if merged:
+        # Rows that are equal in all common columns become one row, whenever they were measured.
+        without = {} if "Time" in columns else {"Time": True, "time": True}
+        steps += [
+            ("organize", {"excludeByName": without, "indexByName": {}, "renameByName": {}}),
+            ("merge", {}),
+        ]
+    if order:
+        steps.append(("sortBy", {"fields": {}, "sort": [{"field": order, "desc": False}]}))
+    steps.append(("filterFieldsByName", {"include": {"names": list(columns)}}))
+    places = {name: place for place, name in enumerate(columns)}
+    steps.append(
+        ("organize", {"excludeByName": {}, "indexByName": places, "renameByName": dict(names or {})})
     )
-    return panel.thresholds(thresholds(steps)).min(0)
+    for name, options in steps:
+        panel.with_transformation(DataTransformerConfig(id_val=name, options=options))
+    return panel
 
 
 def number(
-    title: str, how: str, empty: str, queries: Sequence[Query], unit: str, steps: Sequence[tuple[float | None, str]],
-    calc: str = "lastNotNull",
-) -> PanelBuilder:  # fmt: skip
-    """One large number."""
-    panel = _common(stat.Panel(), title, how, empty, queries)
-    panel.unit(unit).reduce_options(common.ReduceDataOptions().calcs([calc]).values(False))
+    title: str, how: str, empty: str, queries: Sequence[Query], unit: str, steps: Steps
+) -> PanelBuilder:
+    """Return one large number."""
+    panel = common_parts(stat.Panel(), title, how, empty, queries)
+    panel.unit(unit).reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
     return panel.thresholds(thresholds(steps))
 
 
-def words(title: str, content: str) -> PanelBuilder:
-    """Text in Markdown."""
-    return text.Panel().title(title).mode(TextMode.MARKDOWN).content(content)
+def alerts(title: str, how: str) -> PanelBuilder:
+    """Return the list of Regatta's firing alerts."""
+    panel = dashboard.Panel().type("alertlist").title(title).description(f"{how}\n\nEmpty? no alert fires")
+    return panel.options(
+        {
+            "viewMode": "list",
+            "groupMode": "default",
+            "groupBy": [],
+            "maxItems": 20,
+            "sortOrder": 3,
+            "alertInstanceLabelFilter": '{source="regatta"}',
+            "stateFilter": {"firing": True, "pending": True, "error": True, "noData": False, "normal": False},
+        }
+    )
 
 
-def thresholds(steps: Sequence[tuple[float | None, str]]) -> dashboard.ThresholdsConfig:
-    """Colours from values on; the first begins at None."""
+def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
+    """Return colours by value; the first step starts at None."""
     return (
         dashboard.ThresholdsConfig()
         .mode(ThresholdsMode.ABSOLUTE)
-        .steps([Threshold(value=value, color=colour) for value, colour in steps])
+        .steps([Threshold(value=value, color=shade) for value, shade in steps])
     )
 
 
 def shortened(pattern: str, shown: str = "$1") -> dict[str, object]:
-    """A value mapping: what is shown of texts that are as a regular expression says."""
+    """Return a value mapping: `shown` replaces the match of the regular expression."""
     return {"type": "regex", "options": {"pattern": pattern, "result": {"text": shown, "index": 0}}}
+
+
+def p_value() -> list[DynamicConfigValue]:
+    """Return settings of a table column with p values: four decimals, and `<0.0001` instead of 0.0000."""
+    tiny = {"from": 0, "to": 0.0001, "result": {"text": "<0.0001", "index": 0}}
+    return [setting("decimals", 4), setting("mappings", [{"type": "range", "options": tiny}])]
+
+
+def coloured(colours: Mapping[str, str]) -> list[DynamicConfigValue]:
+    """Return settings of a table column with a background colour by text. `open` reads as in reports: inconclusive."""
+    options = {
+        text: {"color": shade, "index": place, **({"text": "inconclusive"} if text == "open" else {})}
+        for place, (text, shade) in enumerate(colours.items())
+    }
+    return [
+        setting("mappings", [{"type": "value", "options": options}]),
+        setting("custom.displayMode", "color-background-solid"),
+        setting("color", {"mode": "thresholds"}),
+        setting("thresholds", {"mode": "absolute", "steps": [{"color": "transparent", "value": None}]}),
+    ]
+
+
+def by_collector(panel: PanelBuilder) -> PanelBuilder:
+    """Give each collector its colour."""
+    for name, shade in COLLECTOR_COLOURS.items():
+        panel.override_by_regexp(f"/^{name}( .*)?$/", [colour(shade)])
+    return panel
+
+
+def _log() -> common.ScaleDistributionConfig:
+    return common.ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10)
 
 
 def _legend() -> common.VizLegendOptions:
@@ -364,27 +361,15 @@ def _legend() -> common.VizLegendOptions:
 
 
 def colour(name: str) -> DynamicConfigValue:
+    """Return a fixed colour."""
     return setting("color", {"mode": FieldColorModeId.FIXED.value, "fixedColor": name})
 
 
+def hidden_from(*, legend: bool = False, tooltip: bool = False, viz: bool = False) -> DynamicConfigValue:
+    """Hide a series from parts of its panel."""
+    return setting("custom.hideFrom", {"legend": legend, "tooltip": tooltip, "viz": viz})
+
+
 def setting(name: str, value: object) -> DynamicConfigValue:
+    """Return a property of an override."""
     return DynamicConfigValue(id_val=name, value=value)
-
-
-class Annotation(AnnotationQuery):
-    """Events drawn into every panel over time. Where the query stands has moved between versions of Grafana: both are given."""
-
-    def __init__(self, name: str, query: str, colour: str = RED) -> None:
-        super().__init__(name=name, datasource=SOURCE, enable=True, icon_color=colour)
-        self.query = query
-
-    def to_json(self) -> dict[str, object]:
-        """As Grafana reads it."""
-        columns = {"textColumn": "text", "tagsColumn": "experiment"}
-        target = {"refId": "Anno", "query": self.query, "fromAnnotations": True, "name": self.name, **columns}
-        return {**super().to_json(), "query": self.query, "rawQuery": True, **columns, "target": target}
-
-
-def variables_of(built: Dashboard) -> list[VariableModel]:
-    """The variables of a board that are asked of InfluxDB."""
-    return [variable for variable in built.templating.list_val or [] if variable.type_val == "query"]

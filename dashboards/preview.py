@@ -1,10 +1,10 @@
-"""A page that shows what the boards' queries return, at the panels' places. It is no Grafana: only close enough to judge boards by."""
+"""A page with the rows of the dashboards' queries at the positions of their panels. It is not Grafana, but similar enough for a review."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from dashboards.asking import Answer, Board, Range
 from dashboards.frames import Frame, frame_of, series_of
+from dashboards.pieces import GREY
 
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
@@ -19,7 +20,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "bytes": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
     "kbytes": ((2**20, "GiB"), (2**10, "MiB"), (1, "KiB")),
     "short": ((1e9, "Bil"), (1e6, "Mil"), (1e3, "K"), (1, "")),
-    "ops/s": ((1e6, "M ops/s"), (1e3, "K ops/s"), (1, "ops/s")),
+    "ops": ((1e6, "Mops/s"), (1e3, "Kops/s"), (1, "ops/s")),
     "percent": ((1, "%"),),
     "percentunit": ((0.01, "%"),),
     "MBs": ((1e3, "GB/s"), (1, "MB/s")),
@@ -27,6 +28,8 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "rotmhz": ((1, "MHz"),),
 }
 _CELL, _MOST_ROWS = 34, 60
+#: A band is filled down to the series that was drawn before it.
+_BAND = {"low": 0, "high": 1, "point": 2}
 
 
 def page(boards: Sequence[Board], when: Range) -> str:
@@ -44,49 +47,70 @@ def page(boards: Sequence[Board], when: Range) -> str:
         chosen = "; ".join(
             f"{name} = {'All' if value == ('$__all',) else ', '.join(value)}"
             for name, value in board.values.items()
+            if name not in board.hidden
         )
         title = html.escape(board.document["title"])
         parts += [f'<h1 id="{board.name}">{title}</h1><p>{html.escape(board.document["description"])}</p>']
         parts.append(f"<p class=chosen>{html.escape(chosen)}</p><div class=grid>")
-        shift, repeats = 0, 0
-        answers = list(board.panels())
         shifts = [row[0] for one in board.annotations() for row in one["values"]]
-        for place, answer in enumerate(answers):
-            at = dict(answer.panel["gridPos"])
-            if answer.repeated:
-                same = [other for other in answers if other.panel is answer.panel]
-                beside = min(len(same), answer.panel["maxPerRow"])
-                repeats = repeats + 1 if place and answers[place - 1].panel is answer.panel else 0
-                at.update(w=24 // beside, x=(repeats % beside) * (24 // beside))
-                shift += at["h"] if repeats and repeats % beside == 0 else 0
-            at["y"] += shift
-            body, script_used = _body(answer, at["h"] * (_CELL + 6) - 50, script, shifts)
-            script = script and not script_used
+        for at, drawn in _placed(board):
             style = f"grid-column:{at['x'] + 1}/span {at['w']};grid-row:{at['y'] + 1}/span {at['h']}"
-            tip = html.escape(answer.panel.get("description", ""), quote=True)
+            if isinstance(drawn, str):
+                parts.append(f'<div class=heading style="{style}">{html.escape(drawn)}</div>')
+                continue
+            body, script_used = _body(drawn, at["h"] * (_CELL + 6) - 50, script, shifts)
+            script = script and not script_used
+            tip = html.escape(drawn.panel.get("description", ""), quote=True)
             parts.append(
-                f'<div class=panel style="{style}" title="{tip}"><h2>{html.escape(board.title(answer))}</h2>{body}</div>'
+                f'<div class=panel style="{style}" title="{tip}"><h2>{html.escape(board.title(drawn))}</h2>{body}</div>'
             )
         parts.append("</div>")
     return "\n".join(parts)
 
 
+def _placed(board: Board) -> Iterator[tuple[dict[str, int], Answer | str]]:
+    """Yield headings of rows and panels with their positions: collapsed rows are expanded, repeated panels take further rows."""
+    answers: dict[int, list[Answer]] = {}
+    for answer in board.panels():
+        answers.setdefault(answer.panel["id"], []).append(answer)
+    shift = 0
+    for top in board.document["panels"]:
+        if top["type"] == "row":
+            yield {**top["gridPos"], "y": top["gridPos"]["y"] + shift}, top["title"]
+        nested = top.get("panels", []) if top["type"] == "row" else [top]
+        for panel in nested:
+            same = answers.get(panel["id"], [])
+            beside = min(len(same), panel.get("maxPerRow", 1)) or 1
+            for place, answer in enumerate(same):
+                at = dict(panel["gridPos"])
+                if panel.get("repeat"):
+                    at.update(w=24 // beside, x=place % beside * (24 // beside))
+                    shift += at["h"] if place and place % beside == 0 else 0
+                yield {**at, "y": at["y"] + shift}, answer
+        if top["type"] == "row":
+            shift += max((p["gridPos"]["y"] + p["gridPos"]["h"] for p in nested), default=0) - (
+                top["gridPos"]["y"] + 1 if nested else 0
+            )
+
+
 def _body(answer: Answer, height: int, script: str | bool, shifts: Sequence[float]) -> tuple[str, bool]:
     panel = answer.panel
     kind = panel["type"]
-    if kind == "text":
-        return f"<div class=text>{html.escape(panel['options']['content'])}</div>", False
-    defaults = panel["fieldConfig"]["defaults"]
+    if kind == "alertlist":
+        return "<div class=empty>Alerts are evaluated by Grafana</div>", False
     if not answer.rows:
-        return f"<div class=empty>{html.escape(defaults.get('noValue', 'No data'))}</div>", False
+        _, _, empty = panel["description"].rpartition("\n\nEmpty? ")
+        return f"<div class=empty>{html.escape(empty)}</div>", False
     if kind == "stat":
-        value = answer.found[0][1][0]["values"][-1][1]
+        _, rows = frame_of(answer)
+        value = rows[-1][-1] if rows else next((points[-1][1] for _, _, points in series_of(answer)), None)
         return f"<div class=stat>{_text(value, panel, 'value')}</div>", False
-    if kind == "bargauge":
-        lines = [(name, points[-1][1]) for name, _, points in series_of(answer)]
-        return _table((["", ""], [[name, value] for name, value in lines]), panel), False
     if kind == "timeseries":
         figure = _lines(answer, shifts)
+    elif kind == "xychart":
+        figure = _curve(frame_of(answer), panel)
+    elif kind == "status-history":
+        figure = _states(answer)
     else:
         frame = frame_of(answer)
         if kind == "table":
@@ -96,8 +120,13 @@ def _body(answer: Answer, height: int, script: str | bool, shifts: Sequence[floa
         height=height,
         margin={"l": 60, "r": 10, "t": 5, "b": 30},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        font_size=11,
+        # Legible on a light and on a dark page.
+        font={"size": 11, "color": "#888888"},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
     )
+    lines = {"gridcolor": "rgba(128,128,128,.3)", "zerolinecolor": "rgba(128,128,128,.8)"}
+    figure.update_xaxes(**lines).update_yaxes(**lines)
     return figure.to_html(full_html=False, include_plotlyjs=script, config={"displayModeBar": False}), True
 
 
@@ -105,7 +134,7 @@ def _body(answer: Answer, height: int, script: str | bool, shifts: Sequence[floa
 
 
 def _settings(panel: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What a panel says of one of its columns or series."""
+    """Return the settings of a column or series."""
     found = {
         **panel["fieldConfig"]["defaults"],
         "custom": {**panel["fieldConfig"]["defaults"].get("custom", {})},
@@ -126,10 +155,13 @@ def _text(value: Any, panel: Mapping[str, Any], name: str) -> str:
     settings = _settings(panel, name)
     if value is None:
         return "–"
-    if name in ("Time", "reported") or settings.get("unit") == "dateTimeAsIso":
+    if name == "Time" or str(settings.get("unit")).startswith("dateTime"):
         return datetime.fromtimestamp(value / 1000, UTC).strftime("%m-%d %H:%M:%S")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return html.escape(_mapped(str(value), settings))
+    for mapping in settings.get("mappings") or ():
+        if mapping["type"] == "range" and mapping["options"]["from"] <= value < mapping["options"]["to"]:
+            return html.escape(mapping["options"]["result"]["text"])
     factor, unit = _scale(abs(value), settings.get("unit", ""))
     decimals = settings.get("decimals")
     shown = f"{value / factor:,.{int(decimals)}f}" if decimals is not None else f"{value / factor:,.4g}"
@@ -141,20 +173,61 @@ def _mapped(text: str, settings: Mapping[str, Any]) -> str:
         if mapping["type"] == "regex":
             shown = re.sub(r"\$(\d)", r"\\\1", mapping["options"]["result"]["text"])
             text = re.sub(mapping["options"]["pattern"], shown, text, count=1)
+        elif mapping["type"] == "value":
+            text = mapping["options"].get(text, {}).get("text", text)
     return text
 
 
 def _table(frame: Frame, panel: Mapping[str, Any]) -> str:
     names, rows = frame
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    for one in (panel["options"] or {}).get("sortBy", ()):
+        if one["displayName"] in names:
+            at = names.index(one["displayName"])
+            known, rest = [r for r in rows if r[at] is not None], [r for r in rows if r[at] is None]
+            rows = [*sorted(known, key=lambda row: row[at], reverse=bool(one.get("desc"))), *rest]
+    settings = {name: _settings(panel, name) for name in names}
+    head = "".join(
+        f'<th style="min-width:{settings[name].get("custom.width", 40)}px">{html.escape(name)}</th>'
+        for name in names
+    )
     body = "".join(
         "<tr>"
-        + "".join(f"<td>{_text(value, panel, name)}</td>" for name, value in zip(names, row, strict=True))
+        + "".join(
+            f"<td{_shade(value, settings[name])}>{_text(value, panel, name)}</td>"
+            for name, value in zip(names, row, strict=True)
+        )
         + "</tr>"
         for row in rows[:_MOST_ROWS]
     )
     more = f"<p>… {len(rows) - _MOST_ROWS} more</p>" if len(rows) > _MOST_ROWS else ""
     return f"<div class=rows><table><tr>{head}</tr>{body}</table>{more}</div>"
+
+
+def _shade(value: Any, settings: Mapping[str, Any]) -> str:
+    """Return the background of a cell: by text, by value, or a bar."""
+    mode = settings.get("custom.displayMode", "auto")
+    if mode not in ("color-background-solid", "basic") or value is None:
+        return ""
+    if isinstance(value, str):
+        options = [
+            one["options"].get(value) for one in settings.get("mappings") or () if one["type"] == "value"
+        ]
+        shade = next((str(one["color"]) for one in options if one), "transparent")
+    else:
+        shade = _step(value, (settings.get("thresholds") or {}).get("steps", ()))
+    if mode == "basic":
+        return f' style="background:linear-gradient(to right,{shade} {100 * value:.0f}%,transparent 0)"'
+    return (
+        ""
+        if shade == "transparent"
+        else f' style="background:{shade};color:{"#222" if shade == GREY else "#fff"}"'
+    )
+
+
+def _step(value: float, steps: Sequence[Mapping[str, Any]]) -> str:
+    return next(
+        (str(one["color"]) for one in reversed(steps) if one["value"] is None or value >= one["value"]), ""
+    )
 
 
 def _colour(settings: Mapping[str, Any]) -> str | None:
@@ -163,7 +236,7 @@ def _colour(settings: Mapping[str, Any]) -> str | None:
 
 
 def bar_texts(frame: Frame, panel: Mapping[str, Any]) -> list[str]:
-    """What is written under each group of bars."""
+    """Return the text of each group of bars."""
     names, rows = frame
     x = panel["options"]["xField"]
     return [_mapped(str(row[names.index(x)]), _settings(panel, x)) for row in rows]
@@ -179,38 +252,97 @@ def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
     }
     scales = _scales(panel, columns)
     figure, wide = go.Figure(), panel["options"].get("orientation") == "horizontal"
+    figure.update_layout(bargap=1 - panel["options"]["groupWidth"])
     for name, values in columns.items():
-        factor, unit = scales[name]
+        settings, (factor, unit) = _settings(panel, name), scales[name]
+        hidden = settings.get("custom.hideFrom", {})
+        if hidden.get("viz"):
+            continue
         scaled = [None if value is None else value / factor for value in values]
         places = {"x": scaled, "y": texts, "orientation": "h"} if wide else {"x": texts, "y": scaled}
-        figure.add_bar(**places, name=f"{name} ({unit})", marker_color=_colour(_settings(panel, name)))
+        figure.add_bar(
+            **places, name=f"{name} ({unit})", marker_color=_colour(settings), marker_line_width=0,
+            opacity=settings.get("custom.fillOpacity", 80) / 100, showlegend=not hidden.get("legend"),
+        )  # fmt: skip
+    if panel["options"].get("stacking") == "normal":
+        figure.update_layout(barmode="relative")
+    custom = panel["fieldConfig"]["defaults"].get("custom", {})
+    if "axisSoftMin" in custom and "axisSoftMax" in custom:
+        # Invisible, but the axis includes them.
+        ends = [custom["axisSoftMin"] / factor, custom["axisSoftMax"] / factor]
+        figure.add_scatter(x=texts[:1] * 2, y=ends, mode="markers", opacity=0, showlegend=False)
+    if wide:
+        figure.update_yaxes(autorange="reversed")
     (figure.update_xaxes if wide else figure.update_yaxes)(type=_axis(panel))
+    return figure
+
+
+def _curve(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
+    names, rows = frame
+    figure, at = go.Figure(), names.index(panel["options"]["dims"]["x"])
+    for place, name in enumerate(names):
+        if place != at:
+            figure.add_scatter(x=[row[at] for row in rows], y=[row[place] for row in rows], name=name)
+    label = panel["fieldConfig"]["defaults"]["custom"]["axisLabel"]
+    x_label = _settings(panel, names[at])["custom.axisLabel"]
+    return figure.update_xaxes(title=x_label).update_yaxes(title=label)
+
+
+def _states(answer: Answer) -> go.Figure:
+    figure, steps = go.Figure(), answer.panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    for name, _, points in series_of(answer):
+        figure.add_scatter(
+            x=[datetime.fromtimestamp(time / 1000, UTC) for time, _ in points],
+            y=[name] * len(points),
+            mode="markers",
+            marker={
+                "symbol": "square",
+                "size": 12,
+                "color": [_step(value or 0, steps) for _, value in points],
+            },
+            showlegend=False,
+        )
     return figure
 
 
 def _lines(answer: Answer, shifts: Sequence[float]) -> go.Figure:
     figure, panel = go.Figure(), answer.panel
-    style = panel["fieldConfig"]["defaults"].get("custom", {}).get("drawStyle", "line")
-    series = {name: points for name, _, points in series_of(answer)}
+    custom = panel["fieldConfig"]["defaults"].get("custom", {})
+    style = custom.get("drawStyle", "line")
+    series = {name: _broken(points, custom.get("insertNulls")) for name, _, points in series_of(answer)}
     scales = _scales(panel, {name: [value for _, value in points] for name, points in series.items()})
-    for name, points in sorted(series.items(), key=lambda one: not one[0].startswith("low")):
+    for name, points in sorted(series.items(), key=lambda one: _BAND.get(one[0].split()[0], 3)):
         settings, (factor, unit) = _settings(panel, name), scales[name]
         drawn = {
             "x": [datetime.fromtimestamp(time / 1000, UTC) for time, _ in points],
             "y": [None if value is None else value / factor for _, value in points],
-            "name": f"{name} ({unit})",
+            "name": f"{settings.get('displayName', name)} ({unit})",
         }
-        if style == "bars":
-            figure.add_bar(**drawn)
-            continue
         band = settings.get("custom.fillBelowTo") in series
         mode = "markers" if style == "points" else "lines+markers"
         figure.add_scatter(
-            **drawn, mode=mode, line_width=1, marker_color=_colour(settings), fill="tonexty" if band else None
-        )
+            **drawn, mode=mode, line_width=settings.get("custom.lineWidth", 1), marker_color=_colour(settings),
+            marker_size=settings.get("custom.pointSize", 5), fill="tonexty" if band else None,
+            showlegend=not settings.get("custom.hideFrom", {}).get("legend"),
+        )  # fmt: skip
     for time in shifts:
         figure.add_vline(x=time, line_color="#CC3311")
-    return figure.update_yaxes(type=_axis(panel))
+    kind = _axis(panel)
+    return figure.update_yaxes(
+        type=kind, rangemode="tozero" if kind == "linear" and "axisSoftMin" in custom else None
+    )
+
+
+def _broken(points: Sequence[Any], longest_ms: Any) -> Sequence[Any]:
+    """Interrupt a line where Grafana does: at gaps of more than `longest_ms`, if that is a number."""
+    if isinstance(longest_ms, bool) or not longest_ms:
+        return points
+    drawn = []
+    for at, point in enumerate(points):
+        if at and point[0] - points[at - 1][0] > longest_ms:
+            drawn.append((point[0], None))
+        drawn.append(point)
+    return drawn
 
 
 def _scales(panel: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[float, str]]:
@@ -233,10 +365,14 @@ def _axis(panel: Mapping[str, Any]) -> str:
     return str(custom.get("scaleDistribution", {}).get("type", "linear"))
 
 
-_HEAD = f"""<!doctype html><meta charset=utf-8><title>Regatta's boards</title><style>
-body{{font:13px sans-serif;background:#f4f5f5;margin:12px}} .chosen{{color:#666}}
+_HEAD = f"""<!doctype html><meta charset=utf-8><title>Regatta dashboards</title><style>
+:root{{color-scheme:light dark}}
+body{{font:13px sans-serif;background:light-dark(#f4f5f5,#111217);color:light-dark(#222,#ccccdc);margin:12px}}
+.chosen,.empty{{color:#888}} .heading{{font-weight:bold;align-self:end}}
 .grid{{display:grid;grid-template-columns:repeat(24,1fr);grid-auto-rows:{_CELL}px;gap:6px}}
-.panel{{background:#fff;border:1px solid #ddd;padding:6px;overflow:hidden;display:flex;flex-direction:column}}
-h2{{font-size:13px;margin:0 0 4px}} .rows{{overflow:auto}} table{{border-collapse:collapse;font-size:11px;white-space:nowrap}}
-td,th{{border-bottom:1px solid #eee;padding:1px 8px;text-align:left}} .stat{{font-size:40px;text-align:center}}
-.empty{{color:#999;margin:auto;text-align:center}} .text{{white-space:pre-wrap}}</style>"""
+.panel{{background:light-dark(#fff,#181b1f);border:1px solid light-dark(#ddd,#333);padding:6px;overflow:hidden;
+display:flex;flex-direction:column}}
+h2{{font-size:13px;margin:0 0 4px}} .rows{{overflow:auto}}
+table{{border-collapse:collapse;font-size:11px;white-space:nowrap;table-layout:fixed}}
+td,th{{box-sizing:border-box;border-bottom:1px solid #8884;padding:1px 8px;text-align:left}} .stat{{font-size:40px;text-align:center}}
+.empty{{margin:auto;text-align:center}}</style>"""

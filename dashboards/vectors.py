@@ -1,169 +1,166 @@
-"""Vectors: what each primitive costs on each host, how often applications use it, and what is predicted from both."""
+"""Vectors: the cost of each primitive on each host, counts of applications, and predictions from both."""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
-from dashboards.changes import gauged, repeated, spread
-from dashboards.influxql import COSTS, Query, chosen, grouped, newest, tag_values, without
-from dashboards.pieces import PanelBuilder, Row, bars, board, many, one, rows_of, setting, shortened, variable
+from dashboards.changes import gauged, pivot, repeated, spread
+from dashboards.influxql import COSTS, Query, chosen, escaped, grouped, newest, tag_values, without
+from dashboards.layout import Row, Section, board, experiments, many, one, variable
+from dashboards.pieces import PanelBuilder, arranged, bars, curve, rows_of
 
-_EMPTY = "run `regatta run configs/experiments/system-vector.yml` on each host, then `regatta ingest system-vector`"
+_RUN = "`regatta run configs/experiments/system-vector.yml`"
+_EMPTY = f"run {_RUN} on each host, then `regatta ingest system-vector`"
 _SYSTEM = "\"kind\" = 'system'"
 _WHERE = chosen("experiment", "platform", "runtime", "host", also=_SYSTEM)
-#: what a board begins with: a panel for each
+#: primitives selected at first; each has a panel
 _FIRST = ("lat_ctx", "lat_mem_rd", "lat_ops", "lat_proc", "lat_sync", "lat_syscall")
-#: of `{"kind":"exec","parallel":1}` what is no bracket, and not that there is one process
-_PARAMETERS = '^\\{(.*?)(?:,?"parallel":1)?((?:,".*)?)\\}$'
 _WITHIN = ("experiment", "platform")
-#: one experiment and runtime are chosen, a host has one platform, and each query asks for one unit
+_TIMES = chosen(*_WITHIN, also=("\"unit\" = 'ns'", _SYSTEM))
+#: primitives whose only parameter that differs is a number
+_CURVES = (
+    'SELECT "primitive", "number" FROM (SELECT last("number") AS "number" FROM "vector"'
+    f' WHERE {_TIMES} GROUP BY "primitive")'
+)
+#: One experiment and runtime are selected, a host has one platform, and each query has one unit.
 _ROWS = without("platform", "runtime", "unit", of=COSTS)
 
-#: what was predicted of the chosen application: one experiment, kind and unit, so that these are told apart by the rest
+#: predictions of the selected application: of one experiment, kind and unit
 _PREDICTED = chosen("experiment", "application", also="\"kind\" = 'prediction'")
 _OF_SYSTEM = ("host", "platform", "runtime", "system")
 _OF_ENTRY = (*_OF_SYSTEM, "primitive", "parameters")
-_UNPREDICTED = "run `regatta predict APP... --on SYSTEM... --ingest`, and choose the experiment that the systems were measured in"
+_PREDICT = "`regatta predict APP... --on SYSTEM... --ingest`"
+_UNPREDICTED = f"run {_PREDICT}, and choose the experiment that measured the systems"
 
 
 def vectors() -> Dashboard:
-    """The board."""
+    """Return the dashboard."""
     return board(
         "vectors",
         "What does each primitive cost on each system, and how long will an application take there?",
         (
-            one("experiment", "vector", within=()),
+            experiments("vector"),
             many("platform", "vector"),
             one("runtime", "vector", within=_WITHIN, also=_SYSTEM),
             many("host", "vector", within=_WITHIN),
-            variable("primitive", tag_values("primitive", "vector", chosen(*_WITHIN, also=("\"unit\" = 'ns'", _SYSTEM))))
+            variable("primitive", tag_values("primitive", "vector", _TIMES))
             .multi(True)
             .include_all(True)
             .all_value(".*")
             .current(VariableOption(selected=True, text=list(_FIRST), value=list(_FIRST))),
             one("application", "vector", also="\"kind\" = 'prediction'"),
+            variable("curve", _CURVES)
+            .label("primitive with a numeric parameter")
+            .multi(True)
+            .include_all(True)
+            .all_value(".*")
+            .current(VariableOption(selected=True, text=["All"], value=["$__all"])),
         ),
         (
-            Row(12, ((12, _side_by_side("ns", "What does each primitive cost on each host?", "ns", "Time of one operation")),
-                     (12, _side_by_side("MB/s", "How many bytes a second does each host move?", "MBs", "Bandwidth")))),
-            Row(11, ((24, repeated(_primitive(), "primitive")),)),
-            Row(10, ((24, _table()),)),
-            Row(9, ((14, _ranking()), (10, _beside()))),
-            Row(10, ((12, _contributions()), (12, _counts()))),
-            Row(10, ((24, _entries()),)),
+            Section(f"Costs of primitives (experiments that measure the suite lm: {_RUN})", (
+                Row(10, ((24, _costs()),)),
+                Row(10, ((24, repeated(_curve(), "curve")),)),
+            ), collapsed=False),
+            Section(f"Predictions (from {_PREDICT})", (
+                Row(8, ((24, _ranking()),)),
+                Row(10, ((12, _contributions()), (12, _kernel()))),
+            ), collapsed=False),
+            Section("Details: all parameters of each primitive", (
+                Row(11, ((24, repeated(_primitive(), "primitive")),)),
+            )),
+            Section("Details: counts and parts of predictions", (
+                Row(10, ((24, _entries()),)),
+                Row(10, ((24, _counts()),)),
+            )),
         ),
     )  # fmt: skip
 
 
-def _side_by_side(unit: str, title: str, shown: str, what: str) -> PanelBuilder:
-    query = newest(
-        "vector",
-        ("value",),
-        f"{_WHERE} AND \"unit\" = '{unit}'",
-        _ROWS,
+def _costs() -> PanelBuilder:
+    queries = [
+        Query(newest("vector", (("value", name), ("low", f"{name} low"), ("high", f"{name} high"), "n", "label", "place", "reason"),
+                     f"{_WHERE} AND \"unit\" = '{unit}'", _ROWS))
+        for name, unit in (("latency", "ns"), ("bandwidth", "MB/s"))
+    ]  # fmt: skip
+    times, rates = (
+        tuple(f"{name}{end}" for end in ("", " low", " high")) for name in ("latency", "bandwidth")
     )
-    panel = rows_of(
-        title,
-        f"{what}: one row for each primitive and its parameters, one column for each host. Rows with the same parameters can be compared "
-        "across hosts; where a column is empty that host did not measure it.",
+    return rows_of(
+        "What does each primitive cost on each host?",
+        "Latency of one operation, or bandwidth, with its interval. One row per primitive, parameters and host. Only parameters that "
+        "differ are shown. `n`: number of invocations. If there is no value, `reason` says why.",
         _EMPTY,
-        [Query(query, "time_series", "$tag_host")],
-        shown,
+        queries,
+        "ns",
+        columns=("primitive", "label", "host", *times, *rates, "n", "reason"),
+        units={"n": "none", **dict.fromkeys(rates, "MBs")},
+        names={"label": "parameters"},
+        order="place",
     )
-    panel._internal.transformations = []
-    return spread(panel, "host", ("primitive", "parameters"))
+
+
+def _curve() -> PanelBuilder:
+    where = f'{_WHERE} AND "primitive" =~ /^{escaped("curve")}$/ AND "unit" = \'ns\''
+    tags = without("primitive", of=_ROWS)
+    panel = curve(
+        "$curve: how does the time depend on the size?",
+        "Time of one operation in ns over its only parameter that differs, such as a size in bytes, one line per host. The axis of the "
+        "parameter is logarithmic: 10 is 1 Ki, 20 is 1 Mi, 30 is 1 Gi. A step of the latency of memory is the end of a cache.",
+        _EMPTY,
+        pivot("vector", "value", where, "host", tags, (('log2("number")', "log2"),)),
+        "log2",
+        "log2 of the size (10: 1 Ki, 20: 1 Mi, 30: 1 Gi)",
+        "ns",
+    )
+    return spread(panel, "host", tags, "log2")
 
 
 def _primitive() -> PanelBuilder:
-    query = newest(
-        "vector",
-        ("value",),
-        f"{_WHERE} AND {chosen('primitive')} AND \"unit\" = 'ns'",
-        without("primitive", of=_ROWS),
-    )
+    where = f"{_WHERE} AND {chosen('primitive')} AND \"unit\" = 'ns'"
+    tags = without("primitive", of=_ROWS)
     panel = bars(
-        "How does $primitive depend on its parameters?",
-        "Time of one operation with each set of parameters, one bar a host, on a logarithmic axis. Empty for primitives that are "
-        "bandwidths.",
-        "no time is measured of this primitive: see the table of bandwidths",
-        [Query(query, "time_series", "$tag_host")],
-        "parameters",
+        "$primitive: how does the time depend on its parameters?",
+        "Time of one operation, one bar per host, on a logarithmic axis. Parameters are in the order of their size.",
+        "this primitive has no times: see the table for bandwidths",
+        pivot("vector", "value", where, "host", tags, ("label",)),
+        "label",
         "ns",
-        shorten=_PARAMETERS,
-        shown="$1$2",
         log=True,
-        wide=True,
     )
-    return spread(panel, "host")
-
-
-def _table() -> PanelBuilder:
-    return rows_of(
-        "How sure is each cost?",
-        "Each primitive with the ends of its interval, in its own unit; `n` invocations.",
-        _EMPTY,
-        [Query(newest("vector", ("low", "value", "high", "n", "reason"), _WHERE, COSTS))],
-        "none",
-        columns=(
-            "primitive",
-            "parameters",
-            "low",
-            "value",
-            "high",
-            "unit",
-            "n",
-            "reason",
-            "host",
-            "platform",
-            "runtime",
-        ),
-        units={"n": "none"},
-    )
+    return spread(panel, "host", tags, "label")
 
 
 def _ranking() -> PanelBuilder:
     fields = (
-        "rank",
-        "low",
-        "value",
-        "high",
-        "measured_low",
-        "measured",
-        "measured_high",
-        "error",
-        "n",
-        "reason",
-    )
-    panel = rows_of(
+        ("value", "predicted"), "low", "high", "measured", ("measured_low", "measured low"), ("measured_high", "measured high"),
+        "error", "rank", ("label", "quantity"), "reason",
+    )  # fmt: skip
+    return rows_of(
         "How long will $application take on each system?",
-        "The predicted time of one unit of work, the fastest system first, with its interval, and beside it what was measured there and is not "
-        "used by the prediction. `error`: predicted / measured - 1. Systems whose intervals overlap may not be told apart: `regatta predict` says which. "
-        "`quantity` is `elapsed`, or `primitives` where the application's vector has no `user_time`: what its primitives take alone, which is not the "
-        "whole time, so that nothing measured stands beside it.",
+        "Predicted time of one unit of work with its interval, the fastest system first, and the measured time, which the prediction does "
+        "not use. `error`: predicted / measured - 1. Systems whose intervals overlap may be equal: see `regatta predict`. `quantity`: "
+        "`elapsed`, or `primitives` (the primitives alone) if the vector of the application has no `user_time`.",
         _UNPREDICTED,
         [Query(newest("vector", fields, _total("elapsed", "primitives"), (*_OF_SYSTEM, "parameters")))],
         "ns",
-        columns=("rank", "system", "parameters", *fields[1:]),
-        hidden=("host", "platform", "runtime"),
-        units={"rank": "none", "n": "none", "error": "percentunit"},
-        names={"value": "predicted", "parameters": "quantity"},
+        columns=("rank", "system", "predicted", "low", "high", "measured", "error", "measured low", "measured high", "quantity", "reason"),
+        units={"rank": "none", "error": "percentunit"},
         sort="rank",
-    )
-    panel.override_by_name("quantity", [setting("mappings", [shortened('^\\{"time":"(.*)"\\}$')])])
-    return panel
+    )  # fmt: skip
 
 
-def _beside() -> PanelBuilder:
+def _kernel() -> PanelBuilder:
     query = newest("vector", (("value", "predicted"), "measured"), _total("kernel"), _OF_SYSTEM)
-    return bars(
-        "Is the time in the kernel predicted rightly?",
-        "The kernel's time of one unit of work, predicted by counts and costs alone, beside what was measured.",
+    panel = bars(
+        "Is the time in the kernel predicted correctly?",
+        "Kernel time of one unit of work: predicted from counts and costs, and measured.",
         _UNPREDICTED,
         [Query(query)],
         "system",
         "ns",
         wide=True,
     )
+    return arranged(panel, ("system", "predicted", "measured"), order="predicted")
 
 
 def _contributions() -> PanelBuilder:
@@ -171,55 +168,55 @@ def _contributions() -> PanelBuilder:
     query = f'SELECT sum("value") AS "value" FROM ({each}){grouped(("system", "primitive"))}'
     panel = bars(
         "Which primitive takes how much of $application?",
-        "Predicted time of each primitive in one unit of work, one bar a system; entries with different arguments are added up.",
+        "Predicted time of each primitive in one unit of work, one bar per system; entries with different arguments are added.",
         _UNPREDICTED,
         [Query(query, "time_series", "$tag_system")],
         "primitive",
         "ns",
         wide=True,
     )
-    return spread(panel, "system")
+    return spread(panel, "system", ("system", "primitive"), "primitive", place=False)
 
 
 def _counts() -> PanelBuilder:
     where = chosen("experiment", "application", also="\"kind\" = 'application'")
     return rows_of(
         "How often does $application use each primitive?",
-        "Counts in one unit of work, with the ends of their intervals; those with the same arguments are added up, and `arguments` says of how many "
-        "different ones the others are means. `rule`: which calls stand behind an entry that was not counted itself, and why.",
+        "Counts in one unit of work with their intervals. Entries with the same arguments are added; of the others, `parameters` has the "
+        "number of different arguments. `rule`: how an entry that was not counted itself was derived.",
         _UNPREDICTED,
-        [Query(newest("vector", ("low", "value", "high", "n", "rule"), where, ("primitive", "parameters")))],
+        [Query(newest("vector", (("value", "count"), "low", "high", "n", "label", "rule"), where, ("primitive", "parameters")))],
         "short",
-        columns=("primitive", "parameters", "low", "value", "high", "n", "rule"),
+        columns=("primitive", "label", "count", "low", "high", "n", "rule"),
         units={"n": "none"},
-        names={"value": "count"},
-    )
+        names={"label": "parameters"},
+        sort="count",
+        descending=True,
+    )  # fmt: skip
 
 
 def _entries() -> PanelBuilder:
-    fields = ("cost", "count", "low", "value", "high", "n", "share", "rule")
+    fields = (("value", "predicted"), "low", "high", "share", "cost", "count", "label", "rule")
     panel = rows_of(
         "What makes up each prediction?",
-        "Cost of one operation or unit × count = time, as in tables 6-2 to 6-5 of Zhang's thesis; `share` of the whole.",
+        "Cost of one operation × count = predicted time, as in tables 6-2 to 6-5 of Zhang's thesis; `share` of the whole.",
         _UNPREDICTED,
         [Query(newest("vector", fields, _entry(), _OF_ENTRY))],
         "ns",
         columns=(
             "system",
             "primitive",
-            "parameters",
+            "label",
+            "share",
+            "predicted",
+            "low",
+            "high",
             "cost",
             "count",
-            "low",
-            "value",
-            "high",
-            "share",
-            "n",
             "rule",
         ),
-        hidden=("host", "platform", "runtime"),
-        units={"count": "short", "n": "none"},
-        names={"value": "time"},
+        units={"count": "short"},
+        names={"label": "parameters"},
         sort="share",
         descending=True,
     )

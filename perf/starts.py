@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import shutil
 import signal
 import statistics
@@ -9,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from rows import HYPERFINE_MISSING, Row, say
 
 _PATIENCE_S = 120.0
 _SETTLE_S = 0.25
+#: The measured process outlasts the window, however late this process sees it, and is then killed.
+_SLEEP = "250"
 
 _SNAKEFILE = """\
 rule start:
@@ -58,18 +62,18 @@ class _Start:
 
 def measure_run(place: Path, quick: bool) -> list[Row]:
     """Return rows on the start of `regatta run`, and on CPU use during an invocation."""
-    repetitions, sleep_s = (1, 1.0) if quick else (5, 3.0)
-    spec = write_spec(place, "run", ["sleep", f"{sleep_s:g}"], 2, modifiers=1, rounds_per_segment=1)
+    repetitions, window_s = (1, 0.5) if quick else (5, 2.5)
+    spec = write_spec(place, "run", ["sleep", _SLEEP], 2, modifiers=1, rounds_per_segment=1)
     say("planning an experiment")
     with _running(place, spec):
         pass  # now Snakemake considers everything before measuring done
     say(f"regatta run on a planned experiment, beside Snakemake alone: {repetitions} times")
     starts, peers = [], []
     for _ in range(repetitions):
-        starts.append(_start(place, spec, sleep_s))
+        starts.append(_start(place, spec, window_s))
         peers.append(_snakemake_start(place))
     until_s = [start.until_measuring_s for start in starts]
-    peer_percent, peer_name = _hyperfine_while_running(place, sleep_s)
+    peer_percent, peer_name = _hyperfine_while_running(place, window_s)
     runner = statistics.median(start.runner_percent for start in starts)
     return [
         Row(
@@ -92,7 +96,7 @@ def measure_run(place: Path, quick: bool) -> list[Row]:
             goal="below",
             limit=0.1,
             holds=runner < 0.1,
-            details={"window_s": sleep_s - 2 * _SETTLE_S},
+            details={"window_s": window_s},
         ),
         Row(
             what="the same with Snakemake and the progress bar",
@@ -127,15 +131,16 @@ def _running(place: Path, spec: Path) -> Iterator[tuple[subprocess.Popen[bytes],
         process.wait()
 
 
-def _start(place: Path, spec: Path, sleep_s: float) -> _Start:
+def _start(place: Path, spec: Path, window_s: float) -> _Start:
     # The clock of the records: CLOCK_MONOTONIC is system-wide.
     start_ns = time.monotonic_ns()
     with _running(place, spec) as (process, sleeper):
         runner = _parent(sleeper)
         own = [pid for pid in _tree(process.pid) if pid != sleeper]
         time.sleep(_SETTLE_S)
-        runner_percent, all_percent = _cpu_percent([[runner], own], sleep_s - 2 * _SETTLE_S)
+        runner_percent, all_percent = _cpu_percent([[runner], own], window_s)
         folder = place / "results" / spec.stem
+        os.kill(sleeper, signal.SIGKILL)
         _wait_for(process, lambda: records(folder, 0))
     first = records(folder, 0)[0]
     return _Start((first["started_monotonic_ns"] - start_ns) / 1e9, runner_percent, all_percent)
@@ -145,7 +150,8 @@ def _wait_for(process: subprocess.Popen[bytes], look: Callable[[], object]) -> N
     """Poll until the condition holds."""
     deadline = time.monotonic() + _PATIENCE_S
     while not look():
-        if process.poll() is not None or time.monotonic() > deadline:
+        # What it leaves is there before it ends.
+        if (process.poll() is not None and not look()) or time.monotonic() > deadline:
             raise Unfit(f"{process.args!r} has measured nothing in {_PATIENCE_S:g} s, or ended before")
         time.sleep(0.02)
 
@@ -170,31 +176,39 @@ def _snakemake_start(place: Path) -> float:
     return ((folder / "started").stat().st_mtime_ns - start_ns) / 1e9
 
 
-def _hyperfine_while_running(place: Path, sleep_s: float) -> tuple[float | None, str]:
+def _hyperfine_while_running(place: Path, window_s: float) -> tuple[float | None, str]:
     if shutil.which("hyperfine") is None:
         return None, HYPERFINE_MISSING
-    command = ["hyperfine", "-N", "--style", "none", "--runs", "1", f"sleep {sleep_s:g}"]
+    command = ["hyperfine", "-N", "--style", "none", "--runs", "1", f"sleep {_SLEEP}"]
     process = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _wait_for(process, lambda: _find_sleeper(process.pid))
     time.sleep(_SETTLE_S)
-    (percent,) = _cpu_percent([[process.pid]], sleep_s - 2 * _SETTLE_S)
+    (percent,) = _cpu_percent([[process.pid]], window_s)
+    os.kill(_find_sleeper(process.pid), signal.SIGKILL)
     process.wait()
     return percent, "hyperfine -N"
 
 
 def _cpu_percent(groups: list[list[int]], window_s: float) -> list[float]:
-    """Return the CPU time of groups of processes over a window, in % of a core."""
+    """Return the CPU time of groups of processes over a window, in % of a core, without processes that end in it."""
     start = time.monotonic()
-    before = [sum(map(_cpu_s, group)) for group in groups]
+    before = [[_cpu_s(pid) for pid in group] for group in groups]
     time.sleep(window_s)
-    after = [sum(map(_cpu_s, group)) for group in groups]
+    after = [[_cpu_s(pid) for pid in group] for group in groups]
     elapsed_s = time.monotonic() - start
-    return [100 * (b - a) / elapsed_s for a, b in zip(before, after, strict=True)]
+    spent_s = [[b - a for a, b in zip(*pair, strict=True)] for pair in zip(before, after, strict=True)]
+    return [100 * sum(each for each in group if not math.isnan(each)) / elapsed_s for group in spent_s]
 
 
 def _cpu_s(pid: int) -> float:
-    """Return the CPU time of all threads of another process in ns resolution, from its clock, as in clock_getcpuclockid(3)."""
-    return time.clock_gettime((~pid << 3) | 2)
+    """Return the CPU time of all threads of another process in ns resolution, from its clock, as in clock_getcpuclockid(3).
+
+    NaN if the process has ended.
+    """
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return math.nan
 
 
 def _tree(root: int) -> list[int]:
@@ -202,7 +216,8 @@ def _tree(root: int) -> list[int]:
     found = [root]
     for pid in found:
         for task in Path(f"/proc/{pid}/task").glob("*"):
-            found += [int(child) for child in (task / "children").read_text().split()]
+            with suppress(OSError):  # it has ended meanwhile
+                found += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 

@@ -7,7 +7,8 @@ import subprocess
 from unittest import mock
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from helpers import in_parallel, tiers
 from helpers.docker_engine import docker_engine
@@ -23,8 +24,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more about what else runs than about the example.
-settings.register_profile("regatta", deadline=None)
+settings.register_profile("regatta", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("regatta")
+if settings.default.derandomize:
+    # With CI set, each run has the same examples. Hypothesis also draws constants of the modules that are loaded so far, which
+    # depend on the tests that this process was given before.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""Print the help of all commands as Markdown, to check its English with Vale."""
+"""Print the help of all commands as Markdown: the page of the documentation site, and the text that Vale checks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ def main() -> None:
         if isinstance(command, click.Group):
             parts |= {f"{name} {part}": one for part, one in command.commands.items()}
         for title, one in parts.items():
-            print(f"## {title}\n\n{' '.join((one.help or '').split())}\n")
+            usage = " ".join(one.collect_usage_pieces(click.Context(one)))
+            print(
+                f"## {title}\n\n```text\nregatta {title} {usage}\n```\n\n{' '.join((one.help or '').split())}\n"
+            )
             for option in one.params:
                 if isinstance(option, click.Option) and option.help:
-                    print(f"- `{option.opts[0]}`: {option.help}")
+                    value = "" if option.is_flag else f" {option.make_metavar(click.Context(one))}"
+                    print(f"- `{option.opts[0]}{value}`: {option.help}")
             print()
 
 

@@ -103,7 +103,7 @@ class ActionModule(ActionBase):
             needed += status.st_size * (1 if entry["kind"] == "file" else 3)
         if needed > room_bytes:
             raise AnsibleActionFail(
-                f"{root}: expected {needed >> 20} MiB free · got {room_bytes >> 20} MiB · fix: make room, or set regatta_root"
+                f"{root}: expected {needed >> 20} MiB free · got {room_bytes >> 20} MiB · fix: free disk space, or set regatta_root"
             )
 
     def _copied(self, root: str, entry: dict[str, Any]) -> dict[str, str]:

@@ -39,7 +39,7 @@ def reason_of(result: dict[str, Any]) -> str:
         return shortened("; ".join(reason_of(item) for item in items))
     words = [str(result.get("msg") or result.get("censored") or "")]
     words += [str(result[key]) for key in ("stderr", "module_stderr", "module_stdout") if result.get(key)]
-    return shortened("\n".join(word for word in words if word) or "it says nothing")
+    return shortened("\n".join(word for word in words if word) or "no message")
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]

@@ -172,7 +172,7 @@ class Server:
 def told(body: bytes, statement: str) -> str:
     """Return the reason of InfluxDB, unless it could contain a password."""
     if "PASSWORD" in statement:
-        return "InfluxDB refuses the account"
+        return "InfluxDB rejects the account"
     try:
         return str(json.loads(body)["error"])
     except (ValueError, KeyError, TypeError):
@@ -207,20 +207,20 @@ class Wanted:
             if refused.status == 401:
                 raise Refused(
                     401,
-                    f"account {name}: expected the password of its file · got another one on the host · "
-                    "fix: put the one that holds there into the file, or change it there by SET PASSWORD",
+                    f"account {name}: expected the password of its file · got another password on the host · "
+                    "fix: write the current password to the file, or change it in InfluxDB with SET PASSWORD",
                 ) from None
             if refused.status != 403 or "create admin user first" not in str(refused):
                 raise
             create = f"CREATE USER {name_of(name)} WITH PASSWORD {string_of(password)} WITH ALL PRIVILEGES"
-            self._change(f"make the administrator {name}", create)
+            self._change(f"create the administrator {name}", create)
         return not (self.changes and self._only_ask)
 
     def database(self, retention_days: int) -> None:
         """Create the database and set its retention."""
         database = name_of(self._database)
         if [self._database] not in self._ask("SHOW DATABASES"):
-            self._change(f"make the database {self._database}", f"CREATE DATABASE {database}")
+            self._change(f"create the database {self._database}", f"CREATE DATABASE {database}")
             if self._only_ask:
                 return
         policies = self._ask(f"SHOW RETENTION POLICIES ON {database}")
@@ -229,7 +229,7 @@ class Wanted:
         if (kept, shard) != wanted:
             duration = f"{retention_days * 24}h" if retention_days else "INF"
             self._change(
-                f"keep points {retention_days or 'unlimited'} days instead of {kept}",
+                f"set retention to {retention_days or 'unlimited'} days instead of {kept}",
                 f"ALTER RETENTION POLICY {name_of(str(policy))} ON {database} DURATION {duration}"
                 f" SHARD DURATION {shard_hours(retention_days)}h",
             )
@@ -240,12 +240,12 @@ class Wanted:
         there = {row[0]: row[1] for row in self._ask("SHOW USERS")}
         if name not in there:
             self._change(
-                f"make the account {name}", f"CREATE USER {user} WITH PASSWORD {string_of(password)}"
+                f"create the account {name}", f"CREATE USER {user} WITH PASSWORD {string_of(password)}"
             )
         elif not self._server.knows(name, password):
-            self._change(f"give {name} another password", f"SET PASSWORD FOR {user} = {string_of(password)}")
+            self._change(f"change the password of {name}", f"SET PASSWORD FOR {user} = {string_of(password)}")
         if there.get(name):
-            self._change(f"take all rights from {name}", f"REVOKE ALL PRIVILEGES FROM {user}")
+            self._change(f"revoke all privileges of {name}", f"REVOKE ALL PRIVILEGES FROM {user}")
         grants = []
         if name in there:
             grants = [(str(row[0]), str(row[1])) for row in self._ask(f"SHOW GRANTS FOR {user}")]
@@ -253,12 +253,12 @@ class Wanted:
         for database, right in grants:
             if database != self._database and right != "NO PRIVILEGES":
                 self._change(
-                    f"take {right} on {database} from {name}",
+                    f"revoke {right} on {database} from {name}",
                     f"REVOKE ALL PRIVILEGES ON {name_of(database)} FROM {user}",
                 )
         if (self._database, privilege) not in grants:
             self._change(
-                f"let {name} {privilege} {self._database}",
+                f"grant {privilege} on {self._database} to {name}",
                 f"GRANT {privilege} ON {name_of(self._database)} TO {user}",
             )
 

@@ -113,7 +113,7 @@ def prepare(root: str, entry: dict[str, str]) -> str:
     found = sha256_of(entry["path"])
     if found != entry["sha256"]:
         raise ValueError(
-            f"{entry['place']}: expected SHA-256 {entry['sha256']} · got {found} · fix: try again, it was copied by two at once or cut off"
+            f"{entry['place']}: expected SHA-256 {entry['sha256']} · got {found} · fix: run it again; the copy was interrupted or made by two processes at once"
         )
     place = os.path.join(root, entry["place"])
     part = f"{place}.part"
@@ -128,9 +128,7 @@ def prepare(root: str, entry: dict[str, str]) -> str:
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, text=True,
     )  # fmt: skip
     if unpacked.returncode:
-        raise ValueError(
-            f"{entry['place']}: expected an archive that tar unpacks · got {unpacked.stderr.strip()}"
-        )
+        raise ValueError(f"{entry['place']}: expected a tar archive · got {unpacked.stderr.strip()}")
     return part
 
 

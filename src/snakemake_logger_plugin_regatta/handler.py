@@ -101,4 +101,4 @@ class LogHandler(LogHandlerBase):
         if not self._complained:
             self._complained = True
             with suppress(Exception):
-                print(f"regatta's logger: {error} · the work goes on", file=sys.stderr, flush=True)
+                print(f"logger of Regatta: {error} · the workflow continues", file=sys.stderr, flush=True)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,11 @@ from typing import Any
 
 import host_images
 
+from helpers.influx_server import free_port
+
 #: Marks the containers of tests with the process that made them.
 OWNER = "regatta.tests.owner"
-ANSWER_S = 60.0
+ANSWER_S = 300.0
 
 
 @dataclass
@@ -78,7 +79,7 @@ class TestHost:
         process = _docker(self.docker, "inspect", "--format", "{{.State.Pid}}", self.container).stdout.strip()
         done = subprocess.run(
             ["nsenter", "--target", process, "--net", "ip", *arguments],
-            capture_output=True, text=True, timeout=20, check=False,
+            capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"ip {' '.join(arguments)} in {self.container}: {done.stderr}"
         return done.stdout
@@ -101,7 +102,7 @@ class TestHost:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=ANSWER_S,
                 check=False,
             )
             if done.returncode == 0:
@@ -132,7 +133,7 @@ class HostMaker:
 
     def _start(self, name: str, image: str, architecture: str) -> TestHost:
         container = f"regatta-tests-{os.getpid()}-{name}"
-        port = _free_port()
+        port = free_port()
         # An init of its own, because what is left behind by its parent must have somebody who reaps it.
         words = [
             "create",
@@ -209,20 +210,13 @@ def _process_mark(process: int) -> str:
     return f"{process}:{fields[19]}"
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _docker(docker: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return _run([docker, *arguments], check)
 
 
 def _run(command: list[str], check: bool = True) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180, check=False
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0 or not check, f"{' '.join(command)}: {done.stderr.strip()}"
     return done

@@ -14,17 +14,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from helpers.influx_server import free_port
 from regatta.host.measure.host_lock import DEFAULT_LOCK
 
-START_S = 120.0
+START_S = 300.0
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "squeue", "scontrol", "scancel", "sinfo")
 SBIN = "/usr/sbin:/sbin"
 #: a node's name -> the feature that only it has
 NODES = {"nodeA": "x86", "nodeB": "x86big"}
 PARTITION = "bench"
 
-# Timers are the shortest that Slurm takes where a test waits for them: how soon a node counts as down, how long after
-# SIGTERM follows SIGKILL. `task/none` and `linuxproc` ask nothing of the machine's control groups.
+# No test waits for these timers, and a machine that lets processes wait must not take a node for dead, or kill a command that
+# ends in order. Records of jobs that have ended stay. `task/none` and `linuxproc` ask nothing of the machine's control groups.
 CONFIGURATION = """\
 ClusterName=regatta-tests
 SlurmctldHost={hostname}(127.0.0.1)
@@ -49,10 +50,11 @@ ReturnToService=2
 SwitchType=switch/none
 MpiDefault=none
 PropagateResourceLimits=NONE
-SlurmdTimeout=10
-SlurmctldTimeout=10
-MessageTimeout=10
-KillWait=5
+SlurmdTimeout=60
+SlurmctldTimeout=60
+MessageTimeout=60
+KillWait=60
+MinJobAge=86400
 OverTimeLimit=0
 {nodes}
 PartitionName={partition} Nodes={names} Default=YES MaxTime=INFINITE OverSubscribe=EXCLUSIVE
@@ -83,7 +85,7 @@ class SlurmCluster:
         """The variables that make Slurm's commands talk to it."""
         return {"SLURM_CONF": str(self.configuration)}
 
-    def run(self, *argv: str, check: bool = True, timeout_s: float = 60) -> str:
+    def run(self, *argv: str, check: bool = True, timeout_s: float = START_S) -> str:
         """Run one of Slurm's commands; returns what it printed."""
         done = subprocess.run(
             argv, env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -179,7 +181,7 @@ class SlurmCluster:
         if process.poll() is None:
             process.send_signal(by)
         try:
-            process.wait(20)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -227,7 +229,7 @@ def slurm(folder: Path) -> Iterator[SlurmCluster]:
 
 def _configuration(folder: Path) -> str:
     hostname = socket.gethostname().partition(".")[0]
-    ports = _free_ports(["slurmctld", *NODES])
+    ports = {name: free_port() for name in ("slurmctld", *NODES)}
     where = f"NodeHostname={hostname} NodeAddr=127.0.0.1"
     nodes = [
         f"NodeName={name} {where} Port={ports[name]} CPUs=1 RealMemory=500 Feature={feature}"
@@ -241,16 +243,6 @@ def _configuration(folder: Path) -> str:
 
 def _user() -> str:
     return subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def _free_ports(names: Sequence[str]) -> dict[str, int]:
-    with contextlib.ExitStack() as probes:
-        ports = {}
-        for name in names:
-            probe = probes.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            ports[name] = probe.getsockname()[1]
-        return ports
 
 
 def _program(name: str) -> str:

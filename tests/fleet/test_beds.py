@@ -12,7 +12,7 @@ import pytest
 
 def run(argv, **more):
     done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, **more
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False, **more
     )
     return done.returncode, done.stdout.strip(), done.stderr.strip()
 
@@ -82,7 +82,7 @@ def test_a_cut_network_hangs_and_a_mended_one_goes_on_where_it_was(x86_hosts):
             host.mend_network()
         assert connection.stdout.readline() == b"meanwhile\n"
         connection.stdin.close()
-        assert connection.wait(10) == 0
+        assert connection.wait(300) == 0
     assert "default" in host.exec(["ip", "route"]).stdout
 
 
@@ -98,7 +98,7 @@ def test_a_host_that_was_switched_off_comes_back_with_its_disk_port_and_key(x86_
 def test_what_is_left_behind_by_its_parent_is_reaped(x86_hosts):
     host = x86_hosts[0]
     process = run(host.ssh("sleep 0.3 </dev/null >/dev/null 2>&1 & echo $!"))[1]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while host.exec(["test", "-e", f"/proc/{process}"], check=False).returncode == 0:
         assert time.monotonic() < deadline, host.exec(["cat", f"/proc/{process}/status"]).stdout
         time.sleep(0.05)
@@ -147,7 +147,7 @@ def test_slurm_gives_each_node_by_name_and_by_feature_and_to_one_job_at_a_time(s
         )  # fmt: skip
         assert refused.returncode != 0
     finally:
-        held.communicate(timeout=30)
+        held.communicate(timeout=300)
     slurm_cluster.wait_until("nodeA", ["idle"])
 
 

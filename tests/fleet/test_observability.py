@@ -116,7 +116,7 @@ class Observability:
         request = urllib.request.Request(f"https://{self.address}:8086/query", form, headers)
         trusted = ssl.create_default_context(cafile=str(self.folder / "ca.pem"))
         try:
-            with urllib.request.urlopen(request, timeout=30, context=trusted) as response:
+            with urllib.request.urlopen(request, timeout=120, context=trusted) as response:
                 result = json.load(response)["results"][0]
                 assert "error" not in result, result
                 return response.status, result.get("series", [])
@@ -135,7 +135,7 @@ class Observability:
         return read_settings(path)
 
     def write(self, lines: str, **how: Any) -> Client:
-        client = Client(self.settings(**how), "write", patience_s=0)
+        client = Client(self.settings(**how), "write", patience_s=120)
         client.write([lines.encode()])
         return client
 
@@ -217,7 +217,7 @@ def test_a_dry_run_changes_nothing_and_says_that_it_would(observability):
 
 def test_an_influxdb_that_somebody_else_has_set_up_is_refused_until_it_is_said_to_take_it_over(observability):
     refused = observability.outcomes["foreign"]
-    assert "expected none, one that is as the package brings it" in refused.failed
+    assert "expected none, one in the state of the package" in refused.failed
     assert "got another configuration without" in refused.failed
     assert "set influxdb_take_over: true" in refused.failed
 
@@ -251,7 +251,7 @@ def test_it_is_reached_by_tls_alone_and_its_certificate_is_checked(observability
         observability.write("m value=1 1\n", ca_file=str(others.ca))
     # A server of TLS says 400 to who speaks without, and does nothing more.
     with pytest.raises(urllib.error.HTTPError, match="400"):
-        urllib.request.urlopen(f"http://{observability.address}:8086/ping", timeout=10)
+        urllib.request.urlopen(f"http://{observability.address}:8086/ping", timeout=120)
 
 
 def test_until_there_was_an_administrator_nobody_else_could_reach_it(observability):
@@ -322,7 +322,7 @@ def test_the_backup_of_the_timer_is_restored_and_old_ones_go(observability):
     host.exec(
         ["influxd", "restore", "-portable", "-db", "regatta", "-newdb", "again", f"{BACKUPS}/{backups[-1]}"]
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     restored = []
     while not restored:  # first the database is there, its points a moment later
         assert time.monotonic() < deadline
@@ -362,13 +362,13 @@ def test_boards_and_data_source_are_provisioned_for_grafana(observability):
     assert host.exec(["cat", "/etc/grafana/regatta/admin.password"]).stdout == SECRETS["grafana"]
     unit = host.exec(["cat", "/etc/systemd/system/grafana-server.service.d/regatta.conf"]).stdout
     assert "[Service]\nEnvironmentFile=/etc/grafana/regatta/regatta.env\n" in unit
-    assert "nothing of it was verified" in observability.log("first").read_text()
+    assert "Grafana is not started or verified" in observability.log("first").read_text()
 
 
 REFUSED = {
     "no-password": "influxdb_reader_password_file: expected a file",
     "half": "TLS: expected influxdb_certificate_file and influxdb_key_file",
-    "plain": "influxdb_address: expected the loopback, or TLS · got 0.0.0.0",
+    "plain": "influxdb_address: expected the loopback interface, or TLS · got 0.0.0.0",
     "no-grafana": "Grafana: expected one of grafana_package_file, grafana_package_url and grafana_repository",
 }
 
@@ -429,9 +429,9 @@ def test_where_another_administrator_is_what_was_taken_over_is_as_it_was(observa
     entry = observability.entry | {"influxdb_take_over": True, "influxdb_admin_password_file": other}
     outcome = observability.run("taken", {"influxdb": {"one": entry}})["one"]
     assert "account regatta-admin: expected the password of its file" in outcome.failed
-    assert "what was there before is back as it was" in outcome.failed
+    assert "the previous state is restored" in outcome.failed
     assert host.exec(shown).stdout == before
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while True:  # it was started a moment ago
         try:
             assert observability.ask("SHOW USERS")[0] == 200
@@ -504,9 +504,9 @@ def test_a_grafana_is_refused_whose_administrator_has_another_password_or_the_on
         name: name == "right" for name in LETS_IN
     }, (tmp_path / "log").read_text()
     assert (
-        "got another password: the file counts at Grafana's first start only"
+        "got another password: the file applies only to the first start"
         in outcomes["another-password"].failed
     )
-    assert "got that admin with `admin` lets anybody in" in outcomes["known-to-all"].failed
+    assert "got a login as admin with `admin`" in outcomes["known-to-all"].failed
     assert "admin reset-admin-password --password-from-stdin" in outcomes["known-to-all"].failed
     assert SECRETS["grafana"] not in (tmp_path / "log").read_text()

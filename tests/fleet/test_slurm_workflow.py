@@ -19,6 +19,7 @@ BIN = Path(sys.executable).parent
 HOSTS = {"alpha": "nodeA", "beta": "nodeB"}
 #: in two segments a host
 ROUNDS, PROGRAMS = 4, 2
+WAIT_S = 300
 SUITE = {
     "suite": "tiny",
     "description": "one that ends at once, and one that takes a moment",
@@ -38,10 +39,11 @@ class Clone:
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", HOME, self.root], check=True)
         self.cluster = cluster
         self.folder = Folder(self.root / "results" / "small")
+        self.naps, self.hold = self.root / "naps", self.root / "hold"
         spec = {
             "name": "small", "question": "Does it go on?", "suites": ["suite.yml"], "platforms": ["nodes"],
             "benchmarks": [{"suite": "tiny", "benchmark": "all"}], "invocations": {"fixed": ROUNDS},
-            "segment": {"rounds": 2}, "seed": 7, "timeout_s": 120, "perturbation": dict.fromkeys(UNDISTURBED),
+            "segment": {"rounds": 2}, "seed": 7, "timeout_s": WAIT_S, "perturbation": dict.fromkeys(UNDISTURBED),
         }  # fmt: skip
         (self.root / "suite.yml").write_text(json.dumps(SUITE))
         (self.root / "spec.yml").write_text(json.dumps(spec))
@@ -80,7 +82,7 @@ class Clone:
         """Run the workflow to its good end."""
         process = self.start()
         try:
-            code = process.wait(150)
+            code = process.wait(2 * WAIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise AssertionError(f"does not end: {self.log()}") from None
@@ -91,9 +93,33 @@ class Clone:
         whole = [item for item in read_journal(self.folder.path) if not isinstance(item, Damage)]
         return sorted((r for r in whole if r["host"] == host), key=lambda r: r["started_utc_ns"])
 
-    def wait_for_records(self, count, of=tuple(HOSTS)):
-        deadline = time.monotonic() + 120
-        while not all(len(self.records(host)) >= count for host in of):
+    def start_and_hold(self):
+        """Start the workflow, and wait until both hosts have a job that measures and that does not end while `hold` is there.
+
+        One is in its third nap. The other waits for it, for both are this machine, where one at a time measures.
+        """
+        suite = json.loads(json.dumps(SUITE))
+        held = f'[ -e {self.hold} ] && [ "$(wc -l <{self.naps})" -ge 3 ]'
+        suite["benchmarks"]["nap"]["command"] = [
+            "sh",
+            "-c",
+            f"pwd >>{self.naps}; while {held}; do sleep 0.05; done",
+        ]
+        (self.root / "suite.yml").write_text(json.dumps(suite))
+        self.hold.touch()
+        process = self.start()
+        self.wait_until(lambda: self.naps.exists() and len(self.naps.read_text().splitlines()) == 3)
+        self.wait_until(lambda: self.running() == HOSTS)
+        return process
+
+    def running(self):
+        """The node of each host whose job runs."""
+        jobs = [line.split() for line in self.cluster.jobs("%j %T %N")]
+        return {job[0].rpartition("-")[2]: job[2] for job in jobs if job[1] == "RUNNING"}
+
+    def wait_until(self, condition):
+        deadline = time.monotonic() + WAIT_S
+        while not condition():
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.05)
 
@@ -120,42 +146,31 @@ def clone(slurm_cluster, tmp_path):
 
 
 def test_a_bare_snakemake_measures_on_both_nodes_at_once_each_in_order_and_alone(clone):
-    clone.run()
+    process = clone.start_and_hold()
+    clone.hold.unlink()
+    assert process.wait(2 * WAIT_S) == 0, clone.log()
     clone.check()
     jobs = clone.cluster.run("squeue", "--states=all", "--noheader", "--format=%j %N").splitlines()
     for host, node in HOSTS.items():
         assert {line.split()[1] for line in jobs if line.split()[0].endswith(f"-{host}")} == {node}
-    first, last = ({host: clone.records(host)[i]["started_utc_ns"] for host in HOSTS} for i in (0, -1))
-    assert max(first.values()) < min(last.values())
 
 
 def test_a_killed_controller_leaves_nothing_that_the_next_one_doubles(clone):
-    process = clone.start()
-    clone.wait_for_records(3)
+    process = clone.start_and_hold()
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    clone.hold.unlink()
     clone.run()
     clone.check()
 
 
 def test_a_cancelled_segment_is_named_and_the_same_command_goes_on(clone):
-    naps, hold = clone.root / "naps", clone.root / "hold"
-    suite = json.loads(json.dumps(SUITE))
-    script = f"pwd >> {naps}; while [ -e {hold} ]; do sleep 0.05; done; sleep 0.2"
-    suite["benchmarks"]["nap"]["command"] = ["sh", "-c", script]
-    (clone.root / "suite.yml").write_text(json.dumps(suite))
-    hold.touch()
-    process = clone.start()
-    # One host is in a nap that does not end before its job is cancelled; the other waits for it, for both are this machine.
-    deadline = time.monotonic() + 120
-    while not naps.exists() or not naps.read_text():
-        assert time.monotonic() < deadline, clone.log()
-        time.sleep(0.05)
-    host = next(host for host in HOSTS if f"/{host}/" in naps.read_text())
+    process = clone.start_and_hold()
+    host = next(host for host in HOSTS if f"/{host}/" in clone.naps.read_text())
     job = next(line.split()[0] for line in clone.cluster.jobs("%i %j") if line.endswith(f"-{host}"))
     clone.cluster.run("scancel", job)
-    hold.unlink()
-    assert process.wait(120) != 0
-    assert "it was cancelled" in clone.log()
+    clone.hold.unlink()
+    assert process.wait(WAIT_S) != 0
+    assert "it was canceled" in clone.log()
     clone.run()
     clone.check()

@@ -41,6 +41,7 @@ benchmarks:
   spin: {command: ["{spin.spin}", "100000"]}
   version: {kind: java, command: ["{runtime}", -version]}
   wait: {command: [sleep, "0.4"]}
+  gated: {command: [sh, -c, "echo >>/var/gate/begun; until [ $(wc -l </var/gate/begun) -le $(cat /var/gate/allowed) ]; do sleep 0.05; done"]}
 """
 UNDISTURBED = """\
 perturbation: {steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, io_pressure_percent: null,
@@ -58,6 +59,21 @@ iterations: {method: fixed}
 segment: {rounds: 1}
 seed: 11
 """
+#: two interpreters, which every Debian has, on two platforms
+LANGUAGES = """\
+name: languages
+platforms: [x86, arm]
+define:
+  runtimes:
+    python: {kind: program, language: python, provider: path, path: python3}
+    perl: {kind: program, language: perl, provider: path, path: perl}
+runtimes: [python, perl]
+benchmarks: [{suite: interpreters, benchmark: [sieve, queens], size: small}]
+compare: [runtime, platform]
+baseline: {runtime: python, platform: x86}
+invocations: {fixed: 3}
+seed: 13
+"""
 WAITING = """\
 name: %s
 platforms: [x86]
@@ -68,6 +84,10 @@ iterations: {method: fixed}
 segment: {rounds: 15}
 seed: 12
 """
+#: each host measures as many of it as `allow` lets it, so that something is measured when a test breaks something
+GATED = WAITING.replace("benchmark: wait", "benchmark: gated")
+#: allowed at first, and after all
+FEW, ALL = 6, 10_000
 #: what a person adds for a JVM; this one is not there for every architecture
 ADDED = """\
   temurin-17:
@@ -125,7 +145,7 @@ class Fleet:
         return Counter(f"{r['host']} {r['invocation_id']}" for r in self.records(experiment))
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 180
+        deadline = time.monotonic() + 600
         while not condition():
             assert time.monotonic() < deadline, f"waited in vain for {what}"
             time.sleep(0.2)
@@ -204,6 +224,29 @@ def test_the_answer_tells_each_platform(both: Fleet) -> None:
     assert "arm" in text
 
 
+def test_interpreters_and_platforms_are_compared(both: Fleet) -> None:
+    text = both.run("run", both.write("languages", LANGUAGES))
+    answer = json.loads(
+        regatta("analyze", "languages", "--json", cwd=both.folder, environment=both.environment).stdout
+    )
+    pairs = Counter((one["host"], one["a_name"], one["b_name"]) for one in answer["comparisons"])
+    assert pairs == {(host, "perl", "python"): 2 for host in both.hosts}
+    assert {one["method"] for one in answer["comparisons"]} == {"paired-log-t"}
+    platforms = answer["platforms"]
+    assert {(one["a"], one["b"], one["runtime"]) for one in platforms["ratios"]} == {
+        ("arm", "x86", "python"), ("arm", "x86", "perl")
+    }  # fmt: skip
+    assert all(set(one["hosts_b"]) == {"x86-one", "x86-two"} for one in platforms["ratios"])
+    assert {tuple(one["benchmarks"]) for one in platforms["means"]} == {
+        ("interpreters/sieve:small", "interpreters/queens:small")
+    }
+    words = " ".join(text.split())
+    # Which is slower is for no test to say.
+    for part in ("geometric mean of 2 benchmarks, python: ", "arm (1 host, emulated)", "x86 (2 hosts)"):
+        assert part in words
+    assert "valid for these hosts only" in words
+
+
 def test_a_second_run_changes_and_measures_nothing(both: Fleet) -> None:
     before = both.records("both")
     both.run("run", "both.yml")
@@ -243,13 +286,32 @@ def test_no_secret_is_in_arguments_logs_or_records(both: Fleet) -> None:
             assert secret.encode() not in path.read_bytes(), path
 
 
+def allow(host: TestHost, count: int) -> None:
+    """Let a host measure `gated` so often, and begin once more."""
+    host.exec(["sh", "-c", f"echo {count} >/var/gate/new && mv /var/gate/new /var/gate/allowed"])
+
+
+def begun(host: TestHost) -> int:
+    """How often a host has begun to measure `gated`."""
+    return int(host.exec(["wc", "-l", "/var/gate/begun"]).stdout.split()[0])
+
+
 def broken_once(fleet: Fleet, name: str, fault: Callable[[subprocess.Popen[str]], None]) -> str:
     """Start an experiment, break something in mid-segment, and bring it to its end; returns what was said last."""
-    spec = fleet.write(name, WAITING % name)
+    spec = fleet.write(name, GATED % name)
+    for host in (fleet.hosts["x86-one"], fleet.hosts["x86-two"]):
+        host.exec(
+            ["sh", "-c", "rm -rf /var/gate; mkdir /var/gate; touch /var/gate/begun; chmod -R 777 /var/gate"]
+        )
+        allow(host, FEW)
     process = fleet.start("run", spec)
-    fleet.until(lambda: len(fleet.invocations(name)) >= 8, "eight records")
-    fault(process)
-    text, _ = process.communicate(timeout=300)
+    fleet.until(lambda: len(fleet.invocations(name)) >= 2 * FEW, "all records that are allowed")
+    try:
+        fault(process)
+    finally:
+        for host in (fleet.hosts["x86-one"], fleet.hosts["x86-two"]):
+            allow(host, ALL)
+    text, _ = process.communicate(timeout=600)
     if process.returncode != 0:
         text = fleet.run("run", spec)
     found = fleet.invocations(name)
@@ -269,6 +331,9 @@ def test_a_network_that_is_cut_and_a_runner_that_is_killed_in_mid_segment_cost_n
             _end_connections_to(host)
             _kill_runner(fleet.hosts["x86-two"])
             time.sleep(6)
+            allow(host, FEW + 4)
+            # Neither the one that it was measuring when the network was cut, nor the one at the gate.
+            fleet.until(lambda: begun(host) > FEW + 2, "invocations without a network")
         finally:
             window.append(time.time_ns())
             host.mend_network()
@@ -316,13 +381,14 @@ def test_a_host_that_was_switched_off_and_a_controller_that_was_killed_go_on(fle
     def fault(process: subprocess.Popen[str]) -> None:
         host.stop()
         before = of_host()
-        time.sleep(2)
         host.start()
+        allow(host, FEW + 6)
         fleet.until(lambda: of_host() > before, "a record after the host was switched on")
         for pid in _family(process.pid):
             os.kill(pid, signal.SIGKILL)
         killed.append(len(fleet.invocations("switched")))
         # Nobody listens for a while.
+        allow(host, ALL)
         time.sleep(4)
 
     broken_once(fleet, "switched", fault)
@@ -363,7 +429,7 @@ def test_a_second_controller_waits_for_who_measures_and_brings_a_host_back_that_
     fleet.until(lambda: len(fleet.invocations("first")) >= 4, "four records")
     fleet.run("run", "away.yml")
     assert Counter(r["host"] for r in fleet.records("away")) == {"x86-one": 2, "x86-two": 2}
-    first.communicate(timeout=200)
+    first.communicate(timeout=600)
     assert first.returncode == 0
     a = [r for r in fleet.records("first") if r["host"] == "x86-one"]
     b = [r for r in fleet.records("away") if r["host"] == "x86-one"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.git_repositories import commit
 from regatta.host.journal.journal import Damage, read_journal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,15 +20,23 @@ SUITE = {
     "benchmarks": {
         "say": {"command": ["sh", "{say.say}"], "adapter": "regatta"},
         "fail": {"command": ["false"]},
+        "built": {"kind": "program", "command": ["{runtime}"], "adapter": "regatta"},
     },
 }  # fmt: skip
-SAY = """echo '{"iteration": 0, "metric": "elapsed", "value": 5, "unit": "ns"}' >"$REGATTA_RESULTS"\n"""
+SAY = """#!/bin/sh\necho '{"iteration": 0, "metric": "elapsed", "value": 5, "unit": "ns"}' >"$REGATTA_RESULTS"\n"""
+#: each host builds it: a script, with another line in the revision
+BUILT = {"kind": "program", "command": ["install", "-m", "755", "say.sh", "say"], "program": "say"}
 UNDISTURBED = (
     *("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent"),
     *("frequency_drop_percent", "swapped_pages", "throttle_events"),
 )
 SPEC = {
-    "name": "ways", "suites": ["own.yml"], "platforms": ["bench"], "seed": 5, "timeout_s": 20,
+    "name": "ways", "suites": ["own.yml"], "platforms": ["bench"], "seed": 5, "timeout_s": 300,
+    "runtimes": ["revision", "folder"],
+    "define": {"runtimes": {
+        "revision": {**BUILT, "provider": "git", "repository": "repository", "revision": "v1"},
+        "folder": {**BUILT, "provider": "build", "directory": "src"},
+    }},
     "benchmarks": [{"suite": "own", "benchmark": "all"}], "invocations": {"fixed": 2}, "segment": {"rounds": 1},
     "iterations": {"method": "fixed"}, "perturbation": dict.fromkeys(UNDISTURBED),
 }  # fmt: skip
@@ -46,6 +55,7 @@ def ways(tmp_path_factory, x86_hosts, slurm_cluster):
     (folder / "own.yml").write_text(json.dumps(SUITE))
     (folder / "src").mkdir()
     (folder / "src" / "say.sh").write_text(SAY)
+    commit(folder / "repository", {"say.sh": SAY + "# of the revision\n"}, tag="v1")
     here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     node = {**here, "regatta_slurm_node": "nodeA", "regatta_root": str(folder / "root")}
     one, two = ({**host.inventory_entry(), "toolchain_packages": []} for host in x86_hosts)
@@ -73,7 +83,7 @@ def measured(folder, cluster, profile, platforms, code=1):
     }  # fmt: skip
     command = [BIN / "regatta", "run", "spec.yml", "--profile", profile, "--results", profile]
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
     )
     logs = "\n".join(p.read_text()[-1500:] for p in (folder / profile).rglob("logs/*.log"))
     assert done.returncode == code, f"{done.stdout}{done.stderr}{logs}"
@@ -101,7 +111,7 @@ def test_records_of_one_spec_differ_in_nothing_but_time_and_place(ways):
     local, ssh, cluster = (
         [lasting(record) for record in records[way]] for way in ("local", "ssh", "cluster")
     )
-    assert len(local) == 4, "two programs, two rounds"
+    assert len(local) == 8, "four cells, two rounds"
     assert {record["status"] for record in local} == {"ok", "failed"}
     assert ssh == local
     assert cluster == local
@@ -113,6 +123,6 @@ def test_records_of_one_spec_differ_in_nothing_but_time_and_place(ways):
 def test_platforms_of_one_spec_may_be_reached_in_different_ways(ways):
     found, jobs = ways
     counts = {host: len(records) for host, records in found["cluster"].items()}
-    assert counts == {"machine": 4, "by-ssh": 4}
+    assert counts == {"machine": 8, "by-ssh": 8}
     assert "machine" in jobs
     assert "by-ssh" not in jobs

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from helpers.chat_experiment import write_chat_experiment
+from helpers.fleet_experiment import Fleet, write_fleet
 from helpers.rich_experiment import write_rich_experiment
 from helpers.synthetic_journal import (
     START_NS,
@@ -34,7 +35,7 @@ _PRIMITIVES = (
 
 
 def write_board_experiments(folder: Path) -> list[Path]:
-    """Collectors on two hosts with twins, pauses and failures; a chat server; system vectors; two of everything; four nights of which one shifts."""
+    """Collectors on two hosts with twins, pauses and failures; a chat server; system vectors; two of everything; platforms of two hosts; four nights of which one shifts."""
     now_ns = time.time_ns()
     written = [
         _placed(write_rich_experiment(folder / "collectors"), now_ns - 9 * _HOUR_NS),
@@ -44,6 +45,7 @@ def write_board_experiments(folder: Path) -> list[Path]:
         ),
         _placed(_on_two_hosts(_vectors(folder / "vectors")), now_ns - 12 * _HOUR_NS),
         _placed(_everything_twice(folder / "twice"), now_ns - 6 * _HOUR_NS),
+        _placed(_platforms(folder / "platforms"), now_ns - 16 * _HOUR_NS),
         *(_placed(_night(folder / f"nightly-{n}", n), now_ns - (5 - n) * 18 * _HOUR_NS) for n in range(1, 5)),
     ]
     append_event(written[0], "experiment_started", text="collectors")
@@ -91,8 +93,22 @@ def _everything_twice(directory: Path) -> Path:
                 ]
                 lines.append(record(one, r, rows, host=host, position=position))
         write_journal(directory, lines, host)
-    write_facts(directory, baseline={"collector": "serial", "modifiers": "none"})
+    write_facts(
+        directory, baseline={"collector": "serial", "modifiers": "none"}, compare=("collector", "platform")
+    )
     return directory
+
+
+def _platforms(directory: Path) -> Path:
+    """Two platforms of two hosts each."""
+    hosts = {"xeon": ("x86", 1.0), "ryzen": ("x86", 0.8), "graviton": ("arm", 1.3), "altra": ("arm", 1.4)}
+    programs = ("apps/ecj:small", "apps/h2:small", "apps/xalan:small")
+    return write_fleet(
+        directory,
+        Fleet(
+            hosts=hosts, programs=programs, primitives={}, compare=("collector", "platform"), baseline={"platform": "x86"}
+        ),
+    )  # fmt: skip
 
 
 def _on_two_hosts(directory: Path) -> Path:

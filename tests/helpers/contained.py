@@ -19,7 +19,7 @@ BASE = "regatta-base:bookworm"
 
 def base_image() -> str:
     """Id of the base image, which is made where it is not there."""
-    done = subprocess.run([HOME / "docker/base"], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([HOME / "docker/base"], capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

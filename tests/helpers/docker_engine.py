@@ -17,8 +17,10 @@ import pytest
 
 from helpers.shared_locks import alone, shared_file, shared_with_others
 
-START_S = 60.0
-STOP_S = 30.0
+START_S = 180.0
+STOP_S = 120.0
+#: longest wait for one answer
+ANSWER_S = 120.0
 #: holds the process id of the engine that these tests have started
 STARTED = shared_file("dockerd.pid")
 
@@ -29,7 +31,7 @@ class DockerEngine:
 
     docker: str
 
-    def run(self, *arguments: str, timeout_s: float = 120.0) -> str:
+    def run(self, *arguments: str, timeout_s: float = 300.0) -> str:
         """Run `docker ARGUMENTS`, which must succeed; returns what it printed."""
         done = subprocess.run(
             [self.docker, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
@@ -45,10 +47,10 @@ def why_no_docker(docker: str | None) -> str:
     try:
         done = subprocess.run(
             [docker, "version", "--format", "{{.Server.Version}}"],
-            capture_output=True, text=True, timeout=20, check=False,
+            capture_output=True, text=True, timeout=ANSWER_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return "the engine does not answer within 20 s"
+        return f"the engine does not answer within {ANSWER_S:g} s"
     return "" if done.returncode == 0 and done.stdout.strip() else done.stderr.strip() or "no answer"
 
 

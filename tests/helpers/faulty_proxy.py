@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
@@ -16,7 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 FAULTS = (
     "500", "503", "429", "400 of nobody", "400 of the database", "cut", "half", "lost answer", "late",
 )  # fmt: skip
-LATE_S = 0.6
+#: how long an answer takes that is late; a client gives up before
+LATE_S = 3.0
 
 
 class FaultyProxy(ThreadingHTTPServer):
@@ -97,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(status, answer, headers)
 
     def _forward(self, body: bytes) -> tuple[int, bytes, dict[str, str]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=120)
         try:
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
             connection.request("POST", self.path, body, headers)
@@ -142,9 +144,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def faulty_proxy(port: int, plan: Iterable[str] = ()) -> Iterator[FaultyProxy]:
-    """A proxy before a port, ended with the block."""
+def faulty_proxy(
+    port: int, plan: Iterable[str] = (), tls: ssl.SSLContext | None = None
+) -> Iterator[FaultyProxy]:
+    """A proxy before a port, ended with the block. `tls`: it speaks TLS."""
     proxy = FaultyProxy(port, plan)
+    if tls is not None:
+        # Before the thread starts: for a moment, the socket has no descriptor that it could wait for.
+        proxy.socket = tls.wrap_socket(proxy.socket, server_side=True)
     thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -20,6 +20,10 @@ FACTS = {
     "graviton": {"cpu": "Neoverse", "architecture": "aarch64", "machine": "emulated"},
 }
 _SLOWNESS = {"serial": 1.0, "parallel": 0.9, "g1": 0.96, "z": 1.25}
+#: times as slow as with the runtime, heap or number of threads that is first here
+_RUNTIMES = {"jdk-21": 1.0, "jdk-25": 0.93, "openj9-21": 1.1}
+_HEAPS = {2.0: 1.0, 1.5: 1.3, 4.0: 0.85}
+_THREADS = {1: 1.0, 2: 0.6, 8: 0.4}
 _PROGRAMS = ("apps/ecj:small", "apps/h2:small")
 _NATIVE = {"lm/lat_syscall:default": 80.0, "lm/lat_pipe:default": 4000.0}
 
@@ -31,7 +35,7 @@ class Fleet:
     rounds: int = 10
     #: host -> rounds that are recorded, where not all are
     recorded: Mapping[str, int] = field(default_factory=dict)
-    #: host -> collector -> times as slow as on the others
+    #: host -> collector, or `threads=8` -> times as slow as on the others
     odd: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     #: platform -> collectors that it lacks
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -41,6 +45,14 @@ class Fleet:
     hosts: Mapping[str, tuple[str, float]] = field(default_factory=lambda: dict(HOSTS))
     programs: Sequence[str] = _PROGRAMS
     collectors: Sequence[str] = tuple(_SLOWNESS)
+    #: program of the suite lm -> its time in ns
+    primitives: Mapping[str, float] = field(default_factory=lambda: dict(_NATIVE))
+    compare: Sequence[str] = ()
+    runtimes: Sequence[str] = ("jdk-21",)
+    #: factor of the minheap -> size in MiB
+    heaps: Mapping[float, int] = field(default_factory=lambda: {2.0: 64})
+    #: values of a chosen parameter of the C programs; empty: they have none
+    threads: Sequence[int] = ()
 
 
 def write_fleet(directory: Path, fleet: Fleet | None = None) -> Path:
@@ -51,8 +63,17 @@ def write_fleet(directory: Path, fleet: Fleet | None = None) -> Path:
         rng = np.random.default_rng([20260101, number])
         lacking = fleet.lacking.get(platform, ())
         java = [
-            cell(collector, benchmark=program, platform=platform)
+            cell(
+                collector,
+                benchmark=program,
+                runtime=runtime,
+                heap_factor=factor,
+                heap_mib=mib,
+                platform=platform,
+            )
             for program in fleet.programs
+            for factor, mib in fleet.heaps.items()
+            for runtime in fleet.runtimes
             for collector in fleet.collectors
         ]
         impossible += [
@@ -61,7 +82,8 @@ def write_fleet(directory: Path, fleet: Fleet | None = None) -> Path:
             if one["collector"] in lacking
         ]
         cells = [one for one in java if one["collector"] not in lacking]
-        cells += [native(program, platform=platform) for program in _NATIVE]
+        labels = [f"{program} threads={n}" for program in fleet.primitives for n in fleet.threads]
+        cells += [native(label, platform=platform) for label in labels or fleet.primitives]
         write_plan(directory, cells, fleet.rounds, host=host, plan_id=f"plan-{host}")
         done = 0 if host in fleet.left_out else fleet.recorded.get(host, fleet.rounds)
         if done:
@@ -81,15 +103,22 @@ def write_fleet(directory: Path, fleet: Fleet | None = None) -> Path:
             write_journal(directory, lines, host)
         _write_receipt(directory, host, fleet.left_out.get(host, ""), done)
     facts = {host: FACTS.get(host, {"cpu": "a processor"}) for host in fleet.hosts}
-    write_facts(directory, baseline=fleet.baseline, host_facts=facts, impossible=impossible)
+    write_facts(
+        directory, baseline=fleet.baseline, compare=fleet.compare, host_facts=facts, impossible=impossible
+    )
     return directory
 
 
 def _value(
     one: Mapping[str, Any], slowness: float, odd: Mapping[str, float], rng: np.random.Generator
 ) -> float:
-    own = _NATIVE.get(one["benchmark"]) or 8e8 * _SLOWNESS[one["collector"]]
-    return float(own * slowness * odd.get(one["collector"], 1.0) * rng.normal(1, 0.01))
+    program, _, threads = one["benchmark"].partition(" threads=")
+    if program in _NATIVE:
+        own = _NATIVE[program] * (_THREADS[int(threads)] if threads else 1.0)
+    else:
+        own = 8e8 * _SLOWNESS[one["collector"]] * _RUNTIMES[one["runtime"]] * _HEAPS[one["heap_factor"]]
+    level = f"threads={threads}" if threads else one["collector"]
+    return float(own * slowness * odd.get(level, 1.0) * rng.normal(1, 0.01))
 
 
 def _write_receipt(directory: Path, host: str, left_out: str, done: int) -> None:

@@ -144,4 +144,4 @@ def assert_all_there(server: InfluxServer, database: str, folder: Path, settings
     assert database_statuses(server, database) == journal_statuses(folder)
     verified = ingest(folder, settings, "--verify")
     assert verified.code == 0, verified.out + verified.err
-    assert "both sides agree in all" in verified.out
+    assert "journal and database agree in all" in verified.out

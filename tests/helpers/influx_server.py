@@ -7,8 +7,10 @@ leaves the server as it found it. Who stops, kills or fills one takes `own_influ
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -25,8 +27,11 @@ from typing import Any
 
 import pytest
 
-START_S = 60.0
-STOP_S = 30.0
+START_S = 180.0
+STOP_S = 120.0
+
+#: neither the well-known ports nor those of connections (net.ipv4.ip_local_port_range)
+SERVER_PORTS = (10_000, 32_768)
 
 #: what each account may do: all, WRITE, READ
 ADMIN, WRITER, READER = "admin", "writer", "reader"
@@ -178,7 +183,7 @@ class InfluxServer:
             f"{self.url}/query", urllib.parse.urlencode(form).encode(), self._headers(user)
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=300) as response:
                 answer = json.load(response)
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{query}: {error.code} {error.read().decode(errors='replace')}") from error
@@ -192,7 +197,7 @@ class InfluxServer:
         parameters = urllib.parse.urlencode({"db": database, "precision": "ns"})
         request = urllib.request.Request(f"{self.url}/write?{parameters}", data, self._headers(WRITER))
         try:
-            urllib.request.urlopen(request, timeout=60).close()
+            urllib.request.urlopen(request, timeout=300).close()
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{error.code} {error.read().decode(errors='replace')}") from error
 
@@ -242,10 +247,18 @@ def influx_string(text: str) -> str:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port of the loopback that nobody listens on now.
+
+    It is below those that the kernel gives to connections, so that none of them has it when a server of the test starts
+    again on its port.
+    """
+    while True:
+        port = random.SystemRandom().randrange(*SERVER_PORTS)
+        with socket.socket() as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                return port
 
 
 def influxd_program() -> str | None:

@@ -27,22 +27,27 @@ from regatta.store.folder import Folder
 HOST = "alpha"
 NO_LIMITS = dict.fromkeys(vars(PerturbationLimits()))
 NO_RLIMITS = vars(Rlimits())
+#: longest wait for what a machine does within a second, unless it lets processes wait
+PATIENCE_S = 300.0
 
 
-def wait_until(true: Callable[[], Any], what: str, patience_s: float = 20.0) -> Any:
+def wait_until(
+    true: Callable[[], Any], what: str, patience_s: float = PATIENCE_S, every_s: float = 0.002
+) -> Any:
     """Wait for a condition and give its value; fails loudly when it never comes."""
     deadline = time.monotonic() + patience_s
     while not (value := true()):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {patience_s:g} s in vain for: {what}")
-        time.sleep(0.002)
+        time.sleep(every_s)
     return value
 
 
 def cell(name: str, argv: Sequence[str], **other: Any) -> dict[str, Any]:
     """A native cell of `plan.json` that runs `argv`."""
     changes = {
-        "label": f"hand/{name}:default · native", "benchmark": f"hand/{name}:default", "argv": list(argv), **other,
+        "label": f"hand/{name}:default · native", "benchmark": f"hand/{name}:default", "argv": list(argv),
+        "timeout_s": PATIENCE_S, **other,
     }  # fmt: skip
     return planned_cell(f"{zlib.crc32(name.encode()):016x}", "native", **changes)
 
@@ -142,7 +147,7 @@ class Runner:
         return process
 
     def run(
-        self, segment: int = 0, *options: str, patience_s: float = 60.0
+        self, segment: int = 0, *options: str, patience_s: float = PATIENCE_S
     ) -> subprocess.CompletedProcess[str]:
         """Run the runner to its end."""
         process = self.start(segment, *options)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from regatta.answers.families.result import Family
-from regatta.answers.parts import Place, Sample, TukeyPair
+from regatta.answers.parts import FamilyPair, Place, Sample
 from regatta.answers.result import Answer, CellAnswer, Comparison, Failure
 from regatta.answers.topics.dependence.compute import dependence_words, dependences
 from regatta.answers.topics.dependence.topic import DEPENDENCE
@@ -110,8 +110,8 @@ def java_answer(
         planned=len(cells) * n,
         recorded=len(cells) * n,
         headline=(
-            "On a heap of 1.5×, parallel is 10.0 % faster than serial (95 % interval 9.1 to 10.9 %) on every benchmark.",
-            "On a heap of 4×, parallel and g1 are not shown to differ.",
+            "On a heap of 1.5x, parallel is 10.0 % faster than serial (95 % interval 9.1 to 10.9 %) on every benchmark.",
+            "On a heap of 4x, parallel and g1 are not shown to differ.",
         ),
         topics={"dependence": depending},
         findings={"dependence": dependence_words(depending, 0.95)},
@@ -258,7 +258,7 @@ def _comparison(cell: CellAnswer, base: CellAnswer) -> Comparison:
 def _family(group: list[CellAnswer]) -> Family:
     first = group[0]
     pairs = tuple(
-        TukeyPair(
+        FamilyPair(
             b.place.collector,
             a.place.collector,
             replace(_comparison(b, a).ratio, method="Tukey HSD on logs"),
@@ -272,6 +272,7 @@ def _family(group: list[CellAnswer]) -> Family:
         tuple(c.place.collector for c in group), 41.7, len(group) - 1, 9.0 * (len(group) - 1), 1.3e-7,
         "ANOVA on logs with block as factor", pairs,
         "parallel is fastest; it is 6.2 % faster than g1 (95 % interval 4.9 to 7.6 %).",
+        benchmarks=(first.place.benchmark,),
     )  # fmt: skip
 
 

@@ -178,6 +178,7 @@ def write_facts(
     level: float = 0.95,
     impossible: Sequence[Sequence[str]] = (),
     labels: Mapping[str, str] | None = None,
+    compare: Sequence[str] = (),
     host_facts: Mapping[str, Mapping[str, str]] | None = None,
     **steady: Any,
 ) -> None:
@@ -188,6 +189,7 @@ def write_facts(
             "level": level, "steady": {"method": method, "iterations": 5, "warmup": warmup, **steady},
             "labels": dict(labels or {}),
             "baseline": {"runtime": None, "collector": None, "modifiers": None, **(baseline or {})},
+            "compare": list(compare),
         },
         "hosts": host_facts or {"alpha": {"cpu": "a processor"}},
         "runtimes": {"jdk-21": "21.0.2"},

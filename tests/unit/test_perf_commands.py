@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.full  # each command measures for seconds
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.timeout(1800),
+]  # each command measures for seconds, or for minutes on a busy machine
 
 ROOT = Path(__file__).parents[2]
 KEYS = {"what", "unit", "ours", "peer", "peer_name", "ratio", "goal", "limit", "holds", "details"}
@@ -26,7 +29,7 @@ def rows_of(command: str, tmp_path: Path) -> list[dict[str, Any]]:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1500,
     )
     assert done.returncode in (0, 1), done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
@@ -57,6 +60,14 @@ def test_overhead_prints_the_cost_of_an_invocation_and_of_starts_beside_peers(tm
             assert row["peer"] > 0
         else:
             assert any(row["peer_name"].startswith(f"{peer}: NOT INSTALLED") for row in rows)
+
+
+def test_time_prints_the_start_and_whole_comparisons_beside_hyperfine(tmp_path: Path) -> None:
+    rows = rows_of("time", tmp_path)
+    assert [row["goal"] for row in rows] == ["at most", "at most 1.3 x hyperfine", None]
+    # Two commands, ten runs of each, and a discarded round.
+    assert all(count >= 2 * 11 for row in rows[1:] for count in row["details"]["recorded"])
+    assert all((row["peer"] is not None) == bool(shutil.which("hyperfine")) for row in rows)
 
 
 def test_plan_prints_time_and_memory_beside_peers(tmp_path: Path) -> None:

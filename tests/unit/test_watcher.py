@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.host.processes import process_start
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress
+from regatta.store.so_far import SoFar, write_so_far
 
 HOST = "alpha"
 
@@ -44,6 +46,20 @@ def test_running_out_of_memory_is_told_apart_from_failing(
     assert "a cell · 3 failed · 4 oom · 1 perturbed" in capsys.readouterr().err
 
 
+def test_the_first_intervals_are_shown_at_once_and_later_ones_at_times(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = []
+    with Watcher(folder) as watcher:
+        watcher.stage = "measure"
+        for recorded, interval in ((2, ""), (4, ""), (6, "[0.7, 0.9]"), (8, "[0.8, 0.9]")):
+            row = ("g1 / serial", "0.8", interval)
+            write_so_far(folder, SoFar(recorded, "", ("comparison", "ratio", "95 % CI"), (row,)))
+            watcher.look()
+            shown.append(f"from {recorded} invocations" in capsys.readouterr().err)
+    assert shown == [True, False, True, False]
+
+
 def test_for_whom_a_runner_waits_is_told_until_it_measures(
     folder: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,7 +68,7 @@ def test_for_whom_a_runner_waits_is_told_until_it_measures(
     holder = {"pid": "7", "experiment": "other", "holder": "ada@lab", "since": "noon"}
     path.write_text(json.dumps({**measuring, "cell": None, "index": None, "waiting_for": holder}))
     (host,) = read_progress(folder).hosts
-    assert host.waiting == f"waiting for host {HOST}: other (ada@lab), since noon"
+    assert host.waiting == f"waiting for host {HOST}, used by other (ada@lab) since noon"
     with Watcher(folder) as watcher:
         watcher.stage = "measure"
         watcher.look()
@@ -70,7 +86,7 @@ def test_for_whom_a_runner_waits_is_told_until_it_measures(
     [
         ({}, "another process"),
         ({"pid": "7"}, "process 7"),
-        ({"experiment": "demo", "since": "2001-02-03T04:05:06Z"}, "demo, since 2001-02-03 05:05"),
+        ({"experiment": "demo", "since": "2001-02-03T04:05:06Z"}, "demo since 2001-02-03 05:05"),
     ],
 )
 def test_who_is_waited_for_is_named_by_what_is_known(
@@ -79,7 +95,7 @@ def test_who_is_waited_for_is_named_by_what_is_known(
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
-        assert waits_for({"host": "local", "waiting_for": holder}) == f"waiting for host local: {who}"
+        assert waits_for({"host": "local", "waiting_for": holder}) == f"waiting for host local, used by {who}"
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -97,9 +113,11 @@ def test_what_a_host_says_of_its_holder_is_shown_bounded_and_printable(folder: F
 
 
 def test_a_runner_of_which_no_event_tells_is_seen_and_left_alone(
-    folder: Folder, capsys: pytest.CaptureFixture[str]
+    folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Watcher(folder) as watcher:
+        watcher._noticed_at = -math.inf
+        monkeypatch.setattr("regatta.cli.watcher._NOTICE_EVERY_S", math.inf)
         watcher.stage = "plan"
         watcher.look()
         assert watcher.measuring

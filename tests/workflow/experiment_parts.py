@@ -17,6 +17,8 @@ NEVER_PERTURBED = dict.fromkeys(
     ("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent",
      "frequency_drop_percent", "swapped_pages", "throttle_events")
 )  # fmt: skip
+#: as a line of a spec
+NEVER_PERTURBED_LINE = f"perturbation: {json.dumps(NEVER_PERTURBED)}\n"
 
 
 def regatta(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -9,13 +9,15 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from helpers import in_process
 from helpers.in_process import PROGRAM
-from helpers.runner_plans import measured_processes, wait_until
+from helpers.runner_plans import PATIENCE_S, measured_processes, wait_until
 from regatta.host.journal.journal import Damage, read_journal, segment_files
+from regatta.host.measure.pauses import _LONGEST_S as LONGEST_PAUSE_S
 from regatta.host.measure.scratch import results_of
 from regatta.store.folder import Folder
 
@@ -31,7 +33,7 @@ SPEC: dict[str, Any] = {
     "invocations": {"fixed": 10},
     "segment": {"rounds": 4},
     "seed": 7,
-    "timeout_s": 20,
+    "timeout_s": 300,
     "perturbation": dict.fromkeys(
         (
             "steal_percent",
@@ -67,12 +69,36 @@ class SmallExperiment:
             "REGATTA_HOST_LOCK": str(root / "host.lock"),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
+        #: while it is there, `nap` waits (`let_naps_wait`)
+        self.hold = root / "hold"
         self.write()
 
     def write(self) -> None:
         """Write spec and suite as they are now. JSON is YAML."""
         (self.root / "spec.yml").write_text(json.dumps(self.spec, indent=1))
         (self.root / "suite.yml").write_text(json.dumps(self.suite, indent=1))
+
+    def let_naps_wait(self, nap_s: float = 0.02) -> None:
+        """Let `nap` not end from the record on that `hold_at` names: however slow this process is, something is measured."""
+        lines = f"cat {self.folder.journal / HOST}/[0-9]*.jsonl 2>/dev/null | wc -l"
+        held = f'n=$(cat {self.hold} 2>/dev/null) && [ "$({lines})" -ge "$n" ]'
+        command = ["sh", "-c", f"sleep {nap_s}; while {held}; do sleep 0.02; done"]
+        self.suite["benchmarks"]["nap"]["command"] = command
+        self.write()
+
+    def hold_at(self, records: int) -> None:
+        """Let `nap` wait once there are so many records, until `hold` is removed."""
+        new = self.hold.with_suffix(".new")
+        new.write_text(str(records))
+        new.replace(self.hold)
+
+    def be_patient(self) -> None:
+        """Give what is sent and computed beside measurements minutes, not the second that a measurement waits for it."""
+        self.environment["PYTHONPATH"] = str(Path(__file__).with_name("patient"))
+
+    def gave_a_pause_up(self) -> bool:
+        """Whether the runner, which waits for nobody for long, gave up what was done in a pause, and all later pauses."""
+        return any(record["runner"]["before_ns"] >= 1e9 * LONGEST_PAUSE_S for record in self.records())
 
     def start(self, *arguments: str, **popen: Any) -> subprocess.Popen[str]:
         """Start `regatta ...` in a session of its own."""
@@ -88,7 +114,7 @@ class SmallExperiment:
             **popen,
         )
 
-    def regatta(self, *arguments: str, patience_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+    def regatta(self, *arguments: str, patience_s: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         """Run `regatta ...` to its end."""
         if arguments[0] in in_process.READING:
             return in_process.regatta(*arguments, cwd=self.root, environment=self.environment)
@@ -200,21 +226,19 @@ class SmallExperiment:
         wait_until(
             lambda: self.lines() >= count or (process is not None and process.poll() is not None),
             f"{count} records",
-            300,
         )
 
     def lines(self) -> int:
         """How many lines of records the journal has, whole or not."""
         return sum(p.read_bytes().count(b"\n") for p in segment_files(self.folder.journal / HOST))
 
-    def wait_idle(self) -> None:
-        """Wait until what was started has ended by itself."""
-        wait_until(lambda: not self.snakemakes() and not self.runners(), "the workflow to end", 300)
 
+def read_terminal(own: int, until: Callable[[bytes], bool], then: Callable[[], object]) -> bytes:
+    """All that is written to a pseudo-terminal until its other side is closed; closes this one.
 
-def read_terminal(own: int) -> bytes:
-    """All that is written to a pseudo-terminal until its other side is closed; closes this one."""
-    seen = b""
+    Calls `then` once, when what is written so far is as `until` has it.
+    """
+    seen, waits = b"", True
     while True:
         try:
             chunk = os.read(own, 4096)
@@ -223,5 +247,8 @@ def read_terminal(own: int) -> bytes:
         if not chunk:
             break
         seen += chunk
+        if waits and until(seen):
+            waits = False
+            then()
     os.close(own)
     return seen

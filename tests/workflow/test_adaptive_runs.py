@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
+import re
 import shutil
 import sys
 import time
@@ -118,10 +120,12 @@ def test_the_answer_says_what_was_saved_and_where_the_target_was_not_met(small: 
     sentences = answer.findings["stopping"]
     saved = steady.saved + noisy.saved
     assert sentences[0] == (
-        "Stein's rule, ratios within 1 % wanted: 2 of 3 block groups needed fewer than 12 rounds; "
-        f"{saved} invocations saved against all at the maximum"
+        "Stein's rule, target half-width 1 %: fewer than 12 rounds needed in 2 of 3 block groups; "
+        f"{saved} invocations saved"
     )
-    assert sentences[1].startswith("wild, this host: target not met: 12 rounds give ")
+    assert re.fullmatch(
+        r"wild, this host: target not met: half-width .* % after 12 rounds \(target 1 %\)", sentences[1]
+    )
     assert {comparison.ratio.method for comparison in answer.comparisons} == {STEIN}
     assert all(comparison.ratio.n == group.needed for comparison, group in zip(answer.comparisons, STOPPING.of(answer), strict=True))  # fmt: skip
     report = small.folder.report.read_text()
@@ -143,7 +147,7 @@ def test_a_decision_that_is_gone_is_named_and_made_again_the_same(small: SmallEx
     path.unlink()
     verified = small.verify()
     assert verified.returncode == 1
-    assert "nobody has decided how many rounds they need" in verified.stderr
+    assert "number of rounds undecided for" in verified.stderr
     small.step_by_step()
     assert small.records() == before
     assert json.loads(path.read_bytes()) == json.loads(decisions)
@@ -224,11 +228,34 @@ def test_the_time_left_is_the_most_until_it_is_decided(tmp_path: Path) -> None:
     assert (proposal["target_percent"], len(proposal["comparisons"])) == (1.0, 3)
     assert [one["n"] for one in proposal["comparisons"]] == [PILOT] * 3
     assert proposal["rounds"] > MAXIMUM
-    assert proposal["words"].startswith("intervals within 1 % take ")
+    assert proposal["words"].startswith("rounds for intervals within 1 %: ")
     small.step_by_step()
     answer = answer_experiment(small.folder.path)
-    assert "cover less than they say" in answer.findings["stopping"][-1]
+    assert "narrow intervals reduces their coverage" in answer.findings["stopping"][-1]
     assert {c.ratio.method for c in answer.comparisons} == {"paired-log-t"}
+
+
+def test_cells_stop_alone_by_the_interval_of_their_own_mean(tmp_path: Path) -> None:
+    small = adaptive(tmp_path, rule="javastats-cell")
+    small.plan()
+    small.step_by_step()
+    header = small.header()
+    needed = dict(zip((cell["cell_id"] for cell in header["cells"]), needed_of(small), strict=True))
+    assert {PILOT, MAXIMUM} <= set(needed.values())
+    counts = Counter(record["cell_id"] for record in small.records())
+    assert counts == {cell_id: rounds + DISCARDED for cell_id, rounds in needed.items()}
+    assert small.verify().returncode == 0
+    answer = answer_experiment(small.folder.path)
+    groups = STOPPING.of(answer)
+    assert sorted(group.needed or 0 for group in groups) == sorted(needed.values())
+    # Three alternatives always report the same value, so their intervals are undefined.
+    defined = [group for group in groups if not math.isnan(group.reached_percent)]
+    assert len(defined) == 3
+    assert all(group.met is (group.reached_percent <= 1.0) for group in defined)
+    assert len({group.place for group in groups}) == len(groups) == 6
+    by_id = {cell.cell_id: cell for cell in answer.cells}
+    for one in answer.comparisons:
+        assert one.ratio.n == min(by_id[one.a].estimate.n, by_id[one.b].estimate.n)
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.long)])

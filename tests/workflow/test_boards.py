@@ -5,47 +5,41 @@ Run with `-s` it prints how many. Grafana itself is not here: NOT TESTED is how 
 
 from __future__ import annotations
 
-import json
+import html
 import os
 import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from dashboards.asking import Answer, Ask, Board, Range, full_range
-from dashboards.boards import documents
+from dashboards.asking import ALL, Answer, Ask, Board, Range, full_range
 from dashboards.frames import frame_of, series_of
+from dashboards.pieces import MODE_COLOURS
 from dashboards.preview import bar_texts, page
-from ruamel.yaml import YAML
 from small_experiments import SmallExperiment
 
 from helpers.board_experiments import write_board_experiments
-from helpers.boards import ROOT
+from helpers.boards import ALERTS, DOCUMENTS, rows_of_panel, told
 from helpers.influx_server import READER, InfluxServer
+from helpers.opened_pages import BROWSER, needs_browser, show, wait_until
 from helpers.served_experiment import as_home, write_served_experiment
 from regatta.cli.history import history
 from regatta.cli.ingest import ingest
 from regatta.cli.predict import predict
-from regatta.influx.lines import encode
-from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point
-from regatta.influx.prediction_points import prediction_points
-from regatta.predict.predictions import Asked, Request, forecast_of
-from regatta.predict.vector_sources import Sources
+from regatta.figures.browser import Browser
 
-DOCUMENTS = {board["uid"].removeprefix("regatta-"): board for board in documents()}
-ALERTS = YAML(typ="safe").load(
-    (ROOT / "dashboards" / "provisioning" / "alerting" / "regatta.yml").read_text()
-)["groups"][0]["rules"]
 NIGHTS = tuple(f"nightly-{n}" for n in range(1, 5))
 #: what a stranger would choose
 CHOSEN: dict[str, dict[str, str | tuple[str, ...]]] = {
     "experiment": {"experiment": "collectors"},
-    "compare-runtimes": {"experiment": "collectors"},
+    "compare-runtimes": {"experiment": "twice"},
+    "compare-platforms": {"experiment": "platforms"},
+    "collectors": {"experiment": "collectors"},
     "chat": {"runtime": "temurin-21"},
     "history": {"experiment": NIGHTS},
     "host-health": {"collector": "g1"},
@@ -54,6 +48,7 @@ CHOSEN: dict[str, dict[str, str | tuple[str, ...]]] = {
 TWICE: dict[str, dict[str, str]] = {
     "experiment": {"experiment": "twice"},
     "compare-runtimes": {"experiment": "twice"},
+    "compare-platforms": {"experiment": "twice"},
     "collectors": {"experiment": "twice"},
     "host-health": {"experiment": "twice"},
     "vectors": {"experiment": "vectors"},
@@ -62,12 +57,11 @@ TWICE: dict[str, dict[str, str]] = {
 #: Of the experiment that was really measured here (two programs without a heap, in an A/A test) these boards must show something.
 REAL = {
     "fleet-now": {
-        "What runs where, and when is it done?", "What happened last on each host?",  # no workflow ran
-        "Did invocations fail?", "Were any disturbed?", "Did steps of workflows fail?", "Which steps failed, and why?",
+        "What happened last on each host?",  # no workflow ran
+        "Did invocations fail?", "Did steps of workflows fail?", "Which steps failed, and why?",
     },
     "experiment": {
-        "Which alternatives differ from the baseline, by how much?", "How far from the baseline is each alternative in $benchmark?",
-        "Which invocations gave no number, and why?", "Which invocations were disturbed, and by what?",
+        "Which alternatives differ from the baseline, by how much?", "Which invocations were excluded, and why?",
     },
     "host-health": {"Does the clock change?", "Does it get hot?", "Is it throttled?"},
 }  # fmt: skip
@@ -85,8 +79,9 @@ def ask(influx_server: InfluxServer, tmp_path_factory: pytest.TempPathFactory) -
         patch.setitem(os.environ, "REGATTA_INFLUX", str(settings))
         written = [*write_board_experiments(folder / "results"), small.folder.path]
         for path in written:
-            done = CliRunner().invoke(ingest, [str(path)], catch_exceptions=False)
-            assert done.exit_code == 0, done.output
+            for more in ((), ("--verify",)):
+                done = CliRunner().invoke(ingest, [str(path), *more], catch_exceptions=False)
+                assert done.exit_code == 0, done.output
         nights = [
             str(path) for path in written if path.name.startswith("nightly-") and "chat" not in path.name
         ]
@@ -138,13 +133,17 @@ def test_a_preview_shows_the_titles_of_all_panels_with_what_was_chosen_and_says_
     ask: Ask,
 ) -> None:
     when = full_range(ask)
-    shown_page = page([Board(DOCUMENTS["collectors"], ask, when, {"experiment": "collectors"})], when)
+    boards = [Board(one, ask, when, {"experiment": "collectors"}) for one in DOCUMENTS.values()]
+    shown_page = page(boards, when)
     assert "Not Grafana" in shown_page
     for title in (
         "How long does apps/ecj:small take at each heap on alpha?",
-        "How sure is the time with serial?",
+        "How certain is the time with each collector and heap?",
     ):
         assert f"<h2>{title}</h2>" in shown_page
+    for document in DOCUMENTS.values():
+        for heading in (panel for panel in document["panels"] if panel["type"] == "row"):
+            assert f">{html.escape(heading['title'])}</div>" in shown_page
     # A variable that the board has not would be left as it is.
     assert not [line for line in shown_page.split("<h2>")[1:] if "$" in line.split("</h2>")[0]]
 
@@ -174,17 +173,29 @@ def test_a_rule_gets_rows_that_it_can_tell_apart(ask: Ask, rule: dict[str, Any])
     assert all(sets[0] <= other for other in sets)
 
 
+def test_the_newest_experiment_is_chosen_first(ask: Ask) -> None:
+    began = {
+        one["tags"]["experiment"]: one["values"][0][0]
+        for one in ask('SELECT first("iteration_rows") FROM "invocation" GROUP BY "experiment"')
+    }
+    by_age = sorted(began, key=lambda name: -began[name])
+    chats, systems = ({name for name in began if part in name} for part in ("chat", "vectors"))
+    with_pauses = {
+        one["tags"]["experiment"]
+        for one in ask("SELECT last(n) FROM estimate WHERE kind = 'overhead' GROUP BY experiment")
+    }
+    shown_by = {"chat": chats, "vectors": systems, "collectors": with_pauses}
+    for name, document in DOCUMENTS.items():
+        board = Board(document, ask, full_range(ask))
+        expected = [one for one in by_age if one in shown_by.get(name, began)]
+        assert board.options["experiment"] == expected, name
+        assert board.values["experiment"] in {(expected[0],), ALL}
+
+
 # What a board must not hide
 
 
-_NEWEST = re.compile(r'last\("\w+"\).* FROM "(estimate|vector)" WHERE (.*?) GROUP BY')
-
-
-def told(board: Board, title: str) -> list[Answer]:
-    """The panel of that title, in all its repetitions."""
-    found = [answer for answer in board.panels() if answer.panel["title"] == title]
-    assert found
-    return found
+_NEWEST = re.compile(r'last\("n"\).* FROM "(estimate|vector)" WHERE (.*?) GROUP BY')
 
 
 @pytest.mark.parametrize("name", TWICE)
@@ -215,6 +226,179 @@ def test_no_two_bars_of_a_panel_are_called_the_same(ask: Ask, name: str) -> None
             assert set(texts.values()) == {1}, (board.title(answer), texts)
 
 
+def test_the_parts_of_a_stacked_bar_end_where_its_interval_ends(ask: Ask) -> None:
+    board = Board(DOCUMENTS["experiment"], ask, full_range(ask), CHOSEN["experiment"])
+    rows = rows_of_panel(board, "$benchmark: how far from the baseline is each alternative on $host?")
+    undefined = [row for row in rows if row["low"] is None]
+    assert all(row["higher, certain"] is row["lower, possible"] is None for row in undefined)
+    assert all(row["without interval"] == (row["difference"] or 0) for row in undefined)
+    rows = [row for row in rows if row["low"] is not None]
+    assert {row["without interval"] for row in rows} == {0}
+    assert any(row["low"] > 0 for row in rows)
+    assert any(row["high"] < 0 for row in rows)
+    for row in rows:
+        certain, possible = (row[f"higher, {part}"] for part in ("certain", "possible"))
+        below, perhaps_below = (row[f"lower, {part}"] for part in ("certain", "possible"))
+        assert certain == pytest.approx(max(row["low"], 0))
+        assert certain + possible == pytest.approx(max(row["high"], 0))
+        assert below == pytest.approx(min(row["high"], 0))
+        assert below + perhaps_below == pytest.approx(min(row["low"], 0))
+    means = rows_of_panel(board, "$benchmark: what is the $metric of each configuration on $host?")
+    assert means
+    for row in (row for row in means if row["low time"] is not None):
+        assert row["base time"] == row["low time"]
+        assert row["base time"] + row["low to mean time"] == pytest.approx(row["mean time"])
+        assert row["mean time"] + row["mean to high time"] == pytest.approx(row["high time"])
+
+
+def test_runtimes_are_shown_relative_to_the_first_one_though_the_baseline_is_a_collector(ask: Ask) -> None:
+    board = Board(DOCUMENTS["compare-runtimes"], ask, full_range(ask), CHOSEN["compare-runtimes"])
+    assert board.options["baseline"] == ["jdk-17"]
+    rows = rows_of_panel(board, "How far is each runtime from $baseline, on which benchmark?")
+    intervals = rows_of_panel(board, "$benchmark: how certain are the differences from $baseline?")
+    assert [row["benchmark"] for row in rows] == ["apps/ecj:small", "apps/h2:small"]
+    assert [row["runtime"] for row in intervals] == ["jdk-21", "jdk-21"]
+    for row, interval in zip(rows, intervals, strict=True):
+        assert row["jdk-21"] == interval["difference"]
+        assert interval["low"] < interval["difference"] < interval["high"]
+        assert "jdk-17" not in row
+    table = rows_of_panel(board, "Which alternatives differ from the baseline, by how much?")
+    # Two benchmarks, hosts, heaps, collectors and sets of modifiers.
+    assert len(table) == 2**5
+    assert {row["baseline"] for row in table} == {"jdk-17"}
+
+
+def test_platforms_are_ranked_over_all_benchmarks_and_compared_on_each(ask: Ask) -> None:
+    board = Board(DOCUMENTS["compare-platforms"], ask, full_range(ask), CHOSEN["compare-platforms"])
+    assert (board.options["baseline"], board.options["alternative"]) == (["x86"], ["arm"])
+    truth = (1.3 * 1.4 / 0.8) ** 0.5 - 1
+    rows = rows_of_panel(board, "$alternative: how far from the baseline on each benchmark?")
+    assert [row["benchmark"] for row in rows] == ["apps/ecj:small", "apps/h2:small", "apps/xalan:small"]
+    base, mean = rows_of_panel(board, "How far is each from the baseline, over all benchmarks?")
+    assert (base["alternative"], base["difference"], base["low"]) == ("x86", 0, None)
+    for row in (*rows, mean):
+        assert row["low"] < row["difference"] < row["high"]
+        assert row["difference"] == pytest.approx(truth, abs=0.03)
+    ranking = rows_of_panel(board, "What is the ranking, and for which benchmarks and hosts does it hold?")
+    first, *others = sorted(ranking, key=lambda row: row["rank"])
+    assert (first["rank"], first["compared"], first["reason"]) == (1, "x86", "baseline")
+    statements = {row["holds for"]: row for row in others}
+    assert set(statements) == {"these benchmarks and hosts", "similar benchmarks", "similar hosts"}
+    assert {(row["rank"], row["compared"]) for row in others} == {(2, "arm")}
+    assert statements["these benchmarks and hosts"]["low"] - 1 == pytest.approx(mean["low"])
+    assert statements["similar hosts"]["low"] < 1 < statements["these benchmarks and hosts"]["low"]
+    assert len(rows_of_panel(board, "What is the ratio in every configuration?")) == 4 * (3 * 2 + 3 + 1)
+    hosts = rows_of_panel(board, "$benchmark: how much do the hosts differ?")
+    assert sorted(row["host"] for row in hosts) == sorted(["altra", "graviton", "ryzen", "xeon"] * 3)
+
+
+def test_the_times_of_measurement_of_platforms_are_shown_with_their_drift(ask: Ask) -> None:
+    board = Board(DOCUMENTS["compare-platforms"], ask, full_range(ask), CHOSEN["compare-platforms"])
+    rows = rows_of_panel(board, "When was each measured, and did its values change meanwhile?")
+    assert [row["measured on"] for row in rows] == ["arm", "x86"]
+    (started,) = ask(
+        "SELECT min(started_utc_ns), max(started_utc_ns) FROM invocation WHERE experiment = 'platforms'"
+    )
+    _, first_ns, last_ns = started["values"][0]
+    assert round(min(row["begun"] for row in rows)) == round(first_ns / 10**6)
+    assert round(max(row["newest"] for row in rows)) == round(last_ns / 10**6)
+    bars = rows_of_panel(board, "How far did the values drift?")
+    for row, bar in zip(rows, bars, strict=True):
+        assert (row["drift"], row["low"], row["high"]) == (bar["difference"], bar["low"], bar["high"])
+        assert row["low"] < 0 < row["high"]
+
+
+def test_an_experiment_that_compares_no_platforms_says_so_instead_of_empty_panels(ask: Ask) -> None:
+    when = full_range(ask)
+    board = Board(DOCUMENTS["compare-platforms"], ask, when, {"experiment": "collectors"})
+    assert board.values["experiment"] == ("collectors",)
+    answers = list(board.panels())
+    assert not any(answer.rows for answer in answers)
+    shown_page = page([board], when)
+    assert shown_page.count(">no platforms compared in this experiment: add ") == len(answers)
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_a_preview_is_drawn_within_its_panels(ask: Ask, tmp_path: Path, width: int) -> None:
+    when, file = full_range(ask), tmp_path / "boards.html"
+    board = Board(DOCUMENTS["compare-platforms"], ask, when, CHOSEN["compare-platforms"])
+    file.write_text(page([board], when), encoding="utf-8")
+    with Browser(BROWSER) as browser:
+        show(browser, width=width)
+        browser.call("Page.navigate", url=file.as_uri())
+        # Means over benchmarks, each benchmark, drift, and three benchmarks in the details.
+        charts = "[...document.querySelectorAll('.barlayer')].filter(one => one.querySelector('path')).length"
+        wait_until(browser, f"document.readyState === 'complete' && {charts} === 6")
+        wide = (
+            "[...document.querySelectorAll('.panel')].filter(one => one.scrollWidth > one.clientWidth).length"
+        )
+        assert browser.evaluate(wide) == 0
+        cut = "[...document.querySelectorAll('.rows')].map(one => one.scrollWidth > one.clientWidth)"
+        # Ranking and times fit; the details may scroll on a narrow screen.
+        assert browser.evaluate(cut) == [False, False, width < 1600]
+
+
+def test_bars_of_the_chat_server_have_the_colour_of_their_mode(ask: Ask) -> None:
+    board = Board(DOCUMENTS["chat"], ask, full_range(ask), CHOSEN["chat"])
+    rows = rows_of_panel(board, "How many messages does the server deliver?")
+    assert len(rows) == 18
+    for row in rows:
+        own, *others = sorted(MODE_COLOURS, key=lambda mode: f"mode={mode}" not in row["benchmark"])
+        assert row["base"] + row[f"{own} mode"] == pytest.approx(row["mean"])
+        assert row["mean"] + row[f"{own} mode to high"] == pytest.approx(row["high"])
+        assert {row.get(f"{other} mode") for other in others} == {None}
+
+
+def test_bars_are_in_natural_order_and_named_by_what_differs(ask: Ask) -> None:
+    board = Board(DOCUMENTS["experiment"], ask, full_range(ask), CHOSEN["experiment"])
+    (answer, *_) = told(board, "$benchmark: what is the $metric of each configuration on $host?")
+    assert bar_texts(frame_of(answer), answer.panel) == [
+        f"{collector} {heap}" for heap in ("1.5x", "3x") for collector in ("g1", "parallel", "serial", "z")
+    ]
+    board = Board(DOCUMENTS["vectors"], ask, full_range(ask))
+    texts = [
+        row["label"]
+        for row in rows_of_panel(board, "$primitive: how does the time depend on its parameters?")
+    ]
+    assert texts[:2] == ["processes 2", "processes 8"]
+    assert board.options["curve"] == ["lat_ctx"]
+    curve = rows_of_panel(board, "$curve: how does the time depend on the size?")
+    assert [row["log2"] for row in curve] == [1, 3]
+    assert all(row["alpha"] == row["beta"] > 900 for row in curve)
+    board = Board(DOCUMENTS["chat"], ask, full_range(ask), CHOSEN["chat"])
+    (answer,) = told(board, "How long does a message take?")
+    connections = [int(text.split()[0]) for text in bar_texts(frame_of(answer), answer.panel)]
+    assert connections == sorted(connections)
+    assert len(set(connections)) == 3
+
+
+def test_links_lead_to_the_time_in_which_an_experiment_was_measured(ask: Ask) -> None:
+    board = Board(DOCUMENTS["experiment"], ask, full_range(ask), CHOSEN["experiment"])
+    started = [
+        row[1] // 10**6
+        for one in ask("SELECT started_utc_ns FROM invocation WHERE experiment = 'collectors'")
+        for row in one["values"]
+    ]
+    ((begun,), (ended,)) = board.values["begun"], board.values["ended"]
+    assert (float(begun), float(ended)) == (min(started) - 60_000, max(started) + 60_000)
+    board = Board(DOCUMENTS["fleet-now"], ask, full_range(ask), {"experiment": "collectors"})
+    rows = rows_of_panel(board, "What runs where, and when is it done?")
+    assert {row["begun"] for row in rows} == {min(started)}
+    assert max(row["newest"] for row in rows) == max(started)
+    assert {row["done"] for row in rows} == {(90 - 2) / 108}
+
+
+def test_a_host_has_one_row_with_its_share_of_perturbed_invocations(ask: Ask) -> None:
+    board = Board(DOCUMENTS["fleet-now"], ask, full_range(ask), {"experiment": "collectors"})
+    rows = rows_of_panel(board, "Which hosts are disturbed?")
+    assert [row["host"] for row in rows] == ["alpha", "beta"]
+    for row in rows:
+        assert row["share perturbed"] == row["perturbed"] / row["invocations"] > 0
+    (whole,) = rows_of_panel(board, "What share was perturbed?")
+    assert whole["share perturbed"] == sum(r["perturbed"] for r in rows) / sum(r["invocations"] for r in rows)
+
+
 def test_failures_are_what_failed_crashed_or_took_too_long_on_boards_and_in_alerts(ask: Ask) -> None:
     by_status = {
         one["tags"]["status"]: one["values"][0][1]
@@ -242,8 +426,8 @@ def test_the_order_of_measurement_is_drawn_of_invocations_and_never_of_their_mea
     now_ms = time.time_ns() // 10**6
     # So long that a step of the axis holds many invocations.
     board = Board(DOCUMENTS["experiment"], ask, Range(now_ms - 2 * 10**11, now_ms), CHOSEN["experiment"])
-    (answer,) = told(board, "Did anything change while it ran?")
-    drawn = series_of(answer)
+    answers = told(board, "$benchmark: did anything change while it ran?")
+    drawn = [one for answer in answers for one in series_of(answer)]
     assert {value for _, _, points in drawn for _, value in points} <= elapsed
     assert sum(name.startswith("perturbed: ") for name, _, _ in drawn) == len(disturbed) > 1
 
@@ -253,156 +437,7 @@ def test_a_history_opens_with_one_experiment_and_makes_one_line_of_those_that_ar
     (experiment,) = opened.values["experiment"]
     assert experiment in opened.options["experiment"]
     chosen = Board(DOCUMENTS["history"], ask, full_range(ask), CHOSEN["history"])
-    for answer in told(chosen, "How did $benchmark develop with $collector?"):
+    for answer in told(chosen, "$benchmark with $collector: how did it develop?"):
         assert {(name, len(points)) for name, _, points in series_of(answer)} == {
             ("low time", 4), ("point time", 4), ("high time", 4),
         }  # fmt: skip
-
-
-Written = Callable[..., Ask]
-
-
-@pytest.fixture
-def made_of(influx_server: InfluxServer) -> Written:
-    """Asks a database that has nothing but the given points."""
-
-    def make(*points: Any) -> Ask:
-        database = influx_server.new_database()
-        influx_server.write(b"".join(encode(point) for point in points), database)
-        return lambda text: [
-            {"tags": {}, **one} for one in influx_server.query(text, database, READER, epoch="ms")
-        ]
-
-    return make
-
-
-PLACE = ("nightly", "alpha", "x86", "apps/h2:small", "jdk-21", "g1", "none", "2x")
-#: what variables are chosen from
-RAN = make_point(INVOCATION, (*PLACE, "ok"), {"iteration_rows": 1}, time.time_ns())
-
-
-def estimated(kind: str, ago_s: float, **fields: Any) -> Any:
-    tags = (*PLACE, "elapsed")
-    more = ("ratio", "", kind, "serial") if kind == "ratio" else ("ns", "", kind, "")
-    common = {"level": 0.95, "theta_percent": 3.0, "better": "lower", "label": "apps/h2:small · jdk-21 g1"}
-    return make_point(ESTIMATE, (*tags, *more), {**common, **fields}, time.time_ns() - int(ago_s * 1e9))
-
-
-def test_a_name_with_characters_of_regular_expressions_is_chosen_alone(made_of: Written) -> None:
-    programs = (("vm/compress:s10", "1.5x"), ("vm/compress:s1.", "1x5x"))
-    fields = {"n": 5, "point": 1.0, "low": 0.9, "high": 1.1, "level": 0.95}
-    ask = made_of(
-        *(
-            make_point(
-                ESTIMATE,
-                (*PLACE[:3], benchmark, *PLACE[4:7], heap, "elapsed", "ns", "", "mean", ""),
-                fields,
-                time.time_ns(),
-            )
-            for benchmark, heap in programs
-        )
-    )
-    for benchmark, heap in programs:
-        board = Board(DOCUMENTS["history"], ask, Range(0, 2**41), {"benchmark": benchmark, "heap": heap})
-        assert (board.values["benchmark"], board.values["heap"]) == ((benchmark,), (heap,))
-        (answer,) = told(board, "How did $benchmark develop with $collector?")
-        assert [len(one["values"]) for _, series in answer.found for one in series] == [1]
-
-
-def test_an_estimate_that_has_become_undefined_is_shown_so_and_alarms_nobody(made_of: Written) -> None:
-    older = {"n": 5, "point": 1.2, "low": 1.1, "high": 1.3}
-    newer = {"n": 6, "reason": "not steady"}
-    known = made_of(RAN, *(estimated(kind, 3600, **older) for kind in ("ratio", "mean")))
-    become = made_of(
-        RAN,
-        *(
-            estimated(kind, ago, **fields)
-            for kind in ("ratio", "mean")
-            for ago, fields in ((3600, older), (60, newer))
-        ),
-    )
-    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-regression")
-    query = rule["data"][0]["model"]["query"]
-    assert known(query)
-    assert become(query) == []
-    for ask, n, ends in ((known, 5, {1.1, 1.2, 1.3}), (become, 6, {None})):
-        board = Board(DOCUMENTS["experiment"], ask, Range(0, 2**41))
-        for title in (
-            "Which alternatives differ from the baseline, by how much?",
-            "What was estimated, and how sure is it?",
-        ):
-            (answer,) = told(board, title)
-            names, (row,) = frame_of(answer)
-            shown_row = dict(zip(names, row, strict=True))
-            assert shown_row["n"] == n
-            assert shown_row["reason"] == (None if n == 5 else "not steady")
-            middle = "ratio" if "ratio" in names else "mean time"
-            sides = ("low", "high") if "low" in names else ("low time", "high time")
-            assert {shown_row[name] for name in (middle, *sides)} == ends
-
-
-def test_all_entries_of_a_primitive_are_shown_and_the_primitives_where_no_whole_is_known(
-    made_of: Written,
-) -> None:
-    sources = Sources(ROOT, ROOT / "results")
-    systems = tuple(sources.systems("emulated-aarch64"))
-    traced = sources.application("apache-fastcgi")
-    assert traced is not None
-    for application, quantity in ((traced, "elapsed"), (replace(traced, user_time=None), "primitives")):
-        found = forecast_of(Request((Asked(application),), systems))
-        board = Board(
-            DOCUMENTS["vectors"], made_of(*prediction_points(found, time.time_ns())), Range(0, 2**41)
-        )
-        (counts,) = told(board, "How often does $application use each primitive?")
-        names, rows = frame_of(counts)
-        (light,) = (row for row in rows if row[names.index("primitive")] == "null_call")
-        own = [count.count.value for count in traced.counts if count.primitive == "null_call"]
-        assert len(own) > 1
-        assert light[names.index("count")] == pytest.approx(sum(own))
-        (row,) = found.applications[0].systems
-        (contributions,) = told(board, "Which primitive takes how much of $application?")
-        shown_time = sum(one["values"][0][1] for _, series in contributions.found for one in series)
-        assert shown_time == pytest.approx(row.prediction.time.value)
-        (ranking,) = told(board, "How long will $application take on each system?")
-        names, (total,) = frame_of(ranking)
-        assert total[names.index("predicted")] == pytest.approx(row.elapsed.value)
-        assert json.loads(total[names.index("quantity")]) == {"time": quantity}
-
-
-def test_an_alarm_takes_both_sides_from_one_point(made_of: Written) -> None:
-    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-regression")
-    narrow, wide = {"low": 1.04, "theta_percent": 3.0}, {"low": 1.04, "theta_percent": 5.0}
-    for theta, alarmed in ((narrow, True), (wide, False)):
-        ask = made_of(estimated("ratio", 60, n=5, point=1.06, high=1.08, **theta))
-        (series,) = ask(rule["data"][0]["model"]["query"])
-        assert (series["values"][0][1] > 1) is alarmed
-
-
-def test_one_disturbed_invocation_among_a_hundred_quiet_ones_is_seen(made_of: Written) -> None:
-    now_ns = time.time_ns()
-    fields = ("steal_percent", "psi_io_percent", "swap_pages", "throttle_events")
-    points = [
-        make_point(
-            HOST_STATE, ("demo", "alpha", "x86"), {**dict.fromkeys(fields, 40.0 * (n == 50)), "perturbed": n == 50},
-            now_ns - n * 10**9,
-        )
-        for n in range(100)
-    ]  # fmt: skip
-    day = Range(now_ns // 10**6 - 86_400_000 * 7, now_ns // 10**6)
-    board = Board(DOCUMENTS["host-health"], made_of(*points), day)
-    for title in (
-        "Does another guest take the processor away?", "Do tasks wait for something?", "Does it swap?", "Is it throttled?",
-    ):  # fmt: skip
-        (answer,) = told(board, title)
-        values = [value for _, _, drawn in series_of(answer) for _, value in drawn if value is not None]
-        assert max(values) == 40.0, title
-
-
-def test_what_was_killed_runs_no_more_once_its_last_report_is_out_of_the_shown_time(made_of: Written) -> None:
-    day_ms, now_ms = 86_400_000, time.time_ns() // 10**6
-    reported = {"text": "", "planned": 10, "recorded": 5, "failed": 0, "perturbed": 0, "remaining_s": 60.0}
-    ask = made_of(make_point(EVENT, ("demo", "alpha", "progress"), reported, (now_ms - 2 * day_ms) * 10**6))
-    for days, rows in ((3, 1), (1, 0)):
-        board = Board(DOCUMENTS["fleet-now"], ask, Range(now_ms - days * day_ms, now_ms))
-        (answer,) = told(board, "What runs where, and when is it done?")
-        assert answer.rows == rows

@@ -199,9 +199,9 @@ def test_grafanas_container_waits_for_influxdb_and_can_read_what_it_is_given(
 
 def test_data_and_accounts_outlive_the_containers_and_a_changed_password_counts(up: Containers) -> None:
     assert up.ask("/write?db=regatta", "writer", POINT)[0] == 204
-    assert "was up already" in up.run("up", "--docker", "--no-grafana")
-    assert "expected none that run in another way" in up.run("up", "--no-grafana", code=3)
-    assert "ended: the containers" in up.run("down")
+    assert "already running" in up.run("up", "--docker", "--no-grafana")
+    assert "expected none started in another way" in up.run("up", "--no-grafana", code=3)
+    assert "stopped: the containers" in up.run("down")
     assert not (up.cache / "services" / "influx.yml").exists()
     assert up.names("ps", "--all") == []
     (up.cache / "services" / "passwords" / "writer").write_text("a" * 32)

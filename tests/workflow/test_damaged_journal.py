@@ -104,7 +104,7 @@ def test_a_torn_last_line_is_named_cut_off_and_measured_again(copy: Runner, plac
     path.write_bytes(whole[:end])
     problems = verify_experiment(copy.folder).problems
     assert len(problems) == 2
-    assert "1 planned invocations have no record" in problems[0]
+    assert "planned invocations without a record: 1" in problems[0]
     assert problems[1].startswith(f"{path}:6: torn line")
     assert again(copy) == 1
     assert copy.receipt()["torn_bytes_dropped"] == end - start
@@ -149,7 +149,7 @@ def test_a_tail_of_nul_is_cut_off(copy: Runner) -> None:
     whole = path.read_bytes()
     start = whole.rindex(b"\n", 0, -1) + 1
     path.write_bytes(whole[: start + 30] + bytes(8192))
-    assert verify_experiment(copy.folder).damage == [f"{path}:6: torn line: the line has no end"]
+    assert verify_experiment(copy.folder).damage == [f"{path}:6: torn line: incomplete line"]
     assert again(copy) == 1
     assert_everything_is_there(copy)
 
@@ -200,7 +200,7 @@ def test_a_deleted_line_is_measured_again(copy: Runner) -> None:
     path = journal(copy)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2] + lines[3:]))
-    assert "1 planned invocations have no record" in verify_experiment(copy.folder).problems[0]
+    assert "planned invocations without a record: 1" in verify_experiment(copy.folder).problems[0]
     assert again(copy) == 1
     assert_everything_is_there(copy)
 
@@ -292,7 +292,7 @@ def test_a_whole_experiment_is_whole_again_by_the_same_command(tmp_path: Path) -
     named = small.verify()
     assert named.returncode == 1
     assert (
-        f"{Path('results/small/journal/local/00001.jsonl')}:3: damaged line: its checksum differs"
+        f"{Path('results/small/journal/local/00001.jsonl')}:3: damaged line: checksum mismatch"
         in named.stderr
     )
     assert path.read_bytes() == damaged

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from experiment_parts import NEVER_PERTURBED_LINE
 
 from helpers import in_process
 
@@ -24,8 +25,7 @@ include: {HOME}/configs/experiments/demo.yml
 invocations: {{fixed: 2}}
 iterations: {{count: 2, warmup: 1}}
 minheap: {{source: measured, passes: 1}}
-perturbation: {{steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, swapped_pages: null}}
-"""
+{NEVER_PERTURBED_LINE}"""
 
 
 def regatta(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +49,7 @@ def test_it_ends_well_and_says_which_collector_wins_where(demo: Demo) -> None:
     assert "24 of 24 planned invocations recorded" in done.stdout
     headlines = [line for line in done.stdout.splitlines() if line.startswith("•")]
     assert len(headlines) == 4, "two JVMs at two heaps"
-    assert all("1.5 x" in line or "4 x" in line for line in headlines)
+    assert all("1.5x" in line or "4x" in line for line in headlines)
 
 
 def test_the_heaps_are_multiples_of_what_was_measured(demo: Demo) -> None:
@@ -93,7 +93,7 @@ def test_two_invocations_are_too_few_to_audit_and_that_is_said(demo: Demo) -> No
     folder, _ = demo
     done = regatta(folder, "audit", "demo")
     assert done.returncode == 0, done.stderr
-    assert "nothing to audit" in done.stdout
+    assert "Nothing to audit" in done.stdout
     assert "12 cells with fewer than 3 valid invocations" in done.stderr
     assert (folder / "results/demo/audit.html").is_file()
 

@@ -12,7 +12,7 @@ import pytest
 from small_experiments import SmallExperiment
 
 from helpers.contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
-from helpers.runner_plans import Runner, cell, end, printed, wait_until, write_plan
+from helpers.runner_plans import PATIENCE_S, Runner, cell, end, printed, wait_until, write_plan
 
 CPU = max(os.sched_getaffinity(0))
 RLIMITS = {"address_space_mib": 4096, "open_files": 777, "processes": None, "core_mib": 0}
@@ -24,7 +24,7 @@ LOOK = (
 MUCH = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo last >&2"
 EATS = "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}"
 BURNS = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done"
-STUBBORN = "trap '' TERM; sleep 60 & sleep 60 & while :; do wait; done"
+STUBBORN = "trap '' TERM; echo deaf; sleep 600 & sleep 600 & while :; do wait; done"
 SLEEPER = re.compile(r"^ *\d+ +sleep 300$", re.MULTILINE)
 
 
@@ -77,9 +77,10 @@ def records(folder, base, docker_engine, tmp_path_factory):
         contained("gone", ["/no/such/program"], base, isolation={"programs": []}),
         inside("too much", EATS, base, isolation=small),
         inside("enough", "exit 0", base, isolation=small),
-        inside("late", "exec sleep 60", base, timeout_s=0.3),
-        inside("stubborn", STUBBORN, base, timeout_s=0.3),
-        inside("daemon", "sleep 60 >/dev/null 2>&1 & exit 0", base),
+        inside("late", "exec sleep 600", base, timeout_s=2),
+        # It must be deaf by then.
+        inside("stubborn", STUBBORN, base, timeout_s=10),
+        inside("daemon", "sleep 600 >/dev/null 2>&1 & exit 0", base),
         inside("much inside", MUCH, base),
         cell("much outside", ["/bin/sh", "-c", MUCH]),
         inside("burns", BURNS, base),
@@ -88,7 +89,7 @@ def records(folder, base, docker_engine, tmp_path_factory):
     runner = Runner(tmp_path_factory.mktemp("contained") / "contained")
     cores = {"use": "cpus", "cpus": [CPU], "housekeeping": 0, "count": None}
     write_plan(runner.folder, cells, cores=cores, rlimits=RLIMITS)
-    done = runner.run(patience_s=300)
+    done = runner.run(patience_s=500)
     assert (done.returncode, done.stderr) == (0, "")
     assert containers_of(docker_engine, runner.results_file) == []
     runner.assert_nothing_left()
@@ -159,6 +160,7 @@ def test_what_needs_more_memory_than_the_container_has_is_oom(records):
 def test_a_timeout_ends_the_program_and_its_children(records):
     late, stubborn = records["late"], records["stubborn"]
     assert (late["status"], late["signal"]) == ("timeout", signal.SIGTERM)
+    assert printed(stubborn, "stdout") == b"deaf\n"
     assert (stubborn["status"], stubborn["signal"]) == ("timeout", signal.SIGKILL)
 
 
@@ -183,12 +185,12 @@ def test_what_a_killed_runner_left_is_removed_at_the_next_start(runner, base, do
     planned = [inside("long", "exec sleep 300", base, timeout_s=600.0)]
     write_plan(runner.folder, planned)
     process = runner.start()
-    wait_until(lambda: SLEEPER.search(commands(docker_engine, runner.results_file)), "the program", 60)
+    wait_until(lambda: SLEEPER.search(commands(docker_engine, runner.results_file)), "the program")
     end(process)
     assert containers_of(docker_engine, runner.results_file), "nobody else ends it"
     planned[0]["argv"] = ["/bin/sh", "-c", "exit 0"]
     write_plan(runner.folder, planned)
-    done = runner.run(patience_s=120)
+    done = runner.run()
     assert (done.returncode, done.stderr) == (0, "")
     assert runner.receipt()["orphans_ended"] >= 1
     assert [record["status"] for record in runner.records()] == ["ok"]
@@ -210,7 +212,7 @@ def test_a_program_that_replaces_its_folders_by_links_takes_no_file_of_the_host(
         inside("own", "echo why > precious", base, keep=["precious"]),
     ]
     write_plan(runner.folder, planned)
-    done = runner.run(patience_s=120)
+    done = runner.run()
     assert (done.returncode, done.stderr) == (0, "")
     work, results, link, pipe, seen, own = runner.records()
     assert work["status"] == "failed", "what is mounted cannot be removed"
@@ -236,9 +238,9 @@ def commands(engine, results_file):
 def test_a_stop_signal_ends_the_container_and_leaves_no_record(runner, base, docker_engine):
     write_plan(runner.folder, [inside("long", "exec sleep 300", base, timeout_s=600.0)])
     process = runner.start()
-    wait_until(lambda: SLEEPER.search(commands(docker_engine, runner.results_file)), "the program", 60)
+    wait_until(lambda: SLEEPER.search(commands(docker_engine, runner.results_file)), "the program")
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, said
     assert runner.records() == []
 
@@ -248,30 +250,33 @@ def test_an_engine_that_goes_in_the_middle_ends_the_runner_with_its_reason_and_n
 ):
     door = EngineDoor(tmp_path / "door")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{door.path}")
-    write_plan(runner.folder, [inside("nap", "exec sleep 2", base)])
+    planned = [inside("long", "exec sleep 300", base, timeout_s=600.0)]
+    write_plan(runner.folder, planned)
     process = runner.start()
-    napping = re.compile(r"^ *\d+ +sleep 2$", re.MULTILINE)
-    wait_until(lambda: napping.search(commands(docker_engine, runner.results_file)), "the program", 60)
+    shown = wait_until(lambda: SLEEPER.search(commands(docker_engine, runner.results_file)), "the program")
     door.shut()
-    _, said = process.communicate(timeout=60)
+    os.kill(int(shown[0].split()[0]), signal.SIGKILL)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, runner.records()) == (3, [])
-    assert f"Docker at {door.path}: expected an engine that answers" in said
+    assert f"Docker at {door.path}: expected a running engine" in said
     monkeypatch.delenv("DOCKER_HOST")
-    assert runner.run(patience_s=120).returncode == 0
+    planned[0]["argv"] = ["/bin/sh", "-c", "exit 0"]
+    write_plan(runner.folder, planned)
+    assert runner.run().returncode == 0
     assert [record["status"] for record in runner.records()] == ["ok"]
 
 
 def test_an_image_that_changed_or_lacks_a_program_is_told_before_anything_is_measured(runner, base):
     for planned, words in (
         (contained("other", ["/usr/bin/true"], "sha256:" + "0" * 64), "as planned"),
-        (contained("lacking", ["/usr/bin/gcc"], base), "/usr/bin/gcc in it · got none"),
+        (contained("lacking", ["/usr/bin/gcc"], base), "an image with /usr/bin/gcc · got missing"),
         (
             contained("missing", ["/usr/bin/true"], base, isolation={"image": "regatta-no-such-image"}),
             "an image on this host",
         ),
     ):
         write_plan(runner.folder, [planned])
-        done = runner.run(patience_s=120)
+        done = runner.run()
         assert done.returncode == 3
         assert words in done.stderr
         assert runner.records() == []
@@ -281,14 +286,12 @@ def test_without_an_engine_the_error_says_where_and_how_to_mend_it(tmp_path, mon
     runner = Runner(tmp_path / "contained")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     write_plan(runner.folder, [contained("true", ["/usr/bin/true"], "sha256:" + "0" * 64)])
-    done = runner.run(patience_s=120)
+    done = runner.run()
     assert done.returncode == 3
-    assert (
-        f"Docker at {tmp_path}/docker.sock: expected an engine that answers · got No such file" in done.stderr
-    )
+    assert f"Docker at {tmp_path}/docker.sock: expected a running engine · got No such file" in done.stderr
     assert "isolation: cgroup" in done.stderr
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:2375")
-    assert "on this machine" in runner.run().stderr
+    assert "expected a local socket" in runner.run().stderr
     assert runner.records() == []
 
 
@@ -308,7 +311,7 @@ def experiment(tmp_path):
         heap={"sizes_mib": [64]},
         iterations={"method": "fixed", "count": 2, "warmup": 1},
         invocations={"fixed": 2},
-        timeout_s=60,
+        timeout_s=300,
     )
     # The Java benchmark is built once for all tests.
     del made.environment["REGATTA_CACHE"]

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from experiment_parts import NEVER_PERTURBED_LINE
 
 from helpers import in_process
 
@@ -27,7 +28,8 @@ benchmarks:
         fi
 """
 
-SPEC = """\
+SPEC = (
+    """\
 name: five-lines
 question: How long does sort take?
 platforms: [local]
@@ -39,8 +41,9 @@ modifiers:
   c: {environment: {LC_ALL: C}}
   utf8: {environment: {LC_ALL: C.UTF-8}}
 modifier_sets: [[c], [utf8]]
-perturbation: {steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, swapped_pages: null}
 """
+    + NEVER_PERTURBED_LINE
+)
 
 ALLOCATE = """\
 public class Hold {
@@ -70,7 +73,8 @@ benchmarks:
     sizes: {default: {parameters: {mib: 40}}}
 """
 
-HOLD_SPEC = """\
+HOLD_SPEC = (
+    """\
 name: hold
 question: How small can the heap be?
 platforms: [local]
@@ -81,8 +85,9 @@ benchmarks: [{suite: hold, benchmark: hold}]
 heap: {factors: [1, 2]}
 invocations: {fixed: 2}
 minheap: {passes: 2}
-perturbation: {steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, swapped_pages: null}
 """
+    + NEVER_PERTURBED_LINE
+)
 
 
 def regatta(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -66,9 +66,9 @@ def test_a_disk_that_fills_while_measuring_costs_no_record(small_disk: Path) -> 
     stopped = runner.run()
     assert stopped.returncode == 3
     path = runner.folder.journal / HOST / "00000.jsonl"
-    assert f"error: {path}: expected room for a line of " in stopped.stderr
+    assert f"error: {path}: expected free space for " in stopped.stderr
     assert "No space left on device" in stopped.stderr
-    assert "make room; the records before are whole, and the same command goes on" in stopped.stderr
+    assert "free disk space and run the same command again; previous records are intact" in stopped.stderr
     assert "Traceback" not in stopped.stderr
     before = path.read_bytes()
     items = list(read_file(path))

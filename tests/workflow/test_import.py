@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from experiment_parts import NEVER_PERTURBED_LINE
 
 PROGRAM = """\
 import os, sys
@@ -54,8 +56,6 @@ experiments:
       - optimised: {suites: [Sums, Whole]}
 """
 
-#: the point is what is run, not how long it takes
-QUIET = "perturbation: {steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, swapped_pages: null}\n"
 
 #: benchmark, executor, suite, input, variable
 Combination = tuple[str, str, str, str, str]
@@ -99,7 +99,7 @@ def of_regatta(project: Path) -> dict[Combination, set[float]]:
     """What our journal has, in the same words: one segment of the imported spec is measured."""
     spec = project / "ours" / "sums.yml"
     with spec.open("a") as file:
-        file.write(QUIET)
+        file.write(NEVER_PERTURBED_LINE)
     done = command("regatta", "plan", str(spec), "--write", cwd=project)
     assert done.returncode == 0, done.stderr
     folder = str(project / "results" / "sums")
@@ -114,7 +114,7 @@ def of_regatta(project: Path) -> dict[Combination, set[float]]:
         record = json.loads(line)
         assert record["status"] == "ok", record
         cell = cells[record["cell_id"]]
-        suite, executor = cell["benchmark"].split("/")[0].rsplit("-", 1)
+        suite, executor = cell["benchmark"].split("/")[0], cell["runtime"]
         name = cell["benchmark"].split("/")[1].split(":")[0]
         given = cell["argv"][-2:] if suite == "Sums" else ("", "")
         totals = found.setdefault((name, executor, suite, *given), set())
@@ -152,3 +152,43 @@ def test_a_wrong_input_ends_with_2_and_says_where(project: Path) -> None:
     assert done.returncode == 2
     assert "sums.conf:32:experiments.all-of-it.executions[0]: expected an executor" in done.stderr
     assert not (project / "imported-sums").exists()
+
+
+COUNT = {
+    "python3": ("count.py", "import sys\nn, m = int(sys.argv[2]), int(sys.argv[3])\nfor i in range(n):\n    s = sum(range(m))\n    print(f'{sys.argv[1]}: iterations=1 runtime: {2000 + i}us')\n"),
+    "perl": ("count.pl", "my ($name, $n, $m) = @ARGV; for my $i (0 .. $n - 1) { my $s = 0; $s += $_ for 0 .. $m - 1; printf qq(%s: iterations=1 runtime: %dus\\n), $name, 1000 + $i }\n"),
+    "node": ("count.js", "const [name, n, m] = process.argv.slice(2); for (let i = 0; i < n; i++) { let s = 0; for (let j = 0; j < m; j++) s += j; console.log(`${name}: iterations=1 runtime: ${500 + i}us`) }\n"),
+}  # fmt: skip
+
+
+def test_interpreters_of_a_file_like_are_we_fast_yet_are_paired(tmp_path: Path) -> None:
+    there = [program for program in COUNT if shutil.which(program)]
+    assert {"python3", "perl"} <= set(there)
+    lines = ["runs: {iterations: 3, invocations: 3}", "benchmark_suites:"]
+    for program in there:
+        name, text = COUNT[program]
+        (tmp_path / f"in-{program}").mkdir()
+        (tmp_path / f"in-{program}" / name).write_text(text)
+        lines.append(
+            f"  micro-{program}: {{gauge_adapter: RebenchLog, location: in-{program}, "
+            f"command: {name} %(benchmark)s %(iterations)s, benchmarks: [Count: {{extra_args: 1000}}]}}"
+        )
+    lines += ["executors:", *(f"  {program}: {{executable: {program}}}" for program in there)]
+    lines += ["experiments:"]
+    lines += [f"  {program}: {{suites: [micro-{program}], executions: [{program}]}}" for program in there]
+    (tmp_path / "fast.conf").write_text("\n".join(lines) + "\n")
+    done = command("regatta", "import", "rebench", "fast.conf", "--output", "ours", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "ours" / "fast.yml").open("a") as file:
+        file.write(NEVER_PERTURBED_LINE)
+    done = command("regatta", "run", "ours/fast.yml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads((tmp_path / "results" / "fast" / "answer.json").read_bytes())
+    found = {one["a_name"]: one for one in answer["comparisons"]}
+    expected = {"perl": 1001 / 2001, "node": 501 / 2001}
+    assert len(found) == len(there) - 1
+    for program in there[1:]:
+        (name,) = (name for name in found if name.startswith(program))
+        assert found[name]["b_name"] == "python3"
+        assert found[name]["n"] == 3
+        assert found[name]["ratio"] == pytest.approx(expected[program])

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 
-from helpers.faulty_proxy import FAULTS, faulty_proxy
+from helpers.faulty_proxy import FAULTS, LATE_S, faulty_proxy
 from helpers.influx_ingests import (
     assert_all_there,
     database_values,
@@ -23,6 +25,7 @@ from helpers.influx_ingests import (
     write_big_experiment,
 )
 from helpers.influx_server import InfluxServer, need_influxd, running
+from helpers.runner_plans import PATIENCE_S, wait_until
 from regatta.host.journal.record import encode_record
 from regatta.influx.client import Client
 from regatta.influx.following import follow
@@ -33,10 +36,11 @@ from regatta.store.folder import Folder
 
 KILLS = 50
 
-#: Starts the command again and again without the second that importing takes, and kills each at a moment of its own. Where such a
-#: moment came before anything was written, the next may come later, and earlier where it did not. Says whether it was still at work.
+#: Starts the command again and again without the second that importing takes, and lets the kernel kill each after processor
+#: time of its own, which does not go on while another process has its turn. Where such a moment came before anything was
+#: written, the next may come later, and earlier where it did not. Says whether it was still at work.
 _KILLER = """
-import os, random, signal, sys, time
+import os, random, signal, sys
 from pathlib import Path
 from regatta.cli.main import main
 
@@ -58,10 +62,10 @@ for kill in range(kills):
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        # Nobody handles this signal: it ends a process as SIGKILL does.
+        signal.setitimer(signal.ITIMER_PROF, generator.uniform(0.001, latest_s))
         main()
         os._exit(0)
-    time.sleep(generator.uniform(0.0, latest_s))
-    os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     latest_s *= 1.25 if written() == before else 0.8
     print("killed" if os.WIFSIGNALED(status) else "ended", flush=True)
@@ -77,7 +81,7 @@ def test_killed_fifty_times_it_loses_and_doubles_nothing(influx_server: InfluxSe
     settings = influx_server.write_settings(tmp_path / "settings", database, batch_points=150)
     folder = write_big_experiment(tmp_path / "made-up", segments=4, records=60, iterations=150)
     killer = [sys.executable, "-c", _KILLER, str(KILLS), "ingest", str(folder), "--no-estimates"]
-    done = subprocess.run(killer, env=environment(settings), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(killer, env=environment(settings), capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split().count("killed") >= KILLS - 5
     written = database_values(influx_server, database)
@@ -89,18 +93,24 @@ def test_killed_fifty_times_it_loses_and_doubles_nothing(influx_server: InfluxSe
 
 def test_the_command_itself_goes_on_after_a_kill(influx_server: InfluxServer, tmp_path: Path) -> None:
     database = influx_server.new_database()
-    settings = influx_server.write_settings(tmp_path / "settings", database, batch_points=20)
-    folder = write_big_experiment(tmp_path / "made-up", segments=3, records=60, iterations=60)
+    folder = write_big_experiment(tmp_path / "made-up")
     command = [sys.executable, "-m", "regatta", "ingest", str(folder), "--no-estimates"]
-    with subprocess.Popen(command, env=environment(settings), stdout=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 60
-        while not list(folder.glob("influx/*/alpha.json")) and time.monotonic() < deadline:
-            time.sleep(0.005)
-        process.kill()
-    assert 0 < len(database_values(influx_server, database)) < len(journal_values(folder))
-    again = subprocess.run(command, env=environment(settings), capture_output=True, text=True, timeout=120)
-    assert again.returncode == 0, again.stderr
-    assert_all_there(influx_server, database, folder, settings)
+    with faulty_proxy(influx_server.port, chain(repeat("pass", 20), repeat("hang"))) as proxy:
+        settings = influx_server.write_settings(
+            tmp_path / "settings", database, url=proxy.url, batch_points=20, timeout_s=PATIENCE_S
+        )
+        with subprocess.Popen(command, env=environment(settings), stdout=subprocess.DEVNULL) as process:
+            wait_until(lambda: proxy.done["hang"] or process.poll() is not None, "an unanswered request")
+            assert process.poll() is None
+            process.kill()
+        assert list(folder.glob("influx/*/alpha.json"))
+        assert 0 < len(database_values(influx_server, database)) < len(journal_values(folder))
+        proxy.plan = iter(())
+        again = subprocess.run(
+            command, env=environment(settings), capture_output=True, text=True, timeout=PATIENCE_S
+        )
+        assert again.returncode == 0, again.stderr
+        assert_all_there(influx_server, database, folder, settings)
 
 
 def test_every_fault_of_network_and_server_is_outlived(influx_server: InfluxServer, tmp_path: Path) -> None:
@@ -111,13 +121,13 @@ def test_every_fault_of_network_and_server_is_outlived(influx_server: InfluxServ
     folder = write_big_experiment(tmp_path / "made-up")
     with faulty_proxy(influx_server.port, plan) as proxy:
         settings = influx_server.write_settings(
-            tmp_path / "settings", database, url=proxy.url, batch_points=50, timeout_s=0.4
+            tmp_path / "settings", database, url=proxy.url, batch_points=50, timeout_s=LATE_S - 1
         )
-        done = ingest(folder, settings)
+        done = ingest(folder, settings, "--patience-s", f"{PATIENCE_S:g}")
         assert done.code == 0, done.err
         assert {fault for fault in FAULTS if not proxy.done[fault]} == set()
         assert "trying again for" in done.err
-        assert "answers again" in done.err
+        assert "reachable again" in done.err
     direct = influx_server.write_settings(tmp_path / "direct", database)
     assert_all_there(influx_server, database, folder, direct)
 
@@ -133,8 +143,8 @@ def test_patience_ends_with_exit_code_3_and_the_same_command_goes_on(
         )
         stopped = ingest(folder, settings, "--patience-s", "0.5")
         assert stopped.code == 3
-        assert f"{proxy.url}: expected an InfluxDB that answers · got 503 made up 503" in stopped.err
-        assert "waits in the journal" in stopped.err
+        assert f"{proxy.url}: expected a reachable InfluxDB · got 503 made up 503" in stopped.err
+        assert "stay in the journal" in stopped.err
         assert 0 < len(database_values(influx_server, database)) < len(journal_values(folder))
         proxy.plan = iter(())
         assert ingest(folder, settings).code == 0
@@ -145,23 +155,23 @@ def test_a_restart_of_influxd_in_the_middle_is_waited_for(
     own_influx_server: InfluxServer, tmp_path: Path
 ) -> None:
     server = own_influx_server
-    settings = server.write_settings(tmp_path / "settings", "regatta", batch_points=20)
-    folder = write_big_experiment(tmp_path / "made-up", segments=3, records=40, iterations=40)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regatta", "ingest", str(folder), "--no-estimates"],
-        env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not list(folder.glob("influx/*/alpha.json")) and time.monotonic() < deadline:
-        time.sleep(0.005)
-    # As a loss of power would: what was acknowledged must be in its log.
-    server.kill()
-    time.sleep(0.3)
-    server.start()
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    assert "trying again for" in err
-    assert_all_there(server, "regatta", folder, settings)
+
+    def restart() -> Iterator[str]:
+        yield from repeat("pass", 20)
+        # As a loss of power would: what was acknowledged must be in its log.
+        server.kill()
+        yield "pass"
+        server.start()
+
+    folder = write_big_experiment(tmp_path / "made-up")
+    with faulty_proxy(server.port, restart()) as proxy:
+        settings = server.write_settings(
+            tmp_path / "settings", "regatta", url=proxy.url, batch_points=20, timeout_s=PATIENCE_S
+        )
+        done = ingest(folder, settings, "--patience-s", f"{PATIENCE_S:g}")
+        assert done.code == 0, done.err
+        assert "trying again for" in done.err
+        assert_all_there(server, "regatta", folder, settings)
 
 
 @pytest.fixture
@@ -214,7 +224,7 @@ def test_two_ingests_at_once_write_everything_once(influx_server: InfluxServer, 
         for _ in range(2)
     ]
     for process in both:
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, err
     assert_all_there(influx_server, database, folder, settings)
 
@@ -245,7 +255,7 @@ def test_following_writes_what_is_measured_through_a_restart_until_the_end(
                 server.start()
     append_event(folder, "experiment_ended", text="complete")
     # A server that opens its shards again beside other work lets requests wait until they time out, 10 s each.
-    thread.join(180)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert_all_there(server, "regatta", folder, settings)
     kinds = server.query("SELECT count(text) FROM event GROUP BY kind", "regatta")
@@ -261,13 +271,13 @@ def test_ctrl_c_ends_following_when_all_is_written(influx_server: InfluxServer, 
         [sys.executable, "-m", "regatta", "ingest", str(folder), "--follow"],
         env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while len(database_values(influx_server, database)) < len(journal_values(folder)):
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.stderr and process.stderr.read()
-        time.sleep(0.05)
-    process.send_signal(2)
-    out, err = process.communicate(timeout=60)
+    values = len(journal_values(folder))
+    wait_until(
+        lambda: len(database_values(influx_server, database)) == values or process.poll() is not None,
+        "all values", every_s=0.1,
+    )  # fmt: skip
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert "points of 120 records and 1 events written" in out
     assert "Traceback" not in err

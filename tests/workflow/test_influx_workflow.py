@@ -12,12 +12,12 @@ import pytest
 from small_experiments import HOME, HOST, SmallExperiment
 
 from helpers.influx_server import WRITER, InfluxServer
-from helpers.runner_plans import wait_until
+from helpers.runner_plans import PATIENCE_S, wait_until
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder, write_json
 from regatta.store.receipts import sending_hindrance, sent_receipt, unsent, withdraw_unsent
 
-LOUD = "NOT ALL OF THIS IS IN INFLUXDB"
+LOUD = "InfluxDB is incomplete"
 
 
 def agree(small: SmallExperiment) -> None:
@@ -32,8 +32,9 @@ def test_segments_are_sent_between_measurements_and_the_rest_in_the_end(
     tmp_path: Path, influx_server: InfluxServer
 ) -> None:
     small = SmallExperiment(tmp_path, invocations={"fixed": 3}, segment={"rounds": 2})
-    settings = influx_server.write_settings(tmp_path, influx_server.new_database())
+    settings = influx_server.write_settings(tmp_path, influx_server.new_database(), timeout_s=PATIENCE_S)
     small.environment["REGATTA_INFLUX"] = str(settings)
+    small.be_patient()
     done = small.run()
     assert f"InfluxDB: {influx_server.url}" in done.stdout
     assert LOUD not in done.stderr
@@ -60,7 +61,8 @@ def test_no_trouble_with_influxdb_stops_measuring_and_all_arrives_later(
 ) -> None:
     server = own_influx_server
     small = SmallExperiment(tmp_path, invocations={"fixed": 1}, segment={"rounds": 2})
-    settings = server.write_settings(tmp_path / "settings", "regatta")
+    settings = server.write_settings(tmp_path / "settings", "regatta", timeout_s=PATIENCE_S)
+    small.be_patient()
     small.environment["REGATTA_INFLUX"] = str(settings)
 
     server.kill()
@@ -92,11 +94,11 @@ def test_no_trouble_with_influxdb_stops_measuring_and_all_arrives_later(
     ]  # fmt: skip
     small.write()
     process = small.start_run()
-    wait_until(lambda: small.lines() >= measured + 3 or process.poll() is not None, "records", 60)
+    wait_until(lambda: small.lines() >= measured + 3 or process.poll() is not None, "records")
     assert process.poll() is None
     server.kill()
     hold.unlink()
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert LOUD in err
     verified = small.verify()
@@ -112,7 +114,9 @@ def test_no_trouble_with_influxdb_stops_measuring_and_all_arrives_later(
 def test_a_bare_snakemake_that_fails_tells_influxdb_so(tmp_path: Path, influx_server: InfluxServer) -> None:
     small = SmallExperiment(tmp_path, invocations={"fixed": 1}, segment={"rounds": 1})
     database = influx_server.new_database()
-    small.environment["REGATTA_INFLUX"] = str(influx_server.write_settings(tmp_path / "settings", database))
+    settings = influx_server.write_settings(tmp_path / "settings", database, timeout_s=PATIENCE_S)
+    small.environment["REGATTA_INFLUX"] = str(settings)
+    small.be_patient()
 
     def snakemake(program: str) -> list[tuple[str, str]]:
         """What the database has of failures and ends then."""
@@ -121,7 +125,7 @@ def test_a_bare_snakemake_that_fails_tells_influxdb_so(tmp_path: Path, influx_se
         done = subprocess.run(
             ["snakemake", "--snakefile", str(HOME / "Snakefile"), "--profile", str(HOME / "local"),
              "--config", "spec=spec.yml", "results=results"],
-            cwd=tmp_path, env=small.environment, text=True, capture_output=True, timeout=120, check=False,
+            cwd=tmp_path, env=small.environment, text=True, capture_output=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
         assert done.returncode == 1, done.stderr
         asked = 'SELECT "kind", "text" FROM "event" WHERE "kind" =~ /failed|ended$/ AND "kind" != \'segment_ended\''
@@ -160,11 +164,11 @@ def receipt(**changes: Any) -> dict[str, Any]:
         ({}, "", False),
         ({"waiting": 12, "reason": "no route"}, "no route", True),
         ({"waiting": 0, "reason": "no route"}, "no route", True),
-        ({"waiting": 12}, "some of it waits", True),
+        ({"waiting": 12}, "some points are not sent yet", True),
         ({"waiting": None, "reason": "it broke off"}, "it broke off", True),
         ({"identity": "elsewhere"}, "", True),
         # Sending again would bring none of them.
-        ({"refused": 2, "refused_before": 1, "refusal": "too long"}, "it refused 3 points: too long", False),
+        ({"refused": 2, "refused_before": 1, "refusal": "too long"}, "points rejected: 3 (too long)", False),
     ],
 )
 def test_what_waits_is_told_and_sent_again(
@@ -188,7 +192,7 @@ def test_what_happened_since_is_sent_and_a_receipt_that_is_none_is_taken_away(tm
     withdraw_unsent(folder, "here")
     assert not sent_receipt(folder).exists()
     sent_receipt(folder).write_text("{")
-    assert "cannot be read" in unsent(folder)
+    assert "not readable" in unsent(folder)
     withdraw_unsent(folder, "here")
     assert not sent_receipt(folder).exists()
 
@@ -203,10 +207,10 @@ def test_where_what_was_sent_cannot_be_written_down_nothing_is_sent_and_all_is_m
     (small.folder.path / "influx").write_text("somebody put a file here")
     done = small.run()
     assert LOUD in done.stderr
-    assert "influx is no folder" in done.stderr
+    assert "influx is not a folder" in done.stderr
     small.assert_complete()
     withdraw_unsent(small.folder, "here")
-    assert "NOTHING IS SENT TO INFLUXDB" in (small.folder.logs / "snakemake.log").read_text()
+    assert "sending to InfluxDB is disabled" in (small.folder.logs / "snakemake.log").read_text()
 
 
 def test_receipts_that_cannot_be_written_stop_no_measurement(tmp_path: Path) -> None:
@@ -227,7 +231,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_sent(tmp_pat
     folder = Folder(tmp_path)
     assert sending_hindrance(folder) == ""
     (tmp_path / "influx").touch()
-    assert sending_hindrance(folder) == f"{tmp_path / 'influx'} is no folder"
+    assert sending_hindrance(folder) == f"{tmp_path / 'influx'} is not a folder"
     withdraw_unsent(folder, "here")
     (tmp_path / "influx").unlink()
     sent_receipt(folder).parent.mkdir(parents=True)

@@ -22,6 +22,10 @@ def test_the_papers_experiment_uses_the_kept_minheaps_and_compares_five_collecto
     heaps = {(cell["heap_mib"], cell["collector"]) for cell in answer["cells"] if cell["metric"] == "elapsed"}
     heap_mib = 2 * kept["heaps_mib"]["compress"]["s10"]
     assert heaps == {(heap_mib, c) for c in ("serial", "parallel", "g1", "z", "shenandoah")}
+    means = {(cell["collector"], cell["metric"]): cell["mean"] for cell in answer["cells"]}
+    for _, collector in heaps:
+        assert means[collector, "process_elapsed"] > means[collector, "elapsed"]
+    assert {one["metric"] for one in answer["comparisons"]} == {"process_elapsed"}
     told = f"heap factors of vm are multiples of the minheap of {kept['runtime']}"
     assert any(warning.startswith(told) for warning in answer["warnings"])
 

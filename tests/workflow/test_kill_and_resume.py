@@ -12,12 +12,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from small_experiments import HOME, HOST, SmallExperiment
+from small_experiments import HOME, SmallExperiment
 
-from helpers.runner_plans import end, is_gone, measured_processes, wait_until
+from helpers.runner_plans import PATIENCE_S, end, is_gone, measured_processes, wait_until
 
-#: kills of the runner, and a campaign of them
-KILLED_RUNNERS = [6, pytest.param(26, marks=pytest.mark.long)]
+#: kills of the runner of each segment, segments, and a campaign of them
+KILLS = 3
+KILLED_SEGMENTS = [2, pytest.param(9, marks=pytest.mark.long)]
 SEED = 20070101
 
 
@@ -30,36 +31,48 @@ def kill(*pids: int) -> None:
         wait_until(lambda pid=pid: is_gone(pid), f"the end of {pid}")
 
 
-@pytest.mark.parametrize("planned_kills", KILLED_RUNNERS)
-def test_runners_killed_at_any_point_lose_and_double_nothing(tmp_path: Path, planned_kills: int) -> None:
-    small = SmallExperiment(tmp_path, invocations={"fixed": planned_kills + 4}, segment={"rounds": 10})
-    # Long enough that some kills hit it.
-    small.suite["benchmarks"]["nap"]["command"] = ["sleep", "0.1"]
-    small.write()
+@pytest.mark.parametrize("segments", KILLED_SEGMENTS)
+def test_runners_killed_at_any_point_lose_and_double_nothing(tmp_path: Path, segments: int) -> None:
+    # Of the 40 invocations of a segment, no kill lets more than 7 end: 3, and those of `quick` until the next nap.
+    small = SmallExperiment(tmp_path, invocations={"fixed": 10 * segments - 1}, segment={"rounds": 10})
+    small.let_naps_wait(0.05)
     small.plan()
+    assert len(small.segments()) == segments
     chance = random.Random(SEED)
-    kills = orphans = 0
     for number in small.segments():
         arguments = small.segment_arguments(number)
-        while not small.receipt(number).exists():
+        for kills in range(KILLS):
+            records = small.lines() + chance.randrange(1, 4)
+            small.hold_at(records)
             process = small.start(*arguments)
-            if kills < planned_kills * (number + 1) // len(small.segments()):
-                if chance.random() < 0.2:
-                    time.sleep(chance.uniform(0, 0.25))
-                else:
-                    small.wait_for_records(small.lines() + chance.randrange(1, 4), process)
-                    time.sleep(chance.uniform(0, 0.03))
-                kills += process.poll() is None
-                end(process)
-                orphans += len(measured_processes(small.results_file))
+            if kills > 0 and chance.random() < 0.2:
+                time.sleep(chance.uniform(0, 0.25))
             else:
-                _, err = process.communicate(timeout=60)
-                assert (process.returncode, err) == (0, "")
-    assert kills >= planned_kills
-    assert orphans > 0, "some kills must have hit while something was measured"
+                small.wait_for_records(records, process)
+                time.sleep(chance.uniform(0, 0.03))
+            if kills == 0:
+                wait_until(lambda: naps(small), "a nap")
+            assert process.poll() is None
+            end(process)
+            assert kills > 0 or naps(small), "killed while something was measured, which goes on"
+        small.hold.unlink()
+        process = small.start(*arguments)
+        _, err = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode, err) == (0, "")
+        assert small.receipt(number).exists()
     small.assert_complete()
     sequences = Counter((r["segment"], r["sequence"]) for r in small.records())
     assert max(sequences.values()) == 1
+
+
+def naps(small: SmallExperiment) -> list[int]:
+    """Measured processes that wait for `hold`, where there are as many records as it says."""
+    found = []
+    for pid in measured_processes(small.results_file):
+        with contextlib.suppress(OSError):
+            if str(small.hold).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
 
 
 #: whom to kill, and after how many records at least; segments end at 56, 108 and 124
@@ -82,21 +95,16 @@ def test_workflows_killed_at_any_point_lose_and_double_nothing(
     tmp_path: Path, kills: list[tuple[str, int]]
 ) -> None:
     small = SmallExperiment(tmp_path, invocations={"fixed": 30}, segment={"rounds": 13})
-    # On a busy machine a kill could come when all is measured: at so many records a measured process waits for it.
-    hold, lines = tmp_path / "hold", f"cat {small.folder.journal / HOST}/[0-9]*.jsonl 2>/dev/null | wc -l"
-    small.suite["benchmarks"]["nap"]["command"] = [
-        "sh", "-c", f'while n=$(cat {hold} 2>/dev/null) && [ "$({lines})" -ge "$n" ]; do sleep 0.02; done'
-    ]  # fmt: skip
-    small.write()
+    small.let_naps_wait()
     chance = random.Random(SEED)
     for target, least in kills:
         records = least and least + chance.randrange(6)
-        hold.write_text(str(max(1, records)))
+        small.hold_at(max(1, records))
         process = small.start_run()
         if records:
             small.wait_for_records(records, process)
             time.sleep(chance.uniform(0, 0.1))
-            wait_until(small.runners, "a runner", 60)
+            wait_until(small.runners, "a runner")
         else:
             wait_until(small.snakemakes, "Snakemake")
             time.sleep(chance.uniform(0, 1))
@@ -111,12 +119,12 @@ def test_workflows_killed_at_any_point_lose_and_double_nothing(
             kill(*small.snakemakes(), *small.runners())
         else:
             kill(*(snakemakes if target == "snakemake" else runners))
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=PATIENCE_S)
             assert process.returncode == 3, err
             if records > 30:
                 # The first of them goes on alone to the end of its segment.
                 kill(*small.runners())
-        hold.unlink()
+        small.hold.unlink()
     small.run()
     small.assert_complete()
 
@@ -124,13 +132,14 @@ def test_workflows_killed_at_any_point_lose_and_double_nothing(
 @pytest.mark.smoke
 def test_a_killed_runner_is_told_with_its_signal_and_the_same_command_goes_on(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path, modifiers={})
-    small.suite["benchmarks"]["nap"]["command"] = ["sleep", "0.2"]
-    small.write()
+    small.let_naps_wait()
+    small.hold_at(2)
     process = small.start_run()
     small.wait_for_records(2, process)
     kill(*small.runners())
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 3
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 3, err
+    small.hold.unlink()
     assert "SIGKILL" in err
     assert "measure-local-00000.log" in err
     small.run()
@@ -139,14 +148,17 @@ def test_a_killed_runner_is_told_with_its_signal_and_the_same_command_goes_on(tm
 
 def test_what_goes_on_without_its_command_is_waited_for_and_never_doubled(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path, invocations={"fixed": 20}, segment={"rounds": 10})
+    small.let_naps_wait()
+    small.hold_at(3)
     process = small.start_run()
     small.wait_for_records(3, process)
     end(process)
     assert small.snakemakes(), "Snakemake goes on as an orphan"
     second = small.start_run()
     assert second.stderr is not None
-    assert "is being run already; waiting" in second.stderr.readline()
-    _, err = second.communicate(timeout=120)
+    assert "is already running; waiting" in second.stderr.readline()
+    small.hold.unlink()
+    _, err = second.communicate(timeout=PATIENCE_S)
     assert second.returncode == 0, err
     assert "measuring" not in err, "the orphan has measured everything"
     small.assert_complete()
@@ -154,14 +166,19 @@ def test_what_goes_on_without_its_command_is_waited_for_and_never_doubled(tmp_pa
 
 def test_a_runner_that_goes_on_without_snakemake_is_waited_for(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path)
-    small.suite["benchmarks"]["nap"]["command"] = ["sleep", "0.2"]
-    small.write()
+    small.let_naps_wait()
+    small.hold_at(2)
     process = small.start_run()
     small.wait_for_records(2, process)
     kill(small.snakemakes()[0])
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     (orphan,) = small.runners()
-    small.run()
+    second = small.start_run()
+    wait_until(lambda: len(small.runners()) == 2 or second.poll() is not None, "a second runner")
+    assert not is_gone(orphan)
+    small.hold.unlink()
+    _, err = second.communicate(timeout=PATIENCE_S)
+    assert second.returncode == 0, err
     assert is_gone(orphan)
     assert len({r["started_monotonic_ns"] for r in small.records()}) == len(small.records())
     small.assert_complete()
@@ -175,11 +192,11 @@ def test_a_run_that_is_told_to_stop_stops_everything_and_goes_on_later(tmp_path:
     small.write()
     for number in (signal.SIGINT, signal.SIGTERM):
         process = small.start_run()
-        wait_until(lambda: measured_processes(small.results_file), "a measured process", 60)
+        wait_until(lambda: measured_processes(small.results_file), "a measured process")
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130, err
-        assert "the same command goes on" in err
+        assert "run the same command again" in err
         small.assert_idle()
     hold.unlink()
     small.run()
@@ -188,6 +205,8 @@ def test_a_run_that_is_told_to_stop_stops_everything_and_goes_on_later(tmp_path:
 
 def test_a_bare_snakemake_goes_on_after_a_kill(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path, segment={"rounds": 5})
+    small.let_naps_wait()
+    small.hold_at(5)
     command = ["snakemake", "--snakefile", str(HOME / "Snakefile"), "--profile", str(HOME / "local"), "--directory", str(tmp_path),
                "--config", "spec=spec.yml", "results=results"]  # fmt: skip
 
@@ -203,14 +222,14 @@ def test_a_bare_snakemake_goes_on_after_a_kill(tmp_path: Path) -> None:
 
     process = start()
     small.wait_for_records(5, process)
-    kill(process.pid)
-    process.communicate()
+    end(process)
     kill(*small.runners())
+    small.hold.unlink()
     again = start()
-    out, _ = again.communicate(timeout=120)
+    out, _ = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, out
     small.assert_complete()
     third = start()
-    out, _ = third.communicate(timeout=120)
+    out, _ = third.communicate(timeout=PATIENCE_S)
     assert third.returncode == 0, out
     assert "Nothing to be done" in out

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from user_services import run_here
+from user_services import END_S, run_here
 
 from helpers.influx_server import free_port, need_influxd
 
@@ -127,7 +127,7 @@ def runs(pid: int) -> bool:
 
 def await_end(pid: int) -> None:
     """A process that was killed runs until the kernel has come to it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + END_S
     while runs(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not runs(pid)
@@ -156,7 +156,7 @@ def expanded(text: str, environment: dict[str, str]) -> str:
 
 
 def test_without_one_that_is_said_loudly_and_influxdb_is_up(machine: Machine) -> None:
-    assert "NO BOARDS: Grafana is not installed here" in machine.run("up")
+    assert "no dashboards: Grafana" in machine.run("up")
     assert "grafana_url" not in (machine.services / "influx.yml").read_text()
 
 
@@ -167,7 +167,7 @@ def test_it_is_started_for_this_machine_alone_with_its_own_settings_and_no_calls
     port = free_port()
     said = machine.run("up", "--grafana-port", str(port))
     assert (
-        f"boards: http://127.0.0.1:{port}, user admin, password in {machine.services}/passwords/grafana-admin"
+        f"dashboards: http://127.0.0.1:{port}, user admin, password in {machine.services}/passwords/grafana-admin"
         in said
     )
     assert f'grafana_url: "http://127.0.0.1:{port}"' in (machine.services / "influx.yml").read_text()
@@ -183,7 +183,7 @@ def test_it_is_started_for_this_machine_alone_with_its_own_settings_and_no_calls
     )
     assert {environment[f"GF_{name}"] for name in off} == {"false"}
     assert environment["GF_PATHS_DATA"].startswith(str(machine.services))
-    assert "was up already" in machine.run("up")
+    assert "already running" in machine.run("up")
     pid = machine.pid
     machine.run("up")
     assert machine.pid == pid
@@ -214,7 +214,7 @@ def test_it_comes_back_after_kill_9_on_the_same_port_and_goes_with_down(machine:
     assert machine.pid != pid
     assert machine.noted["environment"]["GF_SERVER_HTTP_PORT"] == first
     pid = machine.pid
-    assert "ended: Grafana, InfluxDB" in machine.run("down")
+    assert "stopped: Grafana, InfluxDB" in machine.run("down")
     await_end(pid)
 
 
@@ -224,9 +224,9 @@ def test_a_data_source_that_is_not_read_again_is_a_warning_and_no_redirect_gets_
     machine.install(reload=307)
     asked = len(machine.asked)
     said = machine.run("up")
-    assert "WARNING" in said
+    assert "warning: Grafana did not reload" in said
     assert "status 307" in said
-    assert "boards: http://127.0.0.1:" in said
+    assert "dashboards: http://127.0.0.1:" in said
     assert [path for path, _ in machine.asked[asked:]] == ["/api/admin/provisioning/datasources/reload"]
     machine.run("down")
 
@@ -235,7 +235,7 @@ def test_one_that_fails_is_told_and_influxdb_is_up_all_the_same(machine: Machine
     (machine.folder / "grafana" / "bin" / "grafana").unlink()
     machine.install("grafana-server", fails=True)
     said = machine.run("up", code=3)
-    assert "NO BOARDS" in said
+    assert "no dashboards: " in said
     assert "invalid password" in said
     assert "InfluxDB: http://127.0.0.1:" in said
     assert machine.noted["argv"][1] == "--homepath"

@@ -101,6 +101,6 @@ def test_one_that_completes_in_no_heap_does_not_keep_the_others_from_being_kept(
     (experiment.root / "spec.yml").write_text(json.dumps(spec))
     done = experiment.regatta("minheap", "spec.yml", "--keep")
     assert done.returncode == 3
-    assert "minheap of toy/bad:default on ours: expected to complete in " in done.stderr
+    assert "minheap of toy/bad:default on ours: expected a completed invocation in " in done.stderr
     kept = YAML(typ="safe").load((home / "configs" / "suites" / "minheap" / "toy.yml").read_text())
     assert kept["heaps_mib"] == {"run": {"default": 20}}

@@ -144,7 +144,7 @@ def test_more_invocations_measure_the_new_rounds_alone(small: SmallExperiment) -
 
 def test_fewer_cells_measure_nothing_and_lose_nothing(small: SmallExperiment) -> None:
     assert new_records(small, lambda s: s.spec.update(modifiers={})) == []
-    assert "12 records belong to cells that are planned no more" in small.verify().stdout
+    assert "no longer planned (kept): 12" in small.verify().stdout
 
 
 def test_another_build_of_a_program_is_measured_anew_and_not_mixed(small: SmallExperiment) -> None:
@@ -167,7 +167,7 @@ def test_failures_are_told_by_name_and_run_again_only_when_asked(small: SmallExp
     failed = small.regatta("run", "spec.yml")
     assert failed.returncode == 1
     assert "tiny/own:default" in failed.stderr
-    assert "3 failed (exit code 1); given up, 1 not run" in failed.stderr
+    assert "3 failed (exit code 1); given up, 1 skipped" in failed.stderr
     count = len(small.records())
     again = small.regatta("run", "spec.yml")
     assert again.returncode == 1
@@ -193,10 +193,10 @@ def test_a_cell_that_always_fails_is_given_up_until_the_spec_or_the_user_brings_
     small.step_by_step()
     failed = small.verify()
     assert failed.returncode == 1
-    assert failed.stderr.count("given up, 2 not run") == 2
+    assert failed.stderr.count("given up, 2 skipped") == 2
     new = small.records()[before:]
     assert Counter(r["status"] for r in small.records()) == {"ok": before, "failed": 4, "skipped": 4}
-    assert "2 cells given up" in small.regatta("status", "small").stdout
+    assert "cells given up: 2" in small.regatta("status", "small").stdout
     small.spec["give_up_after"] = None
     small.write()
     assert small.regatta("run", "spec.yml").returncode == 1

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from small_experiments import SmallExperiment
 
-from helpers.runner_plans import wait_until
+from helpers.runner_plans import PATIENCE_S, wait_until
 from regatta.host.processes import process_start
 
 PROGRAM = "#!/bin/sh\nexit 0\n"
@@ -160,5 +160,5 @@ def test_a_killed_minheap_search_leaves_nothing_to_measure_beside(experiment: Sm
         assert process_start(orphan) is None
     finally:
         second.send_signal(signal.SIGTERM)
-        second.communicate(timeout=30)
+        second.communicate(timeout=PATIENCE_S)
     assert process_start(int(mark.read_text().split()[1])) is None

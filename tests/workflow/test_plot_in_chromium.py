@@ -15,21 +15,14 @@ from click.testing import CliRunner, Result
 from regatta.answers.page.gallery import gallery
 from regatta.answers.page.pictures import write_pictures
 from regatta.cli.plot import plot
-from regatta.figures.browser import find_browser
 from regatta.host.errors import HostError, StoreError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from helpers.opened_pages import needs_browser
 from helpers.synthetic_answers import curve_answer, hostile_answer, java_answer
 from helpers.synthetic_journal import cell, record, write_experiment
 
-try:
-    BROWSER = find_browser()
-except HostError:
-    BROWSER = ""
-drawn = pytest.mark.skipif(
-    not BROWSER, reason="NOT DRAWN: no Chromium or Chrome on PATH (apt-get install chromium)"
-)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -100,7 +93,7 @@ def test_without_a_browser_pages_can_be_had_and_pictures_not(
     assert "script-src &#39;sha256-" in page
 
 
-@drawn
+@needs_browser
 def test_every_figure_becomes_an_svg_of_its_name(results: Path) -> None:
     out = results / "for-paper"
     done = run(results, "--output", str(out), "--width", "500")
@@ -115,7 +108,7 @@ def test_every_figure_becomes_an_svg_of_its_name(results: Path) -> None:
         assert root.get("width") == "500"
 
 
-@drawn
+@needs_browser
 def test_pictures_are_whole_light_and_free_of_slots_scripts_and_links(tmp_path: Path) -> None:
     java = java_answer()
     pictures = [
@@ -140,7 +133,7 @@ def test_pictures_are_whole_light_and_free_of_slots_scripts_and_links(tmp_path: 
         assert any("rgb(255, 255, 255)" in style for style in backgrounds)
 
 
-@drawn
+@needs_browser
 def test_the_same_figure_is_the_same_file_every_time(tmp_path: Path) -> None:
     pictures = [p for p in gallery(java_answer()) if p.name.startswith(("heap", "spread"))][:2]
     first = [p.read_bytes() for p in write_pictures(pictures, tmp_path / "a", "svg", 640)]
@@ -148,7 +141,7 @@ def test_the_same_figure_is_the_same_file_every_time(tmp_path: Path) -> None:
     assert first == second[::-1]
 
 
-@drawn
+@needs_browser
 def test_a_png_has_three_points_for_every_pixel(tmp_path: Path) -> None:
     (one, *_) = gallery(java_answer())
     (path,) = write_pictures([one], tmp_path, "png", 400)
@@ -157,7 +150,7 @@ def test_a_png_has_three_points_for_every_pixel(tmp_path: Path) -> None:
     assert struct.unpack(">I", head[16:20]) == (1200,)
 
 
-@drawn
+@needs_browser
 def test_the_browser_is_gone_when_the_pictures_are_drawn(tmp_path: Path) -> None:
     (one, *_) = gallery(java_answer())
     drawing = write_pictures([one], tmp_path, "svg", 400)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
+from test_report_in_chromium import facts
+
+from helpers.opened_pages import drawn_page, needs_browser
 from helpers.served_experiment import as_home, write_served_experiment
 from regatta.predict.page import write_predictions
 from regatta.predict.predictions import Asked, Replaced, Request, forecast_of
 from regatta.predict.vector_sources import Sources
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
-from test_report_in_chromium import CHROMIUM, FLAGS, facts, pytestmark  # noqa: F401
+pytestmark = needs_browser
 
 
 def test_every_figure_of_predictions_is_drawn(tmp_path: Path) -> None:
@@ -28,16 +28,15 @@ def test_every_figure_of_predictions_is_drawn(tmp_path: Path) -> None:
     )
     page = tmp_path / "page.html"
     write_predictions(forecast_of(request), page)
-    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"{page.as_uri()}#everything"]  # fmt: skip
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    dom = drawn_page(page)
     told = facts(dom)
     assert told["errors"] == "0"
     # ranking and contributions of three applications, speed-ups, predicted against measured
     assert told["drawn"] == told["figures"] == "8"
     for text in (
-        "time of one request (",
-        "predicted time of one request (",
-        "times as fast",
+        "time per request (",
+        "predicted time per request (",
+        "speedup",
         "measured elapsed time (",
     ):
         assert text in dom

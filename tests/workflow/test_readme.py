@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from experiment_parts import NEVER_PERTURBED_LINE
 from ruamel.yaml import YAML
 
 from helpers import in_process
@@ -22,6 +23,7 @@ EXAMPLES = (HOME / "docs" / "examples.md").read_text(encoding="utf-8")
 TRIED = {
     "./regatta demo": "test_demo.py runs it on fewer rounds",
     "./regatta test": "this run",
+    './regatta time "./old 5" "./new 5"': "test_time.py",
     './regatta init mine --compare "./old 5" "./new 5"': "unit/cli/test_init.py",
     "./regatta run mine.yml": "test_foreign_program.py",
     "./regatta watch mine": "test_progress.py",
@@ -118,7 +120,7 @@ def test_status_works_before_anything_was_run(tmp_path: Path) -> None:
 def test_the_shootout_asks_for_the_minheaps_that_nobody_has_measured(tmp_path: Path) -> None:
     done = regatta("plan", "configs/experiments/gc-shootout.yml", "--results", str(tmp_path))
     assert done.returncode == 2, done.stderr
-    assert done.stderr.count("fix: regatta minheap configs/experiments/gc-shootout.yml") == 9, (
+    assert done.stderr.count("fix: run `regatta minheap configs/experiments/gc-shootout.yml`") == 9, (
         "3 programs, 3 JVMs"
     )
 
@@ -167,7 +169,7 @@ def test_an_installed_wheel_works_without_the_clone(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yml"
     spec.write_text(
         "name: installed\nplatforms: [local]\nbenchmarks: [{suite: lm, benchmark: lat_syscall, size: quick}]\n"
-        "invocations: {fixed: 2}\nperturbation: {steal_percent: null, other_cpu_percent: null}\n"
+        f"invocations: {{fixed: 2}}\n{NEVER_PERTURBED_LINE}"
     )
     environment = {k: v for k, v in os.environ.items() if not k.startswith("REGATTA")}
     environment |= {"PYTHONPATH": str(tmp_path / "site"), "REGATTA_HOST_LOCK": str(tmp_path / "lock")}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from test_report_in_chromium import facts
 
+from helpers.opened_pages import drawn_page, needs_browser
+from helpers.rich_experiment import write_rich_experiment
+from helpers.scaling_experiment import write_scaling_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.gallery import gallery
 from regatta.answers.page.page import write_report, write_sections_page
@@ -18,22 +20,8 @@ from regatta.answers.page.pictures import write_pictures
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.registry import sections_of
-from regatta.figures.browser import find_browser
-from regatta.host.errors import HostError
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from test_report_in_chromium import FLAGS, facts
-
-from helpers.rich_experiment import write_rich_experiment
-from helpers.scaling_experiment import write_scaling_experiment
-
-try:
-    BROWSER = find_browser()
-except HostError:
-    BROWSER = ""
-pytestmark = pytest.mark.skipif(
-    not BROWSER, reason="NOT DRAWN: no Chromium or Chrome on PATH (apt-get install chromium)"
-)
+pytestmark = needs_browser
 TOPICS = ("ratios", "pairs", "suites", "hosts", "heap", "collectors", "latency", "effects", "spread", "levels",
           "steady", "order", "runs", "aa", "failures", "method")  # fmt: skip
 LOAD_TOPICS = ("load", "memory", "sleeps")
@@ -69,16 +57,7 @@ def shown(answer: Answer, folder: Path, only: tuple[str, ...] = ()) -> Rich:
         write_sections_page("made-up", "", (), [topic for topic in topics if topic.anchor in only], page)
     else:
         write_report(answer, page)
-    command = [
-        BROWSER,
-        *FLAGS,
-        f"--user-data-dir={folder / 'profile'}",
-        "--dump-dom",
-        f"{page.as_uri()}#everything",
-    ]
-    return Rich(
-        answer, subprocess.run(command, capture_output=True, text=True, timeout=200, check=True).stdout
-    )
+    return Rich(answer, drawn_page(page))
 
 
 def test_every_topic_is_there_and_every_figure_is_drawn(rich: Rich) -> None:
@@ -107,7 +86,7 @@ def test_figures_against_load_are_drawn_with_their_names_and_marks_inside(scalab
         "syscall null",
         "daxpy",
         "2 CPUs",
-        "processes at a time",
+        "parallel processes",
         "bandwidth (GB/s)",
         "L1d 48 KiB",
         "nanosleep",

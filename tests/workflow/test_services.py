@@ -19,13 +19,12 @@ from pathlib import Path
 
 import click
 import pytest
-from user_services import HOME, REGATTA, Services
+from user_services import END_S, HOME, REGATTA, Services
 
 from helpers.influx_server import free_port, influxd_program, need_influxd
 from regatta.host.errors import VerificationError
 from regatta.services.folder import ServiceFolder
 from regatta.services.local_influx import LocalInflux
-from regatta.services.ports import is_free
 from regatta.services.stack import why_not_ours
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
@@ -73,11 +72,11 @@ def test_what_is_said_is_enough_to_look_and_to_end(running: tuple[Services, str]
     assert str(services.root / "passwords") in said
     assert str(services.root / "influx.yml") in said
     assert "regatta down" in said
-    assert "every user of this machine can read what is in it by its port for backups" in said
-    look = next(line for line in said.splitlines() if line.startswith("look: "))[len("look: ") :]
+    assert "every user of this machine can read the database through its backup port" in said
+    look = next(line for line in said.splitlines() if line.startswith("client: "))[len("client: ") :]
     if shutil.which("influx"):
         done = subprocess.run(
-            ["sh", "-c", f"{look} -execute 'SHOW DATABASES'"], capture_output=True, text=True, timeout=60
+            ["sh", "-c", f"{look} -execute 'SHOW DATABASES'"], capture_output=True, text=True, timeout=END_S
         )
         assert (done.returncode, "regatta" in done.stdout) == (0, True), done.stderr
 
@@ -137,7 +136,10 @@ def test_passwords_are_their_owners_alone(running: tuple[Services, str]) -> None
 def test_no_password_is_on_a_command_line_while_it_starts(services: Services) -> None:
     process = services.start("up", "--no-grafana", "--port", str(free_port()))
     lines: set[bytes] = set()
-    while process.poll() is None:
+    ended = False
+    while not ended:
+        # Once more when it has ended: influxd still runs.
+        ended = process.poll() is not None
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 lines.add(entry.read_bytes())
@@ -154,16 +156,16 @@ def test_no_password_is_on_a_command_line_while_it_starts(services: Services) ->
 def test_a_second_up_leaves_it_as_it_is(running: tuple[Services, str]) -> None:
     services, said = running
     pid = services.pid
-    assert "was up already" not in said
-    assert "was up already" in services.up()
+    assert "already running" not in said
+    assert "already running" in services.up()
     assert services.pid == pid
 
 
 def test_of_two_at_once_one_starts_it(services: Services) -> None:
     both = [services.start("up", "--no-grafana", "--port", str(free_port())) for _ in range(2)]
-    said = ["".join(process.communicate(timeout=120)) for process in both]
+    said = ["".join(process.communicate(timeout=END_S)) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
-    assert sum("was up already" in text for text in said) == 1
+    assert sum("already running" in text for text in said) == 1
     assert services.processes() == [services.pid]
 
 
@@ -171,10 +173,10 @@ def test_down_ends_it_and_the_next_up_has_the_same_data_accounts_and_address(ser
     services.up("--port", str(free_port()))
     assert services.write("writer") == 204
     pid, port, passwords = services.pid, services.state["port"], services.password("reader")
-    assert "ended: InfluxDB" in services.run("down")
+    assert "stopped: InfluxDB" in services.run("down")
     assert services.processes() == []
     assert not (services.root / "influx.yml").exists()
-    assert "nothing was up" in services.run("down")
+    assert "no service was running" in services.run("down")
     services.up()
     assert services.pid != pid
     assert (services.state["port"], services.password("reader")) == (port, passwords)
@@ -185,19 +187,19 @@ def test_it_is_started_again_after_kill_9_and_has_lost_nothing(services: Service
     services.up("--port", str(free_port()))
     assert services.write("writer") == 204
     pid = services.pid
-    os.kill(pid, signal.SIGKILL)
-    assert "was up already" not in services.up()
+    services.kill()
+    assert "already running" not in services.up()
     assert services.pid != pid
     assert services.points() == 1
 
 
 def test_who_misses_it_is_told_how_to_start_it(services: Services, tmp_path: Path) -> None:
     services.up("--port", str(free_port()))
-    os.kill(services.pid, signal.SIGKILL)
+    services.kill()
     (tmp_path / "results" / "e" / "plan").mkdir(parents=True)
     words = ["ingest", "e", "--results", str(tmp_path / "results"), "--patience-s", "0", "--verify"]
     told = services.run(*words, code=3)
-    assert "got it is not running · fix: `regatta up` starts it; " in told
+    assert "got it is not running · fix: run `regatta up`, " in told
 
 
 def test_who_listens_on_its_port_after_it_has_died_is_told_no_password(
@@ -205,17 +207,15 @@ def test_who_listens_on_its_port_after_it_has_died_is_told_no_password(
 ) -> None:
     services.up("--port", str(free_port()))
     port = services.state["port"]
-    os.kill(services.pid, signal.SIGKILL)
+    services.kill()
     (tmp_path / "results" / "e" / "plan").mkdir(parents=True)
     words = ["ingest", "e", "--results", str(tmp_path / "results"), "--patience-s", "0.5"]
-    while not is_free(port):  # what was killed may still be ending
-        time.sleep(0.02)
     with socket.socket() as thief:
         thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         thief.bind(("127.0.0.1", port))
         thief.listen()
         told = services.run(*words, "--verify", code=3)
-        assert f"it is not running, and another program has port {port}" in told
+        assert f"it is not running, and another program uses port {port}" in told
         thief.setblocking(False)
         with pytest.raises(BlockingIOError):
             thief.accept()
@@ -234,7 +234,7 @@ def test_another_user_on_the_port_of_a_container_is_told_no_password(tmp_path: P
         assert ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1) == 0
     with other:
         port = other.getsockname()[1]
-        assert why_not_ours(places, port) == f"port {port} is a program's of user 65534, not Docker's"
+        assert why_not_ours(places, port) == f"a program of user 65534 uses port {port}, not Docker"
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         assert why_not_ours(places, proxy.getsockname()[1]) == ""
 
@@ -242,12 +242,12 @@ def test_another_user_on_the_port_of_a_container_is_told_no_password(tmp_path: P
 def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -> None:
     services.up("--port", str(free_port()))
     noted = services.state
-    os.kill(services.pid, signal.SIGKILL)
+    services.kill()
     stranger = subprocess.Popen(["sleep", "300"])
     (services.root / "influxdb.json").write_text(json.dumps({**noted, "pid": stranger.pid}))
-    assert "nothing was up" in services.run("down")
+    assert "no service was running" in services.run("down")
     (services.root / "influxdb.json").write_text(json.dumps({**noted, "pid": stranger.pid}))
-    assert "was up already" not in services.up()
+    assert "already running" not in services.up()
     assert services.pid != stranger.pid
     assert stranger.poll() is None
     stranger.kill()
@@ -267,7 +267,7 @@ def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_set
         fcntl.flock(lock, fcntl.LOCK_EX)
         for words in (["up", "--no-grafana"], ["down"], ["down", "--delete"]):
             told = services.run(*words, code=3)
-            assert "that of host far-away (process 4)" in told
+            assert "an influxd on host far-away (process 4)" in told
             assert "`regatta down` on its host" in told
     assert services.processes() == []
     assert (services.root / "influxdb.json").read_text() == noted
@@ -277,7 +277,7 @@ def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_set
 def test_one_that_nobody_has_noted_is_found_and_ended(services: Services) -> None:
     services.up("--port", str(free_port()))
     (services.root / "influxdb.json").unlink()
-    assert "ended: InfluxDB" in services.run("down")
+    assert "stopped: InfluxDB" in services.run("down")
     assert services.processes() == []
 
 
@@ -299,7 +299,7 @@ def test_one_that_could_not_be_noted_is_ended(services: Services, monkeypatch: p
 def test_a_damaged_note_counts_as_none(services: Services, noted: str) -> None:
     services.root.mkdir(parents=True)
     (services.root / "influxdb.json").write_text(noted)
-    assert "nothing was up" in services.run("down")
+    assert "no service was running" in services.run("down")
 
 
 def test_a_port_that_is_taken_is_told_and_without_a_wish_another_is_chosen(services: Services) -> None:
@@ -327,7 +327,7 @@ def test_a_lost_password_is_told_and_nothing_is_left_running(services: Services)
     services.run("down")
     (services.root / "passwords" / "admin").unlink()
     told = services.run("up", "--no-grafana", code=3)
-    assert "expected an InfluxDB whose administrator's password is the one kept here" in told
+    assert "expected an InfluxDB whose administrator has the password in this folder" in told
     assert "regatta down --delete" in told
     assert services.processes() == []
     (services.root / "passwords" / "admin").write_text("it's\n")
@@ -346,10 +346,10 @@ def test_a_lost_password_of_the_writer_is_made_anew(services: Services) -> None:
 
 def test_who_reads_other_settings_is_told(services: Services, tmp_path: Path) -> None:
     said = services.up("--port", str(free_port()), REGATTA_INFLUX="none")
-    assert "NOT USED: $REGATTA_INFLUX switches InfluxDB off" in said
+    assert "not used: $REGATTA_INFLUX disables InfluxDB" in said
     other = tmp_path / "other.yml"
     other.write_text("url: http://db:8086\n")
-    assert f"NOT USED: commands read {other} instead" in services.up(REGATTA_INFLUX=str(other))
+    assert f"not used: commands use {other}" in services.up(REGATTA_INFLUX=str(other))
 
 
 def home_with_a_short_demonstration(folder: Path) -> Path:
@@ -379,15 +379,15 @@ def test_the_demonstration_lands_in_influxdb_is_counted_and_says_where_to_look(
     own = {"REGATTA_HOME": str(home), "REGATTA_HOST_LOCK": str(tmp_path / "lock")}
     words = ["demo", "--influx", "--results", str(tmp_path / "results")]
     process = services.start(*words, **own, PATH=f"{REGATTA.parent}:{os.environ['PATH']}")
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=END_S)
     assert process.returncode == 0, out + err
-    assert "(was up already)" in out
-    assert re.search(r"demo: both sides agree in all \d+ series", out)
+    assert "(already running)" in out
+    assert re.search(r"demo: journal and database agree in all \d+ series", out)
     counts = dict(re.findall(r"^(\w+) +(\d+) in the journal +\2 in the database$", out, re.MULTILINE))
     # One more than is measured: the first of a series is discarded.
     assert int(counts["invocation"]) == 4
     assert int(counts["estimate"]) > 0
-    assert out.rstrip().endswith("end it: regatta down")
+    assert out.rstrip().endswith("stop it: regatta down")
     assert f"$(cat {shlex.quote(str(services.root / 'passwords' / 'reader'))})" in out
     status, told = services.query("SELECT count(sequence) FROM iteration WHERE experiment = 'demo'", "reader")
     assert (status, "series" in told) == (200, True)
@@ -422,12 +422,12 @@ def programs(folder: Path, influxd: str) -> str:
 
 def test_one_that_does_not_answer_is_ended_with_the_command(services: Services, tmp_path: Path) -> None:
     process = services.start("up", "--no-grafana", PATH=programs(tmp_path / "bin", SILENT))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + END_S
     while not services.processes() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(services.processes()) == 1
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=END_S)
     assert process.returncode == 130
     assert services.processes() == []
 
@@ -453,5 +453,5 @@ def test_a_folder_of_somebody_elses_choice_is_refused(services: Services, tmp_pa
     (tmp_path / "elsewhere").mkdir()
     services.root.parent.mkdir(parents=True)
     services.root.symlink_to(tmp_path / "elsewhere")
-    assert "expected a folder of one's own" in services.run("up", code=3)
+    assert "expected a folder that you own" in services.run("up", code=3)
     services.root.unlink()

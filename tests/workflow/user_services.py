@@ -7,6 +7,8 @@ import contextlib
 import io
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -22,6 +24,7 @@ from regatta.cli.main import main
 
 HOME = Path(__file__).parents[2]
 REGATTA = Path(sys.executable).with_name("regatta")
+END_S = 300.0
 POINT = "event,experiment=e,host=none,kind=plan planned=1i 1\n"
 
 
@@ -50,7 +53,7 @@ def asked(port: object, path: str, account: tuple[str, str] | None, body: str) -
     if account is not None:
         request.add_header("Authorization", "Basic " + base64.b64encode(":".join(account).encode()).decode())
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=120) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -94,6 +97,15 @@ class Services:
         pid = self.state["pid"]
         assert isinstance(pid, int)
         return pid
+
+    def kill(self) -> None:
+        """Kill influxd, and wait until it and all that it has open are gone."""
+        process = os.pidfd_open(self.pid)
+        try:
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            assert select.select([process], [], [], END_S)[0]
+        finally:
+            os.close(process)
 
     def password(self, account: str) -> str:
         """As a user reads it."""

@@ -212,8 +212,27 @@ public final class HarnessCases {
         }
     }
 
-    /** Is slow and allocates, both outside of the measured time. */
-    public static final class Slow implements Listener {
+    /** Prints what lay between its two calls around an iteration: time, and processor time of this thread, in ns. */
+    public static class Around implements Listener {
+        private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        private long startNs;
+        private long startCpuNs;
+
+        @Override
+        public void iterationStarting(int iteration) throws Exception {
+            startNs = System.nanoTime();
+            startCpuNs = threads.getCurrentThreadCpuTime();
+        }
+
+        @Override
+        public void iterationStopped(int iteration) throws Exception {
+            long cpuNs = threads.getCurrentThreadCpuTime() - startCpuNs;
+            System.out.println("around " + (System.nanoTime() - startNs) + " " + cpuNs);
+        }
+    }
+
+    /** Is slow and allocates, both outside of the measured time and of what it prints. */
+    public static final class Slow extends Around {
         private static volatile byte[] made;
 
         private static void work() throws InterruptedException {
@@ -222,12 +241,14 @@ public final class HarnessCases {
         }
 
         @Override
-        public void iterationStarting(int iteration) throws InterruptedException {
+        public void iterationStarting(int iteration) throws Exception {
             work();
+            super.iterationStarting(iteration);
         }
 
         @Override
-        public void iterationStopped(int iteration) throws InterruptedException {
+        public void iterationStopped(int iteration) throws Exception {
+            super.iterationStopped(iteration);
             work();
         }
     }

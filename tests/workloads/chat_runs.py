@@ -28,7 +28,9 @@ SESSION = ROOT / "benchmarks" / "java" / "chat" / "session"
 SUITE = YAML(typ="safe").load((ROOT / "configs" / "suites" / "chat.yml").read_text(encoding="utf-8"))
 SERVER = "org.regatta.bench.chat.ChatServer"
 CLIENT = "org.regatta.bench.chat.ChatClient"
-TIMEOUT_S = 120
+TIMEOUT_S = 400
+#: for an answer of a server that may be stopped for many seconds with its machine
+PATIENCE_S = 120
 #: release on which each mode is tested: the lowest that has it here
 RELEASES = {"platform": 11, "selector": 17, "virtual": 21}
 
@@ -146,7 +148,7 @@ class User:
 
     def __init__(self, port: int, room: int, number: int) -> None:
         self.room, self.number = room, number
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         joining = struct.pack(">Bii", 1, room, number)
         self.socket.sendall(struct.pack(">i", len(joining)) + joining)
         answer = struct.pack(">Bii", 2, room, number)
@@ -168,7 +170,7 @@ class User:
             heard += part
         return bytes(heard)
 
-    def is_closed(self, within_s: float = 30.0) -> bool:
+    def is_closed(self, within_s: float = PATIENCE_S) -> bool:
         """Whether the server closes the connection, without saying anything more."""
         until = time.monotonic() + within_s
         while time.monotonic() < until:

@@ -29,7 +29,7 @@ SUITES: dict[str, dict[str, Any]] = {
     name: YAML(typ="safe").load((ROOT / "configs" / "suites" / f"{name}.yml").read_text(encoding="utf-8"))
     for name in ("vm", "apps")
 }
-TIMEOUT_S = 120
+TIMEOUT_S = 400
 #: name in tests to the runtime of the registry
 JVMS = {
     "11": "temurin-11",
@@ -190,7 +190,7 @@ def jvms() -> dict[str, str]:
     for name, runtime in JVMS.items():
         spec = RuntimeSpec.model_validate(registry["runtimes"][runtime])
         try:
-            wanted = as_runtime(runtime, spec)
+            wanted = as_runtime(runtime, spec, ROOT)
             program = provision(wanted, (), given=fetch(wanted, platform.machine())).program
         except HostError as error:
             print(f"NO JAVA {name} HERE: {error}", file=sys.stderr)

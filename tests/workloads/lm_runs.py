@@ -24,6 +24,11 @@ MISSING = [program for program in ("gcc", "make") if shutil.which(program) is No
 
 Series = tuple[tuple[str, Any], ...]
 
+#: a program that hangs would never end; a machine may stop a process that does not for many seconds
+PATIENCE_S = 300
+#: how a program says that the machine's load is why it gives no number
+REFUSALS = ("too busy", "the load is too unsteady")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -53,27 +58,68 @@ class Run:
         return self.of(*metrics) if metrics else {}
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Two clocks at a moment, or between two: the time, and the processor's time of the process; ns."""
+
+    clock_ns: int
+    cpu_ns: int
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A line of the log of planted.c: `before` and `after` enclose what the harness times, and that has the others in it."""
+
+    operations: int
+    before: Reading
+    start: Reading
+    end: Reading
+    after: Reading
+    #: within pauses
+    paused: Reading
+
+
+def intervals_of(log: Path) -> list[Interval]:
+    """The intervals of a child of planted.c, in their order."""
+    found = []
+    for line in log.read_text().splitlines():
+        operations, *readings = map(int, line.split())
+        found.append(
+            Interval(
+                operations, *(Reading(*pair) for pair in zip(readings[::2], readings[1::2], strict=True))
+            )
+        )
+    return found
+
+
 def build(copy: Path) -> None:
     """Make a copy of the sources in which the suite's own build command has run."""
     shutil.copytree(ROOT / BUILD["directory"], copy, ignore=shutil.ignore_patterns("build"))
     subprocess.run([*BUILD["command"], "-j2"], cwd=copy, check=True)
 
 
-def run(command: list[str | Path], directory: Path, timeout_s: float = 60, **environment: str) -> Run:
+def run(command: list[str | Path], directory: Path, *, may_refuse: bool = True, **environment: str) -> Run:
     """Run in `directory`, which is made; what is reported goes beside it.
 
-    A program that refuses to give a number on a busy machine is right, and its test has nothing to check then.
+    A program that refuses to give a number on a busy machine is right, and its test is skipped. With `may_refuse` False
+    a refusal is an outcome like any other.
     """
     directory.mkdir(parents=True, exist_ok=True)
     results = directory.parent / f"{directory.name}.jsonl"
     made = {"PATH": os.environ["PATH"], "REGATTA_RESULTS": str(results), **environment}
     ended = subprocess.run(
-        command, cwd=directory, env=made, capture_output=True, text=True, timeout=timeout_s, check=False
+        command, cwd=directory, env=made, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
-    if ended.returncode == 1 and "too busy" in ended.stderr:
-        pytest.skip(f"machine too busy: {ended.stderr.strip()}")
+    if may_refuse:
+        skip_a_refusal(ended.returncode, ended.stderr)
     lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     return Run(ended.returncode, ended.stdout, ended.stderr, lines)
+
+
+def skip_a_refusal(exit_code: int, stderr: str) -> None:
+    """Skip the test of a program that failed because of the machine's load."""
+    if exit_code == 1 and any(words in stderr for words in REFUSALS):
+        pytest.skip(f"machine too busy: {stderr.strip()}")
 
 
 def command_of(name: str, size: str, sources: Path, **overrides: object) -> list[str]:
@@ -113,6 +159,18 @@ def compile_against(sources: Path, source: Path, program: Path, *flags: str) -> 
     return program
 
 
+def altered(sources: Path, place: Path, program: str, right: str, wrong: str) -> Path:
+    """A program in whose source one text is another, compiled in `place`."""
+    text = (sources / f"{program}.c").read_text()
+    assert text.count(right) == 1, f"{program}.c does not hold {right!r} once"
+    source = place / f"{program}.c"
+    source.write_text(text.replace(right, wrong))
+    objects = [*(sources / "build/harness").glob("*.o"), *(sources / "build/ipc").glob("*.o")]
+    command = ["gcc", "-std=c11", "-O2", f"-I{sources}", "-o", place / program, source]
+    subprocess.run([*command, *objects, "-pthread", "-lm"], check=True)
+    return place / program
+
+
 def in_a_group(accounting: TreeAccounting, command: list[str | Path], place: Path) -> Run:
     """Run in a control group of its own, as the runner does it. The shell is born in it and waits for the program."""
     place.mkdir()
@@ -123,7 +181,8 @@ def in_a_group(accounting: TreeAccounting, command: list[str | Path], place: Pat
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     accounting.started()
-    stdout, stderr = started.communicate(timeout=60)
+    stdout, stderr = started.communicate(timeout=PATIENCE_S)
     accounting.finish()
+    skip_a_refusal(started.returncode, stderr)
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     return Run(started.returncode, stdout, stderr, lines)

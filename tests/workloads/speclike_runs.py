@@ -77,7 +77,7 @@ def execute(command: list[str], directory: Path, **environment: str) -> bytes:
         "TMPDIR": str(directory),
         **environment,
     }
-    ended = subprocess.run(command, cwd=directory, env=own, capture_output=True, timeout=300, check=False)
+    ended = subprocess.run(command, cwd=directory, env=own, capture_output=True, timeout=500, check=False)
     assert ended.returncode == 0, ended.stderr.decode()
     return ended.stdout
 

@@ -10,15 +10,17 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
 import chat_runs
 import java_runs
 import pytest
-from chat_runs import RELEASES, Server, message
+from chat_runs import PATIENCE_S, RELEASES, Server, message
+
+from helpers.runner_plans import wait_until
 
 #: each test has a room of its own on the servers that they share
 _ROOMS = count(1)
@@ -69,7 +71,7 @@ def test_when_a_user_dies_the_others_go_on(server: Server) -> None:
 def test_bytes_that_are_not_the_protocols_end_that_connection_only(server: Server, noise: bytes) -> None:
     room = next(_ROOMS)
     user = server.user(room, 0)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as noisy:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as noisy:
         noisy.sendall(noise)
         with suppress(ConnectionResetError):
             assert noisy.recv(1) == b""
@@ -114,13 +116,13 @@ def test_a_user_that_reads_late_holds_the_room_up_and_hears_everything(server: S
     threads[0].join(1)
     assert slow.hear(len(said)) == said
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert bytes(own) == said
 
 
-#: what a server says at the end of a window of 0.8 s
+#: what a server says at the end of a window of 1.5 s
 ENDED = (
-    b"ended window_ns=800000000 user_ns=0 system_ns=0 minor_faults=0 major_faults=0 received=0 delivered=0 voluntary=0 "
+    b"ended window_ns=1500000000 user_ns=0 system_ns=0 minor_faults=0 major_faults=0 received=0 delivered=0 voluntary=0 "
     b"involuntary=0 switches_ns=1 switches_received=0 cpus=2 threads=1 threads_ended=0 accepted=20 rejected=0 too_slow=0\n"
 )
 
@@ -160,82 +162,124 @@ def test_the_client_notices_a_server_that_ends(tmp_path: Path) -> None:
     assert any(words in run.stderr for words in told), run.stderr
 
 
+#: s; how long a window lasts, and for how long one of the two stands still in it
+WINDOW_S, STILL_S = 1.5, 1.0
+#: times that a test may come too late to stop a process inside of a window
+TRIES = 20
+
+
+def _latencies(results: Path) -> dict[float, float]:
+    """Percentile -> ns."""
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    return {
+        line["parameters"]["percentile"]: line["value"] for line in lines if line.get("metric") == "latency"
+    }
+
+
+def _switches_of_conductor(pid: int) -> int:
+    """How often the client's thread that opens and closes the window has waited."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):  # another thread that has ended meanwhile
+            if (task / "comm").read_text().strip() == "conductor":
+                status = (task / "status").read_text()
+                return int(status.split("voluntary_ctxt_switches:")[1].split()[0])
+    raise AssertionError("no thread is called conductor")
+
+
+def _stands_still(
+    pid: int, client: subprocess.Popen[bytes], begun: Callable[[], object], still_s: float = STILL_S
+) -> bool:
+    """Open the client's window by `begun`, and stop a process inside of it for `still_s`.
+
+    Returns False where that came so late that the window may have been nearly over.
+    """
+    began_s, switches = time.monotonic(), _switches_of_conductor(client.pid)
+    begun()
+    # It has read the answer and sleeps until the window's end.
+    wait_until(lambda: _switches_of_conductor(client.pid) > switches, "the window to open", PATIENCE_S)
+    time.sleep(0.1)
+    os.kill(pid, signal.SIGSTOP)
+    in_time = time.monotonic() - began_s < WINDOW_S - STILL_S
+    time.sleep(still_s)
+    os.kill(pid, signal.SIGCONT)
+    return in_time
+
+
+@contextmanager
+def _client(
+    tmp_path: Path, server: Server, control: socket.socket, rate: int
+) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
+    """A client, and the connection by which it opens and closes its window."""
+    (tmp_path / "results").unlink(missing_ok=True)
+    address = ("--server", f"127.0.0.1:{server.port}", "--control", control.getsockname()[1])
+    options = ("--connections", 20, "--rate", rate, "--seconds", WINDOW_S, "--warmup-seconds", 0.3)
+    client = subprocess.Popen(
+        chat_runs.client_command(*address, *options, java=java_runs.jvm(17)),
+        env=chat_runs.environment(tmp_path, REGATTA_RESULTS=str(tmp_path / "results")),
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        control.settimeout(PATIENCE_S)
+        connection, _ = control.accept()
+        with connection:
+            connection.settimeout(PATIENCE_S)
+            assert connection.recv(64) == b"begin\n"
+            yield client, connection
+            assert client.wait(PATIENCE_S) == 0
+    finally:
+        client.kill()
+        client.wait()
+
+
 @pytest.mark.parametrize(
     ("stopped", "rate", "percent"), [("server", 50, 90), ("client", 50, 90), ("server", 0, 100)]
 )
 def test_who_stands_still_is_charged_for_every_message_that_was_due(
     stopped: str, rate: int, percent: int, tmp_path: Path
 ) -> None:
-    """In the open loop half of the time is stood still, and so is half of the messages late; a closed loop has one each."""
-    java = java_runs.jvm(17)
-    results = tmp_path / "results"
-    with chat_runs.server("selector", java=java) as running:
-        address = ("--server", f"127.0.0.1:{running.port}", "--control", running.control)
-        options = ("--connections", 20, "--rate", rate, "--seconds", 1.5, "--warmup-seconds", 0.1)
-        environment = chat_runs.environment(tmp_path, REGATTA_RESULTS=str(results))
-        client = subprocess.Popen(
-            chat_runs.client_command(*address, *options, java=java), env=environment, stdin=subprocess.DEVNULL
-        )
-        _stop_and_go(running.process.pid if stopped == "server" else client.pid, until=client)
-    assert client.returncode == 0
-    lines = [json.loads(line) for line in results.read_text().splitlines()]
-    latency = {
-        line["parameters"]["percentile"]: line["value"] for line in lines if line.get("metric") == "latency"
-    }
+    """In the open loop two thirds of the time are stood still, and so many messages are late; a closed loop has one each."""
+    with (
+        chat_runs.server("selector", java=java_runs.jvm(17)) as running,
+        socket.create_server(("127.0.0.1", 0)) as control,
+    ):
+        for _ in range(TRIES):
+            with (
+                _client(tmp_path, running, control, rate) as (client, to_client),
+                socket.create_connection(("127.0.0.1", running.control), timeout=PATIENCE_S) as to_server,
+            ):
+                to_server.sendall(b"begin\n")
+                assert to_server.recv(64) == b"begun\n"
+                pid = running.process.pid if stopped == "server" else client.pid
+                in_time = _stands_still(pid, client, lambda answer=to_client: answer.sendall(b"begun\n"))
+                assert to_client.recv(64) == b"end\n"
+                to_server.sendall(b"end\n")
+                to_client.sendall(to_server.makefile("rb").readline())
+            if in_time:
+                break
+        else:
+            pytest.skip("machine too busy: no process could be stopped in time")
+    latency = _latencies(tmp_path / "results")
     assert latency[percent] > 150e6
     assert latency[100] > 250e6
 
 
 def test_a_client_that_comes_late_to_the_last_border_still_sends_what_was_due(tmp_path: Path) -> None:
     """It stands still from inside the window to after its end; the server's answer is there before, so that nothing gives it time."""
-    java = java_runs.jvm(17)
-    results = tmp_path / "results"
     with (
-        chat_runs.server("selector", java=java) as running,
+        chat_runs.server("selector", java=java_runs.jvm(17)) as running,
         socket.create_server(("127.0.0.1", 0)) as control,
     ):
-        address = ("--server", f"127.0.0.1:{running.port}", "--control", control.getsockname()[1])
-        options = ("--connections", 20, "--rate", 50, "--seconds", 0.8, "--warmup-seconds", 1)
-        client = subprocess.Popen(
-            chat_runs.client_command(*address, *options, java=java),
-            env=chat_runs.environment(tmp_path, REGATTA_RESULTS=str(results)),
-            stdin=subprocess.DEVNULL,
-        )
-        try:
-            connection, _ = control.accept()
-            with connection:
-                assert connection.recv(64) == b"begin\n"
-                connection.sendall(b"begun\n" + ENDED)
-                time.sleep(0.3)
-                client.send_signal(signal.SIGSTOP)
-                time.sleep(1.0)
-                client.send_signal(signal.SIGCONT)
-                assert client.wait(60) == 0
-        finally:
-            client.kill()
-            client.wait()
-    lines = [json.loads(line) for line in results.read_text().splitlines()]
-    latency = {
-        line["parameters"]["percentile"]: line["value"] for line in lines if line.get("metric") == "latency"
-    }
-    # Three quarters of the window, which ends where the client comes to it, were stood still.
-    assert latency[50] > 100e6
-
-
-def _stop_and_go(pid: int, until: subprocess.Popen[bytes]) -> None:
-    """300 ms of standing still, 300 ms of going on."""
-    try:
-        for _ in range(100):
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(0.3)
-            os.kill(pid, signal.SIGCONT)
-            with suppress(subprocess.TimeoutExpired):
-                until.wait(0.3)
-            if until.returncode is not None:
+        for _ in range(TRIES):
+            with _client(tmp_path, running, control, rate=50) as (client, answer):
+                in_time = _stands_still(
+                    client.pid, client, lambda answer=answer: answer.sendall(b"begun\n" + ENDED), 2 * WINDOW_S
+                )
+            if in_time:
                 break
-    finally:
-        until.kill()
-        until.wait()
+        else:
+            pytest.skip("machine too busy: the client could not be stopped in time")
+    # Most of the window, which ends where the client comes to it, was stood still.
+    assert _latencies(tmp_path / "results")[50] > 100e6
 
 
 def _moved(frame: bytes) -> bytes:
@@ -270,11 +314,12 @@ def test_a_user_that_never_reads_is_cut_off_and_the_room_goes_on(mode: str, tmp_
         chat_runs.server(mode, "--patience-ms", "300", java=java, errors=errors) as running,
     ):
         stuck, sender = running.user(1, 0), running.user(1, 1)
-        said = b"".join(message(1, 1, sequence) for sequence in range(120_000))
-        sending = threading.Thread(target=sender.socket.sendall, args=(said,))
-        sending.start()
-        assert sender.hear(len(said)) == said
-        sending.join(60)
+        # So few at a time as its own connection can hold: of the two only the first is ever waited for.
+        total, at_once = 120_000, 200
+        for first in range(0, total, at_once):
+            said = b"".join(message(1, 1, sequence) for sequence in range(first, first + at_once))
+            sender.socket.sendall(said)
+            assert sender.hear(len(said)) == said
         with suppress(ConnectionResetError):
-            assert len(stuck.hear(len(said))) < len(said)
+            assert len(stuck.hear(total * len(message(1, 1, 0)))) < total * len(message(1, 1, 0))
     assert "user 0 of room 1 is cut off" in told.read_text()

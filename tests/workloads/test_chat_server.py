@@ -11,7 +11,7 @@ from pathlib import Path
 import chat_runs
 import java_runs
 import pytest
-from chat_runs import RELEASES, SUITE
+from chat_runs import PATIENCE_S, RELEASES, SUITE
 
 from helpers.marked_processes import processes_with
 from helpers.runner_plans import wait_until
@@ -44,7 +44,7 @@ def test_every_mode_delivers_everything_and_reports_each_window(mode: str, tmp_p
     ):
         # What is on its way at a border of the window makes the two differ by what 40 users can have on their way.
         assert abs(heard - 20 * sent) <= 40 * 20, iteration
-        assert sent > 40
+        assert sent > 0
     for metric in PER_MESSAGE:
         assert len(run.values(metric)) == 2, metric
     assert all(0 < share <= 1.2 for share in run.values("cpu_share"))
@@ -61,8 +61,9 @@ def test_the_last_room_may_be_smaller_and_a_planned_rate_is_kept(tmp_path: Path)
     options = ("--mode", "selector", "--connections", 25, "--rate", 40, "--seed", 5, "--pin")
     run = chat_runs.session(tmp_path, *options, "--seconds", 1, "--warmup-seconds", 0.1, java=java)
     assert run.code == 0, run.stderr
-    # 25 users at 40 a second: 1,000 on average, and what a busy machine moves from one side of a border to the other.
-    assert 500 < run.values("sent_rate")[0] < 2000
+    # 25 users at 40 a second: 1,000 on average, and what a busy machine moves from one side of a border to the other. A rate
+    # for all of them would give 40, as many as can be 50,000 and more.
+    assert 100 < run.values("sent_rate")[0] < 10_000
     apart = len(os.sched_getaffinity(0)) > 1
     assert run.info["placement"].startswith("server on CPUs" if apart else "not apart")
 
@@ -133,7 +134,7 @@ def test_what_the_server_did_before_the_window_is_not_counted(tmp_path: Path) ->
 def test_a_driver_that_is_ended_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
     marker = f"chat-test-{os.getpid()}-{number}"
     command = chat_runs.session_command(
-        "--mode", "platform", "--connections", 20, "--seconds", 60, java=java_runs.jvm(17)
+        "--mode", "platform", "--connections", 20, "--seconds", 600, java=java_runs.jvm(17)
     )
     driver = subprocess.Popen(
         command,
@@ -144,10 +145,12 @@ def test_a_driver_that_is_ended_leaves_no_process(number: signal.Signals, tmp_pa
     )
     try:
         # The driver, the server and the client.
-        wait_until(lambda: len(processes_with(marker)) == 3, "driver, server and client", patience_s=60)
+        wait_until(
+            lambda: len(processes_with(marker)) == 3, "driver, server and client", patience_s=PATIENCE_S
+        )
         driver.send_signal(number)
-        driver.wait(30)
-        wait_until(lambda: not processes_with(marker), "all of them to end", patience_s=60)
+        driver.wait(PATIENCE_S)
+        wait_until(lambda: not processes_with(marker), "all of them to end", patience_s=PATIENCE_S)
     finally:
         for pid in processes_with(marker):
             os.kill(pid, signal.SIGKILL)
@@ -173,7 +176,9 @@ def test_too_few_descriptors_are_told_before_anything_is_measured(program: str, 
         "--connections",
         "800",
     ]
-    done = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, preexec_fn=limit, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert done.returncode == 2
     assert "expected a limit of 864 open files or more, got 200; raise it (ulimit -n)" in done.stderr
 

@@ -47,10 +47,14 @@ WHOLE = {"g1": r"Mark [\d(]|\S* ?Cycle", "z": r"\bnone\b", "shenandoah": r"\bnon
 MIB = 2**20
 
 
-def collector_safepoints(run: Run) -> list[str]:
-    """What the collector's safepoints of the whole process were for; release 11 has other words than later ones."""
+def safepoints(run: Run) -> tuple[list[str], list[str]]:
+    """What the safepoints of the whole process were for: the collector's, and the others.
+
+    Release 11 has other words than later ones.
+    """
     names = re.findall(r'^(?:Safepoint "|Entering safepoint region: )(\w+)', run.safepoints, re.MULTILINE)
-    return [name for name in names if re.match(r"[XZ][A-Z]|Shenandoah", name)]
+    collector = [name for name in names if re.match(r"[XZ][A-Z]|Shenandoah", name)]
+    return collector, [name for name in names if name not in collector]
 
 
 def gc_log(run: Run) -> str:
@@ -60,7 +64,8 @@ def gc_log(run: Run) -> str:
 @pytest.mark.parametrize(("name", "collector"), PAIRS)
 def test_pauses_by_kind_add_up_to_those_of_the_safepoint_log(cases: Cases, name: str, collector: str) -> None:
     run = cases.churned(name, collector)
-    close = []
+    paused_ns: list[int] = []
+    of_kinds_ns: list[int] = []
     found: set[str] = set()
     known: list[set[str]] = []
     for iteration in (0, 1):
@@ -68,18 +73,27 @@ def test_pauses_by_kind_add_up_to_those_of_the_safepoint_log(cases: Cases, name:
         known.append(set(kinds))
         found |= {kind for kind, ns in kinds.items() if ns}
         (paused,) = of_iteration(run, "gc_time", iteration)
-        # Some 50 us apart where nothing disturbs. A busy machine can take the processor away between the two clocks,
-        # and a pause may lie at the border, in one log but not yet in the other: one of two iterations is enough.
-        close.append(0.5 * paused <= sum(kinds.values()) <= 1.25 * paused)
-    assert ALWAYS[collector] <= found <= KINDS[collector]
+        paused_ns.append(paused)
+        of_kinds_ns.append(sum(kinds.values()))
+    # On a busy machine each cycle may degenerate before the pause that would end it.
+    seldom = {kind for kind in KINDS[collector] if len(re.findall(re.escape(kind), gc_log(run))) < 5}
+    assert ALWAYS[collector] - seldom <= found <= KINDS[collector]
     # What did not occur is 0 in each iteration, from the first on.
     assert KINDS[collector] - SOME_RELEASES <= known[0] <= known[1] <= KINDS[collector]
     if collector in ("z", "shenandoah"):
         # So short are they that the time around them is most of a safepoint; each has one to itself.
-        pauses = len(re.findall(r"Pause .*ms$", gc_log(run), re.MULTILINE))
-        assert abs(pauses - len(collector_safepoints(run))) <= 1
+        pauses = re.findall(r"Pause (.*)ms$", gc_log(run), re.MULTILINE)
+        # On a busy machine a cycle can degenerate, and one safepoint then has several lines of the other log.
+        degenerated = sum(pause.startswith("Degenerated") for pause in pauses)
+        own, others = safepoints(run)
+        # Release 11 does all operations that wait in one safepoint, which has the name of the first one only.
+        shared = len(others) if name == "11" else 0
+        assert -1 - degenerated <= len(pauses) - len(own) <= 1 + degenerated + shared
     else:
-        assert any(close)
+        # Some 50 us apart where nothing disturbs. A busy machine can take the processor away between the two clocks,
+        # and a pause may lie at the border, in one log but not yet in the other: one iteration, or both, is enough.
+        pairs = [*zip(paused_ns, of_kinds_ns, strict=True), (sum(paused_ns), sum(of_kinds_ns))]
+        assert any(0.5 * paused <= of_kinds <= 1.25 * paused for paused, of_kinds in pairs)
 
 
 @pytest.mark.parametrize(("name", "collector"), PAIRS)
@@ -111,7 +125,9 @@ def test_concurrent_work_is_told_of_those_that_work_beside_the_program(
     assert len(told) == 2
     # The phases of G1 that hold others, and whole cycles, would count the same time again.
     phases = re.findall(rf"Concurrent (?!{WHOLE[collector]}).* ([\d.]+)ms$", gc_log(run), re.MULTILINE)
-    assert 0 < sum(told) <= sum(map(float, phases)) * 1e6 + 1
+    assert sum(told) <= sum(map(float, phases)) * 1e6 + 1
+    # Few may all have ended before or after the iterations.
+    assert len(phases) < 5 or sum(told) > 0
 
 
 @pytest.mark.parametrize(("name", "collector"), PAIRS)

@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 from java_cases import Cases, by_parameter
-from java_runs import JVMS, jvm
+from java_runs import JVMS, Run, jvm
 
 MS = 1_000_000
+
+
+def around(run: Run) -> tuple[int, int]:
+    """What the listener saw around the only iteration: time, and processor time of the iterating thread, in ns."""
+    (line,) = (line for line in run.stdout.splitlines() if line.startswith("around "))
+    time_ns, cpu_ns = map(int, line.split()[1:])
+    return time_ns, cpu_ns
 
 
 @pytest.mark.parametrize("name", JVMS)
@@ -98,7 +105,8 @@ def test_what_a_listener_does_is_in_no_measurement(cases: Cases) -> None:
         "here", "--size", "1", "--iterations", "1", flags=("-Dregatta.listener=HarnessCases$Slow", "-Xmx256m")
     )  # fmt: skip
     assert run.code == 0, run.stderr
-    assert run.values("elapsed")[0] < 300 * MS
+    # However long the machine makes that 1 ms.
+    assert MS <= run.values("elapsed")[0] <= around(run)[0]
     assert run.values("allocated")[0] < 50_000_000
 
 
@@ -128,13 +136,15 @@ def test_a_listener_that_throws_fails_the_run(cases: Cases) -> None:
 
 @pytest.mark.parametrize("name", JVMS)
 def test_the_processor_time_of_the_iterating_thread_is_its_own(cases: Cases, name: str) -> None:
+    flags = ("-Dregatta.listener=HarnessCases$Around",)
     here, elsewhere = (
-        cases.run(case, "--size", "200", "--iterations", "1", program=jvm(name))
+        cases.run(case, "--size", "200", "--iterations", "1", flags=flags, program=jvm(name))
         for case in ("here", "elsewhere")
     )
     assert here.values("cpu_thread")[0] >= 200 * MS
-    assert elsewhere.values("cpu_thread")[0] < 100 * MS
     for run in (here, elsewhere):
+        # It starts a thread and waits for it, for which a busy machine may charge it something.
+        assert 0 < run.values("cpu_thread")[0] <= around(run)[1]
         # In ticks of 10 ms before release 23.
         assert run.values("cpu")[0] >= 170 * MS
 

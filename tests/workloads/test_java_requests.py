@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from java_runs import QUICK, Programs, Run, entry, jvm
+from java_runs import QUICK, TIMEOUT_S, Programs, Run, entry, jvm
 
 from regatta.host.adapters import regatta_lines
 from regatta.host.adapters.result import Left
@@ -22,7 +22,9 @@ REQUEST_DRIVEN = (*DATABASES, "lusearch")
 #: what one unit of size is, in all of them
 REQUESTS_PER_SIZE = 100
 #: what lasts long enough for a pause in its midst
-SIZE, PAUSE_S = 10, 0.4
+SIZE, ITERATIONS, PAUSE_S, PAUSES = 10, 4, 0.4, 6
+#: runs in which no pause may happen to come while requests are answered
+TRIES = 10
 
 
 @pytest.fixture(scope="module")
@@ -84,36 +86,51 @@ def test_the_adapter_gives_simple_and_metered_latencies(tiny: dict[str, Run], na
             assert found["metered", window, percentile] >= found["simple", None, percentile]
 
 
-def test_a_pause_shows_in_metered_latency_but_hardly_in_the_simple_median(
-    programs: Programs, tmp_path: Path
-) -> None:
-    results = tmp_path / "results.jsonl"
-    command = programs.command("apps/lusearch", "command", size=SIZE, iterations=2, data_seed=1)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "REGATTA_RESULTS": str(results)}
+def paused_now_and_then(programs: Programs, place: Path) -> bytes:
+    """What a program reports that is stopped for PAUSE_S some times, unless it has ended."""
+    place.mkdir()
+    results = place / "results.jsonl"
+    command = programs.command("apps/lusearch", "command", size=SIZE, iterations=ITERATIONS, data_seed=1)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(place), "REGATTA_RESULTS": str(results)}
     process = subprocess.Popen(
-        ["java", QUICK, *command], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL
+        ["java", QUICK, *command], cwd=place, env=environment, stderr=subprocess.DEVNULL
     )
     try:
-        # Its digest ends the first iteration, and nothing is to be made ready for the second.
+        # Its digest ends the first iteration, which is slow by itself.
         while process.poll() is None and not (results.exists() and b'"digest"' in results.read_bytes()):
             time.sleep(0.002)
-        time.sleep(0.02)
-        process.send_signal(signal.SIGSTOP)
-        time.sleep(PAUSE_S)
-        process.send_signal(signal.SIGCONT)
-        assert process.wait(60) == 0
+        for _ in range(PAUSES):
+            time.sleep(0.05)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(PAUSE_S)
+            process.send_signal(signal.SIGCONT)
+        assert process.wait(TIMEOUT_S) == 0
     finally:
         process.kill()
         process.wait()
-    found = latencies(results.read_bytes(), 1)
+    return results.read_bytes()
+
+
+def test_a_pause_shows_in_metered_latency_but_hardly_in_the_simple_median(
+    programs: Programs, tmp_path: Path
+) -> None:
     pause_ns = PAUSE_S * 1e9
-    assert found["simple", None, 100] > 0.9 * pause_ns
-    assert found["simple", None, 50] < 0.1 * pause_ns
-    assert found["metered", "full", 90] > 5 * found["simple", None, 50]
-    assert (
-        len(requests([json.loads(line) for line in results.read_text().splitlines()], 1))
-        == SIZE * REQUESTS_PER_SIZE
+    for number in range(TRIES):
+        results = paused_now_and_then(programs, tmp_path / str(number))
+        iterations = [latencies(results, iteration) for iteration in range(1, ITERATIONS)]
+        paused = [found for found in iterations if found["simple", None, 100] > 0.9 * pause_ns]
+        if paused:
+            break
+    else:
+        pytest.fail("no pause shows in the longest latency")
+    # Unless the pause came near the end.
+    assert any(
+        found["simple", None, 50] < 0.1 * pause_ns
+        and found["metered", "full", 90] > 5 * found["simple", None, 50]
+        for found in paused
     )
+    lines = [json.loads(line) for line in results.splitlines()]
+    assert {len(requests(lines, i)) for i in range(ITERATIONS)} == {SIZE * REQUESTS_PER_SIZE}
 
 
 def test_the_compiler_says_in_the_words_of_the_jvm_that_release_11_is_too_old(programs: Programs) -> None:

@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from lm_runs import Run, run
+from lm_runs import PATIENCE_S, Interval, Run, intervals_of, run
 
 from helpers.marked_processes import processes_with
 from helpers.runner_plans import wait_until as wait_until_or_fail
@@ -18,20 +17,12 @@ from helpers.runner_plans import wait_until as wait_until_or_fail
 # ---- children in step ----
 
 
-@dataclass(frozen=True)
-class Interval:
-    start_ns: int
-    end_ns: int
-    operations: int
-
-
-def intervals_of(log: Path) -> list[Interval]:
-    return [Interval(*map(int, line.split())) for line in log.read_text().splitlines()]
-
-
 def logged(program: Path, directory: Path, *arguments: str) -> tuple[Run, list[list[Interval]]]:
-    """A run of three children, the last of which is 200 ms late, and what each child did by its own log."""
-    command = [program, "--kind=spin", "--amount=20000", "--late-ms=200", "--log=log", "--parallel=3"]
+    """A run of three children, the last of which is late, and what each child did by its own log.
+
+    It is late by three intervals of the first one, whatever they take: where that does not wait, two of them are timed.
+    """
+    command = [program, "--kind=spin", "--amount=20000", "--late-by=3", "--log=log", "--parallel=3"]
     outcome = run([*command, "--interval-us=100000", "--repetitions=2", *arguments], directory / "work")
     return outcome, [intervals_of(log) for log in sorted((directory / "work").glob("log.*"))]
 
@@ -39,12 +30,13 @@ def logged(program: Path, directory: Path, *arguments: str) -> tuple[Run, list[l
 def assert_in_step(children: Sequence[Sequence[Interval]]) -> None:
     """While any child was timed, each had begun before and went on after."""
     assert len(children) == 3
+    assert all(children), "each has run"
     for child in children:
         size = max(interval.operations for interval in child)
         timed = [interval for interval in child if interval.operations == size]
         for other in children:
-            assert other[0].start_ns <= timed[0].start_ns
-            assert other[-1].end_ns >= timed[-1].end_ns
+            assert other[0].before.clock_ns <= timed[0].start.clock_ns
+            assert other[-1].after.clock_ns >= timed[-1].end.clock_ns
 
 
 def test_every_child_runs_while_any_is_timed(planted: Path, tmp_path: Path) -> None:
@@ -57,10 +49,14 @@ def test_a_child_timed_before_all_are_ready_is_caught_by_the_harness_and_by_the_
     mutant: Callable[[str, str, str], Path], tmp_path: Path
 ) -> None:
     wrong = mutant("child.c", "run_until(measuring, shared, LM_PHASE_GO)", "0")
-    # Two seconds of timing, so that none is done before the late one is ready even on a busy machine.
-    outcome, children = logged(wrong, tmp_path, "--repetitions=20")
+    outcome, children = logged(wrong, tmp_path, "--repetitions=10")
     assert outcome.exit_code == 1
-    assert "a child was timed while another did not run the benchmark" in outcome.stderr
+    # The second where one was done before the late one was ready.
+    told = (
+        "a child was timed while another did not run the benchmark",
+        "expected the message 'r' from a child, got 'd'",
+    )
+    assert any(words in outcome.stderr for words in told), outcome.stderr
     with pytest.raises(AssertionError):
         assert_in_step(children)
 
@@ -126,7 +122,7 @@ def test_a_child_that_ends_early_is_an_error_with_its_cause(
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    wait_until_or_fail(condition, "the processes to be as they should", patience_s=10)
+    wait_until_or_fail(condition, "the processes to be as they should", patience_s=PATIENCE_S)
 
 
 def started(planted: Path, marker: str, parallel: int, *arguments: str) -> subprocess.Popen[str]:
@@ -144,7 +140,7 @@ def test_children_do_not_outlive_a_killed_parent(planted: Path) -> None:
     marker = f"lm-{os.getpid()}-killed"
     process = started(planted, marker, 3)
     process.send_signal(signal.SIGKILL)
-    process.wait(timeout=10)
+    process.wait(timeout=PATIENCE_S)
     wait_until(lambda: processes_with(marker) == [])
 
 
@@ -159,11 +155,17 @@ def test_a_program_that_is_stopped_cleans_up(lm_sources: Path, tmp_path: Path, n
     wait_until(lambda: len(processes_with(marker)) == 2)
     assert len(list(tmp_path.iterdir())) == 1
     process.send_signal(number)
-    _, stderr = process.communicate(timeout=10)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert f"stopped by signal {number:d}" in stderr
     assert list(tmp_path.iterdir()) == []
     wait_until(lambda: processes_with(marker) == [])
+
+
+def has_one_end_of_each_pipe(process: int) -> bool:
+    opened = [str(end.readlink()) for end in Path(f"/proc/{process}/fd").iterdir()]
+    pipes = [name for name in opened if name.startswith("pipe:")]
+    return len(pipes) == len(set(pipes))
 
 
 def test_the_parent_needs_no_more_for_more_children(planted: Path) -> None:
@@ -172,10 +174,12 @@ def test_the_parent_needs_no_more_for_more_children(planted: Path) -> None:
         marker = f"lm-{os.getpid()}-{parallel}"
         process = started(planted, marker, parallel)
         try:
+            # The last child is there before the parent has closed the ends of its pipes that are the children's.
+            wait_until(lambda process=process: has_one_end_of_each_pipe(process.pid))
             needed.append(len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
         finally:
             process.kill()
-            process.wait(timeout=10)
+            process.wait(timeout=PATIENCE_S)
         wait_until(lambda marker=marker: processes_with(marker) == [])
     assert needed[0] == needed[1]
 
@@ -206,5 +210,5 @@ def test_children_run_where_they_are_placed(planted: Path, placement: str) -> No
             )
     finally:
         process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=PATIENCE_S)
     wait_until(lambda: processes_with(marker) == [])

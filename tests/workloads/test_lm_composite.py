@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lm_runs import Run, assert_conforms, command_of, in_a_group, run
+from lm_runs import PATIENCE_S, Interval, Run, assert_conforms, command_of, in_a_group, intervals_of, run
 
 from helpers.marked_processes import processes_with
 from regatta.host.measure.cgroup import open_accounting
@@ -52,22 +53,50 @@ def test_each_series_of_the_quick_size_is_reported(name: str, lm_sources: Path, 
 # ---- what the harness has for them ----
 
 
+def measured(planted: Path, place: Path, kind: str) -> list[tuple[float, float, Interval]]:
+    """What the harness says that intervals took by each clock, in ns, and what the clocks said in and around them."""
+    outcome = run(
+        [planted, f"--kind={kind}", "--amount=1000000", "--repetitions=5", "--log=log"], place / "work"
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    ((latencies),) = outcome.of("latency").values()
+    ((cpu_times),) = outcome.of("cpu_time").values()
+    found = []
+    for latency, cpu_time, interval in zip(
+        latencies, cpu_times, intervals_of(place / "work/log.0")[-5:], strict=True
+    ):
+        operations = latency["operations"]
+        assert interval.operations == operations
+        subtracted = outcome.info["clock_overhead_ns"] + outcome.info["loop_overhead_ns"] * operations
+        found.append((latency["value"] * operations + subtracted, cpu_time["value"] * operations, interval))
+    return found
+
+
+#: values are written with nine digits
+ROUNDED = 1 + 1e-6
+
+
 def test_a_pause_is_in_neither_metric(planted: Path, tmp_path: Path) -> None:
     """Of an operation 1 ms is timed and 16 ms lie in a pause; both are busy."""
-    outcome = run([planted, "--kind=pause", "--amount=1000000", "--repetitions=5"], tmp_path / "work")
-    for metric in ("latency", "cpu_time"):
-        ((lines),) = outcome.of(metric).values()
-        assert [line["iteration"] for line in lines] == list(range(5))
-        assert 0 < min(line["value"] for line in lines) < 8e6
+    for elapsed_ns, cpu_ns, interval in measured(planted, tmp_path, "pause"):
+        assert interval.paused.clock_ns >= 16e6 * interval.operations
+        around_ns = interval.after.clock_ns - interval.before.clock_ns - interval.paused.clock_ns
+        cpu_around_ns = interval.after.cpu_ns - interval.before.cpu_ns - interval.paused.cpu_ns
+        assert 1e6 * interval.operations <= elapsed_ns * ROUNDED <= around_ns * ROUNDED**2
+        assert 0 < cpu_ns <= cpu_around_ns * ROUNDED
 
 
-def test_processor_time_shows_that_an_operation_has_waited(planted: Path, tmp_path: Path) -> None:
-    outcome = run([planted, "--kind=sleep", "--amount=1000000", "--repetitions=3"], tmp_path / "work")
-    ((waited),) = outcome.of("latency").values()
-    ((used),) = outcome.of("cpu_time").values()
-    for latency, cpu_time in zip(waited, used, strict=True):
-        assert latency["value"] >= 1e6
-        assert 0 < cpu_time["value"] < 0.5 * latency["value"]
+def test_processor_time_is_what_the_process_used_and_latency_what_passed(
+    planted: Path, tmp_path: Path
+) -> None:
+    """A sleep takes 1 ms and more, and hardly a processor."""
+    for elapsed_ns, cpu_ns, interval in measured(planted, tmp_path, "sleep"):
+        assert 1e6 * interval.operations <= elapsed_ns * ROUNDED
+        for found_ns, within, around in (
+            (elapsed_ns, interval.end.clock_ns - interval.start.clock_ns, interval.after.clock_ns - interval.before.clock_ns),
+            (cpu_ns, interval.end.cpu_ns - interval.start.cpu_ns, interval.after.cpu_ns - interval.before.cpu_ns),
+        ):  # fmt: skip
+            assert within <= found_ns * ROUNDED <= around * ROUNDED**2
 
 
 # ---- lat_serve ----
@@ -81,9 +110,9 @@ def traced(command: list[str | Path], place: Path, calls: str) -> tuple[Run, str
     return outcome, "".join(part.read_text() for part in sorted(place.glob("trace.*")))
 
 
-def operations_of(outcome: Run) -> int:
+def operations_of(outcome: Run, repetitions: int = 1) -> int:
     ((lines),) = outcome.of("latency").values()
-    assert len(lines) == 1
+    assert len(lines) == repetitions
     return int(lines[0]["operations"])
 
 
@@ -111,29 +140,33 @@ def test_processor_time_of_the_server_is_told_beside_each_latency(lm_sources: Pa
     latency, cpu_time = outcome.of("latency"), outcome.of("cpu_time")
     assert list(cpu_time) == list(latency)
     for series, waited in latency.items():
-        # Its clock is read just outside the interval.
-        assert all(
-            0 < used["value"] <= 1.1 * line["value"]
-            for used, line in zip(cpu_time[series], waited, strict=True)
-        )
+        ratios = [used["value"] / line["value"] for used, line in zip(cpu_time[series], waited, strict=True)]
+        # Its clock is read just outside the interval, where the machine may stop in one interval, but hardly in all.
+        assert 0 < min(ratios) <= 1.1
 
 
 def test_an_interval_may_hold_more_connections_than_can_wait(lm_sources: Path, tmp_path: Path) -> None:
     command = [lm_sources / "build/lat_serve", "--operation=connect", "--repetitions=1"]
-    outcome = run([*command, "--interval-us=30000"], tmp_path / "work")
-    assert outcome.exit_code == 0, outcome.stderr
-    assert operations_of(outcome) > 256
+    most = 0
+    # Longer ones where connections take long: of up to 12 ms each, more than 256 are in the longest.
+    for interval_us in (30_000, 300_000, 3_000_000):
+        outcome = run([*command, f"--interval-us={interval_us}"], tmp_path / str(interval_us))
+        assert outcome.exit_code == 0, outcome.stderr
+        most = max(most, operations_of(outcome))
+        if most > 256:
+            break
+    assert most > 256
 
 
 def family(program: int) -> list[int]:
     """The measured child and its helper, once both are there."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         found = children(program)
         if found and (helpers := children(found[0])):
             return [found[0], *helpers]
         time.sleep(0.002)
-    raise AssertionError("no helper within 20 s")
+    raise AssertionError(f"no helper within {PATIENCE_S} s")
 
 
 def children(pid: int) -> list[int]:
@@ -149,7 +182,7 @@ def allowed_of(process: int) -> str:
 
 
 def comes_true(true: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if true():
             return True
@@ -210,14 +243,14 @@ def test_an_operation_on_a_file_is_one_call(
     assert len(re.findall(call, trace, re.MULTILINE)) >= operations_of(outcome)
 
 
-@pytest.mark.parametrize("operation", ["read", "write", "mmap_read"])
-def test_two_thousand_times_as_many_bytes_take_longer(
-    operation: str, lm_sources: Path, tmp_path: Path
-) -> None:
-    command = [lm_sources / "build/lat_file_io", f"--operation={operation}", "--bytes=512,1048576"]
+def test_every_page_of_a_mapping_is_read(lm_sources: Path, tmp_path: Path) -> None:
+    """Of 256 pages the kernel maps 16 at a fault. The loop runs some seven times for three repetitions."""
+    command = [lm_sources / "build/lat_file_io", "--operation=mmap_read", "--bytes=1048576"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
     outcome = run([*command, "--repetitions=3"], tmp_path / "work")
-    few, many = (min(line["value"] for line in lines) for lines in outcome.series.values())
-    assert many > 2 * few
+    faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
+    assert outcome.exit_code == 0, outcome.stderr
+    assert faults > 8 * 3 * operations_of(outcome, repetitions=3)
 
 
 def test_a_log_never_grows_beyond_its_limit(lm_sources: Path, tmp_path: Path) -> None:
@@ -276,7 +309,7 @@ def test_under_a_quota_server_and_client_take_from_each_other(lm_sources: Path, 
     if opened is None or reason:
         pytest.skip(f"NOT TESTED: no quota can be set here: {reason}")
     command = command_of(
-        "lat_serve", "quick", lm_sources, operation="reply", bytes="512", repetitions=3, interval_us=300000
+        "lat_serve", "quick", lm_sources, operation="reply", bytes="512", repetitions=3, interval_us=1000000
     )
     try:
         outcome = in_a_group(opened, [*command], tmp_path / "work")
@@ -285,5 +318,6 @@ def test_under_a_quota_server_and_client_take_from_each_other(lm_sources: Path, 
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     ((taken),) = outcome.of("latency").values()
     ((used),) = outcome.of("cpu_time").values()
+    # Ten periods of the quota and a part of one, of half a processor each.
     for one, other in zip(taken, used, strict=True):
-        assert other["value"] < 0.55 * one["value"]
+        assert other["value"] < 0.6 * one["value"]

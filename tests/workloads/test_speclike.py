@@ -156,7 +156,7 @@ def study(text: str, directory: Path, **environment: str) -> subprocess.Complete
     path.write_text(text, encoding="utf-8")
     return subprocess.run(
         ["python3", "-B", STUDY, path], env={"PATH": os.environ["PATH"], **environment},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
 
 

@@ -7,12 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tracing_runs import HOME, PATIENCE_S, REGATTA, TABLE, begin_watching, needs, wait_for
+from tracing_runs import HOME, PATIENCE_S, REGATTA, TABLE, begin_watching, let_turn, needs, wait_for
 
 from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import HostError, RegattaError
@@ -28,7 +27,7 @@ def test_a_running_server_and_its_children_are_watched_until_the_end_is_asked_fo
     tracing_tool, traced_server, tmp_path
 ):
     watching = begin_watching(traced_server, tracing_tool, tmp_path, "--tally", tmp_path / "seen.json")
-    time.sleep(0.5)
+    let_turn(traced_server)
     watching.send_signal(signal.SIGINT)
     assert watching.wait(PATIENCE_S) == 0
     watching.communicate()
@@ -63,7 +62,7 @@ def test_a_tracer_that_is_killed_is_an_error_and_no_vector(tracing_tool, traced_
     watching.send_signal(signal.SIGINT)
     _, said = watching.communicate(timeout=PATIENCE_S)
     assert watching.returncode == 3
-    assert "expected a trace to its end" in said
+    assert "expected a complete trace" in said
     assert not (tmp_path / "vector.yml").exists()
     assert traced_server.poll() is None
 
@@ -108,7 +107,7 @@ def test_a_process_that_was_missed_while_attaching_is_attached_to_the_next_time(
         assert tracer.missed == 0
         if tracing_tool == "strace":
             assert [tracer_of(pid) for pid in tree_of(traced_server.pid)] == [tracer.process.pid] * 2
-        time.sleep(0.2)
+        let_turn(traced_server)
         assert tracer.stop().remarks == ()
     finally:
         tracer.kill()
@@ -121,7 +120,7 @@ def test_processes_that_are_missed_each_time_are_an_error(traced_server, monkeyp
     try:
         with (
             hidden_children(monkeypatch, "strace", lambda number: number % 2),
-            pytest.raises(HostError, match="expected a tree of processes that can be listed"),
+            pytest.raises(HostError, match="expected a stable process tree"),
         ):
             tracer.start(traced_server.pid)
     finally:
@@ -135,7 +134,7 @@ def test_a_process_in_a_namespace_of_its_own_is_refused(tracing_tool, traced):
         wait_for(lambda: len(tree_of(inside.pid)) == 3 or inside.poll() is not None)
         if inside.poll() is not None:
             pytest.skip("NOT TESTED: no namespace of processes can be made here")
-        with pytest.raises(HostError, match="expected a process in the tracer's own namespace of processes"):
+        with pytest.raises(HostError, match="expected a process in the PID namespace of the tracer"):
             make_tracer(tracing_tool, TABLE).start(inside.pid)
     finally:
         inside.kill()
@@ -152,8 +151,8 @@ def test_a_process_in_a_namespace_of_its_own_is_refused(tracing_tool, traced):
             1100,
             1110,
             (
-                "40 units of work were done while the tracer attached and let go, 4.1% of the window's 970: "
-                "so much the counts may be too high",
+                "40 units of work completed while the tracer attached and detached, 4.1% of the 970 in the window: "
+                "counts can be too high by this share",
             ),
         ),
     ],
@@ -185,7 +184,11 @@ try:
         tracer = subprocess.Popen(tracing, stdout=sys.stderr)
         while not ready.exists() and tracer.poll() is None:
             time.sleep(0.01)
-        time.sleep(0.3)
+        status = pathlib.Path(f"/proc/{server.pid}/status")
+        turns = lambda: int(status.read_text().split("voluntary_ctxt_switches:")[1].split()[0])
+        before = turns()
+        while turns() < before + 100:
+            time.sleep(0.01)
         tracer.send_signal(signal.SIGINT)
         assert tracer.wait() == 0
     print(json.dumps({"served": 7}))
@@ -216,7 +219,7 @@ def test_a_driver_that_does_not_trace_is_an_error():
         trace_group, ["os", "--tool", "strace", "--overhead", "0", "-o", "x.yml", "true", "{tracer}"]
     )
     assert isinstance(done.exception, RegattaError)
-    assert "expected a command that runs its tracer to the end" in str(done.exception)
+    assert "expected a complete trace" in str(done.exception)
 
 
 @pytest.mark.parametrize("slow", ["driver", "bpftrace"])
@@ -303,7 +306,11 @@ def test_windows_of_a_server_that_counts_its_work_come_in_turns(tmp_path):
     vector = read_vector(tmp_path / "server.yml")
     assert "2 pairs of runs" in vector.provenance["overhead"]
     counts = {count.primitive: count.count for count in vector.counts if count.rule in ("", "path-changed")}
-    # A window may begin or end in the middle of a request.
+    # A window may begin or end in the middle of a request, and calls are counted while the tracer attaches and detaches: of
+    # up to 1 % of the requests, or of what is told, which is much on a busy machine.
+    told = re.findall(r"([\d.]+)% of the", vector.provenance["remarks"])
+    units = min(map(float, vector.provenance["units"].split()))
+    tolerance = 2 / units + max([1.0, *map(float, told)]) / 100
     for primitive, expected in (("stat", 11), ("file_write", 1), ("open_close", 1)):
         assert counts[primitive].n == 2
-        assert counts[primitive].value == pytest.approx(expected, rel=0.25)
+        assert counts[primitive].value == pytest.approx(expected, rel=tolerance)

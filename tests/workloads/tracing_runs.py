@@ -1,6 +1,7 @@
 """Tracing programs as a user would."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from regatta.host.errors import HostError
 from regatta.spec.calls import read_calls
 from regatta.trace.bpftrace import START_S, STOP_S, check_bpftrace
+from regatta.trace.processes import tree_of
 from regatta.trace.runs import Figures, run_command
 from regatta.trace.tools import make_tracer
 
@@ -55,6 +57,19 @@ def begin_watching(server, tool, folder, *options):
         raise
     assert watching.poll() is None, watching.stderr.read()
     return watching
+
+
+def turns_of(server):
+    """How often the processes of a server have begun to wait: once or more in each of their turns, which has a call."""
+    status = [Path(f"/proc/{pid}/status").read_text() for pid in tree_of(server.pid)]
+    return [int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)[1]) for text in status]
+
+
+def let_turn(server, turns=100):
+    """Wait until every process of a server has had some turns more: a tracer may need several switches for each."""
+    wait_for(lambda: len(turns_of(server)) == 2)
+    before = turns_of(server)
+    wait_for(lambda: all(now >= first + turns for first, now in zip(before, turns_of(server), strict=True)))
 
 
 def wait_for(what, seconds=PATIENCE_S):

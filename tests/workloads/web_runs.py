@@ -25,23 +25,27 @@ _PATH = f"{os.environ['PATH']}:/usr/sbin"
 MISSING = [name for name in ("gcc", "make", "apache2", "nginx") if shutil.which(name, path=_PATH) is None]
 BRIEF = ("--warmup-ms=0",)
 
-#: watches as a tracer does: says so, and when it is told to end keeps what the server wrote about these requests
+#: what the driver asks for before it measures: every file once, by the dynamic program too, and the processes of FastCGI
+PRIMED = {"none": 36, "cgi": 2 * 36, "fastcgi": 2 * 36 + 6}
+#: watches as a tracer does: says so once the server has written about those, which Apache does when it likes, and when it
+#: is told to end keeps what the server wrote about the counted requests
 WATCHER = """
 import json, os, pathlib, signal, sys, time
 ready, kept, pid, requests = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+before = int(sys.argv[6])
 over = []
 signal.signal(signal.SIGINT, lambda *_: over.append(1))
 log = ready.parent / "logs/access.log"
-before = 0
-while (now := len(log.read_text().splitlines())) != before:
-    before = now
-    time.sleep(0.3)
+def written():
+    return [line for line in log.read_text().splitlines() if "GET /nonce " not in line]
+while len(written()) < before:
+    time.sleep(0.02)
 status = pathlib.Path(f"/proc/{pid}/status").read_text()
 ready.touch()
 while not over:
     time.sleep(0.02)
-until = time.monotonic() + 10
-while len(lines := log.read_text().splitlines()[before:]) < requests and time.monotonic() < until:
+until = time.monotonic() + 120
+while len(lines := written()[before:]) < requests and time.monotonic() < until:
     time.sleep(0.02)
 kept.write_text(json.dumps({"lines": lines, "status": status, "pids": sys.argv[5]}))
 """
@@ -79,7 +83,8 @@ def web(sources: Path, directory: Path, *arguments: str, **environment: str) -> 
 def watched(sources: Path, directory: Path, *arguments: str, requests: int, **environment: str) -> Watched:
     """A run with a command that keeps the server's log of the counted requests."""
     kept = directory.parent / f"{directory.name}.kept"
-    words = ["{ready}", str(kept), "{pid}", "{requests}", "{pids}"]
+    dynamic = next((word.partition("=")[2] for word in arguments if word.startswith("--dynamic=")), "none")
+    words = ["{ready}", str(kept), "{pid}", "{requests}", "{pids}", str(PRIMED[dynamic])]
     command = ["--", sys.executable, "-c", WATCHER, *words]
     outcome = web(sources, directory, *arguments, f"--requests={requests}", *command, **environment)
     assert outcome.exit_code == 0, outcome.stderr

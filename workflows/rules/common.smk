@@ -62,7 +62,7 @@ if INFLUX is not None:
         hindrance = sending_hindrance(Folder(Path(RESULTS) / name))
         if hindrance:
             print(
-                f"{name}: NOTHING IS SENT TO INFLUXDB: {hindrance}",
+                f"{name}: warning: sending to InfluxDB is disabled: {hindrance}",
                 file=sys.stderr,
                 flush=True,
             )

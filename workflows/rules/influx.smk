@@ -21,7 +21,7 @@ rule ingest_segment:
     shell:
         "timeout --foreground -k 5 60 regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
-        ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-HOST-SEGMENT.log"}}\' > {output.receipt:q}'
+        ' || echo \'{{"waiting": null, "reason": "ingest failed: see logs/ingest-HOST-SEGMENT.log"}}\' > {output.receipt:q}'
 
 
 # Limited to ten minutes: the next run sends the rest.
@@ -38,4 +38,4 @@ rule ingest_influx:
     shell:
         "timeout --foreground -k 5 600 regatta ingest {params.folder:q} --patience-s 3"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
-        ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-influx.log"}}\' > {output.receipt:q}'
+        ' || echo \'{{"waiting": null, "reason": "ingest failed: see logs/ingest-influx.log"}}\' > {output.receipt:q}'

@@ -16,14 +16,14 @@ from regatta.answers.result import Answer
 from regatta.answers.shortfalls import damaged_lines, shortfalls
 from regatta.answers.topic import together
 from regatta.answers.topics import registry
-from regatta.host.values.experiment import Baseline
+from regatta.host.values.levels import Levels
 from regatta.store.database import Progress, open_database
 from regatta.store.receipts import hosts_left_out
 
 
 def answer_experiment(
     experiment_dir: Path,
-    baseline: Baseline | None = None,
+    baseline: Levels | None = None,
     progress: Progress | None = None,
     method: str = REGATTA,
     random_hosts: bool = False,

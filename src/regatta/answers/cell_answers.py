@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from regatta.answers.facts import Facts
@@ -11,6 +12,7 @@ from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.words import counted, listed
 from regatta.host.units import UNITS, is_positive
 from regatta.host.values.experiment import Better
+from regatta.stats.dispersion import dispersion
 from regatta.stats.estimate import undefined
 from regatta.stats.intervals import mean_interval
 
@@ -51,6 +53,12 @@ def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer
     return answers
 
 
+def first_of_each_cell(cells: Sequence[CellAnswer]) -> list[CellAnswer]:
+    """Return the first, compared series of each cell: others of the same processes are not independent of it."""
+    first = {(cell.place.host, cell.cell_id): cell for cell in reversed(cells)}
+    return list(reversed(first.values()))
+
+
 def _with_values(
     series: Series, statuses: dict[str, int], level: float, method: str, unsteady: tuple[int, int]
 ) -> CellAnswer:
@@ -68,6 +76,7 @@ def _with_values(
         perturbed=series.perturbed,
         discarded=series.discarded,
         summary=series.cell.summary_of(series.metric),
+        dispersion=dispersion(series.values),
     )
 
 
@@ -102,10 +111,10 @@ def _why_nothing(statuses: dict[str, int], unsteady: tuple[int, int], discarded:
     if not total:
         return "not measured yet"
     if unsteady[0] and unsteady[0] == unsteady[1]:
-        return f"the steady state was not reached in any of {counted(unsteady[1], 'invocation')}"
+        return f"no steady state in any of {counted(unsteady[1], 'invocation')}"
     if discarded:
-        return "only what comes before the first round that counts is measured"
+        return "only discarded rounds are measured"
     if statuses.get("ok"):
-        return f"none of {counted(statuses['ok'], 'valid invocation')} gave a value after warm-up"
+        return f"no value after warm-up in any of {counted(statuses['ok'], 'valid invocation')}"
     each = listed([f"{count} {status}" for status, count in sorted(statuses.items())])
     return f"no valid invocation among {total} ({each})"

@@ -9,12 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regatta.answers.methods import method_name
 from regatta.answers.multiplicity import Adjusted, adjusted
-from regatta.answers.names import Names, short_names
+from regatta.answers.names import Names, full_names, short_names
 from regatta.answers.pairs import Pair
 from regatta.answers.result import Comparison
 from regatta.answers.samples import Series
-from regatta.answers.words import bound_words, compared, counted, practical, shows_difference, too_small
+from regatta.answers.words import (
+    bound_words,
+    compared,
+    counted,
+    practical,
+    sample_words,
+    shows_difference,
+    too_small,
+)
 from regatta.stats.estimate import Contrast, undefined
 from regatta.stats.ratios import PAIRED, WELCH, georges_ratio, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN, stein_log_ratio
@@ -66,12 +75,12 @@ def compare_pairs(
     apart = Counter(one.why_apart for one in found if one.why_apart)
     partial = sum(one.left_out > 0 for one in found)
     warnings = [
-        f"{counted(count, 'comparison')} not interleaved: {why} ({WELCH})"
+        f"{counted(count, 'comparison')} unpaired ({method_name(WELCH)}): {why}"
         for why, count in sorted(apart.items())
     ]
     if partial:
         warnings.append(
-            f"{counted(partial, 'comparison')} left out invocations whose block lacks the other side ({PAIRED})"
+            f"{counted(partial, 'comparison')} without the invocations that have no partner in their block ({method_name(PAIRED)})"
         )
     return comparisons, warnings
 
@@ -144,7 +153,7 @@ def _why_apart(a: Series, b: Series) -> str:
         return "measured back to back"
     if not {key[0] for key in a.by_block} & {key[0] for key in b.by_block}:
         return "measured under different plans"
-    return "fewer than two blocks hold both sides"
+    return "fewer than 2 common blocks"
 
 
 def _comparison(
@@ -155,36 +164,33 @@ def _comparison(
     ratio = contrast.interval
     matters = practical(ratio, theta_percent)
     a_name, b_name, differ = short_names(cell, base)
-    place = names.place(cell, parameters) + names.within(cell, differ)
-    many = counted(ratio.n, "block" if ratio.method in (PAIRED, STEIN) else "invocation")
+    sample = sample_words(ratio.n, "block" if ratio.method in (PAIRED, STEIN) else "invocation")
     if math.isnan(ratio.low):
-        words = f"{a_name} and {b_name} cannot be compared on {place}: {ratio.reason}"
+        words = f"{a_name} and {b_name} not compared ({ratio.reason})"
     elif shows_difference(ratio):
         unit = series.unit if series else ""
-        what = compared(a_name, b_name, ratio, cell.metric, unit, cell.better)
-        words = f"{what} on {place}, {many}, on {names.host(cell)}"
+        words = f"{compared(a_name, b_name, ratio, cell.metric, unit, cell.better)} {sample}"
         if more.p_holm > 1.0 - ratio.level:
-            words += f"; it does not hold up among the {counted(more.among, 'comparison')}"
+            words += f"; not significant after adjustment for {counted(more.among, 'comparison')} (Holm)"
         if matters == "no":
             words += f"; {too_small(theta_percent)}"
     else:
-        words = (
-            f"no difference shown between {a_name} and {b_name} on {place}, {many}, on {names.host(cell)};"
-            f" {bound_words([ratio])}"
-        )
+        words = f"no significant difference between {a_name} and {b_name}, {bound_words([ratio])} {sample}"
+    a_full, b_full = full_names(cell, base)
     return Comparison(
         a=cell.cell_id,
         b=base.cell_id,
-        a_name=cell.place.configuration,
-        b_name=base.place.configuration,
+        a_name=a_full,
+        b_name=b_full,
         place=cell.place,
         metric=cell.metric,
         parameters=parameters,
         ratio=ratio,
         p=contrast.p,
-        words=words,
+        words=f"{names.where(cell, parameters, differ)}: {words}",
         p_holm=more.p_holm,
         simultaneous=more.simultaneous,
         p_simultaneous=more.p_simultaneous,
         practical=matters,
+        factors=tuple(sorted(differ)),
     )

@@ -21,7 +21,7 @@ from regatta.answers.platforms import Platform, impossible_by_platform, planned_
 from regatta.answers.result import CellAnswer, Comparison
 from regatta.answers.samples import Samples, load_samples
 from regatta.answers.stops import Stops, read_stops
-from regatta.host.values.experiment import Baseline
+from regatta.host.values.levels import CROSSED, Levels, compared_factors
 from regatta.store.folder import Folder
 
 
@@ -29,7 +29,7 @@ from regatta.store.folder import Folder
 class Options:
     """Options of the answer; see `regatta.answers.answer.answer_experiment`."""
 
-    baseline: Baseline | None = None
+    baseline: Levels | None = None
     method: str = REGATTA
     random_hosts: bool = False
     anova_type: int = 2
@@ -49,14 +49,18 @@ class Context:
     #: every series with its mean
     cells: Sequence[CellAnswer]
     #: the baseline of the options, or of the experiment
-    baseline: Baseline
+    baseline: Levels
+    #: factors that are compared on each host
+    compared: tuple[str, ...]
+    #: factors whose levels are ranked together: the compared ones, and the crossings of the spec
+    ranked: tuple[str, ...]
     #: every cell with its baseline
     pairs: Sequence[Pair]
     #: the ratio of each pair on logarithms, and by the method of the options
     ratios: Sequence[PairContrast]
     contrasts: Sequence[PairContrast]
     comparisons: Sequence[Comparison]
-    #: all collectors of each place
+    #: all levels of each ranked factor at each place, on one host
     families: Sequence[Family]
     #: block groups with a variable number of rounds
     stops: Stops
@@ -81,8 +85,10 @@ def make_context(
     if options.baseline is not None:
         check_baseline(options.baseline, samples.cells)
     baseline = options.baseline or facts.baseline
+    compared = compared_factors(facts.compare, baseline)
+    ranked = (*compared, *(factor for factor in facts.compare if CROSSED in factor))
     names = Names(samples.cells)
-    pairs, lacking = pairs_of(samples, baseline)
+    pairs, lacking = pairs_of(samples, baseline, compared)
     stops = read_stops(folder, samples)
     ratios = contrasts_of(pairs, facts.level, stops.pilot_pairs)
     by_the_paper = options.method == GEORGES_2007
@@ -91,7 +97,7 @@ def make_context(
     comparisons, apart = compare_pairs(
         pairs, contrasts, facts.level, names, facts.theta_percent, adjust=not by_the_paper
     )
-    families, unblocked = judge_families(samples, facts.level, names, options.method)
+    families, unblocked = judge_families(samples, facts.level, names, options.method, ranked)
     platforms = planned_platforms(folder, samples, facts)
     return Context(
         folder=folder,
@@ -102,6 +108,8 @@ def make_context(
         names=names,
         cells=cell_answers(samples, facts, options.method),
         baseline=baseline,
+        compared=compared,
+        ranked=ranked,
         pairs=pairs,
         ratios=ratios,
         contrasts=contrasts,

@@ -32,8 +32,8 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "warnings": list(answer.warnings),
         "hosts": {name: dict(facts) for name, facts in answer.hosts.items()},
         "runtimes": dict(answer.runtimes),
-        "cells": [_cell(cell) for cell in answer.cells],
-        "comparisons": [_comparison(comparison) for comparison in answer.comparisons],
+        "cells": [cell_document(cell) for cell in answer.cells],
+        "comparisons": [comparison_document(comparison) for comparison in answer.comparisons],
         "families": [_family(family) for family in answer.families],
         "failures": [
             {**vars(failure), "invocation_ids": list(failure.invocation_ids)} for failure in answer.failures
@@ -52,8 +52,8 @@ def document_of(answer: Answer) -> dict[str, Any]:
 def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     """Yield the answer as rows of `COLUMNS`; None is empty.
 
-    Cells first (`value` is the mean). Then comparisons, Dunnett's (for a baseline with several alternatives) and Tukey's
-    pairs (`value` is the ratio a/b). Then the rows of the topics.
+    Cells first (`value` is the mean). Then comparisons, Dunnett's (for a baseline with several alternatives) and all
+    pairs of families (`value` is the ratio a/b). Then the rows of the topics.
     """
     for cell in answer.cells:
         yield {
@@ -76,14 +76,15 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     for family in answer.families:
         for pair in family.pairs:
             yield {
-                **place_of(family), "kind": "tukey", "a": pair.a_name, "b": pair.b_name,
+                **place_of(family), "kind": "pair", "collector": family.place.collector, "a": pair.a_name, "b": pair.b_name,
                 **row_of(pair.ratio), "p": finite(pair.p), "parameters": text_of(family.parameters),
             }  # fmt: skip
     for topic, rows in in_order(lambda topic: topic.rows):
         yield from rows.of(topic.of(answer))
 
 
-def _cell(cell: CellAnswer) -> dict[str, Any]:
+def cell_document(cell: CellAnswer) -> dict[str, Any]:
+    """Return an entry of `cells` in the document: an estimate with its place."""
     estimate = cell.estimate
     return {
         "cell_id": cell.cell_id,
@@ -95,6 +96,9 @@ def _cell(cell: CellAnswer) -> dict[str, Any]:
         "mean": finite(estimate.point),
         "low": finite(estimate.low),
         "high": finite(estimate.high),
+        "cv_percent": finite(cell.dispersion.cv_percent),
+        "minimum": finite(cell.dispersion.minimum),
+        "maximum": finite(cell.dispersion.maximum),
         "unit": cell.unit,
         "better": cell.better,
         "level": estimate.level,
@@ -107,7 +111,8 @@ def _cell(cell: CellAnswer) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    """Return an entry of `comparisons` in the document."""
     return {
         "a": comparison.a,
         "b": comparison.b,
@@ -121,6 +126,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "simultaneous": None if comparison.simultaneous is None else ratio_of(comparison.simultaneous),
         "p_simultaneous": finite(comparison.p_simultaneous),
         "practical": comparison.practical,
+        "factors": list(comparison.factors),
         "words": comparison.words,
     }
 
@@ -128,6 +134,8 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
 def _family(family: Family) -> dict[str, Any]:
     return {
         **place_of(family),
+        "collector": family.place.collector,
+        "factor": family.factor,
         "parameters": dict(family.parameters),
         "names": list(family.names),
         "f": finite(family.f),

@@ -9,7 +9,8 @@ from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object
-from regatta.host.values.experiment import Baseline, SteadyState
+from regatta.host.values.experiment import SteadyState
+from regatta.host.values.levels import Levels
 from regatta.store.experiment_document import ExperimentDocument
 
 _DEFAULT_LEVEL = 0.95
@@ -26,7 +27,8 @@ class Facts:
     order: str
     level: float
     steady: SteadyState
-    baseline: Baseline
+    #: factor -> level; empty: the first level of each factor
+    baseline: Levels
     hosts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     runtimes: Mapping[str, str] = field(default_factory=dict)
     #: suite -> source of its kept minheaps; empty: measured for each runtime
@@ -34,6 +36,8 @@ class Facts:
     #: impossible cells: label, reason, and hosts if known
     impossible: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     theta_percent: float = _DEFAULT_THETA_PERCENT
+    #: factors that the spec compares
+    compare: tuple[str, ...] = ()
     #: sets of modifiers with controlled compilation
     controlled: tuple[str, ...] = ()
     #: labels of the user for the measured system
@@ -79,7 +83,8 @@ def _facts(document: ExperimentDocument) -> Facts:
         order=str(experiment["order"]),
         level=float(experiment.get("level", _DEFAULT_LEVEL)),
         steady=_steady(steady),
-        baseline=Baseline(*(_name(baseline.get(key)) for key in ("runtime", "collector", "modifiers"))),
+        baseline={str(factor): str(level) for factor, level in baseline.items() if level is not None},
+        compare=tuple(str(factor) for factor in experiment.get("compare") or ()),
         hosts={
             str(host): {str(key): str(value) for key, value in facts.items()}
             for host, facts in (document.get("hosts") or {}).items()
@@ -110,7 +115,3 @@ def _steady(steady: Mapping[str, Any]) -> SteadyState:
     plain = SteadyState(steady["method"], int(steady["iterations"]), int(steady["warmup"]))
     window, threshold = steady.get("window", plain.window), steady.get("threshold", plain.threshold)
     return replace(plain, window=int(window), threshold=float(threshold))
-
-
-def _name(value: Any) -> str | None:
-    return None if value is None else str(value)

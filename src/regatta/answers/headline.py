@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from regatta.answers.baseline import asks_beyond_collectors
 from regatta.answers.context import Context
@@ -15,9 +17,10 @@ from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer, Comparison
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topic import Lead
-from regatta.answers.words import capitalised, counted, measured, shows_difference
+from regatta.answers.words import counted, measured, sample_words, shows_difference
 from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Better, Heap
+from regatta.host.values.levels import ALWAYS
 from regatta.stats.estimate import Interval
 
 #: with more sets of parameters, write one summary sentence
@@ -36,36 +39,95 @@ def headline(context: Context, lead: Lead) -> list[str]:
         context: context of the experiment; only the cells' own metrics are described.
         lead: first sentences of topics, and the cells that they cover.
     """
-    cells, families, names = context.samples.cells, context.families, context.names
-    asked = asks_beyond_collectors(context.baseline)
+    cells, names = context.samples.cells, context.names
+    extra = extra_factors(context, context.families)
+    families = leading(context.families, extra)
+    asked = asks_beyond_collectors(context.baseline) or bool(extra)
     better = {cell.place.family: cell.better for cell in cells}
     comparisons = [one for one in context.comparisons if one.a not in lead.compared]
     found: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in comparisons:
         found.setdefault((comparison.place.host, comparison.a), []).append(comparison)
-    sentences = _with_baseline(found, better, cells, names) if asked else []
-    sentences += [*lead.sentences, *_overview(families, better)]
+    in_family = ranked_places(families, extra)
+    outside = {
+        key: kept
+        for key, many in found.items()
+        if (kept := [one for one in many if not in_family(one.place, extra.intersection(one.factors))])
+    }
+    if extra and not asks_beyond_collectors(context.baseline):
+        outside = {
+            key: kept
+            for key, many in outside.items()
+            if (kept := [one for one in many if extra.intersection(one.factors)])
+        }
+    sentences = _with_baseline(outside, better, cells, names) if asked else []
+    sentences += [*lead.sentences, *_overview(families)]
     of_place: dict[Place, list[Family]] = {}
     for family in families:
         of_place.setdefault(family.place.family, []).append(family)
-    for place, many in of_place.items():
-        sentences += (
-            [f.words for f in many] if len(many) <= FEW else [_many_families(many, better[place], names)]
-        )
-    told = set(of_place)
+    for many in of_place.values():
+        sentences += [f.words for f in many] if len(many) <= FEW else [_many_families(many, names)]
+    covered = set(of_place)
     of_cell: dict[tuple[str, str], list[CellAnswer]] = {}
     for answer in context.cells:
         of_cell.setdefault((answer.place.host, answer.cell_id), []).append(answer)
     baselines = {(c.place.host, c.b) for c in comparisons}
     for cell in cells:
         key = (cell.place.host, cell.cell_id)
-        if cell.place.family in told or (asked and key in found):
+        if cell.place.family in covered or in_family(cell.place, extra) or (asked and key in found):
             continue
         if key in found and len(found[key]) <= FEW:
             sentences += [c.words for c in found[key]]
         elif key in found or (key not in baselines and cell.cell_id not in lead.cells):
             sentences += _means(cell, [a for a in of_cell[key] if a.metric == cell.metric], names)
-    return capitalised(sentences)
+    return sentences
+
+
+class _Ranked(Protocol):
+    """A family on one host, or over the hosts of a platform."""
+
+    @property
+    def factor(self) -> str: ...
+
+    @property
+    def place(self) -> Place: ...
+
+
+_F = TypeVar("_F", bound=_Ranked)
+
+
+def extra_factors(context: Context, families: Iterable[_Ranked]) -> frozenset[str]:
+    """Return the factors, and crossings with families, that the spec compares beyond the usual ones: they are the question."""
+    return frozenset(context.compared).union(one.factor for one in families).difference(ALWAYS)
+
+
+def leading(families: Sequence[_F], extra: Set[str]) -> list[_F]:
+    """Return the families of extra factors, then those of collectors; at places without collectors, of runtimes, else of modifiers."""
+    usual = [family for family in families if family.factor not in extra]
+    first: dict[tuple[object, ...], str] = {}
+    for family in usual:
+        at = _at(family.place)
+        first[at] = min(first.get(at, family.factor), family.factor, key=ALWAYS.index)
+    return [
+        *(family for family in families if family.factor in extra),
+        *(family for family in usual if family.factor == first[_at(family.place)]),
+    ]
+
+
+def ranked_places(families: Sequence[_F], extra: Set[str]) -> Callable[[Place, Iterable[str]], bool]:
+    """Return a function: whether families already describe a place that is compared in some factors.
+
+    Args:
+        families: those of `leading`.
+        extra: factors that the spec compares beyond the usual ones.
+    """
+    ranked = {_at(one.place) for one in families if one.factor != "collector"}
+    grouped = {(one.factor, _asked(one.place)) for one in families if one.factor in extra}
+
+    def in_family(place: Place, factors: Iterable[str]) -> bool:
+        return _at(place) in ranked or any((f, _asked(place.without(f))) in grouped for f in factors)
+
+    return in_family
 
 
 def _with_baseline(
@@ -79,7 +141,7 @@ def _with_baseline(
     every = [(one.ratio, better[of_key[key].place.family]) for key, many in found.items() for one in many]
     sentences = []
     if len(found) > MANY_PLACES:
-        sentences.append(f"of {counted(len(every), 'comparison')} with the baseline: {outcomes_of(every)}")
+        sentences.append(f"{counted(len(every), 'comparison')} with the baseline: {outcomes_of(every)}")
     for key, many in found.items():
         if len(many) <= FEW:
             sentences += [one.words for one in many]
@@ -87,33 +149,33 @@ def _with_baseline(
         first = many[0]
         outcomes = outcomes_of((one.ratio, better[of_key[key].place.family]) for one in many)
         settings = settings_of(one.parameters for one in many)
-        place = f"{names.place(of_key[key], {})} over {settings}"
-        sentences.append(f"{first.a_name} against {first.b_name} on {place}: {outcomes}")
+        where = f"{names.where(of_key[key], {}, (*ALWAYS, *first.factors))} ({settings})"
+        sentences.append(f"{where}: {first.a_name} compared with {first.b_name}: {outcomes}")
     return sentences
 
 
 def outcomes_of(many: Iterable[tuple[Interval, Better]]) -> str:
-    """Return `better in 3, worse in 1, no difference shown in 2`, from ratios with their better direction."""
+    """Return `better in 3, worse in 1, no significant difference in 2`, from ratios with their better direction."""
     ratios = list(many)
     shown = [(ratio.high < 1.0) == (way == "lower") for ratio, way in ratios if shows_difference(ratio)]
     better, worse = shown.count(True), shown.count(False)
-    return f"better in {better}, worse in {worse}, no difference shown in {len(ratios) - len(shown)}"
+    return f"better in {better}, worse in {worse}, no significant difference in {len(ratios) - len(shown)}"
 
 
-def wins_of(winners: Sequence[str], at: str) -> str:
-    """Return `parallel leads at 20, g1 leads at 2, no single leader is shown at 2`; winners are "" at places without one."""
+def wins_of(winners: Sequence[str]) -> str:
+    """Return `parallel is best in 20, g1 is best in 2, no significant winner in 2`; winners are "" where there is none."""
     wins = Counter(winners)
-    parts = [f"{name} leads {at} {count}" for name, count in wins.most_common() if name]
+    parts = [f"{name} is best in {count}" for name, count in wins.most_common() if name]
     if wins[""]:
-        parts.append(f"no single leader is shown {at} {wins['']}")
+        parts.append(f"no significant winner in {wins['']}")
     return ", ".join(parts)
 
 
 def overview_of(winners: Sequence[str], benchmarks: set[str], heaps: set[Heap], runtimes: set[str]) -> str:
-    """Return `of 24 places (benchmark x heap): parallel leads at 20, g1 leads at 4`, naming the factors that vary."""
+    """Return `24 combinations (benchmark x heap): parallel is best in 20, g1 is best in 4`, naming the factors that vary."""
     named = (("benchmark", benchmarks), ("heap", heaps), ("runtime", runtimes))
     varying = " x ".join(name for name, values in named if len(values) > 1)
-    return f"of {len(winners)} places{f' ({varying})' if varying else ''}: {wins_of(winners, 'at')}"
+    return f"{len(winners)} combinations{f' ({varying})' if varying else ''}: {wins_of(winners)}"
 
 
 def settings_of(parameters: Iterable[Mapping[str, object]]) -> str:
@@ -123,12 +185,20 @@ def settings_of(parameters: Iterable[Mapping[str, object]]) -> str:
     return f"{len(given)} settings of {' and '.join(keys)}" if keys else f"{len(given)} series"
 
 
-def _overview(families: Sequence[Family], better: Mapping[Place, Better]) -> list[str]:
-    """Count the places that each collector leads, if there are many."""
+def _asked(place: Place) -> Place:
+    return replace(place, heap=place.heap.asked)
+
+
+def _at(place: Place) -> tuple[object, ...]:
+    return place.host, place.benchmark, place.heap.asked
+
+
+def _overview(families: Sequence[Family]) -> list[str]:
+    """Count the places that each alternative leads, if there are many."""
     places = [family.place for family in families]
     if len({place.family for place in places}) <= MANY_PLACES:
         return []
-    winners = [winner(one.pairs, one.names, better[one.place.family]) for one in families]
+    winners = [winner(one.pairs, one.names, one.better) for one in families]
     return [
         overview_of(
             winners, {p.benchmark for p in places}, {p.heap for p in places}, {p.runtime for p in places}
@@ -136,26 +206,23 @@ def _overview(families: Sequence[Family], better: Mapping[Place, Better]) -> lis
     ]
 
 
-def _many_families(families: Sequence[Family], better: Better, names: Names) -> str:
+def _many_families(families: Sequence[Family], names: Names) -> str:
     """Write one sentence for a benchmark that measures many settings."""
     settings = settings_of(family.parameters for family in families)
-    wins = wins_of([winner(family.pairs, family.names, better) for family in families], "in")
-    return f"{names.benchmark(families[0].place.benchmark)} over {settings}: {wins}"
+    wins = wins_of([winner(family.pairs, family.names, family.better) for family in families])
+    return f"{names.benchmark(families[0].place.benchmark)} ({settings}): {wins}"
 
 
 def _means(cell: PlannedCell, answers: Sequence[CellAnswer], names: Names) -> list[str]:
-    who = names.benchmark(cell.place.benchmark)
-    named = cell.place.configuration
-    who += f" ({named})" if named else ""
     if len(answers) <= FEW:
         return [
-            f"{names.place(cell, a.parameters)}: {measured(a.estimate, a.unit)} {a.metric},"
-            f" {counted(a.estimate.n, 'invocation')}, on {names.host(cell)}"
+            f"{names.where(cell, a.parameters)}: {a.metric} {measured(a.estimate, a.unit)}"
+            f" {sample_words(a.estimate.n, 'invocation')}"
             for a in answers
         ]
+    where = f"{names.where(cell, {})} ({settings_of(a.parameters for a in answers)})"
     points = [(a.estimate.point, a.unit) for a in answers if not math.isnan(a.estimate.point)]
-    settings = settings_of(a.parameters for a in answers)
     if not points:
-        return [f"{who}: no value over {settings}"]
+        return [f"{where}: no value"]
     low, high = (show_quantity(*point) for point in (min(points), max(points)))
-    return [f"{who}: {cell.metric} from {low} to {high} over {settings}, on {names.host(cell)}"]
+    return [f"{where}: {cell.metric} {low} to {high}"]

@@ -53,6 +53,20 @@ _NO_WINDOWS = pa.table(
 )
 
 
+def steady_iterations(steady: SteadyState) -> tuple[str, str]:
+    """Return a join and a condition of a query that selects the iterations `i` after warm-up of the cell's own metric.
+
+    Args:
+        steady: method `fixed`, `cov` or `changepoints`; for the last two, the query needs `find_steady_windows`.
+    """
+    if steady.method == "fixed":
+        return "", f"i.iteration >= {int(steady.warmup)}"
+    return (
+        "join steady_windows w on w.record = i.record and w.parameters = coalesce(i.parameters, '')",
+        "i.iteration between w.first_iteration and w.last_iteration",
+    )
+
+
 @dataclass(frozen=True)
 class Batch:
     """Series of equal length q of the cells' own metrics. `table`, `iterations`: shape (p, q); the others: (p,)."""

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from regatta.answers.pairs import differing
+from regatta.answers.parts import Place, level_names
 from regatta.answers.samples import PlannedCell
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.experiment import Heap, Scalar
+from regatta.host.values.levels import ALWAYS, label_without, parameters_in
 from regatta.host.values.template import scalar_text
+
+#: order of the factors in short names; parameters come last
+_ORDER = {
+    factor: place for place, factor in enumerate(("benchmark", "runtime", "collector", "modifiers", "heap"))
+}
 
 
 class Names:
@@ -29,38 +37,70 @@ class Names:
     def benchmark(self, label: str) -> str:
         """Return `h2` for `apps/h2:small`, if no other benchmark of the experiment has that name.
 
-        If several differ only in chosen parameters, append the parameters that differ: `lat_pipe parallel=2`.
+        If several differ only in chosen parameters, append the parameters that differ: `lat_pipe parallel=2`. A label without
+        parameters stands for all of them: `lat_pipe`.
         """
-        return self._short.get(label, label)
+        if label in self._short:
+            return self._short[label]
+        heads = {known.partition(" ")[0] for known in self._short if _program(known) == _program(label)}
+        return _program(label) if heads == {label} else label
 
-    def place(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
-        """Return `h2 (size_bytes 4096) at 2 x minheap`."""
-        name = self.benchmark(cell.place.benchmark)
-        # Parameters that are in the label are not repeated.
-        said = parts_of_label(cell.place.benchmark).chosen if name != _program(cell.place.benchmark) else {}
+    def place(
+        self, cell: PlannedCell, parameters: Mapping[str, Scalar], compared: Collection[str] = ()
+    ) -> str:
+        """Return `h2 (size_bytes 4096), 2x minheap`, without the compared factors."""
+        heap = "" if "heap" in compared else heap_words(cell.place.heap)
+        return self._measured(cell, parameters, compared) + heap
+
+    def _measured(
+        self, cell: PlannedCell, parameters: Mapping[str, Scalar], compared: Collection[str] = ()
+    ) -> str:
+        """Return `h2 (size_bytes 4096)`; `benchmarks` if they are compared."""
+        label = label_without(cell.place.benchmark, compared)
+        name = f"benchmarks {label}".rstrip() if "benchmark" in compared else self.benchmark(label)
+        # Parameters that are in the label are not repeated, and compared ones belong to the alternatives.
+        shown = parts_of_label(label).chosen if name != _program(label) else {}
+        hidden = parameters_in(compared)
         given = ", ".join(
             f"{key} {_show(value)}"
             for key, value in sorted(parameters.items())
-            if said.get(key) != scalar_text(value)
+            if key not in hidden and shown.get(key) != scalar_text(value)
         )
-        return (f"{name} ({given})" if given else name) + heap_words(cell.place.heap)
+        return f"{name} ({given})" if given else name
 
     def series(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
-        """Return `h2 at 2 x minheap (temurin-21 g1) on host alpha`; the host only if there are several."""
+        """Return `h2, 2x minheap (temurin-21 g1) on host alpha`; the host only if there are several."""
         named, host = cell.place.configuration, self.host(cell)
         place = self.place(cell, parameters) + (f" ({named})" if named else "")
         return place if host == "this host" else f"{place} on {host}"
 
-    def within(self, cell: PlannedCell, told: Iterable[str] = ()) -> str:
-        """Return `, temurin-21 with thp`: the factors that stay the same and are not in the names of the alternatives."""
-        told = set(told)
+    def where(
+        self, cell: PlannedCell, parameters: Mapping[str, Scalar], compared: Collection[str] = ()
+    ) -> str:
+        """Return `h2, 2x minheap, temurin-21, alpha`: the start of a sentence; the host only if there are several.
+
+        Args:
+            cell: a cell of the place.
+            parameters: parameters of the metric.
+            compared: factors that the sentence names elsewhere.
+        """
+        return self._measured(cell, parameters, compared) + self.around(cell, compared)
+
+    def around(self, cell: PlannedCell, compared: Collection[str] = ()) -> str:
+        """Return `, 2x minheap, temurin-21, alpha`: the place without the benchmark."""
+        heap = "" if "heap" in compared else heap_words(cell.place.heap)
+        host = f", {cell.place.host}" if len(self._hosts) > 1 else ""
+        return heap + self.within(cell, compared) + host
+
+    def within(self, cell: PlannedCell, compared: Collection[str] = ()) -> str:
+        """Return `, temurin-21 thp`: factors with several values that are the same in the compared alternatives."""
         parts = []
-        if len(self._runtimes[cell.place.benchmark]) > 1 and "runtime" not in told:
+        if len(self._runtimes[cell.place.benchmark]) > 1 and "runtime" not in compared:
             parts.append(cell.place.runtime)
-        if len(self._collectors[cell.place.benchmark]) > 1 and "collector" not in told:
+        if len(self._collectors[cell.place.benchmark]) > 1 and "collector" not in compared:
             parts.append(cell.place.collector)
-        if cell.place.modifiers != NO_MODIFIERS and "modifiers" not in told:
-            parts.append(f"with {cell.place.modifiers}")
+        if cell.place.modifiers not in ("", NO_MODIFIERS) and "modifiers" not in compared:
+            parts.append(cell.place.modifiers)
         return f", {' '.join(parts)}" if parts else ""
 
     def host(self, cell: PlannedCell) -> str:
@@ -69,30 +109,35 @@ class Names:
 
 
 def heap_words(heap: Heap) -> str:
-    """Return ` at 2 x minheap`, ` in a heap of 64 MiB`, or ""."""
+    """Return `, 2x minheap`, `, 64 MiB heap`, or ""."""
     if heap.factor is not None:
-        return f" at {heap.factor:g} x minheap"
-    return "" if heap.mib is None else f" in a heap of {heap.mib} MiB"
+        return f", {heap.factor:g}x minheap"
+    return "" if heap.mib is None else f", {heap.mib} MiB heap"
+
+
+def place_words(place: Place) -> str:
+    """Return `apps/h2:small, 2x minheap, temurin-21 g1`: benchmark, heap and configuration."""
+    return f"{place.benchmark}{heap_words(place.heap)}, {place.configuration}"
 
 
 def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:
     """Name two alternatives by the factors in which they differ, and return these factors."""
-    differ = {
-        factor
-        for factor in ("runtime", "collector", "modifiers")
-        if getattr(a.place, factor) != getattr(b.place, factor)
-    }
+    differ = differing(a, b)
+    ordered = sorted(differ, key=lambda factor: (_ORDER.get(factor, len(_ORDER)), factor))
+    one, other = _levels(a, b, ordered)
+    return one or a.place.configuration, other or b.place.configuration, set(differ)
 
-    def name(cell: PlannedCell) -> str:
-        parts = [
-            cell.place.runtime if "runtime" in differ else "",
-            cell.place.collector if "collector" in differ else "",
-        ]
-        if "modifiers" in differ:
-            parts.append("no modifiers" if cell.place.modifiers == NO_MODIFIERS else cell.place.modifiers)
-        return " ".join(part for part in parts if part) or cell.place.configuration
 
-    return name(a), name(b), differ
+def full_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str]:
+    """Name two alternatives by their configurations, and by the other factors in which they differ."""
+    one, other = _levels(a, b, sorted(factor for factor in differing(a, b) if factor not in ALWAYS))
+    return f"{a.place.configuration} {one}".strip(), f"{b.place.configuration} {other}".strip()
+
+
+def _levels(a: PlannedCell, b: PlannedCell, factors: Iterable[str]) -> tuple[str, str]:
+    pairs = [level_names([a.place, b.place], factor) for factor in factors]
+    one, other = (" ".join(pair[side] for pair in pairs if pair[side]) for side in (0, 1))
+    return one, other
 
 
 def _shortened(labels: set[str]) -> dict[str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from regatta.answers.baseline import pairs_with_baseline
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
 from regatta.answers.words import counted
-from regatta.host.values.experiment import Baseline
+from regatta.host.values import levels
+from regatta.host.values.levels import ALWAYS, Levels, baseline_pairs, place_key
 
 
 @dataclass(frozen=True)
@@ -33,47 +33,64 @@ class Pair:
         return [key for key in self.a.by_block if key in self.b.by_block]
 
 
-def comparison_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
-    """Return cells that can be compared: one host, benchmark, heap and metric; in plan order."""
+def comparison_groups(
+    cells: Sequence[PlannedCell], compared: Collection[str] = ALWAYS
+) -> list[list[PlannedCell]]:
+    """Return cells that can be compared, in plan order: one host and metric, and equal levels of all other factors."""
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in cells:
-        groups.setdefault(
-            (cell.place.host, cell.place.benchmark, cell.place.heap.asked, cell.metric), []
-        ).append(cell)
+        key = cell.place.host, cell.metric, cell.better, place_key(cell.place.levels, compared)
+        groups.setdefault(key, []).append(cell)
     return list(groups.values())
 
 
-def pairs_of(samples: Samples, baseline: Baseline) -> tuple[list[Pair], list[str]]:
+def pairs_of(
+    samples: Samples, baseline: Levels, compared: Sequence[str] = ALWAYS
+) -> tuple[list[Pair], list[str]]:
     """Pair every cell with its baseline, separately for each set of parameters.
 
     Args:
         samples: samples of the experiment.
-        baseline: see `pairs_with_baseline`.
+        baseline: see `baseline_pairs`.
+        compared: the compared factors.
 
     Returns:
         The pairs in plan order, and a warning about cells without a baseline.
     """
     pairs: list[Pair] = []
     lacking = 0
-    for group in comparison_groups(samples.cells):
-        planned, without = pairs_with_baseline(group, baseline)
+    for group in comparison_groups(samples.cells, compared):
+        planned, without = baseline_pairs([cell.place.levels for cell in group], baseline, compared)
         lacking += len(without)
-        for cell, base in planned:
+        for cell, base in ((group[a], group[b]) for a, b in planned):
             pairs += [Pair(cell, base, a, b) for a, b in _matching(samples, cell, base)]
     if not lacking:
         return pairs, []
-    return pairs, [f"{counted(lacking, 'cell')} had nothing to be compared with: the baseline is not there"]
+    return pairs, [f"{counted(lacking, 'cell')} not compared: no baseline in the same place"]
 
 
 def _matching(
     samples: Samples, cell: PlannedCell, base: PlannedCell
 ) -> Iterator[tuple[Series | None, Series | None]]:
-    """Match series of two cells' own metric with equal unit and parameters; None where a side has none."""
-    sides: list[dict[tuple[str, str], Series]] = [
-        {(s.unit, s.parameters_text): s for s in samples.own(c)} for c in (cell, base)
-    ]
+    """Match series of two cells' own metric with equal unit and parameters, except those in which the cells differ.
+
+    Yields:
+        The series of both; None where a side has none.
+    """
+    differ = differing(cell, base)
+    sides = [{series_key(s, differ): s for s in samples.own(c)} for c in (cell, base)]
     keys = list(dict.fromkeys([*sides[0], *sides[1]]))
     if not keys:
         yield None, None
     for key in keys:
         yield sides[0].get(key), sides[1].get(key)
+
+
+def differing(a: PlannedCell, b: PlannedCell) -> tuple[str, ...]:
+    """Return the factors in which two cells differ."""
+    return levels.differing(a.place.levels, b.place.levels)
+
+
+def series_key(series: Series, compared: Iterable[str]) -> tuple[str, str]:
+    """Return the key that a series shares with those of the other levels of the compared factors: unit and parameters."""
+    return series.unit, levels.shared_parameters(series.parameters_text, compared)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from regatta.host.values.cell import configuration_name
+from regatta.host.values.benchmark_label import parts_of_label
+from regatta.host.values.cell import NO_MODIFIERS, configuration_name
 from regatta.host.values.experiment import Heap
+from regatta.host.values.levels import CROSSED, PARAMETERS, Levels, components, label_without, levels_of
 from regatta.stats.estimate import Interval
 
 #: field metadata: parts of the value that documents contain inline in place of the field
@@ -34,9 +36,44 @@ class Place:
         return configuration_name(self.runtime, self.collector, self.modifiers)
 
     @property
+    def levels(self) -> Levels:
+        """Return factor -> level, without platform and host."""
+        return levels_of(self.benchmark, self.runtime, self.collector, self.modifiers, self.heap.asked)
+
+    def level(self, factor: str) -> str:
+        """Return the level of a factor as in sentences; "" if the place does not have the factor."""
+        if CROSSED in factor:
+            return " ".join(filter(None, map(self.level, components([factor]))))
+        name = self.levels.get(factor, "")
+        if factor.startswith(PARAMETERS) and name:
+            return f"{factor[len(PARAMETERS) :]}={name}"
+        return "no modifiers" if factor == "modifiers" and name == NO_MODIFIERS else name
+
+    def without(self, factor: str) -> Place:
+        """Return the place that all levels of a factor, or of a crossing, share."""
+        factors = components([factor])
+        return replace(
+            self,
+            benchmark=label_without(self.benchmark, [factor]),
+            runtime="" if "runtime" in factors else self.runtime,
+            collector="" if "collector" in factors else self.collector,
+            modifiers="" if "modifiers" in factors else self.modifiers,
+            heap=Heap() if "heap" in factors else self.heap,
+        )
+
+    @property
     def family(self) -> Place:
         """Return the place that is shared by the cells of all collectors that are compared."""
         return replace(self, collector="", heap=self.heap.asked)
+
+
+def level_names(places: Sequence[Place], factor: str) -> tuple[str, ...]:
+    """Return the level of a factor at each place, as in sentences; benchmarks without suite and size if that is unique."""
+    names = tuple(place.level(factor) for place in places)
+    if factor != "benchmark":
+        return names
+    short = tuple(parts_of_label(name).name for name in names)
+    return short if len(set(short)) == len(set(names)) else names
 
 
 def shared_heap(places: Iterable[Place]) -> Heap:
@@ -59,7 +96,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class TukeyPair:
+class FamilyPair:
     """Simultaneous interval of a difference of log means, as the ratio a/b."""
 
     a_name: str

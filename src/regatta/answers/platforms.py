@@ -12,7 +12,7 @@ from regatta.store.folder import Folder
 
 #: with more hosts, sentences give their number
 _NAMED = 4
-EMULATED, VIRTUAL, CONTAINER = "emulated", "a virtual machine", "a container"
+EMULATED, VIRTUAL, CONTAINER = "emulated", "virtual machine", "container"
 #: substring of a host's fact `machine` -> its description
 _KINDS = (("emulat", EMULATED), ("virtual", VIRTUAL), ("container", CONTAINER))
 
@@ -29,10 +29,10 @@ class Platform:
     measured: frozenset[str] = frozenset()
 
     def title(self, taken: Collection[str] | None = None, random: bool = False) -> str:
-        """Return `on x86 (2 hosts)`, `on x86 (1 of 2 hosts: xeon)`, `on arm (1 host, emulated)`.
+        """Return `x86 (2 hosts)`, `x86 (1 of 2 hosts: xeon)`, `arm (1 host, emulated)`.
 
         Args:
-            taken: hosts behind the sentence; None: all.
+            taken: hosts with data; None: all.
             random: whether the hosts are a random sample, so that the result applies to similar hosts.
         """
         used = [host for host in self.hosts if taken is None or host in taken]
@@ -44,7 +44,7 @@ class Platform:
         which = [host for host in used if host in self.emulated]
         if which:
             many += ", emulated" if len(which) == len(used) else f", {len(which)} emulated"
-        return f"on hosts like those of {self.name} ({many})" if random else f"on {self.name} ({many})"
+        return f"hosts like those of {self.name} ({many})" if random else f"{self.name} ({many})"
 
 
 def planned_platforms(folder: Folder, samples: Samples, facts: Facts) -> tuple[Platform, ...]:
@@ -97,15 +97,15 @@ def impossible_by_platform(
         whole = [platform for platform in platforms if set(platform.hosts) <= set(hosts)]
         rest = set(hosts) - {host for platform in whole for host in platform.hosts}
         where = [platform.name for platform in whole] + [host for host in hosts if host in rest]
-        named = f"on {listed(where)}: " if hosts and not every <= set(hosts) else ""
+        named = f"{listed(where)}: " if hosts and not every <= set(hosts) else ""
         found.append((cell, named + reason))
     return tuple(found)
 
 
 def machine_kind(facts: Mapping[str, str]) -> str:
-    """Return `emulated`, `a virtual machine` or `a container` from the fact `machine`; "" for other machines."""
+    """Return `emulated`, `virtual machine` or `container` from the fact `machine`; "" for other machines."""
     machine = str(facts.get("machine", "")).lower()
-    return next((told for word, told in _KINDS if word in machine), "")
+    return next((kind for word, kind in _KINDS if word in machine), "")
 
 
 def machine_words(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
@@ -114,19 +114,13 @@ def machine_words(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
     for host, own in facts.items():
         if kind := machine_kind(own):
             kinds.setdefault(kind, []).append(host)
-    sentences = []
-    for kind, hosts in kinds.items():
-        who = listed(hosts) if len(hosts) <= _NAMED else counted(len(hosts), "host")
-        if kind == EMULATED:
-            sentences.append(
-                f"{who} {'is' if len(hosts) == 1 else 'are'} emulated: times are the emulator's, not a processor's"
-            )
-        elif len(hosts) == 1:
-            sentences.append(f"{who} is {kind}: what else its machine does is not seen from inside")
-        else:
-            plural = f"{kind.removeprefix('a ')}s"
-            sentences.append(f"{who} are {plural}: what else their machines do is not seen from inside")
-    return tuple(sentences)
+    caveats = {EMULATED: "times are those of the emulator, not of a real processor"}
+    hidden = "other load on the physical machine is not visible"
+    return tuple(f"{_named(hosts)}: {kind}; {caveats.get(kind, hidden)}" for kind, hosts in kinds.items())
+
+
+def _named(hosts: Sequence[str]) -> str:
+    return listed(hosts) if len(hosts) <= _NAMED else counted(len(hosts), "host")
 
 
 def shortfalls_of_hosts(
@@ -140,22 +134,19 @@ def shortfalls_of_hosts(
         left_out: host -> reason of its exclusion.
     """
     hosts = [host for platform in platforms for host in platform.hosts]
-    sentences = [f"{host} was left out: {why}" for host, why in left_out.items()]
+    sentences = [f"{host} excluded: {why}" for host, why in left_out.items()]
     if len(hosts) < 2:
         return sentences
     rounds = rounds_recorded(samples)
     none = [host for host in hosts if not rounds.get(host) and host not in left_out]
     if none:
-        who = listed(none) if len(none) <= _NAMED else counted(len(none), "host")
-        sentences.append(
-            f"{who} {'has' if len(none) == 1 else 'have'} no records yet: nothing is said of {'it' if len(none) == 1 else 'them'}"
-        )
+        sentences.append(f"no records yet: {_named(none)}")
     most = max(rounds.values(), default=0)
     fewer = [f"{host} {rounds[host]}" for host in hosts if 0 < rounds.get(host, 0) < most]
     if fewer:
         who = ", ".join(fewer) if len(fewer) <= _NAMED else f"{len(fewer)} of {counted(len(hosts), 'host')}"
         sentences.append(
-            f"not all hosts have the same number of rounds: {who}, others up to {most}; each host still counts the same"
+            f"unequal numbers of rounds: {who}, others up to {most}; all hosts have equal weight in pooled results"
         )
     return sentences
 

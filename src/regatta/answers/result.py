@@ -13,6 +13,7 @@ from typing import Any
 from regatta.answers.families.result import Family
 from regatta.answers.parts import HEAP, INLINED, Place, Sample
 from regatta.host.values.experiment import Better, Scalar, Summary
+from regatta.stats.dispersion import Dispersion
 from regatta.stats.estimate import Interval
 
 
@@ -38,6 +39,8 @@ class CellAnswer:
     discarded: tuple[Sample, ...] = ()
     #: statistic that reduces the repetitions of each invocation
     summary: Summary = "mean"
+    #: of the samples of the estimate
+    dispersion: Dispersion = field(default_factory=Dispersion)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class Comparison:
     p_simultaneous: float = math.nan
     #: whether it is practically significant, by theta: `yes`, `no`, `open`; "" if undefined
     practical: str = ""
+    #: factors in which the two differ
+    factors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from regatta.answers.parts import Place, Sample
 from regatta.answers.result import Failure
 from regatta.host.journal.record import FAILURES
 from regatta.host.values.experiment import Better, Heap, Scalar, SteadyState, Summary
+from regatta.host.values.plan_cell import PROCESS_ELAPSED
 
 #: key that pairs two samples: plan, round and block; None for an invocation outside blocks
 BlockKey = tuple[str, int, int]
@@ -105,8 +106,13 @@ _TWO_PHASES = """
     )
 """
 
+#: The time of the process is in every record, but is a series only where it is the compared metric.
 _SAMPLES = """
-with reduced as ({reduced})
+with reduced as (
+    select * from ({reduced}) where metric <> '{process_elapsed}'
+    union all
+    select record, p.metric, 'ns', '', elapsed_ns from counted join planned p using (cell) where p.metric = '{process_elapsed}'
+)
 select cell, metric, unit, parameters, value, status = 'perturbed' as perturbed, invocation_id, "order", plan_id, round,
        block, position, started_utc_ns, far, discarded,
        dense_rank() over (order by cell, metric, unit, parameters) as series
@@ -238,7 +244,7 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
         reduced = _TWO_PHASES.replace("{once}", _IS_ONCE)
     else:
         reduced = _one_number(steady, any(cell.summary != "mean" for cell in result.cells))
-    query = _SAMPLES.format(reduced=reduced)
+    query = _SAMPLES.format(reduced=reduced, process_elapsed=PROCESS_ELAPSED)
     parameters = {"warmup": steady.warmup} if steady.method in ("fixed", "replay") else {}
     _fill_series(result, connection.execute(query, parameters).fetchnumpy())
     _set_twins_apart(result)

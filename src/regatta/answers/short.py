@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.answers.result import Comparison
+from regatta.answers.result import Answer, Comparison
 from regatta.figures.section import Table
-from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio
+from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio, show_significance
+from regatta.host.values.levels import ALWAYS, parameters_in
 
-_PLACES = ("host", "benchmark", "parameters", "heap", "metric", "comparison", "of")
+#: in place of the level of a factor in which the alternatives differ
+_COMPARED = "(compared)"
+_PLACES = ("host", "benchmark", "parameters", "heap", "metric", "comparison", "configuration")
 
 
 def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: bool) -> Table:
@@ -21,6 +24,8 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
         level: confidence of the intervals, between 0 and 1.
         judged: whether to show adjusted p and significance, which are valid for a finished experiment only.
     """
+    # What the spec compares beyond the usual factors is the question.
+    comparisons = sorted(comparisons, key=lambda one: (set(one.factors) <= set(ALWAYS), one.factors))
     places = [(*_place(one), *_pair(one)) for one in comparisons]
     varies = [len({place[at] for place in places}) > 1 for at in range(len(_PLACES))]
     # The alternatives of a row are never part of the title.
@@ -37,18 +42,29 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
     return Table(", ".join(shared), (*columns, *numbers), rows, frozenset(range(first, first + 3)))
 
 
+def judged_title(answer: Answer, table: Table) -> str:
+    """Return the title of a table of `short_comparisons`: what is significant, and the place that all rows share."""
+    alpha = f"{1 - answer.level:.3g}"
+    title = f"Comparisons (significant: interval beyond ±{answer.theta_percent:g} % and adj. p < {alpha})"
+    return f"{title}: {table.title}" if table.title else title
+
+
 def _place(one: Comparison) -> tuple[str, ...]:
     # A benchmark with parameters of the spec has the label `suite/name:size parameter=value`.
     benchmark, *chosen = one.place.benchmark.split(" ")
     own = [text for name, value in one.parameters.items() if (text := f"{name}={value}") not in chosen]
-    return one.place.host, benchmark, " ".join((*chosen, *own)), show_heap(one.place.heap), one.metric
+    hidden = tuple(f"{name}=" for name in parameters_in(one.factors))
+    parameters = " ".join(text for text in (*chosen, *own) if not text.startswith(hidden))
+    heap = _COMPARED if "heap" in one.factors else show_heap(one.place.heap)
+    benchmark = _COMPARED if "benchmark" in one.factors else benchmark
+    return one.place.host, benchmark, parameters or _COMPARED * bool(hidden), heap, one.metric
 
 
 def _significant(one: Comparison, level: float) -> str:
-    """Return `yes` if the difference is practically significant, also after Holm; `no` if it is not; else `open`."""
+    """Return `yes` if the difference is practically significant, also after Holm; `no` if it is not; else `inconclusive`."""
     if one.practical == "yes" and not one.p_holm < 1 - level:
-        return "open"
-    return one.practical
+        return "inconclusive"
+    return show_significance(one.practical)
 
 
 def _pair(one: Comparison) -> tuple[str, str]:

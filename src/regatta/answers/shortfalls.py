@@ -28,29 +28,29 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
         warnings.append(f"{counted(missing, 'planned invocation')} not recorded yet")
     failed = sum(failure.count for failure in samples.failures if failure.status != "skipped")
     if failed:
-        warnings.append(f"{counted(failed, 'invocation')} failed and are in no estimate; see the failures")
+        warnings.append(f"{counted(failed, 'invocation')} failed; excluded from estimates (see Failures)")
     skipped = [failure for failure in samples.failures if failure.status == "skipped"]
     if skipped:
         cells = len({(failure.host, failure.cell_id) for failure in skipped})
         warnings.append(
-            f"{counted(cells, 'cell')} given up, because the first invocations all failed alike: "
-            f"{counted(sum(failure.count for failure in skipped), 'invocation')} not run"
+            f"{counted(cells, 'cell')} given up after repeated failure: "
+            f"{counted(sum(failure.count for failure in skipped), 'invocation')} skipped"
         )
     perturbed = sum(statuses.get("perturbed", 0) for statuses in samples.statuses.values())
     if perturbed:
-        warnings.append(f"{counted(perturbed, 'invocation')} perturbed and left out of the estimates")
+        warnings.append(f"{counted(perturbed, 'invocation')} perturbed; excluded from estimates")
     warnings += [*_discarded(samples, steady), *_unsteady(samples, steady)]
     silent = sum(_without_number(cell, samples) for cell in samples.cells)
     if silent:
         warmup = f" after {counted(steady.warmup, 'warm-up iteration')}" if steady.method == "fixed" else ""
-        warnings.append(f"{counted(silent, 'valid invocation')} gave no value of the cell's metric{warmup}")
+        warnings.append(f"{counted(silent, 'valid invocation')} without a value of the cell's metric{warmup}")
     return [*warnings, *_unplanned(samples)]
 
 
 def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Return one sentence per host with complete journal lines that are not records."""
     return [
-        f"{host}: {counted(lines, 'damaged line')} of its journal excluded; the first: {first} (`regatta verify` lists them)"
+        f"{host}: {counted(lines, 'damaged journal line')} excluded, the first is {first} (list all: `regatta verify`)"
         for host, lines, first in connection.execute("from damage order by host").fetchall()
     ]
 
@@ -70,9 +70,9 @@ def _unplanned(samples: Samples) -> list[str]:
         where = own[0].host if len(hosts) == 1 else counted(len(hosts), "host")
         named.append(f"{label} ({counted(sum(cell.invocations for cell in own), 'invocation')} on {where})")
     if len(named) > _NAMED:
-        named[_NAMED:] = [f"and {len(named) - _NAMED} more, which `regatta records` names"]
+        named[_NAMED:] = [f"and {len(named) - _NAMED} more (see `regatta records`)"]
     invocations = counted(sum(cell.invocations for cell in cells), "invocation")
-    sentence = f"{counted(len(cells), 'cell')} ({invocations}) recorded but no longer planned: left out"
+    sentence = f"{counted(len(cells), 'cell')} ({invocations}) no longer planned; excluded"
     return [": ".join([sentence, *([", ".join(named)] if named else [])])]
 
 
@@ -82,16 +82,14 @@ def _discarded(samples: Samples, steady: SteadyState) -> list[str]:
         return []
     if not any(cell.discarded_rounds for cell in samples.measured_cells):
         return [
-            "the plan has no round before the first that counts, so the first invocation of each series is in its estimate; "
-            "Georges et al. discard it, because later ones find warm disk caches"
+            "the plan discards no rounds: estimates include the first invocation of each series, "
+            "which Georges et al. discard because disk caches are cold"
         ]
     count = sum(
         len({sample.invocation_id for series in many for sample in series.discarded})
         for many in samples.series.values()
     )
-    return (
-        [f"the first invocation of each series is discarded: {counted(count, 'invocation')}"] if count else []
-    )
+    return [f"first invocation of each series discarded: {counted(count, 'invocation')}"] if count else []
 
 
 def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
@@ -103,14 +101,14 @@ def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
     worst = max(samples.unsteady, key=lambda number: samples.unsteady[number][0])
     label = next((cell.label for cell in samples.measured_cells if cell.number == worst), "")
     how = (
-        f"no {steady.window} iterations in a row vary by less than {show_percent(steady.threshold)}"
+        f"no {steady.window} successive iterations vary by less than {show_percent(steady.threshold)}"
         if steady.method == "cov"
-        else "no level that lasts to the end"
+        else "no stable level at the end"
     )
     most, of = samples.unsteady[worst]
     return [
-        f"steady state not reached in {missing} of {counted(total, 'invocation')} ({how}), which give no number: "
-        f"most often in {label} ({most} of {of}). The others may be the better ones"
+        f"no steady state in {missing} of {counted(total, 'invocation')} ({how}); excluded, most of them in {label} "
+        f"({most} of {of}). Estimates from the others may be biased"
     ]
 
 

@@ -16,6 +16,8 @@ from regatta.store.so_far import SoFar, age_of_so_far, write_so_far
 
 #: share of the elapsed time that the computation may use
 _SHARE = 0.05
+#: Computation beyond this share at the start of a run, so that the first intervals appear after two or three rounds.
+_FIRST_S = 4.0
 _LEAST_GAP_S = 5.0
 #: A segment has a process of its own, which loads the code only if the comparisons of the segment before are older than this.
 _LOADING_GAP_S = 20.0
@@ -27,7 +29,7 @@ def _directly(work: Callable[[], None]) -> bool:
 
 
 class Estimates:
-    """The interim comparisons of one experiment, updated after new records, within 5 % of the time."""
+    """The interim comparisons of one experiment, updated after new records, within 5 % of the time and 4 s more at the start."""
 
     def __init__(self, folder: Folder, apart: Callable[[Callable[[], None]], bool] = _directly) -> None:
         """Use `apart` to run the computation. It returns whether it finished; if not, no further computation starts."""
@@ -36,6 +38,7 @@ class Estimates:
         self._imported = False
         self._size = 0
         self._next_s = 0.0
+        self._credit_s = _FIRST_S if math.isinf(age_of_so_far(folder)) else 0.0
 
     def look(self) -> None:
         """Compute them if they are due. The first computation of a process also loads the code, which takes a second."""
@@ -54,7 +57,9 @@ class Estimates:
         self._size = size
         well = self._apart(self._write)
         ended_s = time.monotonic()
-        self._next_s = ended_s + max(_LEAST_GAP_S, (ended_s - began_s) / _SHARE) if well else math.inf
+        charged_s = max(0.0, ended_s - began_s - self._credit_s)
+        self._credit_s = max(0.0, self._credit_s - (ended_s - began_s))
+        self._next_s = ended_s + max(_LEAST_GAP_S, charged_s / _SHARE) if well else math.inf
 
     def _write(self) -> None:
         # Errors must not end a measurement. Hosts have separate processes: only the one that gets the lock computes.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from regatta.answers.words import counted
 from regatta.host.errors import Problem, VerificationError
 from regatta.host.journal.decisions import planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import (
@@ -80,16 +81,16 @@ class Verdict:
     @property
     def problems(self) -> list[str]:
         """Return sentences on everything that makes the verification fail."""
-        found = [f"{host}: left out: {why}" for host, why in self.left_out.items()]
+        found = [f"{host}: excluded: {why}" for host, why in self.left_out.items()]
         found += [
-            f"{host}: nothing is recorded of {count} planned invocations"
+            f"{host}: no records ({count} planned invocations)"
             for host, count in self.silent.items()
             if host not in self.left_out
         ]
         for cell in self.cells:
             where = f"{cell.host}: {cell.label} [{cell.cell_id}]"
             if cell.missing and cell.host not in self.silent:
-                found.append(f"{where}: {cell.missing} planned invocations have no record")
+                found.append(f"{where}: planned invocations without a record: {cell.missing}")
             reason = f" ({cell.reasons[0]})" if cell.reasons else ""
             failed = [
                 f"{count} {status}{reason}"
@@ -98,16 +99,26 @@ class Verdict:
             ]
             if skipped := cell.statuses.get("skipped", 0):
                 # This completes the previous sentence: one sentence per cell that was given up.
-                given_up = f"given up, {skipped} not run (`--retry-failed` runs them)"
+                given_up = f"given up, {skipped} skipped (to run them: `--retry-failed`)"
                 failed[-1:] = ["; ".join([*failed[-1:], given_up])]
             found += [f"{where}: {one}" for one in failed]
-            disturbed = cell.statuses.get("perturbed", 0)
-            if disturbed and cell.statuses.get("ok", 0) < _LEAST_UNDISTURBED:
-                found.append(
-                    f"{where}: {disturbed} of {sum(cell.statuses.values())} perturbed, so that nothing can be said of it; "
-                    "run it on a quieter machine, or widen `perturbation` in the spec"
-                )
+        found += self._disturbed()
         return found + self.undecided + self.doubled + (self.damage if self.incomplete else [])
+
+    def _disturbed(self) -> Iterator[str]:
+        """Yield a sentence per host on its cells with too few undisturbed invocations; a busy host disturbs many."""
+        by_host: dict[str, list[CellVerdict]] = {}
+        for cell in self.cells:
+            if _too_disturbed(cell.statuses):
+                by_host.setdefault(cell.host, []).append(cell)
+        for host, cells in by_host.items():
+            perturbed = sum(cell.statuses["perturbed"] for cell in cells)
+            invocations = sum(sum(cell.statuses.values()) for cell in cells)
+            yield (
+                f"{host}: {counted(len(cells), 'cell')} without an interval, the first is {cells[0].label} "
+                f"[{cells[0].cell_id}]: {perturbed} of {counted(invocations, 'invocation')} perturbed; "
+                "use a quieter machine, or raise the limits of `perturbation` in the spec"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of `verify.json`."""
@@ -144,8 +155,8 @@ class _HostLedger:
     def undecided(self) -> list[str]:
         """Return sentences on block groups with a recorded pilot but without a decision."""
         return [
-            f"{self.host}: {len(group['cells'])} alternatives from {self.cells[group['cells'][0]]['label']} on: nobody has "
-            "decided how many rounds they need; `regatta run` does"
+            f"{self.host}: number of rounds undecided for {len(group['cells'])} alternatives, the first is "
+            f"{self.cells[group['cells'][0]]['label']}; `regatta run` decides it"
             for group in self._undecided
             if not (self.status[group["cells"], : self._pilot] == _NONE).any()
         ]
@@ -167,8 +178,7 @@ class _HostLedger:
             counts = {name: int(np.count_nonzero(self.status[i] == k)) for k, name in enumerate(STATUSES)}
             counts = {name: count for name, count in counts.items() if count}
             missing = int(np.count_nonzero(lacking[i]))
-            too_disturbed = "perturbed" in counts and counts.get("ok", 0) < _LEAST_UNDISTURBED
-            if missing or too_disturbed or set(counts) - {"ok", "perturbed"}:
+            if missing or _too_disturbed(counts) or set(counts) - {"ok", "perturbed"}:
                 bad = self.bad.get(i, [])
                 reasons = list(dict.fromkeys(reason for _, reason in bad))
                 found.append(
@@ -183,6 +193,11 @@ class _HostLedger:
                     )
                 )
         return found
+
+
+def _too_disturbed(statuses: Mapping[str, int]) -> bool:
+    """Return whether perturbed invocations leave too few others for an interval."""
+    return "perturbed" in statuses and statuses.get("ok", 0) < _LEAST_UNDISTURBED
 
 
 def verify_experiment(folder: Folder) -> Verdict:
@@ -273,9 +288,7 @@ def raise_if_failed(problems: list[str], experiment: str) -> None:
     """Raise the problems of a verdict as an error, which ends a command with exit code 1."""
     if problems:
         error = VerificationError(
-            experiment, "every planned invocation recorded, whole and successful", problems[0]
+            experiment, "every planned invocation recorded, intact and successful", problems[0]
         )
-        error.problems = tuple(
-            Problem(experiment, "a record that is whole and successful", p) for p in problems
-        )
+        error.problems = tuple(Problem(experiment, "an intact, successful record", p) for p in problems)
         raise error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.figures.text import show_df, show_p, show_quantity, with_unit
+from regatta.figures.text import show_df, show_quantity, with_unit
 from regatta.host.units import UNITS, display_scale
 from regatta.host.values.experiment import Better
 from regatta.stats.estimate import Interval
@@ -45,14 +45,14 @@ def superlative(metric: str, unit: str, better: Better) -> str:
 
 
 def bound_words(ratios: Sequence[Interval]) -> str:
-    """Return `any is likely below 2.3 %`: never "no difference", because none was excluded."""
+    """Return `likely at most 2.3 %`, the largest difference that the intervals include."""
     edges = [abs(edge - 1.0) * 100.0 for r in ratios for edge in (r.low, r.high)]
     largest = max(edges, default=math.nan)
     if not all(map(math.isfinite, edges)) or not edges:
-        return "how large one might be is not known"
+        return "size unknown"
     decimals = _decimals(largest / 2)
     up = math.ceil(largest * 10**decimals - 1e-9) / 10**decimals
-    return f"any is likely below {up:.{decimals}f} %"
+    return f"likely at most {up:.{decimals}f} %"
 
 
 def practical(ratio: Interval, theta_percent: float) -> str:
@@ -67,12 +67,24 @@ def practical(ratio: Interval, theta_percent: float) -> str:
 
 def too_small(theta_percent: float) -> str:
     """Describe a difference that is statistically but not practically significant."""
-    return f"less than the {theta_percent:g} % from which on it would matter"
+    return f"not practically significant (within ±{theta_percent:g} %)"
 
 
 def f_words(f: float, df_between: float, df_error: float, p: float) -> str:
-    """Return `F(2, 27) = 5.1, p 0.013`."""
-    return f"F({show_df(df_between)}, {show_df(df_error)}) = {f:.3g}, p {show_p(p)}"
+    """Return `F(2, 27) = 5.12, p = 0.0131`."""
+    return f"F({show_df(df_between)}, {show_df(df_error)}) = {f:.3g}, {p_words(p)}"
+
+
+def p_words(p: float) -> str:
+    """Return `p = 0.60`, `p = 0.0131` or `p < 0.0001`."""
+    if p < 1e-4:
+        return "p < 0.0001"
+    return f"p = {p:.2f}" if p >= 0.1 else f"p = {p:.4f}"
+
+
+def sample_words(n: int, what: str) -> str:
+    """Return `(n = 10 blocks)`."""
+    return f"(n = {counted(n, what)})"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -88,10 +100,10 @@ def counted(n: int, what: str) -> str:
 def measured(estimate: Interval, unit: str) -> str:
     """Return `1.23 s [1.20, 1.26]`, in a readable unit."""
     if math.isnan(estimate.point):
-        return f"no value ({estimate.reason})"
+        return f"undefined ({estimate.reason})"
     factor, shown = display_scale(estimate.point, unit)
     if math.isnan(estimate.low):
-        return f"{show_quantity(estimate.point, unit, 4)} (no interval: {estimate.reason})"
+        return f"{show_quantity(estimate.point, unit, 4)} (no CI: {estimate.reason})"
     half = (estimate.high - estimate.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
     low, high = edges(estimate, factor, decimals)
@@ -119,11 +131,3 @@ def how_much(ratio: Interval) -> str:
 def _decimals(half_width: float) -> int:
     """Return the number of decimals that the interval's width supports."""
     return next((digits for digits, least in enumerate((10.0, 0.1, 0.01)) if half_width >= least), 3)
-
-
-def capitalised(sentences: Sequence[str]) -> list[str]:
-    """Return the sentences with capital first letters."""
-    return [
-        sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
-        for sentence in sentences
-    ]

@@ -20,9 +20,8 @@ from regatta.store.folder import Folder, find_folder
 
 if TYPE_CHECKING:
     from regatta.answers.result import Answer
-    from regatta.host.values.experiment import Baseline
+    from regatta.host.values.levels import Levels
 
-_FACTORS = ("runtime", "collector", "modifiers")
 #: Longer topics do not fit in a terminal.
 _SENTENCES_AT_MOST = 24
 
@@ -35,7 +34,7 @@ _SENTENCES_AT_MOST = 24
     "baselines",
     multiple=True,
     metavar="FACTOR=NAME",
-    help="Baseline instead of the one of the spec: collector=serial, runtime=..., modifiers=... Repeatable.",
+    help="Baseline instead of the one of the spec: collector=serial, runtime=..., modifiers=..., heap=1.5x, benchmark=..., parameters.NAME=..., platform=... Repeatable.",
 )
 @click.option(
     "--from",
@@ -50,7 +49,7 @@ _SENTENCES_AT_MOST = 24
     "--csv",
     "as_csv",
     is_flag=True,
-    help="Print CSV: one row per cell, comparison, Dunnett pair, Tukey pair and suite.",
+    help="Print CSV: one row per cell, comparison, Dunnett pair, pair of a family and suite.",
 )
 @click.option(
     "--method",
@@ -119,11 +118,7 @@ def analyze(
 
         click.echo(json.dumps(document_of(answer), indent=1, allow_nan=False))
     elif as_csv:
-        from regatta.answers.documents import COLUMNS, rows_of
-
-        writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows_of(answer))
+        print_csv(answer)
     elif show_all or all_metrics or show_outliers:
         _show(answer, all_metrics, {"outliers"} if show_outliers else ())
     else:
@@ -133,6 +128,15 @@ def analyze(
             click.echo(line)
         for line in notes_of(answer):
             click.echo(line, err=True)
+
+
+def print_csv(answer: Answer) -> None:
+    """Print one row per cell, comparison, Dunnett pair, pair of a family and suite."""
+    from regatta.answers.documents import COLUMNS, rows_of
+
+    writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows_of(answer))
 
 
 @contextmanager
@@ -173,18 +177,19 @@ def _say(text: str) -> None:
     click.echo(f"note: {text}", err=True)
 
 
-def _baseline(given: Iterable[str]) -> Baseline | None:
-    from regatta.host.values.experiment import Baseline
+def _baseline(given: Iterable[str]) -> Levels | None:
+    from regatta.host.values.levels import FACTORS, PARAMETERS
 
     values: dict[str, str] = {}
     for text in given:
         factor, _, name = text.partition("=")
-        if factor not in _FACTORS or not name:
+        if (factor not in FACTORS and not factor.startswith(PARAMETERS)) or not name:
             raise click.BadParameter(
-                f"expected {', '.join(_FACTORS)} and =NAME · got {text!r}", param_hint="--baseline"
+                f"expected FACTOR=NAME with a factor of {', '.join(FACTORS)}, {PARAMETERS}NAME · got {text!r}",
+                param_hint="--baseline",
             )
         values[factor] = name
-    return Baseline(**values) if values else None
+    return values or None
 
 
 def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
@@ -204,7 +209,7 @@ def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
     for sentence in answer.headline:
         console.print(f"• {printable(sentence)}")
     if not answer.headline:
-        console.print("Nothing has been measured yet, so there is no answer.")
+        console.print("No measurements yet.")
     view = View(answer)
     show(console, texts_of(tables_of(view, None if all_metrics else view.compared), answer.level))
     for topic in registry.TOPICS:
@@ -214,10 +219,10 @@ def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
                 show(console, table, ": ".join(part for part in (topic.title, table.title) if part))
             if topic.key in asked and not tables:
                 console.print()
-                console.print(f"Nothing to show of {topic.key}.")
+                console.print(f"{topic.title}: none.")
     for title, found in (
-        ("Failures (in no estimate)", failures_table(answer)),
-        ("Cells that cannot exist", impossible_table(answer)),
+        ("Failures (excluded from estimates)", failures_table(answer)),
+        ("Impossible cells", impossible_table(answer)),
     ):
         if found is not None:
             show(console, found, title)
@@ -231,6 +236,6 @@ def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
         for sentence in sentences[:_SENTENCES_AT_MOST]:
             console.print(f"• {printable(sentence)}")
         if len(sentences) > _SENTENCES_AT_MOST:
-            console.print(f"  and {len(sentences) - _SENTENCES_AT_MOST} more: see --json or the report")
+            console.print(f"  and {len(sentences) - _SENTENCES_AT_MOST} more (--json, report)")
     for warning in answer.warnings:
         click.echo(f"note: {printable(warning)}", err=True)

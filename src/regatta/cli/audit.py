@@ -37,7 +37,7 @@ class Thetas(click.ParamType[tuple[float, ...]]):
         except ValueError:
             found = [math.nan]
         if not all(0.0 <= theta <= 100.0 for theta in found):
-            self.fail(f"expected numbers from 0 to 100 with commas between them · got {value!r}", param, ctx)
+            self.fail(f"expected numbers from 0 to 100, separated by commas · got {value!r}", param, ctx)
         return tuple(found)
 
 
@@ -108,10 +108,11 @@ def _show(found: Audit) -> None:
         console.print(f"• {printable(sentence)}")
     for theta in found.thetas_percent:
         _show_tallies(console, found, theta)
+    _show_compilation(console, found)
     if found.pairs:
         console.print()
         console.print(
-            f"Shares are averages over {found.draws} draws of the runs (seed {found.seed}); differences are relative to the "
+            f"Shares are averages over {found.draws} draws of the runs (seed {found.seed}). Differences are relative to the "
             "smaller number.",
             style="dim",
         )
@@ -127,5 +128,17 @@ def _show_tallies(console: Console, found: Audit, theta: float) -> None:
         for one in found.tallies
         if one.group == "all" and one.theta_percent == theta and one.comparisons
     ]
-    title = f"Per cent of comparisons in each class, theta {theta:g} %"
+    title = f"Comparisons by class (%), theta {theta:g} %"
     show_table(console, title, ("method", "comparisons", *CLASSES), rows, left=("method",))
+
+
+def _show_compilation(console: Console, found: Audit) -> None:
+    from regatta.stats.prevalent import CLASSES
+
+    tallies = found.by_compilation()
+    rows = [
+        (one.of, str(one.comparisons), *(f"{100.0 * share:.1f}" for share in one.shares)) for one in tallies
+    ]
+    name = f"{tallies[0].method.name}, theta {tallies[0].theta_percent:g} %" if tallies else ""
+    title = f"Comparisons by class and compilation (%), {name}"
+    show_table(console, title, ("compilation", "comparisons", *CLASSES), rows, left=("compilation",))

@@ -65,7 +65,7 @@ def _chosen_cpus(text: str | None) -> list[int]:
     if not chosen or not set(chosen) <= set(allowed):
         wrong = ", ".join(map(str, sorted(set(chosen) - set(allowed)))) or "none"
         raise click.BadParameter(
-            f"expected some of the CPUs that may be used ({', '.join(map(str, allowed))}), got {wrong}",
+            f"expected available CPUs ({', '.join(map(str, allowed))}), got {wrong}",
             param_hint="--cpus",
         )
     return chosen
@@ -115,7 +115,7 @@ def _show(checks: list[Check]) -> None:
     if any(counts.values()):
         console.print(" · ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
     else:
-        console.print("nothing speaks against measuring here")
+        console.print("this host is fit for measuring")
 
 
 @contextmanager

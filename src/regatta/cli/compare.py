@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regatta.answers.compare.compute import ForeignAnswer, PairAnswer
     from regatta.stats.estimate import Interval
 
-_TEXT = ("group", "a", "b", "source", "method", "why not")
+_TEXT = ("group", "a", "b", "source", "method", "reason")
 #: significant digits in tables; `--json` has all
 _DIGITS = 6
 
@@ -101,9 +101,9 @@ def _show(answer: ForeignAnswer) -> None:
         console.print(f"• {printable(sentence)}")
     level = show_percent(answer.level)
     _show_means(console, answer, level)
-    _show_pairs(console, "Differences a - b by themselves (Welch), ratio a / b", answer.welch, level)
+    _show_pairs(console, "Unpaired differences a - b (Welch), ratio a / b", answer.welch, level)
     if table.block:
-        title = f"Differences a - b paired by {printable(table.block.column)}, ratio a / b"
+        title = f"Paired differences a - b by {printable(table.block.column)}, ratio a / b"
         _show_pairs(console, title, answer.paired, level, paired=True)
     _show_anova(console, answer)
     names = table.by.names
@@ -113,30 +113,33 @@ def _show(answer: ForeignAnswer) -> None:
         )
         for p in answer.tukey
     ]  # fmt: skip
-    header = ("a", "b", "a - b", f"{level} interval", "p", "why not")
-    show_table(console, "Differences that hold together (Tukey)", header, rows, _TEXT)
+    header = ("a", "b", "a - b", f"{level} CI", "adj. p", "reason")
+    show_table(console, "Simultaneous differences a - b (Tukey)", header, rows, _TEXT)
     console.print()
     console.print(
         printable(
-            f"{table.value} by {table.by.column}: {len(table.values)} values of {table.rows} rows of {table.file}"
+            f"{table.value} by {table.by.column}: {len(table.values)} values in {table.rows} rows of {table.file}"
         )
     )
     _show_notes(answer)
 
 
 def _show_means(console: Console, answer: ForeignAnswer, level: str) -> None:
+    from regatta.answers.methods import method_name
+
     rows = []
     for name, mean in answer.means.items():
         interval, median, bca = mean.interval, answer.medians[name], answer.bca[name]
         why = "; ".join(dict.fromkeys(r for r in (interval.reason, median.reason, bca.reason) if r))
         rows.append(
             (
-                name, str(interval.n), _number(interval.point), _number(mean.deviation), _interval(interval), interval.method,
+                name, str(interval.n), _number(interval.point), _number(mean.deviation), _interval(interval),
+                method_name(interval.method),
                 _interval(bca), _number(median.point), _interval(median), why,
             )
         )  # fmt: skip
     header = (
-        "group", "n", "mean", "sd", f"{level} interval", "method", f"BCa (seed {answer.seed})", "median", "by ranks", "why not",
+        "group", "n", "mean", "sd", f"{level} CI", "method", f"BCa (seed {answer.seed})", "median", "median CI", "reason",
     )  # fmt: skip
     show_table(console, "Groups", header, rows, _TEXT)
 
@@ -157,22 +160,23 @@ def _show_pairs(
             )
         )  # fmt: skip
     header = (
-        "a", "b", "blocks", "a - b", f"{level} interval", "df", "p", "ratio", "its interval", "why not",
+        "a", "b", "blocks", "a - b", f"{level} CI", "df", "p", "ratio", "ratio CI", "reason",
     )  # fmt: skip
     show_table(console, title, header, rows, _TEXT)
 
 
 def _show_anova(console: Console, answer: ForeignAnswer) -> None:
+    from regatta.answers.methods import method_name
     from regatta.figures.text import show_p
 
     fit, several = answer.anova, answer.factorial
     if fit is not None:
-        source = f"{answer.table.by.column}, after blocks" if answer.table.block else answer.table.by.column
+        source = f"{answer.table.by.column} after blocks" if answer.table.block else answer.table.by.column
         row = (
-            source, str(fit.df_between), str(fit.df_error), _number(fit.f), show_p(fit.p), fit.method, fit.reason,
+            source, str(fit.df_between), str(fit.df_error), _number(fit.f), show_p(fit.p), method_name(fit.method), fit.reason,
         )  # fmt: skip
-        header = ("source", "df", "df of error", "F", "p", "method", "why not")
-        show_table(console, "Analysis of variance", header, [row], _TEXT)
+        header = ("source", "df", "error df", "F", "p", "method", "reason")
+        show_table(console, "ANOVA", header, [row], _TEXT)
     if several is not None:
         rows: list[tuple[str, ...]] = [
             (
@@ -184,8 +188,8 @@ def _show_anova(console: Console, answer: ForeignAnswer) -> None:
         rows.append(
             ("error", str(several.df_error), _number(several.ss_error), "", "", "", "", several.reason)
         )
-        columns = ("source", "df", "SS", "F", "p", "partial η²", "partial ω²", "why not")
-        show_table(console, f"Analysis of variance, type {several.kind}", columns, rows, _TEXT)
+        columns = ("source", "df", "SS", "F", "p", "partial η²", "partial ω²", "reason")
+        show_table(console, f"ANOVA, type {several.kind}", columns, rows, _TEXT)
 
 
 def _show_notes(answer: ForeignAnswer) -> None:
@@ -193,7 +197,7 @@ def _show_notes(answer: ForeignAnswer) -> None:
     few = [name for name, interval in answer.bca.items() if interval.n < 30 and not math.isnan(interval.low)]
     if few:
         notes.append(
-            "BCa covers less than it says where n is small: of 95 % about 84 % at n = 5, 89 % at 10, 94 % at 30"
+            "BCa coverage is below nominal for small n: of 95 % about 84 % at n = 5, 89 % at 10, 94 % at 30"
         )
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)

@@ -53,7 +53,7 @@ def _make_sure_of_influx(home: Path) -> None:
         settings = find_settings(home)
     if settings is None:
         raise SpecError(
-            [Problem(f"${VARIABLE}", "an InfluxDB, for --influx", OFF, "unset it, or leave --influx out")]
+            [Problem(f"${VARIABLE}", "an InfluxDB, for --influx", OFF, "unset it, or remove --influx")]
         )
 
 
@@ -77,4 +77,4 @@ def _count_and_show(ctx: click.Context, home: Path, spec: Path, results: Path | 
         click.echo(f"InfluxDB: {settings.url}")
         if settings.path == service_folder().settings:
             say_where(service_folder(), settings.url, settings.database, settings.grafana_url)
-            click.echo("end it: regatta down")
+            click.echo("stop it: regatta down")

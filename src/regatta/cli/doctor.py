@@ -55,9 +55,9 @@ class _Need:
 @click.command()
 @json_option
 def doctor(as_json: bool) -> int:
-    """Show what this machine can do, what it lacks, and the command that installs it.
+    """Show the capabilities of this machine, the missing packages, and the command that installs them.
 
-    Installs nothing. The launcher ./regatta installs what a command needs when the command needs it. For the noise,
+    Installs nothing. The launcher ./regatta installs the packages that a command needs when it first runs. For the noise,
     clocks and pinning of this machine, see check-host.
     """
     from regatta.cli.tables import plain_console, show_table

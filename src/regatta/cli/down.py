@@ -19,12 +19,12 @@ def down(delete: bool) -> None:
 
     here = service_folder()
     ended = end_services(here, find_home(), delete)
-    click.echo(f"ended: {', '.join(ended)}" if ended else "nothing was up")
+    click.echo(f"stopped: {', '.join(ended)}" if ended else "no service was running")
     if delete:
         click.echo(f"deleted: data and passwords in {here.root}")
     elif ended:
         click.echo(
             f"data stays in {here.root}"
             if "the containers" not in ended
-            else "data stays in Docker's volumes"
+            else "data stays in the volumes of Docker"
         )

@@ -39,7 +39,7 @@ def explain(cell: str, results: Path, experiment: str | None, as_json: bool) -> 
     ]
     if not found:
         raise StoreError(
-            str(results), f"a planned cell like {cell!r}", "none", "`regatta plan SPEC` lists the cells"
+            str(results), f"a planned cell like {cell!r}", "none", "list the cells: `regatta plan SPEC`"
         )
     values = [_explanation(folder, host, header, entry) for folder, host, header, entry in found]
     if as_json:
@@ -73,7 +73,8 @@ def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[in
         return [shlex.quote(f"{name}={value}") for name, value in sorted(variables.items())]
 
     # Later values win, as in the runner.
-    words = ["env", "-i", *assigned(header["environment"]["set"])]
+    where = ["-C", shlex.quote(cell["directory"])] if cell.get("directory") else []
+    words = ["env", "-i", *where, *assigned(header["environment"]["set"])]
     words += [*_PLACES, f"REGATTA_SEED={header['seed']}", "REGATTA_INVOCATION=by-hand"]
     words += assigned(cell["environment"])
     if cores:
@@ -124,16 +125,16 @@ def _show(value: dict[str, Any]) -> None:
     )
     if isolation := {key: v for key, v in cell.get("isolation", {}).items() if v and key in _ISOLATION}:
         told = ", ".join(f"{key} {v}" for key, v in isolation.items())
-        click.echo(f"  isolation: {told}; the command below has nothing of it but the processors")
+        click.echo(f"  isolation: {told}; the command below applies only the processors")
     if (summary := cell.get("summary", "mean")) != "mean":
-        click.echo(f"  its number is the {summary} of an invocation's repetitions after warm-up")
+        click.echo(f"  value of an invocation: {summary} of its repetitions after warm-up")
     for file in cell["files"]:
         click.echo(f"  {file['sha256'][:16]}  {file['path']}")
     if cell["check"]:
-        click.echo(f"  checked afterwards by: {printable(shlex.join(cell['check']), _LONGEST_COMMAND)}")
+        click.echo(f"  output check: {printable(shlex.join(cell['check']), _LONGEST_COMMAND)}")
     if value["padding_bytes"]:
         click.echo(
-            f"  each invocation has 0 to {value['padding_bytes']} bytes of REGATTA_PADDING more, drawn from the seed"
+            f"  padding: REGATTA_PADDING of 0 to {value['padding_bytes']} bytes per invocation, drawn from the seed"
         )
     click.echo("run by hand:")
     # Do not indent the lines of a multi-line argument: this would change it.
@@ -142,9 +143,9 @@ def _show(value: dict[str, Any]) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "none"
     click.echo(f"records: {counts}")
     for reason, count in value["reasons"].items():
-        click.echo(f"  {count} x {printable(reason)}")
+        click.echo(f"  {count}x {printable(reason)}")
     if value["elapsed_s"]:
         times = value["elapsed_s"]
         click.echo(
-            f"  wall time of a process: median {statistics.median(times):.3f} s, {times[0]:.3f} to {times[-1]:.3f} s"
+            f"  wall time per process: median {statistics.median(times):.3f} s, range {times[0]:.3f} to {times[-1]:.3f} s"
         )

@@ -22,25 +22,26 @@ _LEAST_NAME = 8
 _STATUSES = ("ok", "perturbed", "oom", "failed", "timeout", "crashed", "skipped")
 
 
-def first_screen(answer: Answer, report: str = "") -> list[str]:
+def first_screen(answer: Answer, report: str = "", kept: bool = True) -> list[str]:
     """Return at most 40 lines of at most 100 columns.
 
     Args:
         answer: answer of the experiment.
         report: path of its report; "" without one.
+        kept: whether the experiment stays, so that other commands can show more of it.
     """
-    from regatta.answers.short import short_comparisons
+    from regatta.answers.short import judged_title, short_comparisons
 
     head = [
         *_wrapped(f"{answer.experiment}: {answer.question}".rstrip(": "))[:2],
         *_wrapped(_counts(answer))[:2],
     ]
-    conclusions = _bullets(answer.headline or ["Nothing has been measured yet, so there is no answer."])
+    conclusions = _bullets(answer.headline or ["No measurements yet."])
     failures = [
-        _cut(f"{one.status}: {one.cell} on {one.host}, {one.count} of its invocations: {one.reason}")
+        _cut(f"{one.status}: {one.cell} on {one.host}, n = {one.count}: {one.reason}")
         for one in answer.failures
     ]
-    last = [f"all tables and findings: regatta analyze {answer.experiment} --all"]
+    last = [f"all tables and findings: regatta analyze {answer.experiment} --all"] if kept else []
     last += [f"report: {report}"] if report else []
     above = [*head, "", *_first(conclusions, _CONCLUSIONS, "conclusions"), ""]
     below = [*_first([[line] for line in failures], _FAILURES, "kinds of failures"), *map(_cut, last)]
@@ -48,7 +49,8 @@ def first_screen(answer: Answer, report: str = "") -> list[str]:
     if answer.comparisons:
         # Title, header, the line on omitted rows, and an empty line.
         room = LINES - len(above) - len(below) - len(notes_of(answer)) - 4
-        table = [*_table(short_comparisons(answer.comparisons, answer.level, judged=True), answer, room), ""]
+        compared = short_comparisons(answer.comparisons, answer.level, judged=True)
+        table = [_cut(judged_title(answer, compared)), *_table(compared, room), ""]
     return [*above, *table, *below]
 
 
@@ -61,13 +63,13 @@ def _counts(answer: Answer) -> str:
     counts = answer.statuses
     known = [status for status in _STATUSES if counts.get(status)]
     known += sorted(status for status in counts if status not in _STATUSES and counts[status])
-    told = ", ".join(f"{counts[status]} {status}" for status in known)
+    by_status = ", ".join(f"{counts[status]} {status}" for status in known)
     recorded = f"{answer.recorded} of {answer.planned} planned invocations recorded"
     excluded = " (estimates use ok only)" if set(known) - {"ok"} else ""
-    return f"{recorded}{': ' if told else ''}{told}{excluded}, seed {answer.seed}, {answer.order}"
+    return f"{recorded}{': ' if by_status else ''}{by_status}{excluded}, seed {answer.seed}, {answer.order}"
 
 
-def _table(table: Table, answer: Answer, room: int) -> list[str]:
+def _table(table: Table, room: int) -> list[str]:
     rows = table.rows[: max(3, room)]
     widths = [max(len(row[at]) for row in (table.columns, *rows)) for at in range(len(table.columns))]
     while sum(widths) + 2 * len(widths) > WIDTH:
@@ -76,9 +78,7 @@ def _table(table: Table, answer: Answer, room: int) -> list[str]:
         where = [at for at in names if table.columns[at] != "comparison"]
         longest = max(where or names, key=lambda at: widths[at])
         widths[longest] -= 1
-    alpha = f"{1 - answer.level:.3g}"
-    title = f"Comparisons (significant: interval beyond ±{answer.theta_percent:g} % and adj. p < {alpha})"
-    lines = [_cut(f"{title}: {table.title}" if table.title else title)]
+    lines = []
     for row in (table.columns, *rows):
         texts = (
             text.rjust(width) if at in table.numeric else _cut(text, width).ljust(width)

@@ -59,7 +59,7 @@ def wanted_results(config: Mapping[str, Any], directories: Collection[str]) -> s
         path = str(_own_path(next(iter(directories))))
     else:
         found = ", ".join(sorted(set(directories)))
-        fix = "name one: --config results=DIR"
+        fix = "choose one: --config results=DIR"
         raise SpecError([Problem("results of the specs", "one folder for all of them", found, fix)])
     _refuse_for_database(path)
     return path
@@ -96,7 +96,7 @@ def _path(key: str, value: object) -> Path:
                 Problem(
                     f"--config {key}" if key != "experiments" else "configs/config.yml: experiments",
                     "a path", f"{type(value).__name__} {value!r}",
-                    f"write it so that YAML takes it for text, such as {key}=./2026_11_22",
+                    f"write it so that YAML reads text, for example {key}=./2026_11_22",
                 )
             ]
         )  # fmt: skip

@@ -81,7 +81,7 @@ def _show(found: History) -> None:
     for sentence in found.sentences:
         console.print(f"• {printable(sentence)}")
     if not found.sentences:
-        console.print("No two of these experiments have a cell in common, so nothing can be compared.")
+        console.print("Nothing to compare: no two of these experiments have a common cell.")
     show_table(
         console,
         "Experiments",
@@ -94,7 +94,7 @@ def _show(found: History) -> None:
     )
     show_table(
         console,
-        f"Means over time ({show_percent(found.level)} intervals); » begins a new level",
+        f"Means over time ({show_percent(found.level)} CI); » marks a shift",
         ("series", "unit", *(str(number) for number, _ in enumerate(found.experiments, start=1))),
         [_row(one, len(found.experiments)) for one in found.series],
         left=("series", "unit"),

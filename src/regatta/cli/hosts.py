@@ -47,7 +47,7 @@ def _show(entries: list[HostEntry]) -> None:
         rows.append(
             (
                 entry.name, ", ".join(entry.platforms), entry.way, facts.get("cpu", ""), facts.get("cpus", ""),
-                facts.get("memory", ""), system, "out of reach" if entry.problem else entry.fitness,
+                facts.get("memory", ""), system, "unreachable" if entry.problem else entry.fitness,
             )
         )  # fmt: skip
     console = plain_console()
@@ -68,5 +68,5 @@ def _lines(entry: HostEntry) -> list[str]:
     if entry.jvms:
         lines.append(f"JVMs: {', '.join(sorted(set(entry.jvms.values())))}")
     if abs(entry.clock_off_s) > 1:
-        lines.append(f"its clock is {entry.clock_off_s:+.1f} s from this machine's")
+        lines.append(f"clock offset from this machine: {entry.clock_off_s:+.1f} s")
     return lines

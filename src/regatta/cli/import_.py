@@ -22,13 +22,15 @@ _output_option = click.option(
     help="Directory for the specs and suites. [default: imported-<name of the file>]",
 )
 _force_option = click.option("--force", is_flag=True, help="Replace existing files in that directory.")
+_verbose_option = click.option("--verbose", is_flag=True, help="Print every entry of the list, not grouped.")
 
 
 @click.group(name="import")
 def import_() -> None:
     """Convert a configuration of another tool to specs, and list everything that could not be converted.
 
-    The list is printed and written at the top of the spec. The result is validated.
+    The list is printed, with similar entries grouped, and written in full at the top of the spec. An invalid
+    experiment is left out and listed. The result is validated.
     """
 
 
@@ -36,19 +38,21 @@ def import_() -> None:
 @_file_argument
 @_output_option
 @_force_option
+@_verbose_option
 @json_option
-def rebench(file: Path, output: Path | None, force: bool, as_json: bool) -> None:
+def rebench(file: Path, output: Path | None, force: bool, verbose: bool, as_json: bool) -> None:
     """Import a ReBench configuration."""
     from regatta.imports.rebench import import_rebench
     from regatta.spec.home import find_home
 
-    _write(import_rebench(file, find_home(file)), file, output, force, as_json)
+    _write(import_rebench(file, find_home(file)), file, output, force, verbose, as_json)
 
 
 @import_.command("running-ng")
 @_file_argument
 @_output_option
 @_force_option
+@_verbose_option
 @json_option
 @click.option(
     "--heaps",
@@ -64,18 +68,28 @@ def rebench(file: Path, output: Path | None, force: bool, as_json: bool) -> None
     help="Directory `config` of running-ng, for $RUNNING_NG_PACKAGE_DATA in includes. [env: RUNNING_NG_PACKAGE_DATA]",
 )
 def running_ng(
-    file: Path, output: Path | None, force: bool, as_json: bool, heaps: int, package_data: Path | None
+    file: Path,
+    output: Path | None,
+    force: bool,
+    verbose: bool,
+    as_json: bool,
+    heaps: int,
+    package_data: Path | None,
 ) -> None:
     """Import a running-ng configuration."""
     from regatta.imports.running_ng import import_running_ng
     from regatta.spec.home import find_home
 
-    _write(import_running_ng(file, find_home(file), heaps, package_data), file, output, force, as_json)
+    found = import_running_ng(file, find_home(file), heaps, package_data)
+    _write(found, file, output, force, verbose, as_json)
 
 
-def _write(found: Imported, file: Path, output: Path | None, force: bool, as_json: bool) -> None:
+def _write(
+    found: Imported, file: Path, output: Path | None, force: bool, verbose: bool, as_json: bool
+) -> None:
     """Write the specs, load them, and print the list."""
     from regatta.imports.drafts import write_files
+    from regatta.imports.ledger import grouped
     from regatta.imports.names import clean
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
@@ -92,10 +106,13 @@ def _write(found: Imported, file: Path, output: Path | None, force: bool, as_jso
         }
         click.echo(json.dumps(document, indent=1))
         return
-    for item in found.items:
-        click.echo(printable(str(item)))
+    lines = [(item, 1) for item in found.items] if verbose else grouped(found.items)
+    for item, count in lines:
+        click.echo(printable(item.shown(count)))
     left = sum(item.kind == "left out" for item in found.items)
     click.echo(
-        f"{', '.join(map(str, specs))}: {left} left out, {len(found.items) - left} changed; try `regatta plan {specs[0]}`",
-        err=True,
+        f"wrote {', '.join(map(str, specs))}: {left} left out, {len(found.items) - left} changed", err=True
     )
+    if len(lines) < len(found.items):
+        click.echo(f"{len(found.items)} entries in {len(lines)} groups: `--verbose` prints all", err=True)
+    click.echo(f"next: regatta plan {specs[0]}", err=True)

@@ -84,9 +84,9 @@ def ingest(
     not answer, or refuses the account.
     """
     if follow and (verify or rebuild or receipt):
-        raise click.UsageError("--follow goes without --verify, --rebuild and --receipt")
+        raise click.UsageError("--follow cannot be combined with --verify, --rebuild or --receipt")
     if verify and receipt:
-        raise click.UsageError("--verify goes without --receipt")
+        raise click.UsageError("--verify cannot be combined with --receipt")
     sys.setswitchinterval(_SWITCH_S)
     folder = _folder(experiment, results)
     wishes = _Wishes(
@@ -100,10 +100,10 @@ def ingest(
         if receipt is None:
             raise
         done.reason = str(error)
-        _warn(f"NOT ALL IS IN INFLUXDB: {done.reason}")
+        _warn(f"warning: InfluxDB is incomplete: {done.reason}")
     if receipt is not None:
         if done.reason is None and done.refused + done.refused_before:
-            done.reason = f"{done.refused + done.refused_before} points refused: {done.refusal}"
+            done.reason = f"{done.refused + done.refused_before} points rejected: {done.refusal}"
         write_json(receipt, done.to_json())
     if as_json:
         click.echo(json.dumps(done.to_json()))
@@ -275,7 +275,7 @@ def _follow(work: Ingest, hosts: list[str] | None) -> bool:
     """Return whether the experiment has ended; False after Ctrl-C."""
     from regatta.influx.following import follow
 
-    _warn(f"following {work.folder.name}; Ctrl-C ends it, and nothing is lost")
+    _warn(f"following {work.folder.name}; stop with Ctrl-C (no data is lost)")
     try:
         follow(work, threading.Event(), _warn, hosts)
     except KeyboardInterrupt:
@@ -289,7 +289,7 @@ def _check_hosts(wishes: _Wishes, known: list[str]) -> None:
         if host not in known:
             raise StoreError(
                 str(wishes.folder.journal), f"the journal of a host {host!r}", "none",
-                f"there are {', '.join(known)}" if known else "nothing is measured yet",
+                f"choose one of {', '.join(known)}" if known else "measure first: `regatta run SPEC`",
             )  # fmt: skip
 
 
@@ -338,18 +338,18 @@ def _show(done: _Done) -> None:
             f"{done.experiment}: {done.written} points of {done.records} records and {done.events} events written{rate}"
         )
     if done.damaged:
-        _warn(f"{done.damaged} damaged lines are no records; `regatta verify` names them")
+        _warn(f"{done.damaged} damaged lines skipped; `regatta verify` lists them")
     if done.renamed:
         shown = ", ".join(done.renamed[:3]) + (", ..." if len(done.renamed) > 3 else "")
         _warn(
-            f"{len(done.renamed)} cells are named otherwise in the plan now; their points keep the names under which they"
-            f" were first recorded ({shown})"
+            f"{len(done.renamed)} cells have other names in the current plan; their points keep the first recorded"
+            f" names ({shown})"
         )
     for one in done.refusals:
         line = one["line"] if len(one["line"]) <= _SHORT_LINE else one["line"][:_SHORT_LINE] + "..."
-        _warn(f"refused: {line}: {one['reason']}")
+        _warn(f"rejected: {line}: {one['reason']}")
     if done.refused > len(done.refusals):
-        _warn(f"refused: {done.refused - len(done.refusals)} more")
+        _warn(f"rejected: {done.refused - len(done.refusals)} more")
 
 
 def _show_verified(verified: Verified) -> None:
@@ -361,34 +361,32 @@ def _show_verified(verified: Verified) -> None:
     if verified.differing > len(verified.differences):
         click.echo(f"  and {verified.differing - len(verified.differences)} more series differ")
     if verified.expired:
-        click.echo(
-            f"  {verified.expired} points are older than the retention policy keeps ({verified.retention})"
-        )
+        click.echo(f"  {verified.expired} points have expired by the retention policy ({verified.retention})")
     if verified.without_cursor:
         click.echo(
-            f"  nothing says that {', '.join(verified.without_cursor)} was written from here: what is there is from"
-            " elsewhere, or results/*/influx was deleted"
+            f"  no send position for {', '.join(verified.without_cursor)}: its points were written from another folder,"
+            " or results/*/influx was deleted"
         )
     if verified.holds:
-        click.echo(f"{verified.experiment}: both sides agree in all {verified.series} series")
+        click.echo(f"{verified.experiment}: journal and database agree in all {verified.series} series")
 
 
 def _judge(done: _Done) -> None:
     """Raise the errors that remain after a completed command."""
-    fix = "mend what the reason names; then `regatta ingest EXPERIMENT --rebuild` writes everything again"
+    fix = "correct the reason, then write everything again: `regatta ingest EXPERIMENT --rebuild`"
     if done.refused:
         raise VerificationError(
-            done.url, "every point to be taken", f"{done.refused} refused: {done.refusal}", fix
+            done.url, "all points accepted", f"{done.refused} rejected: {done.refusal}", fix
         )
     if done.verified is not None and not done.verified.holds:
         raise VerificationError(
             done.url, "the points of the journal", f"{done.verified.differing} series that differ",
-            "`regatta ingest EXPERIMENT` writes what waits; --rebuild writes everything again",
+            "run `regatta ingest EXPERIMENT` to write missing points, or add --rebuild to write everything again",
         )  # fmt: skip
     if done.verified is None and done.refused_before:
         raise VerificationError(
-            done.url, "every point to be taken",
-            f"{done.refused_before} refused by earlier calls: {done.refusal}", fix,
+            done.url, "all points accepted",
+            f"{done.refused_before} rejected in earlier calls: {done.refusal}", fix,
         )  # fmt: skip
 
 

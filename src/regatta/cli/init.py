@@ -122,7 +122,7 @@ def init(
     }
     for path in files:
         if path.exists():
-            raise SpecError([Problem(str(path), "no such file yet", "one", "choose another name")])
+            raise SpecError([Problem(str(path), "a new file", "an existing file", "choose another name")])
     for path, text in files.items():
         path.write_text(text)
     try:
@@ -135,7 +135,7 @@ def init(
     click.echo(f"wrote {spec} and {suite}")
     for outside in words.outside:
         click.echo(
-            f"note: {outside} is outside {directory}: Regatta does not notice when it changes", err=True
+            f"note: {outside} is outside {directory}, so that Regatta does not detect changes of it", err=True
         )
     click.echo(f"next: regatta run {shlex.quote(str(spec))}")
 

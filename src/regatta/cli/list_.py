@@ -107,7 +107,9 @@ def _registries(home: Path, problems: list[Problem]) -> Registries:
 
 def _runtimes(home: Path, problems: list[Problem]) -> Iterator[Row]:
     for name, one in _registries(home, problems).runtimes.items():
-        source = one.version or one.package or one.path or ", ".join(one.archives)
+        of_git = f"{one.repository} {one.revision}".strip()
+        of_package = f"{one.package} {one.version}".strip()
+        source = of_package or one.path or one.directory or of_git or ", ".join(one.archives)
         yield {
             "runtime": name,
             "kind": one.kind,

@@ -18,6 +18,7 @@ from regatta.host.printable import printable
 GROUPS = {
     "Measure": {
         "demo": "Run the demonstration and show its answer",
+        "time": "Compare commands, without a spec",
         "init": "Write a spec and a suite for your own program",
         "run": "Run an experiment from its spec to its report",
         "status": "Show the progress of experiments",
@@ -28,6 +29,7 @@ GROUPS = {
         "import": "Convert files of running-ng and ReBench to specs",
         "build": "Build the workloads of a spec and generate their inputs",
         "minheap": "Measure the smallest heaps for a spec",
+        "jit-plan": "Make compilation plans from logged runs, to replay them",
     },
     "Answer": {
         "analyze": "Show the answer: ratios, intervals, tests, failures",
@@ -50,7 +52,7 @@ GROUPS = {
         "provision": "Install everything that a spec needs on its hosts",
         "quiesce": "Reduce noise on hosts before measuring, or restore them",
         "check-host": "Check that this host is fit for measuring",
-        "doctor": "Show what this machine lacks, and how to install it",
+        "doctor": "Show missing packages of this machine and how to install them",
     },
     "Services": {
         "up": "Start InfluxDB, and Grafana with the dashboards",

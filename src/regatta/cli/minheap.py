@@ -54,7 +54,7 @@ def minheap(
     from regatta.store.receipts import write_preparation
 
     if replace and not keep:
-        raise click.UsageError("--replace: expected --keep beside it")
+        raise click.UsageError("--replace: expected together with --keep")
     ready = make_ready(spec, results, way)
     if keep:
         reference = _reference_of(ready)
@@ -67,7 +67,7 @@ def minheap(
         except HostError as error:
             # Continue with the others: a search takes hours.
             failed.append(error)
-            click.echo(f"minheap  {benchmark.label} on {runtime.name}: none", err=True)
+            click.echo(f"minheap of {benchmark.label} on {runtime.name}: not found", err=True)
     if as_json:
         click.echo(json.dumps(summary(found)))
     else:
@@ -76,12 +76,12 @@ def minheap(
             where = f" on {platform}" if several else ""
             click.echo(f"{heap_mib:6d} MiB  {benchmark_label} on {runtime_name}{where}")
         if not found:
-            click.echo("no benchmark of this spec needs one")
+            click.echo("no benchmark of this spec needs a minheap")
     if receipt:
         write_preparation(receipt, {"minheaps": summary(found)})
     if keep:
         for path in _keep_minheaps(ready, reference, {key[1:]: heap for key, heap in found.items()}, replace):
-            click.echo(f"kept in {path}", err=True)
+            click.echo(f"stored in {path}", err=True)
     for earlier in failed[:-1]:
         click.echo(f"error: {earlier}", err=True)
     if failed:
@@ -136,12 +136,12 @@ def _reference_of(ready: Ready) -> tuple[ResolvedHost, Runtime]:
 
     if len(runtimes) != 1 or len(hosts) != 1:
         got = f"{len(runtimes)} and {len(hosts)}"
-        expect("one Java runtime, the reference, and one host", got, "leave one of each in the spec")
+        expect("one Java runtime, the reference, and one host", got, "keep one of each in the spec")
     elif len(accepted_collectors(experiment, hosts[0], runtimes[0])) != len(experiment.collectors):
         got = ", ".join(accepted_collectors(experiment, hosts[0], runtimes[0])) or "none"
-        expect(f"{runtimes[0].name} to take all collectors of the spec", got, "remove the others")
+        expect(f"{runtimes[0].name} with support for all collectors of the spec", got, "remove the others")
     if any(benchmark.chosen for benchmark in experiment.benchmarks):
-        expect("sizes as the suites have them", "`parameters`", "remove `parameters`")
+        expect("the sizes of the suites", "`parameters`", "remove `parameters`")
     if problems:
         raise SpecError(problems)
     return hosts[0], runtimes[0]

@@ -57,7 +57,11 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
     impossible = list(dict.fromkeys((label, reason) for label, reason, _ in refused))
     if write:
         with _said_when_long(ready):
-            _write(ready, plans, refused)
+            write_plans(ready, plans, refused)
+        total = sum(p.row_count for p in plans.values())
+        most = "at most " if ready.experiment.stopping else ""
+        cells = sum(len(p.cells) for p in plans.values())
+        click.echo(f"planned {most}{total} invocations of {cells} cells", err=True)
         if not as_json:
             return
     value = _describe(ready, plans, impossible, sum(c.excluded for c in crossings.values()))
@@ -85,7 +89,8 @@ def _said_when_long(ready: Ready) -> Iterator[None]:
         timer.cancel()
 
 
-def _write(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str, str, str]]) -> None:
+def write_plans(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str, str, str]]) -> None:
+    """Write the plan for the runner. `refused`: (label, reason, host) of cells that cannot exist."""
     from regatta.fleet.plans import remove_other_plans, write_experiment, write_host_plan, write_runner
     from regatta.store.cells import describe_older_records
     from regatta.store.so_far import forget_so_far
@@ -96,10 +101,6 @@ def _write(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str,
     remove_other_plans(ready.folder, ready.experiment)
     write_runner(ready.folder.runner)
     write_experiment(ready.folder, ready.experiment, ready.hosts, refused, ready.left_out, plan_ids)
-    total = sum(p.row_count for p in plans.values())
-    most = "at most " if ready.experiment.stopping else ""
-    cells = sum(len(p.cells) for p in plans.values())
-    click.echo(f"planned {most}{total} invocations of {cells} cells", err=True)
 
 
 def _describe(
@@ -189,7 +190,7 @@ def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
                 Problem(
                     settings.where("series_limit"), f"at most {settings.series_limit} series",
                     f"about {estimate.series} of {len(cells)} cells on {len(ready.hosts)} hosts",
-                    "every series costs InfluxDB memory for ever: plan fewer cells in one experiment, or raise the limit",
+                    "plan fewer cells, or raise the limit; each series uses memory of InfluxDB permanently",
                 )
             ]
         )  # fmt: skip
@@ -223,7 +224,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     for label, reason in value["impossible"]:
         console.print(f"impossible: {printable(label)}: {printable(reason)}")
     if value["excluded"]:
-        console.print(f"excluded by the spec: {value['excluded']} cells")
+        console.print(f"cells excluded by the spec: {value['excluded']}")
     for host, host_plan in plans.items():
         console.print(f"order on {host} ({value['order']}, seed {value['seed']}), first {shown_rows} rows:")
         order = next(host_plan.rows(), None)
@@ -232,9 +233,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
             console.print(f"  round {round_} block {block} position {position}  {label}")
     left = value["invocations"] - value["recorded"]
     time = (
-        "unknown until something is measured"
-        if value["remaining_s"] is None
-        else _duration(value["remaining_s"])
+        "unknown (no measurements yet)" if value["remaining_s"] is None else _duration(value["remaining_s"])
     )
     most = "at most " if value["undecided"] else ""
     if value["adaptive"]:
@@ -242,8 +241,8 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
         console.print(f"rounds decided for {decided} of {value['adaptive']} block groups")
     console.print(value["proposal"]["words"])
     series = value["series"]
-    limit = "" if series["limit"] is None else f" of the {series['limit']:,} that the settings allow"
-    console.print(f"about {series['estimate']:,} series in InfluxDB{limit}")
+    limit = "" if series["limit"] is None else f" (limit {series['limit']:,})"
+    console.print(f"series in InfluxDB: about {series['estimate']:,}{limit}")
     console.print(
         f"{most}{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
         f"{value['recorded']} recorded, {most}{left} to run; time: {most}{time}"

@@ -114,6 +114,6 @@ def _chosen(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
     for name in names:
         if not any(fnmatchcase(one, name) for one in known):
             near = get_close_matches(name, known, 3, 0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else "`--list` names them"
-            raise click.BadParameter(f"there is no figure {name!r}: {hint}", param_hint="--figure")
+            hint = f"did you mean {' or '.join(near)}?" if near else "`--list` shows all"
+            raise click.BadParameter(f"no figure {name!r}: {hint}", param_hint="--figure")
     return [picture for picture in pictures if not names or any(fnmatchcase(picture.name, n) for n in names)]

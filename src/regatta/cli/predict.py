@@ -204,7 +204,7 @@ def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:
         if vector is None:
             continue
         if any(vector.name == other.name for other, _ in parts):
-            sources.refuse("APP", "every application once", f"{vector.name} twice", "add their weights")
+            sources.refuse("APP", "each application once", f"{vector.name} twice", "add their weights")
             continue
         parts.append((vector, 1.0 if weight is None else weight))
     if not weighted:
@@ -229,7 +229,7 @@ def _check_benchmark(
         return
     several = f"{len(asked)} applications" if len(asked) > 1 else ""
     got = " and ".join(part for part in (several, *(f"--replace {text}" for text in replacements)) if part)
-    fix = "say `benchmark:` in the file of each application's vector, or predict one at a time"
+    fix = "set `benchmark:` in the vector of each application, or predict one at a time"
     sources.refuse("--benchmark", "one application or mix, and no --replace", got, fix)
 
 
@@ -237,8 +237,8 @@ def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
     """Refuse to ingest with changed costs: the points replace earlier predictions and do not show the changes."""
     if changes:
         got = " ".join(f"--what-if {text}" for text in changes)
-        fix = "leave out one of them: `--html` and `--json` tell what a change does"
-        sources.refuse("--ingest", "predictions with the costs as they are, without --what-if", got, fix)
+        fix = "remove one of them; `--html` and `--json` show the effect of a change"
+        sources.refuse("--ingest", "predictions with unchanged costs, without --what-if", got, fix)
 
 
 def _systems(given: Sequence[str], sources: Sources) -> list[SystemSource]:
@@ -289,7 +289,7 @@ def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], source
     for name, texts in by_name.items():
         if len(texts) > 1:
             sources.refuse(
-                f"{option} {name}".rstrip(), f"every {what} once", " and ".join(texts), "keep one of them"
+                f"{option} {name}".rstrip(), f"each {what} once", " and ".join(texts), "keep one of them"
             )
 
 
@@ -307,7 +307,7 @@ def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) ->
         name = old if old in known else stem if stem in known else ""
         if not name or not new:
             fix = f"{known[0]}=NEW" if known else "OLD=NEW"
-            expected = f"OLD=NEW, with OLD among {', '.join(known)}" if known else "OLD=NEW"
+            expected = f"OLD=NEW, with OLD one of {', '.join(known)}" if known else "OLD=NEW"
             sources.refuse("--replace", expected, repr(text), fix)
             continue
         named.append((name, text))
@@ -340,9 +340,9 @@ def _has_own_name(
         return True
     sources.refuse(
         f"--replace {text}",
-        f"a vector with a name of its own; another vector here is {vector.name}, too",
+        f"a vector with a unique name; another vector has the name {vector.name}",
         f"name: {vector.name}",
-        "give one of the two files another `name`",
+        "change `name` in one of the two files",
     )
     return False
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from regatta.cli.tables import plain_console, show_table
-from regatta.figures.text import show_percent
 from regatta.host.printable import printable
 from regatta.predict.tables import (
     CONTRIBUTIONS,
     EXPLAINED,
     INTERVALS,
     SAVINGS,
+    changes_table,
     contribution_table,
     group_words,
     pairs_table,
@@ -52,8 +51,10 @@ def show_forecast(found: Forecast) -> None:
     for warning in found.warnings:
         click.echo(f"warning: {printable(warning)}", err=True)
     for one in found.applications:
-        _show_ranking(console, one, found)
+        _show_ranking(console, one)
     _show_speed_ups(console, found)
+    for one in found.applications:
+        _show(console, changes_table(one, found.changes), (), ("system", "note"))
     for one in found.applications:
         _show_bars(console, one)
     for one in found.applications:
@@ -63,12 +64,11 @@ def show_forecast(found: Forecast) -> None:
         _show_savings(console, one, found)
 
 
-def _show_ranking(console: Console, one: ApplicationForecast, found: Forecast) -> None:
+def _show_ranking(console: Console, one: ApplicationForecast) -> None:
     if not any(system.elapsed.value > 0 for system in one.systems):
         return
     table = ranking_table(one, f"{one.application.name}, per {one.application.per}")
-    title = f"{table.title} ({show_percent(found.level)} intervals)"
-    _show(console, replace(table, title=title), (*INTERVALS, EXPLAINED), ("system",))
+    _show(console, table, (*INTERVALS, EXPLAINED), ("system",))
     for words in group_words(one):
         console.print(f"  {printable(words)}")
 
@@ -78,9 +78,9 @@ def _show_contributions(console: Console, one: ApplicationForecast, found: Forec
     shown = known if len(known) <= _TABLES_AT_MOST else [known[0], known[-1]]
     for system in shown:
         table = contribution_table(f"{one.application.name} on {system.system}", system)
-        _show(console, table, ("interval",), ("entry", "with", CONTRIBUTIONS[-1]))
+        _show(console, table, ("CI",), ("primitive", "arguments", CONTRIBUTIONS[-1]))
     if len(shown) < len(known):
-        console.print(f"  the fastest and the slowest of {len(known)} systems; --json and --html have all")
+        console.print(f"  fastest and slowest of {len(known)} systems; --json and --html include all")
 
 
 def _show(console: Console, table: Table, less: Collection[str], left: Collection[str]) -> None:
@@ -93,18 +93,17 @@ def _show(console: Console, table: Table, less: Collection[str], left: Collectio
 
 def _show_pairs(console: Console, found: Forecast) -> None:
     if any(pair.verdict for one in found.applications for pair in one.pairs):
-        _show(
-            console, pairs_table(found.applications), (), ("application", "faster", "slower", "of", "order")
-        )
+        left = ("application", "faster", "slower", "time", "verdict")
+        _show(console, pairs_table(found.applications), (), left)
 
 
 def _show_speed_ups(console: Console, found: Forecast) -> None:
-    _show(console, speed_ups_table(found.speed_ups, "Speed-up"), (), ("system", "replaced"))
+    _show(console, speed_ups_table(found.speed_ups, "Speed-up"), (), ("system", "replacement"))
 
 
 def _show_savings(console: Console, one: ApplicationForecast, found: Forecast) -> None:
     for system in one.systems:
-        title = f"Which primitive pays most for {one.application.name} on {system.system}?"
+        title = f"Possible savings for {one.application.name} on {system.system}"
         table = savings_table(one.savings.get(system.system, ()), title)
         _show(console, table, (), ("primitive", SAVINGS[-1]))
 
@@ -127,7 +126,7 @@ def _show_bars(console: Console, one: ApplicationForecast) -> None:
     width = max(_BAR_AT_LEAST, min(_BAR_AT_MOST, room))
     longest = max(system.elapsed.value for system in known)
     console.print()
-    console.print(printable(f"What takes the time of {one.application.name}?"), style="bold")
+    console.print(printable(f"Contributions to the time of {one.application.name}"), style="bold")
     for system, time in zip(known, times, strict=True):
         bar = Text(f"{printable(system.system):{names}}  ")
         for letter, size in pieces.of(system, width / longest):
@@ -160,7 +159,7 @@ class _Pieces:
         found = [(letter, name) for name, letter in self._letters.items()]
         if others := self._order[len(self._letters) :]:
             found.append((_OTHERS, ", ".join(others)))
-        return [*found, (_USER, "the application itself, in user mode")] if self._has_user else found
+        return [*found, (_USER, "application in user mode")] if self._has_user else found
 
     def style(self, letter: str) -> str:
         """Return the colour of a letter."""

@@ -35,13 +35,13 @@ def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None)
             takes = [name for name, refusal in runtime.collectors.items() if not refusal]
             click.echo(
                 f"{runtime.identity}  {runtime.name}  {runtime.version}"
-                + (f"  takes {', '.join(takes)}" if takes else "")
+                + (f"  collectors: {', '.join(takes)}" if takes else "")
             )
             for name_, refusal in runtime.collectors.items():
                 if refusal:
                     click.echo(f"    not {name_}: {refusal}")
         for runtime_name, reason in host.missing_runtimes.items():
-            click.echo(f"not here: {runtime_name}: {reason}", err=True)
+            click.echo(f"unavailable: {runtime_name}: {reason}", err=True)
     if receipt:
         write_preparation(
             receipt,
@@ -63,7 +63,7 @@ def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None)
     elif ready.left_out:
         first, reason = next(iter(ready.left_out.items()))
         raise HostError(
-            f"{len(ready.left_out)} of {len(ready.experiment.hosts)} hosts",
-            "to be ready",
+            f"{len(ready.left_out)} of {len(ready.experiment.hosts)} hosts excluded",
+            "ready hosts",
             f"{first}: {reason}",
         )

@@ -28,7 +28,7 @@ def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
     groups = {host.name: [host.name] for hosts in platforms.values() for host in hosts}
     groups |= {platform: [host.name for host in hosts] for platform, hosts in platforms.items()}
     problems += [
-        Problem(str(inventory_path(home)), f"a host or group among {', '.join(sorted(groups))}", name)
+        Problem(str(inventory_path(home)), f"one of the hosts and groups {', '.join(sorted(groups))}", name)
         for name in names
         if name not in groups
     ]
@@ -47,5 +47,8 @@ def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
         failed += [] if outcome.ok else [name]
     if failed:
         raise HostError(
-            playbook, f"{len(wanted)} hosts that follow it", f"not {', '.join(failed)}", "see above"
+            playbook,
+            f"success on {len(wanted)} hosts",
+            f"failure on {', '.join(failed)}",
+            "correct the reasons above",
         )

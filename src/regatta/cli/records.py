@@ -47,7 +47,7 @@ def records(experiment: str, results: Path, as_json: bool) -> None:
             write(_line(_columns(item, cells.of(item))))
     sys.stdout.flush()
     if damaged:
-        click.echo(f"{damaged} torn or damaged lines are no records; `regatta verify` names them", err=True)
+        click.echo(f"{damaged} torn or damaged lines skipped; `regatta verify` lists them", err=True)
 
 
 class _Cells:

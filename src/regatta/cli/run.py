@@ -90,12 +90,12 @@ def _tell(folder: Folder, settings: Settings, spec: Path) -> None:
     reason = unsent(folder)
     if reason:
         click.echo(
-            f"\nNOT ALL OF THIS IS IN INFLUXDB ({settings.url}): {reason}\n"
-            f"Nothing is lost, it is in the journal: `regatta ingest {folder.path}` brings it there,"
+            f"\nwarning: InfluxDB is incomplete ({settings.url}): {reason}\n"
+            f"No data is lost: the journal has all records. `regatta ingest {folder.path}` sends the rest,"
             f" and so does the next `regatta run {spec}`.",
             err=True,
         )
     elif sent_receipt(folder).exists():
         click.echo(f"InfluxDB: {settings.url} · database {settings.database}")
         if settings.grafana_url:
-            click.echo(f"boards: {settings.grafana_url}")
+            click.echo(f"dashboards: {settings.grafana_url}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,14 +44,14 @@ def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Pat
     place = Folder(folder)
     reason = read_json(place.experiment, "run `regatta plan SPEC --write`").get("left_out", {}).get(name)
     if reason:
-        click.echo(f"left out: {reason}", err=True)
+        click.echo(f"excluded: {reason}", err=True)
         write_json(receipt, {"host": name, "segment": number, "left_out": reason})
         return 0
     before = way_of(place)
     if way is not None and withdraw_for_another_way(place, way):
         raise HostError(
             f"{place.name}: the plan", f"one for profile {way}", f"one for profile {before}",
-            "start the same command again: it asks the hosts again, and plans anew",
+            "run the same command again: it inspects the hosts and plans again",
         )  # fmt: skip
     wish: Wish = "ssh"
     for known in WISHES:
@@ -84,10 +84,20 @@ def _host(place: Folder, name: str) -> Host:
     )
 
 
-def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, retry_failed: bool) -> None:
-    """Replace this process by the runner, so that no other process waits for it during measurements."""
-    argv = [
-        sys.executable, "-I", str(place.runner), "segment",
+def runner_command(
+    place: Folder, name: str, number: int, receipt: Path, runner: Sequence[str] = ()
+) -> list[str]:
+    """Return the command that measures a segment on this machine.
+
+    Args:
+        place: folder of the experiment.
+        name: host of the plan.
+        number: of the segment, from 0.
+        receipt: file to write at the end.
+        runner: arguments of Python that start the runner; by default the zipapp of the plan.
+    """
+    return [
+        sys.executable, "-I", *(runner or [str(place.runner)]), "segment",
         "--plan", str(place.host_plan(name)),
         "--segment", str(number),
         "--journal", str(place.journal / name),
@@ -95,6 +105,11 @@ def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, ret
         "--scratch", str((place.scratch / name).resolve()),
         "--receipt", str(receipt),
     ]  # fmt: skip
+
+
+def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, retry_failed: bool) -> None:
+    """Replace this process by the runner, so that no other process waits for it during measurements."""
+    argv = runner_command(place, name, number, receipt)
     from regatta.fleet.zipapp import zipapp_bytes
 
     # After an upgrade of Regatta, a running experiment keeps its runner.
@@ -140,6 +155,8 @@ def _estimated_meanwhile(place: Folder, name: str) -> Iterator[None]:
         yield
     finally:
         over.set()
+        # At the end of the process, Python would stop this thread inside DuckDB, which aborts the process.
+        thread.join()
 
 
 def _influx() -> Settings | None:
@@ -176,7 +193,7 @@ def _measure_elsewhere(
 
             told = DetachedSegment(place, Agent(connect(host, way)), number, retry_failed).run()
     except Stopped:
-        click.echo("stopped; what was measured is recorded, and the same command goes on", err=True)
+        click.echo("stopped; records are kept, and the same command continues", err=True)
         return 130
     except HostError:
         # Inputs of the plan may have changed on the host: the next run asks it again, which costs little.
@@ -184,5 +201,5 @@ def _measure_elsewhere(
         raise
     write_json(receipt, told)
     for refused in told["refused"]:
-        click.echo(f"refused: {refused}", err=True)
+        click.echo(f"rejected: {refused}", err=True)
     return 0

@@ -33,9 +33,7 @@ def rebuild(experiment: str, results: Path) -> None:
         + (f", {made.vectors} rows of vectors" if made.vectors else "")
     )
     if made.damaged:
-        click.echo(
-            f"{made.damaged} torn or damaged lines are no records; `regatta verify` names them", err=True
-        )
+        click.echo(f"{made.damaged} torn or damaged lines skipped; `regatta verify` lists them", err=True)
 
 
 def database_progress() -> AbstractContextManager[Callable[[int, int], None]]:

@@ -30,7 +30,7 @@ def _figure(text: str | None, option: str) -> Figure | None:
         return None if text is None else parse_figure(text)
     except ValueError:
         raise click.UsageError(
-            f"{option}: expected FILE:key, or -:key for what the command prints, got {text!r}"
+            f"{option}: expected FILE:key, or -:key for the output of the command, got {text!r}"
         ) from None
 
 
@@ -80,12 +80,12 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
     if options["units"] is not None and options["units_from"] is not None:
         raise click.UsageError("expected --units or --units-from, got both")
     if pid is None and (options["for_s"] is not None or options["ready"] is not None):
-        raise click.UsageError("--for and --ready: expected --pid beside them")
+        raise click.UsageError("--for and --ready: expected together with --pid")
     if pid is not None and options["pairs"] and not (options["for_s"] and options["units_from"]):
-        raise click.UsageError("--overhead with --pid: expected --for and --units-from beside it")
+        raise click.UsageError("--overhead with --pid: expected together with --for and --units-from")
     for option in ("name", "per"):
         if options[option] == "":
-            raise click.UsageError(f"--{option}: expected a word at least, got nothing")
+            raise click.UsageError(f"--{option}: expected text, got nothing")
     figures = {key: _figure(_text(options.pop(key)), f"--{key.replace('_', '-')}") for key in _FIGURES}
     fingerprint = fingerprint_of(local_facts())
     wanted = Wanted(command=command, figures=figures, fingerprint=fingerprint, **options)  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def _trace(wanted: Wanted) -> None:
     table = read_calls(wanted.calls or find_home() / "configs" / "primitives" / "os-calls.yml")
     tool, why = choose_tool(wanted.tool)
     if why:
-        click.echo(f"traces with {tool} ({why})", err=True)
+        click.echo(f"tracing with {tool} ({why})", err=True)
     _check_first(wanted, tool)
     measured = measure(wanted, tool, table)
     if wanted.tally is not None:
@@ -138,7 +138,7 @@ def _check_first(wanted: Wanted, tool: str) -> None:
     blank = ApplicationVector(
         about.name, about.per, counts, about.level, benchmark=about.benchmark, provenance=origin_of(wanted, tool)
     )  # fmt: skip
-    parse_vector(vector_text(blank), "the vector to be")
+    parse_vector(vector_text(blank), "the new vector")
     if wanted.output is not None:
         _check_replaceable(wanted.output)
     if wanted.tally is not None:
@@ -178,12 +178,12 @@ def _check_writable(path: Path) -> None:
 
 def _refused(path: Path, error: OSError) -> RegattaError:
     got = error.strerror or str(error)
-    return RegattaError(str(path), "a file to write", got, "make room, or choose another folder")
+    return RegattaError(str(path), "a writable file", got, "free disk space, or choose another folder")
 
 
 def _show(provenance: object, counts: int, path: str) -> None:
     told = dict(provenance)  # type: ignore[call-overload]
-    click.echo(f"{told['calls']} calls in {told['units']} units of work: {counts} entries, in {path}")
+    click.echo(f"{path}: {counts} entries from {told['calls']} calls, {told['units']} units of work")
     click.echo(f"overhead of {told['tool']}: {told['overhead']}")
     for key in ("unknown", "remarks", "notes"):
         if key in told:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from regatta.services.stack import Up, Wishes
 
 _OPEN = (
-    "not closed: every user of this machine can read what is in it by its port for backups, which asks for no password "
-    "and cannot be switched off; --docker closes it"
+    "warning: every user of this machine can read the database through its backup port, which requires no password "
+    "and cannot be disabled; --docker closes it"
 )
 _PORTS = click.IntRange(1, 65535)
 
@@ -50,11 +50,11 @@ def start(wishes: Wishes) -> int:
 
     here, home = service_folder(), find_home()
     found = start_services(here, home, wishes, lambda text: click.echo(text, err=True))
-    click.echo(f"InfluxDB: {found.url}{' (was up already)' if found.already else ''}")
+    click.echo(f"InfluxDB: {found.url}{' (already running)' if found.already else ''}")
     if not wishes.docker:
         click.echo(_OPEN)
     say_where(here, found.url, found.database, found.grafana_url)
-    click.echo(f"settings: {here.settings}, which every command reads until `regatta down`")
+    click.echo(f"settings: {here.settings} (all commands use them until `regatta down`)")
     _say_what_is_missing(found, home)
     return 3 if found.failed else 0
 
@@ -65,13 +65,13 @@ def say_where(here: ServiceFolder, url: str, database: str, grafana_url: str | N
 
     parts = urlsplit(url)
     reader = shlex.quote(str(here.password("reader")))
-    click.echo(f"passwords: {here.passwords}/admin, writer, reader (files that only you can read)")
+    click.echo(f"passwords: {here.passwords}/admin, writer, reader (files readable by you only)")
     click.echo(
-        f'look: INFLUX_USERNAME=reader INFLUX_PASSWORD="$(cat {reader})" influx '
+        f'client: INFLUX_USERNAME=reader INFLUX_PASSWORD="$(cat {reader})" influx '
         f"-host {parts.hostname} -port {parts.port} -database {database} -precision rfc3339"
     )
     if grafana_url:
-        click.echo(f"boards: {grafana_url}, user admin, password in {here.password('grafana-admin')}")
+        click.echo(f"dashboards: {grafana_url}, user admin, password in {here.password('grafana-admin')}")
 
 
 def _say_what_is_missing(found: Up, home: Path) -> None:
@@ -79,9 +79,9 @@ def _say_what_is_missing(found: Up, home: Path) -> None:
     from regatta.services.folder import service_folder
 
     if found.no_grafana:
-        click.echo(f"NO BOARDS: {found.no_grafana}", err=True)
+        click.echo(f"no dashboards: {found.no_grafana}", err=True)
     used = find_settings(home)
     if used is None:
-        click.echo("NOT USED: $REGATTA_INFLUX switches InfluxDB off for every command", err=True)
+        click.echo("not used: $REGATTA_INFLUX disables InfluxDB for all commands", err=True)
     elif used.path != service_folder().settings:
-        click.echo(f"NOT USED: commands read {used.path} instead, which comes first", err=True)
+        click.echo(f"not used: commands use {used.path}, which has priority", err=True)

@@ -71,7 +71,7 @@ def system(
     for one, path in zip(vectors, paths, strict=True):
         write_vector(one, path)
     for other in sorted(set(directory.glob("*.yml")) - set(paths)):
-        click.echo(f"note: {other} was there before and is of no system of these records", err=True)
+        click.echo(f"note: {other} is from an earlier run and has no system in these records", err=True)
     if as_json:
         rows = [
             {"name": one.name, "file": str(path), "primitives": len(one.primitives)}
@@ -140,7 +140,7 @@ def show(file: str, as_json: bool) -> None:
         return
     console = plain_console()
     console.print(
-        printable(f"{_kind(one)} vector {one.name}, {_size(one)}, {show_percent(one.level)} intervals"),
+        printable(f"{_kind(one)} vector {one.name}, {_size(one)}, {show_percent(one.level)} CI"),
         style="bold",
     )
     if isinstance(one, SystemVector):
@@ -149,10 +149,10 @@ def show(file: str, as_json: bool) -> None:
         _show_application(console, one)
     show_table(
         console,
-        "Where it comes from",
-        ("", "text"),
+        "Provenance",
+        ("key", "value"),
         [(key, value) for key, value in one.provenance.items()],
-        left=("", "text"),
+        left=("key", "value"),
     )
 
 
@@ -170,7 +170,7 @@ def _find(name: str) -> SystemVector | ApplicationVector:
         known += list(files)
         if name in files:
             return read_vector(files[name])
-    fix = f"there are {', '.join(known)}" if known else "`regatta vector system EXPERIMENT` writes some"
+    fix = f"choose one of {', '.join(known)}" if known else "write one: `regatta vector system EXPERIMENT`"
     raise SpecError(
         [
             Problem(
@@ -203,15 +203,15 @@ def _show_system(console: Console, one: SystemVector) -> None:
         for name, primitive in one.primitives.items()
         for row in _costs(primitive.cost, primitive.unit)
     ]
-    header = ("primitive", "of", f"cost ({one.time_unit})", "interval", "n", "in user mode")
-    show_table(console, "Costs", header, rows, left=("primitive", "of"))
+    header = ("primitive", "arguments", f"cost ({one.time_unit})", "CI", "n", "user share")
+    show_table(console, "Costs", header, rows, left=("primitive", "arguments"))
 
 
 def _user_share(share: float) -> str:
     from regatta.figures.text import show_percent
 
     if math.isnan(share):
-        return "not known"
+        return "n.d."
     return show_percent(share, 3) if share else ""
 
 
@@ -219,9 +219,9 @@ def _costs(cost: Cost, unit: str) -> list[tuple[str, str, str, str]]:
     from regatta.spec.vectors import ConstantCost, LinearCost, TableCost
 
     if isinstance(cost, ConstantCost):
-        return [(f"each {unit}", *_number(cost.cost))]
+        return [(f"per {unit}", *_number(cost.cost))]
     if isinstance(cost, LinearCost):
-        return [(f"each {unit}", *_number(cost.fixed)), (f"and each of {cost.argument}", *_number(cost.per))]
+        return [(f"per {unit}", *_number(cost.fixed)), (f"+ per {cost.argument}", *_number(cost.per))]
     if isinstance(cost, TableCost):
         return [
             (
@@ -230,10 +230,10 @@ def _costs(cost: Cost, unit: str) -> list[tuple[str, str, str, str]]:
             )
             for point in cost.points
         ]
-    ends = [f"below {end:g}" for end in cost.breaks] + [f"from {cost.breaks[-1]:g} on"]
+    ends = [f"< {end:g}" for end in cost.breaks] + [f"≥ {cost.breaks[-1]:g}"]
     rows = []
     for end, (fixed, per) in zip(ends, cost.pieces, strict=True):
-        rows += [(f"{cost.argument} {end}", *_number(fixed)), (f"and each of {cost.argument}", *_number(per))]
+        rows += [(f"{cost.argument} {end}", *_number(fixed)), (f"+ per {cost.argument}", *_number(per))]
     return rows
 
 
@@ -245,14 +245,14 @@ def _show_application(console: Console, one: ApplicationVector) -> None:
         if count.distribution:
             given = f"{len(count.distribution)} sets of arguments"
         stands = ", ".join(count.stands_for)
-        told = f"{stands} ({count.rule})" if stands and count.rule else stands or count.rule
-        rows.append((count.primitive, given, value, ends, n, told))
-    header = ("primitive", "with", "count", "interval", "n", "stands for, by which rule")
-    show_table(console, f"Counts, per {one.per}", header, rows, left=("primitive", "with", header[-1]))
+        calls = f"{stands} ({count.rule})" if stands and count.rule else stands or count.rule
+        rows.append((count.primitive, given, value, ends, n, calls))
+    header = ("primitive", "arguments", "count", "CI", "n", "counted calls (rule)")
+    show_table(console, f"Counts per {one.per}", header, rows, left=("primitive", "arguments", header[-1]))
     if one.user_time is not None:
         value, ends, _ = _number(one.user_time)
         console.print()
-        console.print(f"time in user mode: {value} {one.time_unit}" + (f" ({ends})" if ends else ""))
+        console.print(f"user time: {value} {one.time_unit} {ends}".rstrip())
 
 
 def _number(number: Value) -> tuple[str, str, str]:

@@ -42,7 +42,7 @@ def verify(
             # The verdict is outdated soon: the next run measures missing invocations and must verify again.
             verdict.unlink()
     elif experiment is None:
-        raise click.UsageError("name an experiment, or a verdict by --verdict")
+        raise click.UsageError("expected EXPERIMENT or --verdict, got neither")
     else:
         folder = find_folder(experiment, results)
         began_ns = time.time_ns()
@@ -62,25 +62,24 @@ def verify(
 
 
 def _show(value: dict[str, Any]) -> None:
-    counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "nothing"
+    counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "no records"
     click.echo(f"{value['experiment']}: {value['planned']} planned; {counts}")
     if value["reruns"]:
-        click.echo(f"  {value['reruns']} attempts were second ones (perturbed or failed before)")
+        click.echo(f"  retries of perturbed or failed invocations: {value['reruns']}")
     if value["unplanned"]:
-        click.echo(
-            f"  {value['unplanned']} records belong to cells that are planned no more, or to rounds beyond the plan; they are kept"
-        )
+        click.echo(f"  records of cells or rounds that are no longer planned (kept): {value['unplanned']}")
         # An older version may have written the verdict.
         cells = list(value.get("unplanned_cells", {}).items())
         for name, count in cells[:_NAMED]:
             click.echo(f"    {printable(name)}: {count}")
         if len(cells) > _NAMED:
-            click.echo(f"    and {len(cells) - _NAMED} more cells, which `regatta records` names")
+            click.echo(f"    {len(cells) - _NAMED} more cells: see `regatta records`")
     lost_nothing = [] if value.get("incomplete") else value["damage"]
     for sentence in lost_nothing:
-        click.echo(f"  {printable(sentence)}; what it held is recorded elsewhere")
+        click.echo(f"  {printable(sentence)}; no record lost")
     if not value["holds"]:
-        click.echo(f"{len(value['problems'])} problems")
+        click.echo(f"problems: {len(value['problems'])}")
     else:
-        whole = "" if lost_nothing else "every line whole, "
-        click.echo(f"{whole}every invocation recorded, none failed")
+        click.echo(
+            "complete: all invocations recorded, no failures" + ("" if lost_nothing else ", no damaged lines")
+        )

@@ -21,8 +21,8 @@ _PATIENCE_S = 300.0
 def watch(experiment: str, results: Path) -> None:
     """Show the progress of a running EXPERIMENT and its comparisons so far, until it ends.
 
-    Works from any terminal that sees the results, also for hosts over SSH and Slurm. It only reads; Ctrl-C ends it, not
-    the experiment.
+    Works from any terminal with access to the results, also with SSH and Slurm. It only reads; Ctrl-C stops watching,
+    not the experiment.
     """
     from regatta.cli.watcher import Watcher
     from regatta.cli.workflow import Heard, is_being_run

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 STAGES = {
     "build": "building workloads",
-    "provision": "bringing runtimes",
+    "provision": "fetching runtimes",
     "calibrate": "measuring minheaps",
     "plan": "planning",
     "measure": "measuring",
     "verify": "verifying",
     "ingest": "filling the database",
-    "analyse": "analysing",
+    "analyse": "analyzing",
     "report": "writing the report",
     "ingest_influx": "sending to InfluxDB",
 }
@@ -152,7 +152,8 @@ class Watcher:
             self._bar.refresh()
             return
         moment = time.monotonic()
-        if self._estimates is None or moment - self._estimates_at >= _ESTIMATES_EVERY_S:
+        first = self._estimates is None or (found.has_intervals and not self._estimates.has_intervals)
+        if first or moment - self._estimates_at >= _ESTIMATES_EVERY_S:
             self._estimates, self._estimates_at = found, moment
             self.say("\n".join(found.lines(_ESTIMATES)))
 
@@ -179,14 +180,14 @@ class Watcher:
         counts: Counter[str] = Counter()
         for state in alive:
             counts.update(state["counts"])
-        told = {
+        bad = {
             "failed": sum(counts[status] for status in FAILED),
             "oom": counts["oom"],
             "perturbed": counts["perturbed"],
         }
         notes = [
             alive[0]["cell"],
-            *(f"{count} {what}" for what, count in told.items() if count),
+            *(f"{count} {what}" for what, count in bad.items() if count),
             *waiting,
         ]
         self._show(STAGES["measure"], done, " · ".join(notes))

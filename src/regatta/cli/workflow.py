@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from regatta.cli.handover import hand_over
+from regatta.cli.stopping import stop_session, told_to_stop
 from regatta.cli.watcher import Watcher
 from regatta.host.errors import HostError, Problem, RegattaError
 from regatta.host.files import locked
@@ -43,7 +44,7 @@ def _only_one(folder: Folder) -> Iterator[int]:
 
     def say() -> None:
         print(
-            f"{folder.name} is being run already; waiting for its end (`regatta status` shows how far it is)",
+            f"{folder.name} is already running; waiting until it ends (`regatta status` shows its progress)",
             file=sys.stderr, flush=True,
         )  # fmt: skip
 
@@ -76,7 +77,7 @@ def run_workflow(
             return _run(spec, folder, results, home, profile, retry_failed, lock)
     except OSError as error:
         raise HostError(
-            str(folder.path), "a folder to write in", str(error.strerror), "choose another by --results"
+            str(folder.path), "a writable folder", str(error.strerror), "choose another with --results"
         ) from error
 
 
@@ -109,7 +110,7 @@ def _run(
         "--profile", str(home / "configs" / "profiles" / profile),
     ]  # fmt: skip
     heard = Heard(folder)
-    with (folder.logs / "snakemake.log").open("ab") as log, _told_to_stop():
+    with (folder.logs / "snakemake.log").open("ab") as log, told_to_stop():
         began_at = os.fstat(log.fileno()).st_size
         # A separate session: Ctrl-C reaches only this process, which then ends the workflow gracefully.
         # A file instead of a pipe: the workflow survives a kill of this process, and never blocks on it.
@@ -121,32 +122,15 @@ def _run(
             with Watcher(folder) as watcher:
                 _watch(process, heard, watcher)
         except KeyboardInterrupt:
-            _stop(process)
+            stop_session(process)
             _tell_end(folder, heard, "stopped")
-            print("stopped; the same command goes on", file=sys.stderr)
+            print("stopped; run the same command again to continue", file=sys.stderr)
             return _INTERRUPTED
     _tell_end(folder, heard, "stopped" if process.returncode < 0 else "failed")
     if process.returncode == 0:
         return 0
     _raise_for(errors, folder, heard.failed_log, began_at)
     return 1
-
-
-@contextmanager
-def _told_to_stop() -> Iterator[None]:
-    """Handle SIGTERM, and SIGHUP unless ignored (nohup), like Ctrl-C."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) == signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
 
 
 class Heard:
@@ -214,19 +198,6 @@ def _watch(process: subprocess.Popen[bytes], heard: Heard, watcher: Watcher) -> 
         os.close(ended)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt the whole session; the runner kills its invocation and ends between two records."""
-    for number, patience_s in ((signal.SIGINT, 2), (signal.SIGTERM, 15), (signal.SIGKILL, 5)):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            process.wait(timeout=patience_s)
-        except subprocess.TimeoutExpired:
-            continue
-
-
 def _raise_for(errors: Path, folder: Folder, failed_log: str, since: int) -> None:
     """Raise the first error that a job reported; for `verify`, its problems with exit code 1.
 
@@ -246,22 +217,22 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str, since: int) -> Non
         # No process could record the error.
         raise HostError(
             str(folder.path),
-            "room on the disk",
-            f"{os.strerror(errno.ENOSPC)} ({room.f_bavail * room.f_frsize >> 10} KiB are free)",
-            "make room; what is recorded is whole, and the same command goes on",
+            "free disk space",
+            f"{os.strerror(errno.ENOSPC)} ({room.f_bavail * room.f_frsize >> 10} KiB free)",
+            "free disk space, and run the same command again; records are intact",
         )
     log = folder.logs / "snakemake.log"
     tail = _last_lines(folder.logs / failed_log) if failed_log else []
     killer = _killer(log, since, failed_log) if failed_log else ""
     if killer:
         raise HostError(
-            str(folder.logs / failed_log), "a job that ends by itself", with_lines(f"killed by {killer}", tail),
-            "see whether memory ran out (`dmesg`), and run the same command again",
+            str(folder.logs / failed_log), "a job that completes", with_lines(f"killed by {killer}", tail),
+            "check for exhausted memory (`dmesg`), and run the same command again",
         )  # fmt: skip
     tail = tail or _last_lines(_latest_log(folder, log))
     raise HostError(
-        str(log), "the workflow to succeed", with_lines("an error:", tail),
-        "mend it, and run the same command again",
+        str(log), "a successful workflow", with_lines("an error:", tail),
+        "correct the error, and run the same command again",
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def share_bars(title: str, names: Sequence[str], classes: Sequence[SharedClass])
             "orientation": "h",
             "x": [round(100.0 * share, 3) for share in one.shares],
             "y": rows,
-            "marker": {"color": one.colour, "line": {"width": 0}},
+            "marker": {"color": one.colour, "line": {"width": 0.5, "color": "@paper"}},
             "hoverinfo": "text",
             "hovertext": list(one.texts),
         }

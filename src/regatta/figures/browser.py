@@ -105,12 +105,19 @@ class Browser:
         Raises:
             HostError: the script throws, or the browser exits or does not answer.
         """
-        parameters = {"expression": script, "awaitPromise": True, "returnByValue": True}
-        answer = self._ask("Runtime.evaluate", parameters, time.monotonic() + _ANSWER_S)
+        answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if thrown := answer.get("exceptionDetails"):
             told = thrown.get("exception", {}).get("description") or thrown.get("text", "")
             raise self._error("a figure that can be drawn", str(told).splitlines()[0][:300])
         return answer["result"].get("value")
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Return the result of a command of the Chrome DevTools Protocol for the page.
+
+        Raises:
+            HostError: the browser rejects the command, exits or does not answer.
+        """
+        return self._ask(method, parameters, time.monotonic() + _ANSWER_S)
 
     def _start(self) -> None:
         self._profile = tempfile.mkdtemp(prefix="regatta-browser-")

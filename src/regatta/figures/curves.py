@@ -57,6 +57,8 @@ def curve(points: Sequence[Point], look: Look, scale: Scale) -> list[Trace]:
         return [*_bands(points, look, scale), line]
     above = [scale.tidy(point.high - point.y) for point in points]
     below = [scale.tidy(point.y - point.low) for point in points]
+    # A mark must stay visible behind its bar.
+    line["marker"]["size"] = 10
     line["error_y"] = error_bars(above, below, look.colour, thickness=1.5, width=4)
     return [line]
 

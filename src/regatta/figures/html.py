@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class NumberedFigure:
 
     key: str
     figure: Figure
+    #: what the figure shows, for those who do not see it
+    description: str
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,22 @@ def number_figures(section: Section) -> NumberedSection:
         Part(
             group,
             tuple(
-                NumberedFigure(f"{section.anchor}-{g}-{f}", figure) for f, figure in enumerate(group.figures)
+                NumberedFigure(f"{section.anchor}-{g}-{f}", figure, _description(section, group, figure))
+                for f, figure in enumerate(group.figures)
             ),
             few or g == 0,
         )
         for g, group in enumerate(section.groups)
     )
     return NumberedSection(section, parts)
+
+
+def _description(section: Section, group: Group, figure: Figure) -> str:
+    """Return `Heap size, vm/compress:s10, temurin-21: elapsed (ms) over heap (multiple of minheap)`."""
+    titles = [figure.layout[key].get("title", {}).get("text", "") for key in ("yaxis", "xaxis")]
+    axes = " over ".join(html.unescape(title) for title in titles if title)
+    name = ", ".join(part for part in (section.title, group.title, figure.title) if part)
+    return f"Figure: {name}: {axes}" if axes else f"Figure: {name}"
 
 
 def fill(template: str, sections: Sequence[NumberedSection], **values: Any) -> str:

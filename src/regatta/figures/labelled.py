@@ -28,6 +28,8 @@ from regatta.stats.estimate import Interval
 MOST_LINES = HUES
 _LABEL_CHARACTERS = 26
 _FONT_PX, _CHARACTER_PX = 11, 6.2
+#: Left and right end of the line in the color of a name, from the plot.
+_SWATCH_PX = (4, 16)
 #: Height in a figure of the x axis, and of the top margin.
 _BELOW_PX, _ABOVE_PX = 46, 20
 _MARK_NAMES = tuple(MARKS)
@@ -94,12 +96,13 @@ def labelled_figure(
     inside = [m for m in marks if x_axis["range"][0] <= _place(m.x, x_axis) <= x_axis["range"][1]]
     names = [shorten(line.name, _LABEL_CHARACTERS) for line in lines]
     shapes, texts = _marks(inside, x_axis)
-    right = 16 + int(_CHARACTER_PX * max((len(name) for name in names), default=0))
+    right = 16 + _SWATCH_PX[1] + int(_CHARACTER_PX * max((len(name) for name in names), default=0))
+    labels = _names(lines, names, looks, quantity, height_px)
     frame = layout(
         x_axis,
         quantity.axis,
-        shapes=shapes,
-        annotations=[*texts, *_names(lines, names, looks, quantity, height_px)],
+        shapes=[*shapes, *(swatch for swatch, _ in labels)],
+        annotations=[*texts, *(label for _, label in labels)],
     )
     frame["margin"] = {**frame["margin"], "r": right, "t": _ABOVE_PX}
     return Figure(title, height_px, [*under, *bands, *tops], frame)
@@ -237,8 +240,8 @@ def _names(
     looks: Sequence[Look],
     quantity: Quantity,
     height_px: int,
-) -> list[dict[str, Any]]:
-    """Return the name of each line next to its last point, moved apart to avoid overlaps."""
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the name of each line, and a short line in its color, next to its last point; moved apart to avoid overlaps."""
     room = height_px - _BELOW_PX - _ABOVE_PX
     low, high = quantity.axis["range"]
     log = quantity.axis.get("type") == "log"
@@ -252,18 +255,38 @@ def _names(
     ends.sort()
     placed = _apart([end for end, _ in ends], room)
     return [
-        {
-            **_label(plot_text(names[number]), looks[number].colour),
-            "xref": "paper",
-            "x": 1,
-            "xanchor": "left",
-            "xshift": 6,
-            "yref": "paper",
-            "y": round(place / room, 4),
-            "yanchor": "middle",
-        }
+        (_swatch(looks[number].colour, place / room), _name(names[number], place / room))
         for place, (_, number) in zip(placed, ends, strict=True)
     ]
+
+
+def _swatch(colour: str, y: float) -> dict[str, Any]:
+    left, right = _SWATCH_PX
+    return {
+        "type": "line",
+        "xref": "paper",
+        "xsizemode": "pixel",
+        "xanchor": 1,
+        "x0": left,
+        "x1": right,
+        "yref": "paper",
+        "y0": round(y, 4),
+        "y1": round(y, 4),
+        "line": {"color": colour, "width": 3},
+    }
+
+
+def _name(text: str, y: float) -> dict[str, Any]:
+    return {
+        **_label(plot_text(text), "@ink"),
+        "xref": "paper",
+        "x": 1,
+        "xanchor": "left",
+        "xshift": _SWATCH_PX[1] + 4,
+        "yref": "paper",
+        "y": round(y, 4),
+        "yanchor": "middle",
+    }
 
 
 def _apart(places: Sequence[float], room: float) -> list[float]:

@@ -56,7 +56,7 @@ def over_heap(
         bands += under
         tops.append(top)
     values = finite(v * scale.factor for points in shown for p in points for v in (p.y, p.low, p.high))
-    x_title = "heap, multiple of the least heap" if factors else "heap (MiB)"
+    x_title = "heap (multiple of minheap)" if factors else "heap (MiB)"
     ticks = {"tickvals": heaps, "ticktext": [f"{heap:g}" for heap in heaps]} if len(heaps) <= _NAMED else {}
     height = _TALL_PX if len(heaps) >= _TALL_FROM else _HEIGHT_PX
     if one:

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Protocol
 
 from regatta.host.units import display_scale
+from regatta.host.values.cell import heap_label
 from regatta.host.values.experiment import Heap, Scalar
 from regatta.stats.estimate import Interval
 
@@ -134,7 +135,7 @@ def show_ends(estimate: Ends, show: Callable[[float], str] = show_ratio) -> str:
 def show_interval(estimate: Interval, show: Callable[[float], str] = show_ratio) -> str:
     """Format a point with its interval: `0.985 [0.951, 1.020]`, or why there is no point."""
     if not math.isfinite(estimate.point):
-        return f"{ABSENT} {shorten(estimate.reason, 24)}".strip()
+        return f"{ABSENT} {estimate.reason}".strip()
     point, ends = show(estimate.point), show_ends(estimate, show)
     return f"{point} {ends}" if ends else point
 
@@ -143,8 +144,8 @@ def estimate_texts(estimate: Interval, scale: Scale) -> tuple[str, str]:
     """Return two lines of hover text: mean with n, and the interval or why it is undefined."""
     ends = show_ends(estimate, scale.show)
     return (
-        f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
-        f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
+        f"mean {scale.with_unit(estimate.point)}, n = {estimate.n}",
+        f"{show_percent(estimate.level)} CI {ends} {scale.unit}" if ends else estimate.reason,
     )
 
 
@@ -153,6 +154,11 @@ def show_p(value: float) -> str:
     if not math.isfinite(value):
         return ABSENT
     return "<0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def show_significance(practical: str) -> str:
+    """Return practical significance for people: `yes`, `no` or `inconclusive`; "" if undefined."""
+    return "inconclusive" if practical == "open" else practical
 
 
 def show_df(df: float) -> str:
@@ -189,11 +195,9 @@ def show_quantity(value: float, unit: str, digits: int = 3) -> str:
 
 
 def show_heap(heap: Heap, before: str = "") -> str:
-    """Format a heap setting after `before`: `1.5× (96 MiB)`, `96 MiB`; "" for a cell without a heap."""
-    size = "" if heap.mib is None else f"{heap.mib:,} MiB"
-    if heap.factor is None:
-        return before + size if size else ""
-    return f"{before}{heap.factor:g}×" + (f" ({size})" if size else "")
+    """Format a heap setting after `before`: `1.5x (96 MiB)`, `96 MiB`; "" for a cell without a heap."""
+    text = heap_label(heap.factor, heap.mib)
+    return before + text if text else ""
 
 
 def finite(values: Iterable[float]) -> list[float]:
@@ -202,7 +206,7 @@ def finite(values: Iterable[float]) -> list[float]:
 
 
 def joined(*parts: str) -> str:
-    """Join the nonempty parts, as in `temurin-21 g1 · 2×`."""
+    """Join the nonempty parts, as in `temurin-21 g1 · 2x`."""
     return " · ".join(part for part in parts if part)
 
 

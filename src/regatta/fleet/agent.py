@@ -122,15 +122,13 @@ class Agent:
             self.remote.put(self._zipapp, self.path)
             answer = self.remote.run(self.argv(words), stdin, timeout_s)
         if answer.returncode == _TOO_OLD:
-            fix = "set `ansible_python_interpreter` of the host in the inventory to a newer one"
+            fix = "set `ansible_python_interpreter` of the host in the inventory to a newer Python"
             raise HostError(self.host.name, "Python 3.9 or newer", answer.last_line(), fix)
         if answer.returncode != 0:
-            fix = "make the host ready: `regatta provision SPEC`"
+            fix = "prepare the host: `regatta provision SPEC`"
             if answer.returncode == _FAULT:
-                fix = (
-                    "report this as a fault of Regatta, or set `ansible_python_interpreter` to another Python"
-                )
-            raise HostError(self.host.name, f"`{words[0]}` to succeed there", answer.last_line(), fix)
+                fix = "report this as a bug in Regatta, or set `ansible_python_interpreter` to another Python"
+            raise HostError(self.host.name, f"`{words[0]}` to succeed on the host", answer.last_line(), fix)
         return answer
 
     def object(self, words: Sequence[str], stdin: bytes = b"", timeout_s: float = _ASK_S) -> dict[str, Any]:
@@ -150,8 +148,8 @@ class Agent:
 
     def _wrong(self, what: str, got: str) -> HostError:
         return HostError(
-            f"host {self.host.name}: answer to `{what}`", "one JSON object of the agreed form", got,
-            "do not trust this host before you know why",
+            f"host {self.host.name}: answer to `{what}`", "one JSON object in the expected format", got,
+            "find the cause before you trust this host",
         )  # fmt: skip
 
     def ask(self, what: str, question: Question, timeout_s: float = _ASK_S) -> dict[str, Any]:

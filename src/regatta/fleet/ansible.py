@@ -226,7 +226,7 @@ def _outcomes(
     outcomes = {name: _outcome(name, events) for name in events.hosts}
     for name in limit:
         if name not in outcomes:
-            why = "not among the hosts of the inventory that the playbook is for"
+            why = "not in the group of hosts that the playbook targets"
             outcomes[name] = HostOutcome(False, 0, failed=why)
     return outcomes
 
@@ -234,6 +234,6 @@ def _outcomes(
 def _outcome(name: str, events: _Events) -> HostOutcome:
     """Build the outcome from the counts of Ansible: failures handled by `rescue` do not count."""
     counts, reasons = events.hosts[name], events.reasons.get(name, {})
-    away = reasons.get("unreachable", "it does not answer") if counts["unreachable"] else ""
+    away = reasons.get("unreachable", "unreachable") if counts["unreachable"] else ""
     failed = reasons.get("failed", "a task failed") if counts["failures"] else ""
     return HostOutcome(not away and not failed, counts["changed"], away, failed)

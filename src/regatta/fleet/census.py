@@ -62,7 +62,9 @@ def take_census(home: Path, names: Sequence[str], wish: Wish) -> list[HostEntry]
     for name in names:
         if name not in known:
             problems.append(
-                Problem(str(inventory_path(home)), f"a host or group among {', '.join(sorted(known))}", name)
+                Problem(
+                    str(inventory_path(home)), f"one of the hosts and groups {', '.join(sorted(known))}", name
+                )
             )
     if problems:
         raise SpecError(problems)

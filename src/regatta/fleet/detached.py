@@ -94,16 +94,16 @@ class DetachedSegment:
                 seen = taken.count
                 if deaths > 3:
                     raise HostError(
-                        f"host {self.name}", "a runner that lives", "one that is killed again and again",
-                        f"see {self.there}/logs there",
+                        f"host {self.name}", "a runner that keeps running", f"killed {deaths} times in a row (out of memory?)",
+                        f"read {self.there}/logs on the host",
                     ) from None  # fmt: skip
                 self._refuse_edited_plan()
-                self._say("the runner is gone; starting it again")
+                self._say("the runner was killed; restarting it")
             except Unreachable as error:
                 away_s = time.monotonic() - last_contact
                 if away_s > self._patience_s:
                     raise
-                self._say(f"{error.problems[0].got}; it measures on, trying again")
+                self._say(f"{error.problems[0].got}; the host continues measuring; reconnecting")
                 time.sleep(min(wait_s, max(0.1, self._patience_s - away_s)))
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
@@ -113,7 +113,7 @@ class DetachedSegment:
         if now != self.header["plan_id"]:
             raise HostError(
                 f"host {self.name}", f"the plan {self.header['plan_id']}", f"the edited plan {now}",
-                "run the experiment again: what is measured stays",
+                "run the experiment again; records are kept",
             )  # fmt: skip
 
     def _say(self, text: str) -> None:
@@ -127,7 +127,7 @@ class DetachedSegment:
         told = self.agent.object(self._words("detached", "hello"), timeout_s=_SHORT_S)
         after = time.time_ns()
         if not isinstance(told.get("utc_ns"), int) or not isinstance(told.get("journal"), dict):
-            raise HostError(f"host {self.name}", "its clock and journal", json.dumps(told)[:300])
+            raise HostError(f"host {self.name}", "the state of its clock and journal", json.dumps(told)[:300])
         self.clock = {
             "host_utc_ns": told["utc_ns"],
             "controller_utc_ns": (before + after) // 2,
@@ -142,7 +142,7 @@ class DetachedSegment:
         if now and (told.get("plan_id"), _segment(now)) != (self.header["plan_id"], self.number):
             # The running segment is of an edited spec or a lost controller: its records stay, and needed cells continue.
             self._say(
-                f"it measures segment {_segment(now)} of plan {str(told.get('plan_id'))[:40]}; stops that first"
+                f"stopping segment {_segment(now)} of plan {str(told.get('plan_id'))[:40]}, which it still measures"
             )
             self._stop()
             told = self._hello()
@@ -158,8 +158,8 @@ class DetachedSegment:
             now = told.get("running")
         if _segment(now) != self.number:
             raise HostError(
-                f"host {self.name}", f"to measure segment {self.number}", f"it measures {_segment(now)}",
-                "wait for its end: `regatta status`",
+                f"host {self.name}", f"segment {self.number} running", f"segment {_segment(now)}",
+                "wait until it ends: `regatta status`",
             )  # fmt: skip
 
     def _bring(self, told: Mapping[str, Any]) -> None:
@@ -186,7 +186,7 @@ class DetachedSegment:
             if not isinstance(there, int) or there == here:
                 continue
             if there < here:
-                self._say(f"gives {name} back to the host, which has lost it")
+                self._say(f"restoring {name} on the host, where it is missing")
                 self.agent.remote.put(journal / name, f"{self.there}/journal/{name}")
             elif name != f"{self.number:05d}.jsonl":
                 self._fetch_journal(name)
@@ -223,7 +223,7 @@ class DetachedSegment:
                     raise Gone
             told = process.stderr.read(4096).decode("utf-8", "replace") if process.stderr else ""
             raise Unreachable(
-                f"host {self.name}", "records", printable(told.strip()[-300:]) or "the connection is lost"
+                f"host {self.name}", "records", printable(told.strip()[-300:]) or "connection lost"
             )
         finally:
             if process.poll() is None:
@@ -239,8 +239,8 @@ class DetachedSegment:
         ]
         if code != 0:
             error = HostError(
-                f"host {self.name}", "the segment to be measured",
-                "; ".join(problems) or f"exit {code}", f"see {self.there}/logs there",
+                f"host {self.name}", "a measured segment",
+                "; ".join(problems) or f"exit {code}", f"read {self.there}/logs on the host",
             )  # fmt: skip
             error.exit_code = code if code in (1, 2, 3) else RegattaError.exit_code
             raise error
@@ -265,7 +265,7 @@ class DetachedSegment:
             self.agent.object(self._words("detached", "stop"), timeout_s=_SHORT_S)
             self._say("stopped")
         except RegattaError as error:
-            self._say(f"could not be told to stop, and measures on: {error}")
+            self._say(f"cannot stop it, and it continues measuring: {error}")
 
 
 def _segment(running: object) -> int | None:
@@ -285,9 +285,9 @@ def _object(text: bytes, host: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise HostError(f"host {host}", "how the segment ended", str(error)) from error
+        raise HostError(f"host {host}", "the result of the segment as JSON", str(error)) from error
     if not isinstance(value, dict):
-        raise HostError(f"host {host}", "how the segment ended", type(value).__name__)
+        raise HostError(f"host {host}", "the result of the segment as a JSON object", type(value).__name__)
     return value
 
 
@@ -299,7 +299,7 @@ def _lines(process: subprocess.Popen[bytes], host: str) -> Iterator[bytes]:
     while True:
         ready, _, _ = select.select([fd], [], [], _SILENCE_S)
         if not ready:
-            raise Unreachable(f"host {host}", "a word now and then", f"none for {_SILENCE_S:g} s")
+            raise Unreachable(f"host {host}", "regular output", f"none for {_SILENCE_S:g} s")
         data = os.read(fd, 1 << 20)
         if not data:
             return
@@ -311,6 +311,6 @@ def _lines(process: subprocess.Popen[bytes], host: str) -> Iterator[bytes]:
             yield from lines
         if len(rest) > LONGEST_LINE_BYTES + 2:
             raise HostError(
-                f"host {host}", f"lines of at most {LONGEST_LINE_BYTES >> 20} MiB", "one without an end",
-                "do not trust this host before you know why",
+                f"host {host}", f"lines of at most {LONGEST_LINE_BYTES >> 20} MiB", "a longer line",
+                "find the cause before you trust this host",
             )  # fmt: skip

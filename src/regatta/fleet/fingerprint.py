@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from regatta.fleet.revisions import revision_tree
 from regatta.fleet.user_files import user_file_parts
 from regatta.fleet.zipapp import zipapp_bytes
 from regatta.host.containers.docker import image_ids
@@ -44,6 +45,9 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
         "files": digest_of(files),
         "host": digest_of(fingerprint(local_facts())),
     }
+    revisions = _revisions(experiment)
+    if revisions:
+        value["revisions"] = digest_of(revisions)
     if experiment.images():
         value["images"] = digest_of(_images(experiment))
     try:
@@ -63,6 +67,16 @@ def _images(experiment: Experiment) -> list[tuple[str, str]]:
     for name in experiment.images():
         with suppress(HostError):
             found += image_ids([name]).items()
+    return found
+
+
+def _revisions(experiment: Experiment) -> list[str]:
+    """Return the trees of the revisions of git repositories. Planning reports missing ones."""
+    found: list[str] = []
+    for runtime in experiment.runtimes:
+        if runtime.provider == "git":
+            with suppress(HostError):
+                found.append(revision_tree(runtime))
     return found
 
 
@@ -91,6 +105,8 @@ def _files(experiment: Experiment, home: Path) -> Iterator[Path]:
                 yield Path(found)
     yield from user_file_parts(experiment, home)
     for runtime in experiment.runtimes:
+        if runtime.provider == "build":
+            yield from source_files(Path(runtime.directory), ".")
         program = installed_program(runtime)
         if program is not None:
             yield program

@@ -22,7 +22,7 @@ def fitness(facts: Mapping[str, str], quiet: Mapping[str, Any] | None) -> list[F
     """
     findings = _of_facts(facts)
     if quiet is None:
-        findings.append(("fair", "whether it is quiet is not known: its knobs could not be asked"))
+        findings.append(("fair", "host settings are unknown: the host did not report them"))
     else:
         findings += _of_knobs(quiet)
     return sorted(findings, key=lambda finding: -LEVELS.index(finding[0]))
@@ -39,15 +39,15 @@ def _of_facts(facts: Mapping[str, str]) -> list[Finding]:
         findings.append(
             (
                 "fair",
-                "it is a virtual machine: other guests share its processor, and steal time tells of some only",
+                "virtual machine: other guests share its processor, and steal time shows only a part of that",
             )
         )
     if facts.get("machine") == "emulated":
         findings.append(
-            ("poor", "an emulator runs its programs: what they do is right, how long they take means nothing")
+            ("poor", "emulated: programs compute correct results, but their times are meaningless")
         )
     if facts.get("cpus") == "1":
-        findings.append(("poor", "it has one CPU: whatever else runs takes it from what is measured"))
+        findings.append(("poor", "one CPU: any other process interrupts the measured one"))
     return findings
 
 
@@ -69,9 +69,9 @@ def _of_knobs(quiet: Mapping[str, Any]) -> list[Finding]:
                 (doubtful, f"{name} is not available{f' ({told})' if told else ''}: {knob['effect']}")
             )
         elif state == "not asked":
-            findings.append((doubtful, f"{name} is left as it is, for {told}: {knob['effect']}"))
+            findings.append((doubtful, f"{name} is unchanged ({told}): {knob['effect']}"))
         elif state == "left":
-            findings.append((doubtful, f"{name} is left as it is by request: {knob['effect']}"))
+            findings.append((doubtful, f"{name} is unchanged by request: {knob['effect']}"))
         findings += [("fair", sentence) for sentence in map(str, knob["refused"])]
     if well:
         findings.append(("good", f"quiet: {', '.join(well)}"))

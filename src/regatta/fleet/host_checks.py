@@ -24,7 +24,7 @@ _UNFIT_INTERRUPTED_PERCENT = 10.0
 #: the cost of the clock is subtracted from a sleep, so that it may seem this much shorter
 _SLEEP_TOLERANCE = 0.999
 
-_QUIET_FIX = "stop what else runs, or keep CPUs apart (`cores`, isolcpus); see /proc/interrupts"
+_QUIET_FIX = "stop other processes, or isolate CPUs (`cores`, isolcpus); see /proc/interrupts"
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ def _said(name: str, expected: str, answer: Answer | None, program: str) -> Chec
     if answer is None:
         return _missing(name, expected, f"the suite has no {program}")
     if answer.error:
-        return Check(name, expected, answer.error, "doubtful", f"see why {program} fails here")
+        return Check(name, expected, answer.error, "doubtful", f"find out why {program} fails")
     return None
 
 
 def check_pinning(noise: Mapping[int, Answer]) -> Check:
     """Check that a process runs on the CPU to which it was pinned. `noise`: CPU -> result of `cpu_noise` there."""
-    name, expected = "pinning", "a process told to run on one CPU runs there and nowhere else"
+    name, expected = "pinning", "a process pinned to one CPU runs only there"
     if not noise:
         return _missing(name, expected, "the suite has no cpu_noise")
     wrong: list[str] = []
@@ -77,13 +77,13 @@ def check_pinning(noise: Mapping[int, Answer]) -> Check:
             (wrong if CANNOT_BE_USED in answer.error else failed).append(f"CPU {cpu}: {answer.error}")
         elif answer.parameters("processor") != [str(cpu)]:
             where = ", ".join(map(str, answer.parameters("processor")))
-            wrong.append(f"CPU {cpu}: ran on {where or 'an unknown one'}")
+            wrong.append(f"CPU {cpu}: ran on {where or 'an unknown CPU'}")
     if wrong:
-        fix = "see what moves processes (cpusets, numad), and which CPUs this session may use"
+        fix = "find what moves processes (cpusets, numad), and use CPUs that this session is permitted to use"
         return Check(name, expected, "; ".join(wrong), "unfit", fix)
     if failed:
-        return Check(name, expected, "; ".join(failed), "doubtful", "see why cpu_noise fails here")
-    return Check(name, expected, f"so on each of {len(noise)}", "ok")
+        return Check(name, expected, "; ".join(failed), "doubtful", "find out why cpu_noise fails")
+    return Check(name, expected, f"true on each of {len(noise)} CPUs", "ok")
 
 
 def check_clock(infos: list[Mapping[str, float]], source: str) -> list[Check]:
@@ -94,21 +94,21 @@ def check_clock(infos: list[Mapping[str, float]], source: str) -> list[Check]:
         source: clock source of the kernel; empty: unknown.
     """
     steps = f"steps of at most {_RESOLUTION_NS} ns"
-    cost = f"at most {_CLOCK_COST_NS} ns a reading"
-    interval = "known changes of work are seen within 0.25 % in intervals of at most 2 ms"
+    cost = f"at most {_CLOCK_COST_NS} ns per reading"
+    interval = "known changes of work are measured within 0.25 % in intervals of at most 2 ms"
     if not infos:
-        why = "no program told of it"
+        why = "no program reported it"
         return [
             _missing(n, e, why)
             for n, e in (("clock steps", steps), ("clock cost", cost), ("interval", interval))
         ]
-    fix = "take the clock source tsc (x86); see /sys/devices/system/clocksource/clocksource0"
+    fix = "use the clock source tsc (x86); see /sys/devices/system/clocksource/clocksource0"
     step_ns = statistics.median(info["clock_resolution_ns"] for info in infos)
     cost_ns = statistics.median(info["clock_overhead_ns"] for info in infos)
     trusted = [info["trusted_interval_ns"] for info in infos if info["interval_trusted"]]
     seen = f"in {len(trusted)} of {len(infos)} trials"
     if trusted:
-        seen += f", the shortest {min(trusted) / 1e6:g} ms"
+        seen += f", shortest {min(trusted) / 1e6:g} ms"
     return [
         Check("clock steps", steps, f"{step_ns:g} ns", "ok" if step_ns <= _RESOLUTION_NS else "unfit", fix),
         Check(
@@ -124,24 +124,24 @@ def check_clock(infos: list[Mapping[str, float]], source: str) -> list[Check]:
 
 def check_order(order: Answer | None, cpus: int) -> Check:
     """Check that the clock is monotonic across CPUs."""
-    name, expected = "clock order", "no reading is earlier than one before it on another CPU"
+    name, expected = "clock order", "no reading is earlier than a preceding one on another CPU"
     if cpus < 2:
-        return _missing(name, expected, "there is one CPU")
+        return _missing(name, expected, "only one CPU")
     if order is not None and "goes back" in order.error:
-        fix = "take another clock source, or measure on one CPU (`cores`)"
+        fix = "use another clock source, or measure on one CPU (`cores`)"
         return Check(name, expected, order.error, "unfit", fix)
     over = _said(name, expected, order, "clock_order")
     if over or order is None:
         return over or _missing(name, expected, "not run")
     pairs, least_ns = len(order.parameters("to")), min(order.values("clock_step"))
-    got = f"so between CPU {order.parameters('from')[0]} and {pairs} other{'s' * (pairs > 1)}"
-    return Check(name, expected, f"{got}; the least step was {least_ns:g} ns", "ok")
+    got = f"true between CPU {order.parameters('from')[0]} and each other CPU (n = {pairs})"
+    return Check(name, expected, f"{got}; smallest step {least_ns:g} ns", "ok")
 
 
 def check_noise(noise: Mapping[int, Answer]) -> list[Check]:
     """Check the variation of constant work, on the worst CPU. `noise`: CPU -> result of `cpu_noise` there."""
-    even = f"the 99th percentile of the same work is at most {_SLOWDOWN_P99:g} of its median"
-    whole = f"at most {_INTERRUPTED_PERCENT:g} % of the time goes to something else"
+    even = f"the 99th percentile of constant work is at most {_SLOWDOWN_P99:g} times its median"
+    whole = f"interruptions take at most {_INTERRUPTED_PERCENT:g} % of the time"
     heard = {cpu: answer for cpu, answer in noise.items() if not answer.error}
     if not heard:
         why = "cpu_noise failed" if noise else "the suite has no cpu_noise"
@@ -165,7 +165,7 @@ def check_noise(noise: Mapping[int, Answer]) -> list[Check]:
         ),
         Check(
             "interruptions", whole,
-            f"{share:.2g} % on CPU {interrupted_cpu}: {often:.2g} % of the quanta, the longest by {longest_us:.0f} us",
+            f"{share:.2g} % on CPU {interrupted_cpu}: {often:.2g} % of the quanta, longest {longest_us:.0f} us",
             verdict, _QUIET_FIX,
         ),
     ]  # fmt: skip
@@ -182,17 +182,17 @@ def check_load(
         load1: load average of the last minute, at the beginning.
     """
     words = {
-        "steal_percent": ("steal", "of the CPU time is taken by the hypervisor", "ask for CPUs of your own"),
+        "steal_percent": ("steal", "of the CPU time is taken by the hypervisor", "use dedicated CPUs"),
         "other_cpu_percent": ("other load", "of the CPU time goes to other processes", _QUIET_FIX),
         "memory_pressure_percent": (
-            "memory pressure", "of the time some task waits for memory", "give the host more memory, or less to do",
+            "memory pressure", "of the time some task waits for memory", "add memory, or reduce the load",
         ),
     }  # fmt: skip
     checks = []
     for limit, (name, what, fix) in words.items():
         allowed, measured = limits.get(limit), shares.get(limit)
         if allowed is None or measured is None:
-            checks.append(_missing(name, f"little {what}", "the kernel does not tell"))
+            checks.append(_missing(name, f"little {what}", "not reported by the kernel"))
             continue
         got = f"{measured:.2g} %"
         if limit == "other_cpu_percent" and load1 is not None:
@@ -207,9 +207,9 @@ def check_load(
 
 def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[Check]:
     """Check that the frequency, measured by time alone, is constant and equals that of the kernel."""
-    steady = f"the same within {_FREQUENCY_PERCENT:g} % each time"
-    same = f"the kernel's figure within {_FREQUENCY_PERCENT:g} %"
-    fix = "fix the frequency: governor performance, lowest and highest the same, no boost"
+    steady = f"equal within {_FREQUENCY_PERCENT:g} % in repeated measurements"
+    same = f"within {_FREQUENCY_PERCENT:g} % of the value that the kernel reports"
+    fix = "fix the frequency: governor performance, equal minimum and maximum, no boost"
     over = _said("frequency steady", steady, mhz, "mhz")
     if over or mhz is None:
         return [
@@ -224,8 +224,8 @@ def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[
         "ok" if spread <= _FREQUENCY_PERCENT else "doubtful", fix,
     )  # fmt: skip
     if kernel is None:
-        return [first, _missing("frequency", same, f"{highest:.0f} MHz; the kernel has no figure")]
-    got = f"{highest:.0f} MHz; the kernel says {kernel.mhz:.0f} MHz ({kernel.kind})"
+        return [first, _missing("frequency", same, f"{highest:.0f} MHz; not reported by the kernel")]
+    got = f"{highest:.0f} MHz; kernel: {kernel.mhz:.0f} MHz ({kernel.kind})"
     if abs(highest - kernel.mhz) <= kernel.mhz * _FREQUENCY_PERCENT / 100:
         return [first, Check("frequency", same, got, "ok")]
     if kernel.kind == "nominal" and highest < kernel.mhz:
@@ -238,27 +238,27 @@ def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[
 
 def check_line(line: Answer | None, kernel_bytes: int | None) -> Check:
     """Compare the size of a cache line, measured by time alone, with that of the kernel."""
-    name, expected = "cache line", "what the kernel says"
+    name, expected = "cache line", "the value that the kernel reports"
     over = _said(name, expected, line, "line")
     if over or line is None:
         return over or _missing(name, expected, "not run")
     found = statistics.median(line.values("line_size"))
     if kernel_bytes is None:
-        return _missing(name, expected, f"{found:g} bytes; the kernel does not say")
-    got = f"{found:g} bytes; the kernel says {kernel_bytes}"
+        return _missing(name, expected, f"{found:g} bytes; not reported by the kernel")
+    got = f"{found:g} bytes; kernel: {kernel_bytes}"
     # Some processors fetch two lines at once and show a step at twice the line.
     if found == kernel_bytes:
         return Check(name, expected, got, "ok")
-    fix = "run it again on a quiet host; some processors fetch lines in pairs, and virtual machines may name another cache"
+    fix = "run the check again on a quiet host; some processors fetch pairs of lines, and virtual machines can report another cache"
     return Check(name, expected, got, "doubtful", fix)
 
 
 def check_sleep(sleep: Answer | None) -> Check:
     """Check that sleeps are not shorter than requested."""
-    name, expected = "sleep", "never shorter than asked"
+    name, expected = "sleep", "never shorter than requested"
     if sleep is None:
         return _missing(name, expected, "the suite has no lat_usleep")
-    fix = "take another clock source: timers and clock do not agree"
+    fix = "use another clock source: timers and clock disagree"
     if sleep.error:
         # The program reports a short sleep with this errno.
         short = "Timer expired" in sleep.error

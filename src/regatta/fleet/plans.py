@@ -71,7 +71,7 @@ def write_experiment(
             "stopping": None if experiment.stopping is None else vars(experiment.stopping),
             "compare": list(experiment.compare),
             "steady": vars(experiment.steady),
-            "baseline": vars(experiment.baseline),
+            "baseline": dict(experiment.baseline),
             "minheaps_of": dict(experiment.kept_minheaps.sources) if experiment.kept_minheaps else {},
             "runtimes": [r.name for r in experiment.runtimes],
             "collectors": [c.name for c in experiment.collectors],

@@ -54,11 +54,11 @@ class SlurmSegment:
                         fruitless = 0 if self._size() > before else fruitless + 1
                         if fruitless >= _FRUITLESS:
                             raise self._error(
-                                f"{_FRUITLESS} allocations in a row without a record ({ending.end})"
+                                f"{_FRUITLESS} consecutive allocations without a record ({ending.end})"
                             )
                         # Retry failed invocations once, not in every allocation.
                         self._retry_failed = False
-                        self._say(f"{ending.end}; goes on in another allocation")
+                        self._say(f"{ending.end}; continuing in another allocation")
                 except Stopped:
                     self.remote.stop()
                     raise
@@ -138,8 +138,8 @@ class SlurmSegment:
             return True
         if ending.end == "cancelled":
             raise HostError(
-                f"host {self.host.name}", "an allocation that runs to its end", f"it was cancelled ({ending.state or 'Slurm'})",
-                "start the same command again: what is recorded stays, and it goes on",
+                f"host {self.host.name}", "an allocation that completes", f"it was canceled ({ending.state or 'Slurm'})",
+                "run the same command again to continue; records are kept",
             )  # fmt: skip
         if ending.end != "done":
             return False
@@ -159,7 +159,7 @@ class SlurmSegment:
             time.sleep(_LOOK_S)
 
     def _error(self, got: str) -> HostError:
-        return HostError(f"host {self.host.name}", "the segment to be measured", got, "see the job's log")
+        return HostError(f"host {self.host.name}", "a measured segment", got, "read the log of the job")
 
     def _say(self, text: str) -> None:
         print(f"{self.host.name}: {text}", file=sys.stderr, flush=True)

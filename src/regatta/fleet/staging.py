@@ -155,6 +155,8 @@ def _objects(files: dict[str, dict[str, File]]) -> dict[str, dict[str, StagedObj
 def _object(path: Path) -> StagedObject:
     digest = sha256_of(path)
     if path.is_dir():
+        # The digest of a folder covers only the size of a large file; the name of a cached folder covers all bytes.
+        digest = hashlib.sha256(f"{path.name}\0{digest}".encode()).hexdigest()
         return StagedObject(path.name, digest, str(_tar(digest, [(path, ".")])), "folder")
     return StagedObject(path.name, digest, str(path), "file")
 
@@ -192,7 +194,7 @@ def _tar(digest: str, members: list[tuple[Path, str]]) -> Path:
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     if not (member.isreg() or member.isdir() or member.islnk()):
-        raise HostError(member.name, "a file or a folder", "a device, a pipe or a socket", "leave it out")
+        raise HostError(member.name, "a file or a folder", "a device, a pipe or a socket", "remove it")
     # Root unpacks it on hosts: drop setuid bits and write access for others.
     member.mode &= 0o755
     member.uid = member.gid = 0

@@ -95,7 +95,7 @@ class JournalCopy:
         self.seen: set[tuple[str, int]] = set()
         self._numbers: set[int] = set()
         self._file = LineFile(path)
-        waiting = f"waiting: another process takes over what {path.parent.name} records"
+        waiting = f"waiting: another process fetches the records of {path.parent.name}"
         self._file.lock(say=lambda: print(waiting, file=sys.stderr, flush=True))
         for item in read_file(path):
             if isinstance(item, Damage):
@@ -124,7 +124,8 @@ class JournalCopy:
             StoreError: the disk is full or broken. The file is truncated to its last whole line.
         """
         self._file.append(
-            line + b"\n", "make room; the host measures on, and the same command fetches the rest"
+            line + b"\n",
+            "free disk space; the host continues measuring, and the same command fetches the rest",
         )
         self._note(record)
 
@@ -190,13 +191,11 @@ class TakenOver:
             # The same line is sent again after each broken connection.
             if zlib.crc32(line) not in self._refused:
                 self._refused[zlib.crc32(line)] = printable(str(error))
-                print(
-                    f"{self._host}: a record is refused: {printable(str(error))}", file=sys.stderr, flush=True
-                )
+                print(f"{self._host}: record rejected: {printable(str(error))}", file=sys.stderr, flush=True)
             if len(self._refused) > MOST_REFUSED_LINES:
                 raise HostError(
-                    f"host {self._host}", "records of its plan", f"{len(self._refused)} lines that are none",
-                    "do not trust this host before you know why",
+                    f"host {self._host}", "records of its plan", f"{len(self._refused)} invalid lines",
+                    "find the cause before you trust this host",
                 ) from None  # fmt: skip
             return
         # Existing records are sent again if an earlier one was missing.
@@ -216,8 +215,10 @@ class TakenOver:
             write_json(self._directory / "cores.json", cores)
         if isinstance(decisions, dict) and decisions:
             self._check(decisions)
-            # Decisions never change: local ones take precedence.
-            groups = {**decisions["groups"], **read_decisions(self._directory / DECISIONS)}
+            # Decisions never change: local ones take precedence, except for groups that were undecided.
+            local = read_decisions(self._directory / DECISIONS)
+            made = {key: entry for key, entry in local.items() if entry.get("needed") is not None}
+            groups = {**local, **decisions["groups"], **made}
             write_json(self._directory / DECISIONS, {"v": DECISIONS_VERSION, "groups": groups})
         for item in read_file(self._copy.path):
             if isinstance(item, Damage):
@@ -236,12 +237,14 @@ class TakenOver:
         for key, entry in groups.items() if isinstance(groups, dict) else ():
             needed = entry.get("needed") if isinstance(entry, dict) else None
             whole = isinstance(needed, int) and not isinstance(needed, bool)
+            open_ = isinstance(entry, dict) and needed is None and stopping["rule"] != "stein"
+            fits = open_ or (whole and stopping["pilot"] <= needed <= stopping["maximum"])
             # Groups that are no longer planned do not count.
-            right &= key not in known or (whole and stopping["pilot"] <= needed <= stopping["maximum"])
+            right &= key not in known or fits
         if not right:
             raise HostError(
-                f"host {self._host}: decisions about rounds", "those of its plan", printable(json.dumps(decisions), 300),
-                "do not trust this host before you know why",
+                f"host {self._host}: decisions about rounds", "decisions that fit its plan", printable(json.dumps(decisions), 300),
+                "find the cause before you trust this host",
             )  # fmt: skip
 
     def _fetch(self, agent: Agent, there: str, folder: str, kept: Mapping[str, Any]) -> None:
@@ -250,7 +253,9 @@ class TakenOver:
             return
         most = min(LARGEST_KEPT_BYTES, MOST_KEPT_BYTES - self._fetched_bytes)
         if (kept.get("bytes") or 0) > most:
-            self._note(f"{kept['name']} of {folder} is not fetched: kept files of one segment have a limit")
+            self._note(
+                f"{kept['name']} of {folder} is not fetched: the limit of kept files per segment is reached"
+            )
             return
         arriving = target.with_name(f".{target.name}.arriving")
         try:
@@ -259,13 +264,13 @@ class TakenOver:
             raise
         except HostError as error:
             # A reinstalled host has its records again but not these files: keep the rest.
-            self._note(f"{kept['name']} of {folder} is not there any more: {error.problems[0].got}")
+            self._note(f"{kept['name']} of {folder} no longer exists: {error.problems[0].got}")
             return
         self._fetched_bytes += arriving.stat().st_size
         digest = bytes_sha256(arriving)
         if digest != kept["sha256"]:
             arriving.unlink()
-            self._note(f"{kept['name']} of {folder} is not what its record says: SHA-256 {digest}")
+            self._note(f"{kept['name']} of {folder} differs from its record: SHA-256 {digest}")
             return
         arriving.rename(target)
 

@@ -76,15 +76,15 @@ def _readable(where: str, wanted: UserFile) -> Iterator[None]:
         yield
     except OSError as error:
         fixes = {
-            errno.EACCES: "let its owner be who runs Regatta",
-            errno.EPERM: "let its owner be who runs Regatta",
-            errno.EINVAL: f"put a regular file there: {wanted.origin}",
-            errno.ENOENT: f"remove the link if it names nothing, or fetch all of it: {wanted.origin}",
+            errno.EACCES: "change its owner to the user who runs Regatta",
+            errno.EPERM: "change its owner to the user who runs Regatta",
+            errno.EINVAL: f"replace it with a regular file: {wanted.origin}",
+            errno.ENOENT: f"remove the link if its target does not exist, or download the complete file: {wanted.origin}",
             errno.ELOOP: "remove the link",
         }
-        fix = fixes.get(error.errno or 0, f"look at the disk, or fetch it again: {wanted.origin}")
+        fix = fixes.get(error.errno or 0, f"check the disk, or download it again: {wanted.origin}")
         path = error.filename or wanted.name
-        raise HostError(where, f"{path} to be readable", error.strerror or str(error), fix) from error
+        raise HostError(where, f"a readable {path}", error.strerror or str(error), fix) from error
 
 
 def _first(wanted: UserFile, folders: Sequence[Path]) -> Path | None:
@@ -100,17 +100,17 @@ def _found(where: str, name: str, wanted: UserFile, folders: Sequence[Path]) -> 
 def _find(where: str, name: str, wanted: UserFile, folders: Sequence[Path]) -> Iterator[tuple[str, File]]:
     found = _first(wanted, folders)
     if found is None:
-        fix = f"put it at {folders[0] / wanted.name}, or its folder into REGATTA_FILES; it can be had here: {wanted.origin}"
+        fix = f"copy it to {folders[0] / wanted.name}, or add its folder to REGATTA_FILES; source: {wanted.origin}"
         raise HostError(where, wanted.name, f"none in {', '.join(map(str, folders))}", fix)
     needed = [found / part for part in wanted.holds] + [found.parent / part for part in wanted.beside]
     missing = next((path for path in needed if not path.exists()), None)
     if missing is not None:
         raise HostError(
-            where, f"{missing} as it comes with {wanted.name}", "no such file", f"fetch all of it: {wanted.origin}"
+            where, f"{missing}, a part of {wanted.name}", "no such file", f"download the complete file: {wanted.origin}"
         )  # fmt: skip
     digest = sha256_of(found)
     if wanted.sha256 and digest != wanted.sha256:
-        fix = f"fetch it again: {wanted.origin}"
+        fix = f"download it again: {wanted.origin}"
         raise HostError(where, f"SHA-256 {wanted.sha256}", f"{digest} ({found})", fix)
     yield name, File(str(found), digest)
     for part in wanted.beside:

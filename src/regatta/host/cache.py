@@ -11,13 +11,14 @@ import pwd
 import shlex
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from regatta.host.errors import HostError
-from regatta.host.files import locked, parse_object, write_object
+from regatta.host.files import SETTLED_NS, locked, parse_object, write_object
 
 _CHUNK_BYTES = 1 << 20
 _MODE = 0o755
@@ -40,7 +41,7 @@ def cache_dir() -> Path:
         _refuse_foreign(found)
     except (OSError, RuntimeError) as error:
         # HOME belongs to another user (sudo), or is not set.
-        where, fix = own or "the cache", "set HOME or REGATTA_CACHE to a folder of this user"
+        where, fix = own or "cache", "set HOME or REGATTA_CACHE to a folder of this user"
         raise HostError(where, f"a folder of user {os.geteuid()}", str(error), fix) from error
     return found
 
@@ -73,16 +74,16 @@ def _refuse_foreign(folder: Path) -> None:
     # Root can change any file. Under sudo, the cache belongs to the calling user.
     trusted = {str(user), "0", *([os.environ.get("SUDO_UID", "")] if user == 0 else [])}
     if str(found.st_uid) not in trusted:
-        fix = f"remove it, let user {user} own it, or set REGATTA_CACHE to another folder"
-        raise HostError(str(folder), f"a folder of user {user}", f"one of user {found.st_uid}", fix)
+        fix = f"remove it, give it to user {user}, or set REGATTA_CACHE to another folder"
+        raise HostError(str(folder), f"a folder of user {user}", f"a folder of user {found.st_uid}", fix)
     if found.st_mode & stat.S_IWGRP and found.st_uid == user and _is_private(found.st_gid):
         # The umask is 002 on systems where every user has a private group.
         folder.chmod(stat.S_IMODE(found.st_mode) & ~stat.S_IWGRP)
         found = folder.stat()
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = oct(stat.S_IMODE(found.st_mode))[2:]
-        fix = f"remove it, or if you trust what is in it: chmod -R go-w {shlex.quote(str(folder))}"
-        raise HostError(str(folder), "a folder that its owner alone writes", f"mode {mode}", fix)
+        fix = f"remove it, or if you trust its contents, run `chmod -R go-w {shlex.quote(str(folder))}`"
+        raise HostError(str(folder), "a folder writable only by its owner", f"mode {mode}", fix)
 
 
 def _is_private(group: int) -> bool:
@@ -169,14 +170,18 @@ def regular_status(path: Path) -> os.stat_result:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "device")
-        raise OSError(errno.EINVAL, f"a {kind}, no regular file", str(path))
+        raise OSError(errno.EINVAL, f"a {kind}, not a regular file", str(path))
     return status
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, cached by path, size, inode, modification time and change time."""
+    """Return the SHA-256 of a file, cached by path, size, inode, modification time and change time.
+
+    A file that has just changed is not cached: its next change can have the same times.
+    """
     path = path.resolve()
     stat = path.stat()
+    if time.time_ns() - stat.st_ctime_ns < SETTLED_NS:
+        return bytes_sha256(path)
     key = [str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-
     return str(remembered("sha256", key, lambda: bytes_sha256(path)))

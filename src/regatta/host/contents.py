@@ -37,7 +37,7 @@ def _listing(
     here = os.stat(folder)
     identity = (here.st_dev, here.st_ino)
     if identity in above:
-        raise OSError(errno.ELOOP, "a link to a folder that it is in", str(folder))
+        raise OSError(errno.ELOOP, "a symbolic link to a parent folder", str(folder))
     folders = []
     for name in sorted(os.listdir(folder)):
         status = os.stat(folder / name)

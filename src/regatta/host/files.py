@@ -22,6 +22,8 @@ _PAUSE_S = 0.05
 _CHUNK_BYTES = 1 << 20
 #: limit for a Regatta JSON object; the plan header or receipt of the largest experiment is far smaller
 LARGEST_OBJECT_BYTES = 1 << 30
+#: After this time, no later change of a file can have the same change time, even with a coarse file system clock.
+SETTLED_NS = 1_000_000_000
 
 
 @contextlib.contextmanager
@@ -150,7 +152,7 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "no regular file", str(path))
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         data = bytearray()
         # Read in chunks: a single read would allocate `most_bytes` even for the smallest file.
         while len(data) <= most_bytes and (chunk := file.read(_CHUNK_BYTES)):
@@ -170,7 +172,7 @@ def parse_object(path: Path, most_bytes: int = LARGEST_OBJECT_BYTES) -> dict[str
     try:
         value = json.loads(read_bounded(path, most_bytes))
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, got {type(value).__name__}")
     return value

@@ -80,12 +80,12 @@ class Imported:
     def _head(self, spec: SpecDraft, main: bool) -> str:
         lines = [f"Imported from {self.source} ({self.tool}).", *spec.comments]
         if not self.items:
-            lines.append("Everything was carried over.")
+            lines.append("Everything was imported.")
         elif main:
-            lines.append("Not carried over, or otherwise than there:")
+            lines.append("Left out or changed:")
             lines += [f"- {item}" for item in self.items]
         else:
-            lines.append(f"What was not carried over, or otherwise, is listed in {self.specs[0].file}.")
+            lines.append(f"{self.specs[0].file} lists the parts that were left out or changed.")
         return _comment(lines)
 
 
@@ -103,8 +103,8 @@ def write_files(files: dict[str, str], folder: Path, force: bool) -> None:
     """
     there = sorted(name for name in files if os.path.lexists(folder / name))
     if there and not force:
-        fix = "`--output` with another folder, or `--force` to replace what is there"
-        raise SpecError([Problem(str(folder), f"a folder without {there[0]}", "that file is there", fix)])
+        fix = "choose another folder with `--output`, or replace the files with `--force`"
+        raise SpecError([Problem(str(folder / there[0]), "a new file", "an existing file", fix)])
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         temporary = folder / f".{name}.new"

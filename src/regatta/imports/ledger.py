@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from regatta.host.errors import Problem
-from regatta.spec.problems import shown
+from regatta.spec.problems import found_at
 from regatta.spec.yaml_lines import Document, KeyPath, dotted_path
 
 Kind = Literal["left out", "changed"]
 #: fix for files that a command only names
-_KEEP_APART = (
-    "name it as one of the suite's `files` (docs/adapters.md), or after a change use another `--results`"
-)
+_KEEP_APART = "list it under `files` in the suite, or use another `--results` after each change"
+#: variable part of a remark
+_QUOTED = re.compile(r"`[^`]*`")
 
 #: path -> why an unread key is not imported, and a fix
 Explain = Callable[[KeyPath], tuple[str, str]]
@@ -34,9 +35,23 @@ class Item:
     fix: str
 
     def __str__(self) -> str:
+        return self.shown()
+
+    def shown(self, count: int = 1) -> str:
+        """Return one line: where · kind · why · fix; `count`: the number of similar items for which it is an example."""
         where = f"{self.file}:{self.line}:{self.key}" if self.key else f"{self.file}:{self.line}"
-        text = f"{where} · {self.kind} · {self.why}"
+        example = f" (first of {count})" if count > 1 else ""
+        text = f"{where}{example} · {self.kind} · {self.why}"
         return f"{text} · {self.fix}" if self.fix else text
+
+
+def grouped(items: Sequence[Item]) -> list[tuple[Item, int]]:
+    """Group items that differ only in their places and in quoted text; return the first of each group and its size."""
+    groups: dict[tuple[str, str, str], list[Item]] = {}
+    for item in items:
+        key = (item.kind, _QUOTED.sub("", item.why), _QUOTED.sub("", item.fix))
+        groups.setdefault(key, []).append(item)
+    return [(group[0], len(group)) for group in groups.values()]
 
 
 class Ledger:
@@ -46,6 +61,8 @@ class Ledger:
         self.document = document
         self.items: list[Item] = []
         self.problems: list[Problem] = []
+        #: the problems of invalid parts that are left out
+        self.omitted: list[Problem] = []
         self.carried: set[KeyPath] = set()
         self.listed: set[KeyPath] = set()
         self.looked: set[KeyPath] = set()
@@ -64,6 +81,14 @@ class Ledger:
         self.listed.add(path)
         self._add("left out", path, why, fix, key)
 
+    def omit(self, path: KeyPath, problems: Iterable[Problem]) -> None:
+        """List an invalid part as left out, with its problems."""
+        for problem in problems:
+            why = f"invalid: {problem.where}: expected {problem.expected} · got {problem.got}"
+            self.leave(path, why, problem.fix)
+            if problem not in self.omitted:
+                self.omitted.append(problem)
+
     def doubt(self, path: KeyPath, why: str, fix: str = "") -> None:
         """List a value at the end, unless it is imported for another purpose."""
         self.doubtful[path] = (why, fix)
@@ -78,7 +103,7 @@ class Ledger:
             self._add(
                 "changed",
                 path,
-                f"the contents of `{place}` are no part of a cell's identity",
+                f"the contents of `{place}` are not part of the cell identity",
                 _KEEP_APART,
                 "",
             )
@@ -91,7 +116,7 @@ class Ledger:
 
     def problem(self, path: KeyPath, expected: str, got: Any, fix: str = "") -> None:
         """Add a problem of the input."""
-        found = Problem(self.document.where(path), expected, shown(got), fix)
+        found = Problem(self.document.where(path), expected, found_at(self.document, path, got), fix)
         if found not in self.problems:
             self.problems.append(found)
 

@@ -42,5 +42,5 @@ class Names:
         """Return a free name as `free` does, and record a change of the name."""
         name = self.free(text)
         if name != text:
-            ledger.change(path, f"{what} `{text}` is called `{name}` here")
+            ledger.change(path, f"{what} `{text}` is named `{name}`")
         return name

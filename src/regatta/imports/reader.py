@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from regatta.host.errors import Problem, SpecError
@@ -37,31 +37,31 @@ class Reader:
         """Return whether a path has a value other than null."""
         return self.at(path) is not None
 
-    def mapping(self, path: KeyPath, required: str = "") -> dict[str, Any]:
-        """Return a mapping, empty if missing. With `required`, the expected content, an empty one is a problem."""
+    def mapping(self, path: KeyPath, required: str = "", fix: str = "") -> dict[str, Any]:
+        """Return a mapping, empty if missing. With `required`, the expected value, an empty one is a problem."""
         value = self.at(path)
         if isinstance(value, dict) and (value or not required):
             return value
         if value is not None or required:
-            self.ledger.problem(path, required or "a mapping of names to values", value)
+            self.ledger.problem(path, required or "a mapping", value, fix)
         return {}
 
-    def entries(self, path: KeyPath, required: str = "") -> list[tuple[KeyPath, Any]]:
-        """Return the entries of a list with their paths. With `required`, the expected content, an empty list is a problem."""
+    def entries(self, path: KeyPath, required: str = "", fix: str = "") -> list[tuple[KeyPath, Any]]:
+        """Return the entries of a list with their paths. With `required`, the expected value, an empty list is a problem."""
         value = self.at(path)
         if isinstance(value, list) and (value or not required):
             return [((*path, index), entry) for index, entry in enumerate(value)]
         if value is not None or required:
-            self.ledger.problem(path, required or "a list", value)
+            self.ledger.problem(path, required or "a list", value, fix)
         return []
 
     def text(self, path: KeyPath, required: str = "") -> str | None:
-        """Return text, or a number as written; `required`: an example for the problem."""
+        """Return a string, or a number as written; `required`: an example of the key and its value."""
         value = self.at(path)
         # Both tools use Python, which writes True and False.
         text = str(value) if isinstance(value, bool) else as_text(value)
         if text is None and (required or value is not None):
-            self.ledger.problem(path, "text", value, required)
+            self.ledger.problem(path, "a string", value, f"write `{required}`" if required else "")
         return text
 
     def whole(self, path: KeyPath, least: int, fix: str = "") -> int | None:
@@ -74,10 +74,10 @@ class Reader:
                 raise ValueError
             number = int(value)
         except (TypeError, ValueError):
-            self.ledger.problem(path, "a whole number", value, fix)
+            self.ledger.problem(path, "an integer", value, fix)
             return None
         if number < least:
-            self.ledger.problem(path, f"a whole number of at least {least}", value, fix)
+            self.ledger.problem(path, f"an integer >= {least}", value, fix)
             return None
         return number
 
@@ -87,7 +87,7 @@ class Reader:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not above < value < 1e9:
-            self.ledger.problem(path, f"a number above {above:g}", value)
+            self.ledger.problem(path, f"a number > {above:g}", value)
             return None
         return float(value)
 
@@ -113,23 +113,35 @@ class Reader:
             if path and (limit or _NO_LIMIT_S) == longest:
                 self.ledger.carry(path)
             elif path:
-                why = f"a spec has one time limit, here the longest of its benchmarks': {longest} s"
-                self.ledger.doubt(path, why, "`timeout_s` in the spec")
+                why = f"a spec has one time limit, the longest of its benchmarks: `{longest}` s"
+                self.ledger.doubt(path, why, "change `timeout_s` in the spec")
         return min(_NO_LIMIT_S, longest)
 
+    def valid(self, path: KeyPath, convert: Callable[[Reader], object]) -> bool:
+        """Return whether a part of the input can be converted; an invalid one is listed as left out.
+
+        Args:
+            path: the part.
+            convert: converts it from a reader of its own, so that an invalid part marks nothing as imported.
+        """
+        trial = Reader(self.document)
+        convert(trial)
+        self.ledger.omit(path, trial.ledger.problems)
+        return not trial.ledger.problems
+
     def nothing(self, path: KeyPath, expected: str, items: Sequence[Item]) -> SpecError:
-        """Return the error of an input without any importable part, with the obstacles."""
-        first = Problem(self.document.where(path), expected, "none", "see what follows")
-        rest = (
-            Problem(f"{i.file}:{i.line}:{i.key}", "something that Regatta has", i.why, i.fix) for i in items
-        )
+        """Return the error of an input without any importable part, with the reasons."""
+        if self.ledger.omitted:
+            return SpecError(self.ledger.omitted)
+        first = Problem(self.document.where(path), expected, "none", "see the following problems")
+        rest = (Problem(f"{i.file}:{i.line}:{i.key}", "a supported key", i.why, i.fix) for i in items)
         return SpecError([first, *rest])
 
     def refuse(self) -> None:
-        """Stop if there are problems.
+        """Stop if a part that the whole input needs is invalid.
 
         Raises:
-            SpecError: with every problem.
+            SpecError: with every problem, also those of other parts.
         """
         if self.ledger.problems:
-            raise SpecError(self.ledger.problems)
+            raise SpecError([*self.ledger.problems, *self.ledger.omitted])

@@ -1,13 +1,14 @@
-"""Import a ReBench configuration: one spec per experiment, and more if its benchmarks differ in their repetitions.
+"""Import a ReBench configuration: one spec for all experiments, and more if benchmarks differ in their repetitions.
 
-An executor is the start of its benchmarks' commands, so each pair of suite and executor becomes a suite.
+Executors become runtimes of the spec, so that they share blocks and get paired ratios.
 Source of the format: ReBench's documentation and rebench-schema.yml (1.3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,26 @@ from regatta.imports.reader import Reader
 from regatta.imports.rebench_settings import Layers, Settings
 from regatta.imports.rebench_suites import Chosen, Maker
 from regatta.imports.yaml_1_1 import read_yaml_1_1
+from regatta.spec.problems import shown
 from regatta.spec.yaml_lines import KeyPath, as_text
 
 _OUTPUT_KIB = 1024
-_UNUSED = "no experiment uses it"
+_UNUSED = "not used by any imported experiment"
 _TOP = {
-    "default_data_file": ("records go to results/<experiment>/journal", "`regatta records` prints them"),
-    "build_log": ("logs go to results/<experiment>/logs", ""),
-    "artifact_review": ("it silences ReBench's own warnings", ""),
-    "reporting": (
-        "Regatta reports to no ReBenchDB or Codespeed",
-        "`regatta history` tells what shifted since when",
+    "default_data_file": (
+        "Regatta writes records to results/<experiment>/journal",
+        "print them with `regatta records`",
     ),
-    "machines": ("a machine is chosen on ReBench's command line", "move its keys to `runs` before importing"),
+    "build_log": ("Regatta writes logs to results/<experiment>/logs", ""),
+    "artifact_review": ("it only silences warnings of ReBench", ""),
+    "reporting": (
+        "Regatta does not report to ReBenchDB or Codespeed",
+        "see changes over time with `regatta history`",
+    ),
+    "machines": (
+        "ReBench's command line selects a machine, an import cannot",
+        "move its keys to `runs` before importing",
+    ),
 }
 _EXPERIMENT = {
     "data_file": _TOP["default_data_file"],
@@ -42,6 +50,11 @@ _EXPERIMENT = {
 class _Experiment:
     name: str
     path: KeyPath
+
+
+#: invocations, iterations, warm-up
+_Repetitions = tuple[int, int, int]
+_Member = tuple[_Experiment, Chosen, Settings]
 
 
 def import_rebench(path: Path, home: Path) -> Imported:
@@ -60,7 +73,7 @@ def import_rebench(path: Path, home: Path) -> Imported:
     document = read_yaml_1_1(path)
     if not isinstance(document.value, dict):
         raise SpecError(
-            [Problem(document.where(()), "a ReBench configuration", "no mapping", "experiments: ...")]
+            [Problem(document.where(()), "a ReBench configuration (a mapping)", shown(document.value))]
         )
     return _Importer(Reader(document), path, home).imported()
 
@@ -70,65 +83,80 @@ class _Importer:
         self.reader = reader
         self.ledger = reader.ledger
         self.path = path
+        self.home = home
         self.maker = Maker(reader, path.resolve().parent, home)
         self.specs: list[SpecDraft] = []
 
     def imported(self) -> Imported:
         self.reader.leave((), _TOP)
         if self.reader.has(("virtual_machines",)):
-            fix = "`executors`, `executable`, `suites`, `invocations`: see ReBench's changelog"
-            self.ledger.problem(
-                ("virtual_machines",), "the keys of ReBench 1.0 and later", "virtual_machines", fix
-            )
+            fix = "rename the keys as ReBench's changelog says: `executors`, `executable`, `suites`, `invocations`"
+            self.ledger.problem(("virtual_machines",), "keys of ReBench >= 1.0", "virtual_machines", fix)
             self.reader.refuse()
-        self.reader.mapping(("benchmark_suites",), "benchmark suites")
-        self.reader.mapping(("executors",), "executors")
-        for experiment in self.experiments():
-            self.add(experiment)
+        self.reader.mapping(("benchmark_suites",), "a mapping of benchmark suites")
+        self.reader.mapping(("executors",), "a mapping of executors")
+        self.add_specs(
+            [
+                experiment
+                for experiment in self.experiments()
+                if self.reader.valid(experiment.path, partial(self.attempt, experiment))
+            ]
+        )
         self.reader.refuse()
         self.anchors()
         items = self.ledger.close(_explain)
         if not self.specs:
-            expected = "an experiment of which something can be carried over"
+            expected = "an experiment that can be imported"
             raise self.reader.nothing(("experiments",), expected, items)
         return Imported(str(self.path), "ReBench", self.specs, items)
 
     def experiments(self) -> Iterator[_Experiment]:
         """Yield the experiments, the default one first."""
-        table = self.reader.mapping(("experiments",), "experiments")
+        table = self.reader.mapping(("experiments",), "a mapping of experiments")
         default = self.reader.text(("default_experiment",)) or "all"
         self.ledger.carry(("default_experiment",))
         if default != "all":
             self.reader.one_of(("default_experiment",), "an experiment, or `all`", default, table)
         for name in sorted(table, key=lambda name: name != default):
-            path: KeyPath = ("experiments", name)
-            if self.reader.mapping(path, "an experiment"):
-                yield _Experiment(name, path)
+            yield _Experiment(name, ("experiments", name))
 
-    def add(self, experiment: _Experiment) -> None:
-        """Add the specs of one experiment."""
+    def attempt(self, experiment: _Experiment, reader: Reader) -> None:
+        """Convert one experiment alone, to find its problems."""
+        _Importer(reader, self.path, self.home).add_specs([experiment])
+
+    def add_specs(self, experiments: Sequence[_Experiment]) -> None:
+        """Add the specs: one for all benchmarks of some experiments with the same repetitions."""
+        groups: dict[_Repetitions, list[_Member]] = {}
+        for experiment in experiments:
+            if not self.measures(experiment):
+                continue
+            for chosen, settings in self.chosen(experiment):
+                several = self.maker.gauge(chosen.suite).lines
+                inner = (settings.iterations, settings.warmup) if several else (1, 0)
+                self.repetitions(chosen, settings, several)
+                groups.setdefault((settings.invocations, *inner), []).append((experiment, chosen, settings))
+        for repetitions, members in groups.items():
+            self.add_spec(repetitions, members, len(groups) > 1)
+
+    def measures(self, experiment: _Experiment) -> bool:
+        """Return whether an experiment measures, and list its keys without an equivalent."""
         reader, path = self.reader, experiment.path
+        if not reader.mapping(path, "a mapping with `executions` and `suites`"):
+            return False
         reader.leave(path, _EXPERIMENT)
         action = reader.text((*path, "action")) or "benchmark"
         if action == "profile":
             self.ledger.leave(
                 path,
-                "it profiles, and Regatta measures",
-                "`perf record` by hand, on a command that `regatta explain` prints",
+                "Regatta does not profile",
+                "run `perf record` on a command that `regatta explain` prints",
             )
-            return
+            return False
         if reader.has((*path, "action")) and reader.one_of(
             (*path, "action"), "an action", action, ["benchmark", "profile"]
         ):
             self.ledger.carry((*path, "action"))
-        groups: dict[tuple[int, int, int], list[tuple[Chosen, Settings]]] = {}
-        for chosen, settings in self.chosen(experiment):
-            several = self.maker.gauge(chosen.suite).lines
-            inner = (settings.iterations, settings.warmup) if several else (1, 0)
-            self.repetitions(chosen, settings, several)
-            groups.setdefault((settings.invocations, *inner), []).append((chosen, settings))
-        for repetitions, members in groups.items():
-            self.add_spec(experiment, repetitions, members, len(groups) > 1)
+        return True
 
     def repetitions(self, chosen: Chosen, settings: Settings, several: bool) -> None:
         """Import the repetitions of a benchmark; `several`: its output reports iterations."""
@@ -138,49 +166,45 @@ class _Importer:
                 self.ledger.carry(path)
             elif key in ("iterations", "warmup"):
                 self.ledger.doubt(
-                    path, "wall time of the whole command is one iteration, of which nothing is warm-up"
+                    path, "the adapter measures the whole command as one iteration without warm-up"
                 )
 
-    def add_spec(
-        self,
-        experiment: _Experiment,
-        repetitions: tuple[int, int, int],
-        members: list[tuple[Chosen, Settings]],
-        several: bool,
-    ) -> None:
-        """Add one spec: the benchmarks of one experiment with the same repetitions."""
+    def add_spec(self, repetitions: _Repetitions, members: list[_Member], several: bool) -> None:
+        """Add one spec: the benchmarks with the same repetitions. `several`: there are further specs."""
+        experiments = list(dict.fromkeys(experiment for experiment, _, _ in members))
         name = clean(self.path.stem)
         if self.specs:
-            name = f"{name}-{experiment.name}"
+            name = f"{name}-{experiments[0].name}"
         name = Names(spec.name for spec in self.specs).free(name)
-        suites, choices = self.maker.suites(members, name)
+        suites, keys, told = self.maker.keys([(chosen, settings) for _, chosen, settings in members], name)
         if not suites:
             return
-        if several or self.specs:
+        for experiment in experiments if several or len(experiments) > 1 else ():
             self.ledger.change(
                 experiment.path,
-                f"its benchmarks with {repetitions[0]} invocations, {repetitions[1]} iterations and {repetitions[2]} "
-                f"warm-up iterations are {name}.yml",
+                f"`{name}.yml` has its benchmarks with invocations `{repetitions[0]}`, iterations `{repetitions[1]}`, "
+                f"warm-up `{repetitions[2]}`",
                 key=f"experiments.{experiment.name}",
             )
+        described = [self.maker.description(experiment.path) for experiment in experiments]
         self.specs.append(
             SpecDraft(
                 name,
                 {
                     "name": name,
-                    "question": self.maker.description(experiment.path),
+                    "question": "; ".join(filter(None, described)),
                     "platforms": ["local"],
-                    "benchmarks": choices,
                     "invocations": {"fixed": repetitions[0]},
                     "iterations": _iterations(repetitions[1], repetitions[2]),
                     "timeout_s": self.reader.limit_s(
-                        [(one.places.get("max_invocation_time"), one.timeout_s) for _, one in members]
+                        [(one.places.get("max_invocation_time"), one.timeout_s) for _, _, one in members]
                     ),
                     # ReBench reads the complete output.
                     "output_kib": _OUTPUT_KIB,
+                    **keys,
                 },
                 suites,
-                [f"Experiment `{experiment.name}`."],
+                [f"Experiments: {', '.join(f'`{one.name}`' for one in experiments)}.", *told],
             )
         )
 
@@ -188,19 +212,14 @@ class _Importer:
         """Yield every benchmark of an experiment with its executor and its settings."""
         reader = self.reader
         executions = reader.entries(
-            (*experiment.path, "executions"), "executors, such as `executions: [name]`"
+            (*experiment.path, "executions"),
+            "a list of at least 1 executor",
+            "add an executor, or remove the experiment",
         )
-        if len(executions) > 1:
-            self.ledger.change(
-                (*experiment.path, "executions"),
-                "executors are measured in turns, as suites of their own: ratios with intervals are of runtimes, "
-                "collectors and modifiers of one benchmark",
-                "a JVM may become a runtime (`define`) and its suite `kind: java`, by hand",
-            )
         for path, entry in executions:
             name, details = _named(entry)
             if name is None:
-                reader.ledger.problem(path, "an executor's name, or `{name: {suites: [...]}}`", entry)
+                reader.ledger.problem(path, "the name of an executor, or `{name: {suites: [...]}}`", entry)
                 continue
             if not reader.one_of(path, "an executor", name, reader.mapping(("executors",))):
                 continue
@@ -215,7 +234,9 @@ class _Importer:
                 if details is not None and "suites" in details
                 else (*experiment.path, "suites")
             )
-            for at, suite in reader.entries(listed, "suites, such as `suites: [name]`"):
+            for at, suite in reader.entries(
+                listed, "a list of at least 1 benchmark suite", "add a suite, or remove the experiment"
+            ):
                 text = as_text(suite)
                 if text is None or not reader.one_of(
                     at, "a benchmark suite", text, reader.mapping(("benchmark_suites",))
@@ -230,11 +251,11 @@ class _Importer:
         """Yield the benchmarks of one suite on one executor."""
         at: KeyPath = ("benchmark_suites", suite)
         for path, entry in self.reader.entries(
-            (*at, "benchmarks"), "benchmarks, such as `benchmarks: [Name]`"
+            (*at, "benchmarks"), "a list of at least 1 benchmark", "write `benchmarks: [NAME]`"
         ):
             name, details = _named(entry)
             if name is None:
-                self.ledger.problem(path, "a benchmark's name, or `{name: {extra_args: ...}}`", entry)
+                self.ledger.problem(path, "the name of a benchmark, or `{name: {extra_args: ...}}`", entry)
                 continue
             own: KeyPath = (*path, name) if details is not None else path
             if details:
@@ -272,9 +293,9 @@ def _iterations(count: int, warmup: int) -> dict[str, Any]:
 
 def _explain(path: KeyPath) -> tuple[str, str]:
     if path[0] in ("benchmark_suites", "executors") and len(path) == 2:
-        return _UNUSED, "name it in an experiment, or leave it"
+        return _UNUSED, "name it in an experiment if it is needed"
     if str(path[0]).startswith("."):
-        return "ReBench itself ignores keys with a dot; what an alias brings elsewhere is carried there", ""
+        return "ReBench ignores keys that start with a dot; aliases of it are imported at their places", ""
     if path[-1] in (
         "invocations",
         "iterations",
@@ -286,5 +307,5 @@ def _explain(path: KeyPath) -> tuple[str, str]:
         "variable_values",
         "tags",
     ):
-        return "another layer, nearer to the benchmarks or important, says it for all of them", ""
-    return "Regatta has nothing that this key means", ""
+        return "overridden for every benchmark by an inner or important (`!`) setting", ""
+    return "Regatta has no equivalent", ""

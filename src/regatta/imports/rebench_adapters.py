@@ -13,7 +13,7 @@ from regatta.host.units import UNITS
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _VERIFICATION = ("Failed.*verification", "Benchmark done.*verification failed", "incorrect")
-_FIX = "correct `adapter` and `adapter_options` in the suite file"
+_FIX = "edit `adapter` and `adapter_options` in the suite file"
 
 
 @dataclass(frozen=True)
@@ -49,28 +49,28 @@ _TABLE = {
         {"adapter": "process"},
         (
             (
-                f"ReBench discards a run of which a line has {', '.join(f'`{word}`' for word in _ERRORS)}; here a run fails by "
-                "its exit code",
-                f"let the program end with another code than 0, or {_FIX}",
+                f"ReBench discards a run that prints {', '.join(f'`{word}`' for word in _ERRORS)}; in Regatta only the exit "
+                "code fails a run",
+                f"make the program exit with a nonzero code, or {_FIX}",
             ),
         ),
     ),
     "timemanual": _lines(
         r"^(?P<metric>real|user|sys)[ \t]*(?:0+m)?(?P<value>\d+\.\d+)s?[ \t]*$", _ERRORS, "s", "real",
-        ("times of a minute and more that are written as `1m2.3s` are not read", "`time -p` prints seconds alone"),
+        ("times >= 1 minute in the form `1m2.3s` are not read", "use `time -p`, which prints seconds only"),
     ),
     "rebenchlog": _lines(
         rf"^(?:.*: )?\S+(?: (?P<metric>[\w.]+))?: iterations=[0-9]+ runtime: (?P<value>{_NUMBER})(?P<unit>[mu]s)",
         (*_ERRORS, *_VERIFICATION), "ms", "total",
-        ("lines of other criteria (`name: criterion: 12kb`) are not read", _FIX),
+        ("lines with other criteria (`name: criterion: 12kb`) are not read", _FIX),
     ),
     "validationlog": _lines(
         r"^(?:.*: )?[\w.]+(?: (?P<metric>[\w.]+))?: iterations=[0-9]+ runtime: (?P<value>[0-9]+)(?P<unit>[mu]s)"
         r" success: true",
         (*_ERRORS, *_VERIFICATION, "success: false"), "ms", "total",
         (
-            "`success: false` is a measurement of ReBench's and makes an invocation failed here; the `[Total] A# M# P#` "
-            "lines are not read",
+            "`success: false` fails the invocation (in ReBench it is a measurement); `[Total] A# M# P#` lines are not "
+            "read",
             _FIX,
         ),
     ),
@@ -85,9 +85,9 @@ _TABLE = {
         r"[^\S\n]+(?:(?:±\([0-9.]+%\) [0-9.]+ )?(?P<unit>ops/s|(?:ns|us|ms|s)(?=/op)))",
         _ERRORS, "ns", "elapsed",
         (
-            "only ops/s and times an operation are read of JMH's units; where more operations are better, the suite "
-            "must say so",
-            "`better: higher` in the suite file for throughput",
+            "of JMH's units, only ops/s and times per operation are read; the suite must mark metrics of which higher "
+            "is better",
+            "set `better: higher` in the suite file for throughput",
         ),
         # The header of JMH's table of results has a column `Error`.
         unless=r"Benchmark\b.*\bUnits",
@@ -95,7 +95,7 @@ _TABLE = {
     "multivariate": _lines(
         rf"^(?:\d+:)?RESULT-(?P<metric>\w+):(?:(?P<unit>{_UNIT}):)?[ \t]*(?P<value>\d+(?:\.\d+)?)",
         (*_ERRORS, "FAILED"), "ms", "total",
-        (f"lines with units that Regatta does not know are not read ({_UNIT.replace('|', ', ')} are)", _FIX),
+        (f"only lines with these units are read: {_UNIT.replace('|', ', ')}", _FIX),
     ),
     "testexecutor": _lines(
         r"^RESULT-(?P<metric>\w+):[ \t]*(?P<value>\d+\.\d+)", (*_ERRORS, "FAILED"), "ms", "total"
@@ -111,5 +111,5 @@ def gauge_of(name: str) -> Gauge:
     found = _TABLE.get(name.lower())
     if found is not None:
         return found
-    why = f"there is no adapter like `{name}` here; the whole command's wall time is measured instead"
-    return Gauge({"adapter": "process"}, ((why, f"`adapter: regex` with a pattern, or {_FIX}"),))
+    why = f"Regatta has no adapter `{name}`; the wall time of the command is measured instead"
+    return Gauge({"adapter": "process"}, ((why, f"use `adapter: regex` with a pattern: {_FIX}"),))

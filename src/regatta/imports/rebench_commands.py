@@ -31,6 +31,8 @@ class Line:
     """One command line of ReBench: text with `%(name)s`, its working directory, and its fixed values."""
 
     text: str
+    #: the parts of `text` that belong to the executor: its program with its `args`, and its program alone
+    starts: tuple[str, str]
     #: also text with `%(name)s`
     location: str
     fixed: Mapping[str, Any]
@@ -59,17 +61,28 @@ class Line:
         bad = shell_syntax(text)
         if bad:
             raise NotACommand(
-                f"the command needs a shell for `{bad}`, and no shell reads Regatta's commands: {text}",
-                "put it into a script and name the script",
+                f"the command needs a shell for `{bad}`, Regatta runs commands without a shell: `{text}`",
+                "put the command into a script and run the script",
             )
         try:
             found = split(text)
             folder = os.path.expanduser(self.filled(self.location, given))
         except ValueError as error:
-            raise NotACommand(str(error), "close the quote", "a command line with closed quotes") from error
+            raise NotACommand(str(error), "close the quote", "a command with closed quotes") from error
         if len(found) == assignments(found):
-            raise NotACommand("there is no program in it", "name one", "a program")
+            raise NotACommand("a command without a program", "add a program", "a program")
         return ["env", f"--chdir={folder}", *found] if folder else found
+
+    def start_words(self) -> list[str]:
+        """Return the words of the executor that are the same for every benchmark."""
+        for start in self.starts:
+            try:
+                text = self.filled(start, {"executor": self.fixed["executor"]})
+                if not shell_syntax(text):
+                    return split(text)
+            except ValueError:
+                continue
+        return []
 
     def filled(self, text: str, values: Mapping[str, Any]) -> str:
         """Return text with its placeholders replaced; twice, as ReBench does for `%(invocation)s`."""
@@ -78,9 +91,11 @@ class Line:
             return once % {"invocation": 1}
         except KeyError as error:
             known = ", ".join(f"%({name})s" for name in [*values, "invocation"])
-            raise NotACommand(f"%({error.args[0]})s", "", f"only {known}") from error
+            raise NotACommand(f"%({error.args[0]})s", "", f"one of {known}") from error
         except (ValueError, TypeError) as error:
-            raise NotACommand(f"{text} ({error})", "`%(name)s`", "Python's %-formatting of names") from error
+            raise NotACommand(
+                f"{text} ({error})", "write `%(name)s`, or `%%` for %", "valid %-formatting"
+            ) from error
 
     def template(self) -> list[str] | None:
         """Return the command with a parameter for each value that varies; None if no template gives every combination.
@@ -90,7 +105,9 @@ class Line:
         """
         combinations = list(itertools.islice(self.combinations(), MAX_COMBINATIONS + 1))
         if len(combinations) > MAX_COMBINATIONS:
-            raise NotACommand(f"more than {MAX_COMBINATIONS} combinations of values", "split the experiment")
+            raise NotACommand(
+                f"more than `{MAX_COMBINATIONS}` combinations of values", "split the experiment"
+            )
         real = [self.words(values) for values in combinations]
         marks = {name: f"{_OPEN}{name}{_CLOSE}" for name in combinations[0]}
         try:

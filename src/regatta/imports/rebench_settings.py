@@ -16,20 +16,25 @@ from regatta.imports.words import at_home
 from regatta.spec.fields import VARIABLE
 from regatta.spec.yaml_lines import KeyPath, as_plain, as_text
 
+#: the layers of all executors: experiment, runs
+_OUTER = (1, 0)
 _COUNT = re.compile(r"([0-9]{1,9})(!?)")
 
 #: keys of any layer without an equivalent in Regatta, the reason, and a fix
 FOREIGN = {
-    "min_iteration_time": ("ReBench only warns of shorter iterations", "look at the answer's intervals"),
-    "ignore_timeouts": (
-        "an invocation that is ended at `timeout_s` is recorded as timeout and gives no number",
-        "raise `timeout_s`",
+    "min_iteration_time": (
+        "it only makes ReBench warn about short iterations",
+        "check the confidence intervals of the results",
     ),
-    "parallel_interference_factor": ("one invocation runs at a time on a host", ""),
-    "execute_exclusively": ("one invocation runs at a time on a host", ""),
+    "ignore_timeouts": (
+        "an invocation that reaches `timeout_s` gets the status timeout and gives no measurement",
+        "increase `timeout_s`",
+    ),
+    "parallel_interference_factor": ("Regatta runs one invocation at a time on a host", ""),
+    "execute_exclusively": ("Regatta runs one invocation at a time on a host", ""),
     "retries_after_failure": (
-        "a failed invocation is a record, and is not run again",
-        "`perturbation: {retries: ...}` repeats disturbed ones",
+        "Regatta records a failed invocation and does not retry it",
+        "to repeat perturbed invocations, set `perturbation: {retries: ...}`",
     ),
 }
 
@@ -60,13 +65,16 @@ class Settings:
     #: None: no limit
     timeout_s: int | None
     environment: dict[str, str]
+    #: the environment that the experiment gives all executors, as in the file
+    common: Any
     dimensions: dict[str, Dimension]
     #: key -> place of its effective value
     places: dict[str, KeyPath]
 
 
 class Layers:
-    """Resolves the settings of one benchmark; `layers` are paths of mappings, the last wins."""
+    """Resolves the settings of one benchmark; `layers` are paths of mappings, the last wins; the first two are
+    `runs` and the experiment."""
 
     def __init__(self, reader: Reader, layers: Sequence[KeyPath]) -> None:
         self.reader = reader
@@ -87,6 +95,9 @@ class Layers:
             warmup=self.count("warmup", 0, 0),
             timeout_s=limit if limit and limit > 0 else None,
             environment=self.environment(),
+            common=next(
+                (env for layer in _OUTER if (env := self.reader.at((*self.layers[layer], "env")))), None
+            ),
             dimensions={key: self.dimension(key, default) for key, (_, default) in DIMENSIONS.items()},
             places=self.places,
         )
@@ -106,8 +117,9 @@ class Layers:
                 continue
             match = _COUNT.fullmatch(as_text(self.reader.at(path)) or "")
             if match is None or int(match[1]) < least:
-                expected = f"a whole number of at least {least}, with or without `!`"
-                self.reader.ledger.problem(path, expected, self.reader.at(path), f"`{key}: {max(least, 1)}`")
+                expected = f"an integer >= {least}, optionally followed by `!`"
+                fix = f"write `{key}: {max(least, 1)}`"
+                self.reader.ledger.problem(path, expected, self.reader.at(path), fix)
                 continue
             important = bool(match[2])
             if important or found is None or not found[2]:
@@ -128,7 +140,7 @@ class Layers:
             if value is None:
                 continue
             if not VARIABLE.fullmatch(name) or name.upper().startswith("REGATTA_") or not value.isprintable():
-                why = "Regatta sets no variable of that name, or to such a value"
+                why = "Regatta cannot set a variable with this name or value"
                 self.reader.ledger.leave(at, why, "set it in the program")
                 continue
             found[name] = at_home(value)
@@ -140,11 +152,12 @@ class Layers:
     def dimension(self, key: str, default: Any) -> Dimension:
         """Return the distinct values of a variable."""
         path = self.last(key)
-        entries = self.reader.entries(path, f"a list of values, such as `{key}: [1, 10]`") if path else []
+        fix = f"write `{key}: [1, 10]`"
+        entries = self.reader.entries(path, "a list of at least 1 value", fix) if path else []
         values: dict[str, Any] = {}
         for at, value in entries:
             if isinstance(value, dict | list):
-                self.reader.ledger.problem(at, "text or a number", value)
+                self.reader.ledger.problem(at, "a string or a number", value)
                 continue
             plain = "" if value is None else as_plain(value)
             values.setdefault(

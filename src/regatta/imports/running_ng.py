@@ -6,33 +6,32 @@ Source of the format: running-ng's reference (suites, runtimes, modifiers, `runb
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regatta.host.errors import Problem
 from regatta.imports.drafts import Imported, SpecDraft, SuiteDraft
 from regatta.imports.names import Names, clean
 from regatta.imports.reader import Reader
-from regatta.imports.running_ng_crossing import Crossing
+from regatta.imports.running_ng_crossing import KINDS, Crossing
 from regatta.imports.running_ng_files import read_configuration
 from regatta.imports.running_ng_modifiers import Config, Modifiers
 from regatta.imports.running_ng_suites import Suites, Wanted
-from regatta.spec.registries import read_registries
-from regatta.spec.yaml_lines import KeyPath, as_text
+from regatta.spec.registries import Registries, read_registries
+from regatta.spec.yaml_lines import KeyPath
 
-_RUNTIMES = {"OpenJDK": "java", "NativeExecutable": "native"}
 _TOP = {
-    "remote_host": ("results stay on the machine that `regatta run` runs on", "copy results/<experiment>"),
+    "remote_host": ("results stay on the machine that runs `regatta run`", "copy results/<experiment>"),
     "plugins": (
         "Regatta has no plugins",
-        "`regatta status` tells what runs; files of the working directory are kept by `keep`",
+        "see the progress with `regatta status`; keep files of the working directory with `keep`",
     ),
-    "maxheap": ("the search for the least heap ends at three quarters of the memory", ""),
+    "maxheap": ("the minheap search ends at 75 % of the memory", ""),
 }
 _UNUSED = {
-    "modifiers": ("no config that is carried uses it", "leave it, or name it in a config"),
-    "runtimes": ("no config that is carried uses it", "leave it, or name it in a config"),
-    "suites": ("no benchmark of it is chosen", "leave it, or choose one"),
+    "modifiers": ("not used by any imported config", "name it in a config if it is needed"),
+    "runtimes": ("not used by any imported config", "name it in a config if it is needed"),
+    "suites": ("no imported benchmark belongs to it", "name a benchmark of it if it is needed"),
 }
 
 
@@ -70,47 +69,41 @@ class _Importer:
         self.ledger.carry(*((key,) for key in _TOP if key in self.reader.document.value))
         for key in _UNUSED:
             self.ledger.look((key,))
+        registries = read_registries(self.home, [])
         wanted = self.suites.wanted()
-        configs = self.configs()
-        problems: list[Problem] = []
-        registries = read_registries(self.home, problems)
+        configs = self.configs(registries)
         crossing = Crossing(self.reader, registries, configs, self.path.resolve().parent)
         groups: dict[str, list[Wanted]] = {}
         for one in wanted:
             if crossing.runs(one):
                 groups.setdefault(str(one.iterations), []).append(one)
             else:
-                self.ledger.leave(one.path, f"no config has a runtime for {one.kind} programs", "add one")
+                self.ledger.leave(
+                    one.path, f"no config has a runtime for `{one.kind}` programs", "add a config"
+                )
         specs = [self.spec(those, crossing, index) for index, those in enumerate(groups.values())]
         self.reader.refuse()
         items = self.ledger.close(_explain)
         if not specs:
-            expected = "a config and a benchmark that can be carried over"
+            expected = "a config and a benchmark that can be imported"
             raise self.reader.nothing(("configs",), expected, items)
         return Imported(str(self.path), "running-ng", specs, items)
 
-    def configs(self) -> list[Config]:
+    def configs(self, registries: Registries) -> list[Config]:
         """Return the entries of `configs` that can be imported."""
-        modifiers = Modifiers(self.reader)
         found = []
-        for path, entry in self.reader.entries(("configs",), 'configs, such as `["jdk-21|ms|s"]`'):
-            text = as_text(entry)
-            if text is None:
-                self.ledger.problem(path, "text, such as `jdk-21|ms|s`", entry)
-                continue
-            config = modifiers.config(path, text)
-            at: KeyPath = ("runtimes", config.runtime)
-            kind = self.reader.text((*at, "type")) or ""
-            if kind and kind not in _RUNTIMES:
-                why = f"Regatta runs no runtimes of type {kind}"
-                self.ledger.leave(at, why, "leave it out")
-                config.refused = (f"{why}", "leave it out")
-            if config.refused[0]:
-                self.ledger.carried.discard(path)
-                self.ledger.leave(path, *config.refused)
-            else:
-                found.append(config)
+        fix = 'write `configs: ["jdk-21|ms|s"]`'
+        for path, _ in self.reader.entries(("configs",), "a list of at least 1 config", fix):
+            if self.reader.valid(path, partial(self.attempt, registries, path)):
+                config = _config(self.reader, path)
+                if config is not None:
+                    found.append(config)
         return found
+
+    def attempt(self, registries: Registries, path: KeyPath, reader: Reader) -> None:
+        """Convert one config alone, to find its problems."""
+        config = _config(reader, path)
+        Crossing(reader, registries, [config] if config else [], self.path.resolve().parent)
 
     def spec(self, those: list[Wanted], crossing: Crossing, index: int) -> SpecDraft:
         """Return one spec of benchmarks with the same number of iterations."""
@@ -120,7 +113,7 @@ class _Importer:
             for one in those:
                 self.ledger.change(
                     one.path,
-                    f"it has another number of iterations than the first benchmark: it is in {name}.yml",
+                    f"in `{name}.yml`, because its number of iterations differs from that of the first benchmark",
                 )
         drafts, choices = [], []
         for suite in dict.fromkeys(one.suite for one in those):
@@ -169,11 +162,13 @@ class _Importer:
         path: KeyPath = ("invocations",)
         if not self.reader.has(path):
             self.ledger.change(
-                (), "`invocations` is not given: 10, as in running-ng's own base", "`invocations` in the spec"
+                (),
+                "default of running-ng's base configuration: `invocations: 10`",
+                "change `invocations` in the spec",
             )
             return 10
         self.ledger.carry(path)
-        return self.reader.whole(path, 1, "10") or 1
+        return self.reader.whole(path, 1, "write `invocations: 10`") or 1
 
     def factors(self) -> list[float]:
         """Return the heap factors of `runbms`, with smaller steps near the minheap.
@@ -186,18 +181,18 @@ class _Importer:
             self.ledger.carry(*([(key,)] if key in self.reader.document.value else []))
             given[key] = usual if value is None else value
             if value is None:
-                self.ledger.change(
-                    (), f"`{key}` is not given: {usual:g}, as in running-ng's own base", "`heap` in the spec"
-                )
+                why = f"default of running-ng's base configuration: `{key}: {usual:g}`"
+                self.ledger.change((), why, "change `heap` in the spec")
         steps = self.heaps
         self.ledger.change(
-            ("heap_range",), f"the N of `runbms`, which its command line has, is taken as {steps}: {steps + 1} heaps",
-            "`--heaps N`, or `heap` in the spec",
-        )  # fmt: skip
+            ("heap_range",),
+            f"N of `runbms`, an argument of its command line, is {steps} ({steps + 1} heaps)",
+            "use `--heaps N`, or change `heap` in the spec",
+        )
         places = [n + given["spread_factor"] / (steps - 1) * (n * n - n) / 2 for n in range(steps + 1)]
         width = given["heap_range"] - 1
         if width < 0:
-            self.ledger.problem(("heap_range",), "a number of at least 1", given["heap_range"])
+            self.ledger.problem(("heap_range",), "a number >= 1", given["heap_range"])
             return [1.0]
         factors = [
             round((1 + place / places[-1] * width) * given["minheap_multiplier"], 4) for place in places
@@ -205,11 +200,30 @@ class _Importer:
         return list(dict.fromkeys(factors))
 
 
+def _config(reader: Reader, path: KeyPath) -> Config | None:
+    """Resolve one entry of `configs`; None if it has no equivalent in Regatta."""
+    text = reader.text(path, "jdk-21|ms|s")
+    if text is None:
+        return None
+    config = Modifiers(reader).config(path, text)
+    at: KeyPath = ("runtimes", config.runtime)
+    kind = reader.text((*at, "type")) or ""
+    if kind and kind not in KINDS:
+        why = f"Regatta does not support runtimes of type `{kind}`"
+        reader.ledger.leave(at, why)
+        config.refused = (why, "")
+    if config.refused[0]:
+        reader.ledger.carried.discard(path)
+        reader.ledger.leave(path, *config.refused)
+        return None
+    return config
+
+
 def _explain(path: KeyPath) -> tuple[str, str]:
     if len(path) <= 2 and path[0] in _UNUSED:
         return _UNUSED[str(path[0])]
     if path[0] == "suites" and path[-1] in ("timing_iteration", "timeout", "size"):
-        return "each of its benchmarks that is chosen has its own", ""
+        return "overridden by every imported benchmark of the suite", ""
     if path[0] in ("suites", "modifiers") and len(path) > 3:
-        return "no benchmark that is chosen needs it", ""
-    return "Regatta has nothing that this key means", ""
+        return "not used by any imported benchmark", ""
+    return "Regatta has no equivalent", ""

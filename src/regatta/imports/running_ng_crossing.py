@@ -12,14 +12,20 @@ from typing import Any
 from regatta.imports.names import Names
 from regatta.imports.reader import Reader
 from regatta.imports.running_ng_modifiers import Applied, Config, expanded, heap_of, without_effect
-from regatta.imports.running_ng_suites import Around, Wanted
+from regatta.imports.running_ng_suites import JAVASCRIPT, SPIDERMONKEY, Around, Wanted
 from regatta.spec.registries import Registries
 from regatta.spec.yaml_lines import KeyPath
 
 _AROUND = ("JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend", "ProgramArg", "Wrapper")
 #: option that running-ng passes to every OpenJDK of release 9 and later, for its probes
 _EXPORTS = "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED"
-_OTHER = "put it into a file of its own, and import that"
+_OTHER = "import it from a separate file"
+#: type of a runtime -> kind of its benchmarks
+KINDS = {
+    "OpenJDK": "java", "NativeExecutable": "native", "D8": "program", "SpiderMonkey": "program", "JavaScriptCore": "program",
+}  # fmt: skip
+#: type of a JavaScript engine -> its language: whether `--` stands before the arguments of a program
+_LANGUAGES = {"D8": JAVASCRIPT, "JavaScriptCore": JAVASCRIPT, "SpiderMonkey": SPIDERMONKEY}
 
 #: indices of runtime, collector, modifiers, heap: combinations that may suffice for an entry of `exclude`, the simplest first
 _FEW = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (0, 1, 2), (0, 1, 3))
@@ -56,31 +62,33 @@ class Crossing:
         self.made_of: dict[str, list[Applied]] = {}
         #: comments on runtimes at the head of a spec
         self.told: list[str] = []
-        self.arounds = {"java": Around(), "native": Around()}
+        self.arounds = {"java": Around(), "native": Around(), "program": Around()}
         #: entry of `benchmarks` -> names of its suite and of itself
         self.called: dict[KeyPath, tuple[str, str]] = {}
-        kinds = {
-            "java": self.alike(configs, "OpenJDK", "java"),
-            "native": self.alike(configs, "NativeExecutable", "native"),
-        }
+        kinds = {kind: self.alike(configs, kind) for kind in self.arounds}
         java = self.with_heaps(kinds["java"])
         for config in java:
             self.ledger.carry(*config.uses)
         self.chooses = any(one.chooses_collector for config in java for one in config.applied)
         self.points = {
             "java": self.unique([self.java(config) for config in java]),
-            "native": self.unique([self.native(config) for config in kinds["native"]]),
+            "native": self.unique([self.without_jvm(config, "EnvVar") for config in kinds["native"]]),
+            "program": self.unique(
+                [self.without_jvm(config, "JSArg", "EnvVar") for config in kinds["program"]]
+            ),
         }
 
-    def alike(self, configs: Sequence[Config], runtime: str, kind: str) -> list[Config]:
-        """Return the configs of one type of runtime with the same wrapping of the program as the first."""
-        those = [c for c in configs if self.reader.at(("runtimes", c.runtime, "type")) == runtime]
+    def alike(self, configs: Sequence[Config], kind: str) -> list[Config]:
+        """Return the configs of one kind of runtime with the same wrapping of the program as the first."""
+        those = [
+            c for c in configs if KINDS.get(str(self.reader.at(("runtimes", c.runtime, "type")))) == kind
+        ]
         kept = [c for c in those if c.of(*_AROUND) == those[0].of(*_AROUND)]
         for config in those:
             if config not in kept:
                 self.ledger.carried.discard(config.path)
                 names = ", ".join(one.name for one in config.of(*_AROUND)) or "none"
-                why = f"it changes the program, its class path or what runs it ({names}) otherwise than the first config"
+                why = f"its wrapper, class path or program arguments (`{names}`) differ from those of the first config"
                 self.ledger.leave(config.path, why, _OTHER)
         self.arounds[kind] = Around(those[0].of(*_AROUND) if those else [])
         return kept
@@ -91,27 +99,29 @@ class Crossing:
         for config in configs if sized else ():
             if config not in sized:
                 self.ledger.carried.discard(config.path)
-                self.ledger.leave(
-                    config.path, "it names no heap and others do; a spec has sizes or factors", _OTHER
-                )
+                why = "it sets no heap size and other configs do; a spec has either sizes or factors"
+                self.ledger.leave(config.path, why, _OTHER)
         return sized or configs
 
     def heap_of(self, config: Config) -> int | None:
         """Return the heap that a config's flags set."""
         least, most, _ = heap_of([word for one in config.of("JVMArg") for word in one.words])
         if least is not None and least != most:
-            got = "none" if most is None else f"{most} MiB"
+            got = "unset" if most is None else f"{most}m"
             self.ledger.change(
-                config.path, f"-Xms is {least} MiB and -Xmx {got}: here both are alike", "`heap` in the spec"
+                config.path,
+                f"initial and maximum heap are equal in Regatta, not `-Xms{least}m` and `-Xmx` `{got}`",
+                "change `heap` in the spec",
             )
         for one in config.of("JVMArg"):
             for word in without_effect(one.words):
-                why = f"`{word}` is left out: here every heap has a size, at which it begins and ends"
-                self.ledger.change((*one.path, "val"), why, "`heap` in the spec")
+                why = f"`{word}` is removed, because Regatta sets a fixed heap size"
+                self.ledger.change((*one.path, "val"), why, "change `heap` in the spec")
         return most
 
     def java(self, config: Config) -> Point:
         """Convert a config on a JVM."""
+        self.without_effect(config, "JSArg")
         flags = config.of("JVMArg", "EnvVar")
         choosing = [one for one in flags if one.chooses_collector]
         names = [self.modifier(one) for one in flags if one not in choosing]
@@ -120,16 +130,42 @@ class Crossing:
             self.set_of(config, [name for name in names if name]), self.heap_of(config), config.path,
         )  # fmt: skip
 
-    def native(self, config: Config) -> Point:
-        """Convert a config for native programs, on which flags of a JVM have no effect."""
+    def without_jvm(self, config: Config, *kinds: str) -> Point:
+        """Convert a config for native programs or a JavaScript engine. `kinds`: the modifiers that have an effect there."""
         self.ledger.carry(("runtimes", config.runtime, "type"))
-        for one in config.of("JVMArg"):
-            why = f"flags of a JVM, and `{config.text}` runs programs that have none"
-            self.ledger.doubt(one.path, why)
-        idle = {one.path for one in config.of("JVMArg")}
+        idle = self.without_effect(config, *({"JVMArg", "JSArg"} - {*kinds}))
         self.ledger.carry(*(path for path in config.uses if path[:2] not in idle))
-        names = [self.modifier(one) for one in config.of("EnvVar")]
-        return Point("native", None, self.set_of(config, [name for name in names if name]), None, config.path)
+        names = [self.modifier(one) for one in config.of(*kinds)]
+        runtime = self.engine(config.runtime) if "JSArg" in kinds else "native"
+        return Point(runtime, None, self.set_of(config, [name for name in names if name]), None, config.path)
+
+    def without_effect(self, config: Config, *kinds: str) -> set[KeyPath]:
+        """List the modifiers that have no effect on the runtime of a config, and return their places."""
+        idle = {one.path for one in config.of(*kinds)}
+        for path in sorted(idle):
+            self.ledger.doubt(path, f"its flags have no effect on the runtime of `{config.text}`")
+        return idle
+
+    def engine(self, name: str) -> str:
+        """Return the new name of a JavaScript engine."""
+        if name not in self.runtimes:
+            at: KeyPath = ("runtimes", name)
+            self.ledger.carry((*at, "executable"))
+            text = expanded(
+                self.reader,
+                (*at, "executable"),
+                self.reader.text((*at, "executable"), "executable: /opt/v8/d8") or "",
+            )
+            body = {
+                "kind": "program", "provider": "path", "path": os.path.normpath(self.base / text),
+                "language": _LANGUAGES[self.reader.text((*at, "type")) or ""],
+            }  # fmt: skip
+            self.runtimes[name] = (self.runtime_names.give(self.ledger, at, "the runtime", name), body)
+            why = "running-ng sets the heap of JavaScript engines, Regatta does not"
+            self.ledger.change(
+                at, why, "add a modifier with the flag of the engine, such as `--max-heap-size=64`"
+            )
+        return self.runtimes[name][0]
 
     def unique(self, points: Sequence[Point]) -> list[Point]:
         """Return each point once."""
@@ -137,9 +173,7 @@ class Crossing:
         for point in points:
             key = (point.runtime, point.collector, point.modifiers, point.heap_mib)
             if key in found:
-                self.ledger.change(
-                    point.config, "the same configuration as another config; it is measured once"
-                )
+                self.ledger.change(point.config, "duplicate configuration, measured once")
             found.setdefault(key, point)
         return list(found.values())
 
@@ -156,12 +190,12 @@ class Crossing:
             if not home.startswith("/"):
                 self.ledger.change(
                     (*at, "home"),
-                    f"`{home}` is taken from the folder of the file on",
-                    "write an absolute path",
+                    f"`{home}` is resolved relative to the folder of the file",
+                    "use an absolute path",
                 )
-            release = self.reader.whole((*at, "release"), 1, "release: 21")
+            release = self.reader.whole((*at, "release"), 1, "write `release: 21`")
             if release is None and not self.reader.has((*at, "release")):
-                self.ledger.problem((*at, "release"), "the JDK's release", None, "release: 21")
+                self.ledger.problem((*at, "release"), "the release of the JDK", None, "write `release: 21`")
             program = os.path.normpath(self.base / home / "bin" / "java")
             body: dict[str, Any] = {"provider": "path", "path": program}
             if (release or 0) >= 9:
@@ -179,7 +213,7 @@ class Crossing:
             if known:
                 name = known[0]
                 if name != text:
-                    self.ledger.change(choosing[0].path, f"`{text}` is the collector `{name}` here")
+                    self.ledger.change(choosing[0].path, f"`{text}` becomes the collector `{name}`")
             else:
                 path = choosing[0].path if choosing else config.path
                 name = (
@@ -212,9 +246,8 @@ class Crossing:
         once = tuple(dict.fromkeys(names))
         found = self.sets.setdefault(frozenset(once), once)
         if found != once:
-            self.ledger.change(
-                config.path, f"its modifiers have the order of another config: {', '.join(found)}"
-            )
+            why = f"its modifiers have the same order as in another config: `{', '.join(found)}`"
+            self.ledger.change(config.path, why)
         return found
 
     def runs(self, wanted: Wanted) -> bool:
@@ -228,11 +261,11 @@ class Crossing:
 
     def keys(self, those: Sequence[Wanted]) -> dict[str, Any]:
         """Return the keys of a spec that select where its benchmarks run."""
-        kinds = [kind for kind in ("java", "native") if any(one.kind == kind for one in those)]
+        kinds = [kind for kind in ("java", "program", "native") if any(one.kind == kind for one in those)]
         points = [point for kind in kinds for point in self.points[kind]]
-        java = [point for point in points if point.runtime != "native"]
-        runtimes = list(dict.fromkeys(point.runtime for point in java))
-        collectors = list(dict.fromkeys(point.collector for point in java if point.collector))
+        runtimes = list(dict.fromkeys(point.runtime for point in points if point.runtime != "native"))
+        java = {point.runtime for point in self.points["java"]}
+        collectors = list(dict.fromkeys(point.collector for point in points if point.collector))
         sets = list(dict.fromkeys(point.modifiers for point in points))
         used = {name for names in sets for name in names}
         define: dict[str, Any] = {
@@ -247,7 +280,7 @@ class Crossing:
             "modifiers": {name: body for name, body in self.modifiers.values() if name in used},
             "modifier_sets": [list(names) for names in sets] if sets != [()] else None,
             "exclude": [
-                *self.excluded(points, runtimes, collectors, sets),
+                *self.excluded(points, [name for name in runtimes if name in java], collectors, sets),
                 *self.spared(those, collectors, sets),
             ]
             or None,
@@ -264,8 +297,8 @@ class Crossing:
         full: list[tuple[str, str | None, tuple[str, ...], int | None]] = list(
             product(runtimes, of_jvms, sets, heaps)
         )
-        if any(p.runtime == "native" for p in points):
-            full += [("native", None, names, None) for names in sets]
+        others = dict.fromkeys(p.runtime for p in points if p.runtime not in runtimes)
+        full += [(name, None, names, None) for name in others for names in sets]
         found: list[dict[str, Any]] = []
         for one in full:
             if one in there or any(all(one[keys.index(k)] == v for k, v in entry.items()) for entry in found):
@@ -296,9 +329,9 @@ class Crossing:
                         self.ledger.carry(given[2])
                         self.ledger.change(
                             given[2],
-                            f"running-ng runs {wanted.name} without `{applied.name}` and calls it the same; here the "
-                            "configuration has no cell of it",
-                            "a set of modifiers without it (`modifier_sets`)",
+                            f"Regatta excludes `{wanted.name}` from configurations with `{applied.name}`; running-ng runs it "
+                            "without the modifier under the same name",
+                            "add a set without the modifier to `modifier_sets`",
                         )
         for around in self.arounds.values():
             for given in (given for one in around.applied for given in one.excludes):

@@ -14,7 +14,7 @@ from typing import Any
 
 from regatta.host.errors import Problem, SpecError
 from regatta.imports.yaml_1_1 import read_yaml_1_1
-from regatta.spec.problems import shown
+from regatta.spec.problems import found_at
 from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text, paths_in
 
 PACKAGE_DATA = "RUNNING_NG_PACKAGE_DATA"
@@ -42,24 +42,24 @@ class _Reader:
     def read(self, path: Path, name: str, above: tuple[Path, ...]) -> Document:
         own = read_yaml_1_1(path, name, self.budget)
         if not isinstance(own.value, dict):
-            raise _wrong(own, (), "a running-ng configuration: a mapping", own.value)
+            raise _wrong(own, (), "a running-ng configuration (a mapping)", own.value)
         included = own.value.get("includes")
         if included is None:
             if "overrides" in own.value:
-                raise _wrong(
-                    own,
-                    ("overrides",),
-                    "`includes` beside `overrides`, which change what is included",
-                    "none",
-                )
+                expected = "`includes`, because `overrides` change included values"
+                raise _wrong(own, ("includes",), expected, None, "add `includes`, or remove `overrides`")
             return own
         if not isinstance(included, list) or not included:
-            raise _wrong(own, ("includes",), "a list of paths", included, "`includes: [base.yml]`")
+            raise _wrong(
+                own, ("includes",), "a list of at least 1 path", included, "write `includes: [base.yml]`"
+            )
         base = Document(name, {})
         for index, entry in enumerate(included):
             other, shown_name = self.found(own, ("includes", index), entry, path, name)
             if other.resolve() in (*above, path.resolve()):
-                raise _wrong(own, ("includes", index), "no file that includes itself", entry)
+                raise _wrong(
+                    own, ("includes", index), "includes without a cycle", entry, "remove the include"
+                )
             self.budget.files -= 1
             if self.budget.spent:
                 raise _wrong(own, ("includes", index), f"at most {MAX_FILES} includes", "more")
@@ -75,7 +75,7 @@ class _Reader:
         """Return the file of an entry of `includes`, and its name in messages."""
         text = as_text(entry)
         if not text or "\0" in text:
-            raise _wrong(own, at, "a path", entry)
+            raise _wrong(own, at, "a path", entry, "write the path of a YAML file")
         variables = {
             **os.environ,
             **({PACKAGE_DATA: os.path.abspath(self.package_data)} if self.package_data else {}),
@@ -85,14 +85,13 @@ class _Reader:
             if variable not in variables:
                 fix = f"set ${variable}"
                 if variable == PACKAGE_DATA:
-                    fix = "`--package-data DIR`: the folder `config` of running-ng"
+                    fix = "pass the folder `config` of running-ng with `--package-data DIR`"
                 raise _wrong(own, at, f"a value for ${variable}", entry, fix)
         expanded = _VARIABLE.sub(lambda match: variables[match[1] or match[2]], text)
         other = path.parent / expanded
         if not other.is_file():
-            raise _wrong(
-                own, at, "a file that is there", entry, "paths are relative to the file that includes"
-            )
+            fix = "write a path relative to the including file"
+            raise _wrong(own, at, "an existing file", entry, fix)
         absolute = Path(expanded).is_absolute()
         return other, expanded if absolute else os.path.normpath(Path(name).parent / expanded)
 
@@ -102,7 +101,7 @@ class _Reader:
         if overrides is None:
             return
         if not isinstance(overrides, dict):
-            raise _wrong(own, ("overrides",), "a mapping of paths with dots to values", overrides)
+            raise _wrong(own, ("overrides",), "a mapping of dotted paths to values", overrides)
         for selector, value in overrides.items():
             at: KeyPath = ("overrides", selector)
             path: KeyPath = ()
@@ -119,9 +118,9 @@ class _Reader:
                     raise _wrong(
                         own,
                         at,
-                        f"a path that what is included has{known}",
+                        f"a path in the included files{known}",
                         selector,
-                        f"`{part}` is not there",
+                        f"correct `{part}`",
                     )
                 path = (*path, key)
                 if last:
@@ -132,7 +131,7 @@ class _Reader:
 
 
 def _wrong(document: Document, path: KeyPath, expected: str, got: Any, fix: str = "") -> SpecError:
-    return SpecError([Problem(document.where(path), expected, shown(got), fix)])
+    return SpecError([Problem(document.where(path), expected, found_at(document, path, got), fix)])
 
 
 def _combine(under: Document, over: Document) -> None:
@@ -152,8 +151,8 @@ def _combine(under: Document, over: Document) -> None:
                 below[name] = entry
                 _place(under, (*at, name), over, (*at, name), entry)
         elif value is not None or isinstance(below, dict | list):
-            expected = f"`{key}` in one file only, or a list or mapping in all"
-            raise _wrong(over, at, expected, value, f"`overrides: {{{key}: ...}}`")
+            expected = f"`{key}` in one file only, or a list or a mapping in every file"
+            raise _wrong(over, at, expected, value, f"use `overrides: {{{key}: ...}}`")
 
 
 def _place(under: Document, at: KeyPath, over: Document, source: KeyPath, value: Any) -> None:

@@ -26,12 +26,19 @@ _MAX_SETS = 16
 
 #: types without an equivalent in Regatta, the reason, and whether a config without it would be a different one
 _FOREIGN = {
-    "JSArg": ("it is for JavaScript runtimes, which Regatta has none of", True),
-    "JuliaArg": ("it is for Julia, which Regatta does not run", True),
-    "Companion": ("Regatta starts no second program beside a measured one", False),
-    "NoImplicitHeapsizeModifier": ("every heap has a size here", False),
+    "JuliaArg": ("Regatta does not support Julia", True),
+    "Companion": ("Regatta does not start companion programs", False),
+    "NoImplicitHeapsizeModifier": ("Regatta always sets a heap size", False),
 }
-_WORDS = ("JVMArg", "JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend", "ProgramArg", "Wrapper")
+_WORDS = (
+    "JVMArg",
+    "JSArg",
+    "JVMClasspath",
+    "JVMClasspathAppend",
+    "JVMClasspathPrepend",
+    "ProgramArg",
+    "Wrapper",
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,9 @@ class Modifiers:
         """Resolve one entry of `configs`, with a lookup of all its names."""
         parts = [part.strip() for part in text.split("|")]
         config = Config(path, text, parts[0])
-        self.reader.one_of(path, "a runtime", parts[0], self.reader.mapping(("runtimes",), "runtimes"))
+        self.reader.one_of(
+            path, "a runtime", parts[0], self.reader.mapping(("runtimes",), "a mapping of runtimes")
+        )
         self.add(config, parts[1:], 0)
         self.ledger.carry(path)
         return config
@@ -97,7 +106,7 @@ class Modifiers:
             if not whole.strip():
                 if any(name.strip() for name in names[index:]):
                     self.ledger.change(
-                        config.path, "running-ng reads no modifier after an empty one, and neither do we"
+                        config.path, "modifiers after an empty one are ignored, as in running-ng"
                     )
                 return
             name, *values = whole.strip().split("-")
@@ -115,15 +124,14 @@ class Modifiers:
             why, needed = _FOREIGN[kind]
             self.ledger.leave(path, why)
             if needed:
-                config.refused = (f"its modifier `{name}`: {why}", "leave it out of the config")
+                config.refused = (f"modifier `{name}`: {why}", "remove it from the config")
             return
         config.uses += [(*path, "type"), (*path, "val")]
         value = self.filled((*path, "val"), values)
         if kind == "ModifierSet":
             if depth >= _MAX_SETS:
-                self.ledger.problem(
-                    path, f"sets of modifiers at most {_MAX_SETS} deep", name, "no set within itself"
-                )
+                expected = f"at most {_MAX_SETS} nested sets of modifiers"
+                self.ledger.problem(path, expected, name, "remove the set from itself")
                 return
             self.add(config, value.split("|"), depth + 1)
         elif kind == "EnvVar":
@@ -135,8 +143,8 @@ class Modifiers:
                 or not value.isprintable()
             ):
                 config.refused = (
-                    f"its modifier `{name}` sets `{variable}`, which Regatta cannot",
-                    "another variable",
+                    f"modifier `{name}`: Regatta cannot set the variable `{variable}` to this value",
+                    "use another variable",
                 )
                 return
             self.keep(config, Applied(name, kind, path, (), ((variable, value),), self.excludes(path)))
@@ -145,11 +153,9 @@ class Modifiers:
                 config, Applied(name, kind, path, self.words((*path, "val"), value), (), self.excludes(path))
             )
         else:
-            self.ledger.leave(path, f"Regatta knows no modifier of type {kind}")
-            config.refused = (
-                f"its modifier `{name}` is of type {kind}, which Regatta does not know",
-                "leave it out of the config",
-            )
+            why = f"Regatta does not support modifiers of type `{kind}`"
+            self.ledger.leave(path, why)
+            config.refused = (f"modifier `{name}`: {why}", "remove it from the config")
 
     def keep(self, config: Config, applied: Applied) -> None:
         """Add a modifier once."""
@@ -169,14 +175,15 @@ class Modifiers:
                 if name is None:
                     continue
                 if form or conversion or not (name == "" or name.isdigit()):
-                    raise ValueError("`{0}`, `{1}` and so on are all there is")
+                    raise ValueError("only `{0}`, `{1}` ... are supported")
                 number = int(name) if name else automatic
                 automatic += not name
                 if number >= len(values):
                     return text
                 made += values[number]
         except ValueError as error:
-            self.ledger.problem(path, "text with `{0}` for the first value of a config", f"{text} ({error})")
+            expected = "a string with `{0}` for the first value of a config"
+            self.ledger.problem(path, expected, f"{text} ({error})")
             return text
         return made
 
@@ -185,7 +192,7 @@ class Modifiers:
         try:
             given = shlex.split(value)
         except ValueError as error:
-            self.ledger.problem(path, "words with closed quotes", f"{value} ({error})")
+            self.ledger.problem(path, "arguments with closed quotes", f"{value} ({error})", "close the quote")
             return ()
         return tuple(expanded(self.reader, path, word) for word in given)
 
@@ -203,13 +210,11 @@ def expanded(reader: Reader, path: KeyPath, text: str) -> str:
     """Return text with environment variables replaced, and record the change."""
     made = os.path.expandvars(text)
     if made != text:
-        reader.ledger.change(
-            path, f"`{text}` is `{made}` here, by this environment", "import it where it is to be measured"
-        )
+        why = f"`{text}` is replaced by `{made}` from the environment"
+        reader.ledger.change(path, why, "import on the host that measures")
     elif "$" in text:
-        reader.ledger.change(
-            path, f"`{text}` stands as it is: the variable is not set", "set it, and import again"
-        )
+        why = f"`{text}` is not replaced, because the variable is not set"
+        reader.ledger.change(path, why, "set the variable and import again")
     return made
 
 

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,15 +18,21 @@ from regatta.spec.yaml_lines import KeyPath
 #: DaCapo's default: it stops when 3 iterations vary by less than 3 percent, and after 20 at the latest
 _CONVERGE = {"method": "cov", "count": 20, "window": 3, "threshold_percent": 3}
 _JAVA = ("DaCapo", "SPECjbb2015", "SPECjvm98")
+#: type of a suite -> kind of its benchmarks
+_KINDS: dict[str, Literal["java", "native", "program"]] = {
+    "DaCapo": "java", "SPECjbb2015": "java", "SPECjvm98": "java", "BinaryBenchmarkSuite": "native", "Octane": "program",
+}  # fmt: skip
+#: languages of JavaScript engines: with `--` before the arguments of a program, and without
+JAVASCRIPT, SPIDERMONKEY = "javascript", "spidermonkey"
 _MINHEAP = (
-    "Regatta measures the least heap itself, on the machine and with the runtimes and collectors of the spec",
-    "`regatta minheap SPEC`",
+    "Regatta measures minheaps on each host, for the runtimes and collectors of the spec",
+    "run `regatta minheap SPEC`",
 )
 #: keys of a suite that are not imported
 _FOREIGN = {
     "minheap": _MINHEAP,
     "minheap_values": _MINHEAP,
-    "companion": ("Regatta starts no second program beside a measured one", ""),
+    "companion": ("Regatta does not start companion programs", ""),
 }
 _JUST_ONCE = {"method": "fixed", "count": 1}
 
@@ -39,7 +46,7 @@ class Wanted:
     name: str
     program: str
     path: KeyPath
-    kind: Literal["java", "native"]
+    kind: Literal["java", "native", "program"]
     type: str
     #: of a spec, because all benchmarks of a spec share it
     iterations: dict[str, Any]
@@ -84,34 +91,48 @@ class Suites:
     def wanted(self) -> list[Wanted]:
         """Return the selected benchmarks, without those that have no equivalent in Regatta."""
         found = []
-        for suite in self.reader.mapping(
-            ("benchmarks",), "benchmarks by suite, such as `benchmarks: {dacapochopin: [fop]}`"
-        ):
-            at: KeyPath = ("benchmarks", suite)
-            if not self.reader.one_of(
-                at, "a suite of `suites`", suite, self.reader.mapping(("suites",), "suites")
-            ):
-                continue
-            path: KeyPath = ("suites", suite)
-            kind = self.reader.text((*path, "type"), "type: DaCapo") or ""
-            self.ledger.look(path)
-            if kind not in (*_JAVA, "BinaryBenchmarkSuite"):
-                self.ledger.leave(
-                    path, f"Regatta runs no suites of type {kind}", "write a suite file by hand: docs/spec.md"
-                )
-                self.ledger.leave(
-                    at, f"its suite is of type {kind}", "write a suite file by hand: docs/spec.md"
-                )
-                continue
-            self.ledger.carry((*path, "type"))
-            self.reader.leave(path, _FOREIGN)
-            for entry, value in self.reader.entries(at, "benchmarks, such as `[fop, h2]`"):
-                one = self.one(suite, kind, entry, value)
-                if one is not None:
-                    found.append(one)
+        fix = "write `benchmarks: {dacapochopin: [fop]}`"
+        for suite in self.reader.mapping(("benchmarks",), "a mapping of suites to benchmarks", fix):
+            if self.reader.valid(("benchmarks", suite), partial(self.attempt_suite, suite)):
+                found += self.of_suite(suite)
         return found
 
-    def one(self, suite: str, kind: str, entry: KeyPath, value: Any) -> Wanted | None:
+    def attempt_suite(self, suite: str, reader: Reader) -> None:
+        """Convert the benchmarks of one suite alone, to find the problems of the suite."""
+        Suites(reader, self.base).of_suite(suite)
+
+    def of_suite(self, suite: str) -> list[Wanted]:
+        """Return the selected benchmarks of a suite."""
+        at: KeyPath = ("benchmarks", suite)
+        suites = self.reader.mapping(("suites",), "a mapping of suites")
+        if not self.reader.one_of(at, "a suite of `suites`", suite, suites):
+            return []
+        path: KeyPath = ("suites", suite)
+        kind = self.reader.text((*path, "type"), "type: DaCapo") or ""
+        self.ledger.look(path)
+        if kind not in _KINDS:
+            why, fix = (
+                f"Regatta does not support suites of type `{kind}`",
+                "write a suite file (docs/spec.md)",
+            )
+            self.ledger.leave(path, why, fix)
+            self.ledger.leave(at, why, fix)
+            return []
+        self.ledger.carry((*path, "type"))
+        self.reader.leave(path, _FOREIGN)
+        fix = "add a benchmark, or remove the suite"
+        return [
+            self.one(suite, kind, entry, value)
+            for entry, value in self.reader.entries(at, "a list of at least 1 benchmark", fix)
+            if self.reader.valid(entry, partial(self.attempt, suite, kind, entry, value))
+        ]
+
+    def attempt(self, suite: str, kind: str, entry: KeyPath, value: Any, reader: Reader) -> None:
+        """Convert one benchmark alone, to find its problems."""
+        trial = Suites(reader, self.base)
+        trial.body(trial.one(suite, kind, entry, value), Around())
+
+    def one(self, suite: str, kind: str, entry: KeyPath, value: Any) -> Wanted:
         """Convert one entry of `benchmarks`."""
         path: KeyPath = ("suites", suite)
         name = program = ""
@@ -122,13 +143,13 @@ class Suites:
             program = self.reader.text((*entry, "bm_name"), "bm_name: fop") or ""
             self.ledger.carry((*entry, "name"), (*entry, "bm_name"))
         else:
-            name = program = self.reader.text(entry, "a benchmark's name") or ""
+            name = program = self.reader.text(entry, "fop") or ""
             self.ledger.carry(entry)
         timeout = self.nearest(own, path, "timeout")
         limit = self.reader.whole(timeout, 1) if timeout else None
         size = self.nearest(own, path, "size") if kind == "DaCapo" else None
         return Wanted(
-            suite, name, program, entry, "native" if kind == "BinaryBenchmarkSuite" else "java", kind,
+            suite, name, program, entry, _KINDS.get(kind, "java"), kind,
             self.iterations(own, path, kind), limit, timeout,
             (self.reader.text(size) or "default") if size else "default",
         )  # fmt: skip
@@ -147,18 +168,18 @@ class Suites:
             return _JUST_ONCE
         path = self.nearest(own, suite, "timing_iteration")
         if path is None:
-            self.ledger.problem(
-                (*suite, "timing_iteration"), "a number of iterations", None, "timing_iteration: 5"
-            )
+            fix = "write `timing_iteration: 5`"
+            self.ledger.problem((*suite, "timing_iteration"), "a number of iterations", None, fix)
             return _JUST_ONCE
         if kind == "DaCapo" and self.reader.at(path) == "converge":
             self.ledger.change(
                 path,
-                "20 iterations are run, and the first 3 in a row that vary by less than 3 % count; DaCapo stops there",
-                "`iterations` in the spec",
+                "Regatta runs 20 iterations and uses the first 3 consecutive ones that vary by less than 3 %; DaCapo stops "
+                "after these",
+                "change `iterations` in the spec",
             )
             return _CONVERGE
-        count = self.reader.whole(path, 1, "5, or `converge` with DaCapo") or 1
+        count = self.reader.whole(path, 1, "write a number, or `converge` with DaCapo") or 1
         return {"method": "fixed", "count": count} | ({"warmup": count - 1} if count > 1 else {})
 
     def body(self, wanted: Wanted, around: Around) -> dict[str, Any]:
@@ -170,14 +191,20 @@ class Suites:
             "SPECjbb2015": self.specjbb2015,
             "SPECjvm98": self.specjvm98,
             "BinaryBenchmarkSuite": self.binary,
+            "Octane": self.octane,
         }
         body = make[wanted.type](wanted, around)
         self.unidentified(wanted, around, bool(wrapper))
-        body["command"] = [
-            *map(braces_doubled, wrapper), *body["command"], *map(braces_doubled, arguments)
-        ]  # fmt: skip
-        if wanted.kind == "java":
-            body = {"kind": "java", **body}
+
+        def whole(command: list[str]) -> list[str]:
+            return [*map(braces_doubled, wrapper), *command, *map(braces_doubled, arguments)]
+
+        if "commands" in body:
+            body["commands"] = {name: whole(command) for name, command in body["commands"].items()}
+        else:
+            body["command"] = whole(body["command"])
+        if wanted.kind != "native":
+            body = {"kind": wanted.kind, **body}
         if wanted.type == "DaCapo":
             body["sizes"] = {wanted.size: {"parameters": {"input": wanted.size}}}
         return body
@@ -188,7 +215,11 @@ class Suites:
         if wanted.kind == "native":
             path = ("suites", wanted.suite, "programs", wanted.program, "path")
         text = self.reader.text(path)
-        if text and (wanted.kind == "java" or wrapped):
+        if wanted.type == "Octane":
+            wrapper: KeyPath = ("suites", wanted.suite, "wrapper")
+            named = expanded(self.reader, wrapper, self.reader.text(wrapper) or "")
+            self.ledger.unidentified(wrapper, [os.path.normpath(self.base / named)])
+        if text and (wanted.kind != "native" or wrapped):
             self.ledger.unidentified(path, [os.path.normpath(self.base / expanded(self.reader, path, text))])
         for one in around.applied:
             if one.kind.startswith("JVMClasspath") and not one.spares(wanted.suite, wanted.name):
@@ -216,7 +247,8 @@ class Suites:
         path: KeyPath = ("suites", wanted.suite)
         self.ledger.carry((*path, "release"))
         if wanted.program != "composite":
-            self.ledger.problem(wanted.path, "composite, the one mode that running-ng has", wanted.program)
+            expected = "`composite`, the only mode that running-ng supports"
+            self.ledger.problem(wanted.path, expected, wanted.program, "write `composite`")
         jar = self.path((*path, "path"), "path: /opt/specjbb2015/specjbb2015.jar")
         properties = os.path.normpath(f"{jar}/../config/specjbb2015.props")
         command = [
@@ -251,9 +283,33 @@ class Suites:
             "adapter": "specjvm98",
         }  # fmt: skip
 
+    def octane(self, wanted: Wanted, around: Around) -> dict[str, Any]:
+        path: KeyPath = ("suites", wanted.suite)
+        count = self.reader.whole((*path, "timing_iteration"), 1, "write `timing_iteration: 5`")
+        if count is None:
+            fix = "write `timing_iteration: 5`"
+            self.ledger.problem((*path, "timing_iteration"), "a number of iterations", None, fix)
+        self.ledger.carry((*path, "timing_iteration"))
+        program = braces_doubled(self.path((*path, "wrapper"), "wrapper: /opt/octane/wrapper.js"))
+        folder = braces_doubled(self.path((*path, "path"), "path: /opt/octane"))
+        given = [folder, braces_doubled(wanted.program), str(count)]
+        self.ledger.change(
+            path,
+            "the time of the whole process with all iterations is measured; it fails by its exit code, not without `PASSED`",
+            "use `adapter: regex` with a pattern for the output of the wrapper",
+        )
+        return {
+            "description": "Octane",
+            "commands": {
+                JAVASCRIPT: ["{runtime}", program, "--", *given],
+                SPIDERMONKEY: ["{runtime}", program, *given],
+            },
+            "adapter": "process",
+        }
+
     def binary(self, wanted: Wanted, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite, "programs")
-        table = self.reader.mapping(path, "programs")
+        table = self.reader.mapping(path, "a mapping of programs")
         if not self.reader.one_of(wanted.path, "a program of the suite", wanted.program, table):
             return {"command": []}
         own: KeyPath = (*path, wanted.program)
@@ -264,6 +320,9 @@ class Suites:
     def wrapper(self, wanted: Wanted) -> list[str]:
         """Return the wrapper in front of the runtime: one for all benchmarks of a suite, or one for each."""
         path: KeyPath = ("suites", wanted.suite, "wrapper")
+        if wanted.type == "Octane":
+            # There it is the program.
+            return []
         if isinstance(self.reader.at(path), dict):
             path = (*path, wanted.program)
         return self.split(path) if self.reader.has(path) else []
@@ -275,7 +334,7 @@ class Suites:
         try:
             return [expanded(self.reader, path, word) for word in shlex.split(text)]
         except ValueError as error:
-            self.ledger.problem(path, "words with closed quotes", f"{text} ({error})")
+            self.ledger.problem(path, "arguments with closed quotes", f"{text} ({error})", "close the quote")
             return []
 
     def path(self, path: KeyPath, example: str) -> str:
@@ -283,9 +342,8 @@ class Suites:
         text = expanded(self.reader, path, self.reader.text(path, example) or "")
         self.ledger.carry(path)
         if text and not text.startswith("/"):
-            self.ledger.change(
-                path, f"`{text}` is taken from the folder of the file on", "write an absolute path"
-            )
+            why = f"`{text}` is resolved relative to the folder of the file"
+            self.ledger.change(path, why, "use an absolute path")
         return os.path.normpath(self.base / text)
 
     def minheaps(self, those: Sequence[Wanted]) -> str:
@@ -296,4 +354,4 @@ class Suites:
         if not isinstance(table, dict):
             return ""
         given = [f"{one.name} {table[one.name]}" for one in those if one.name in table]
-        return f"Least heaps that running-ng had ({chosen}), in MiB: {', '.join(given)}." if given else ""
+        return f"Minheaps in running-ng ({chosen}), MiB: {', '.join(given)}." if given else ""

@@ -36,7 +36,9 @@ def resolve_plain_1_1(text: str) -> str | int | float | bool | None:
     tag = _PYYAML.resolve(yaml.ScalarNode, text, (True, False))
     kind = tag.rpartition(":")[2]
     if kind in ("timestamp", "value"):
-        raise ValueError(f"{text}, which is {'a date' if kind == 'timestamp' else 'no text'} in YAML 1.1")
+        raise ValueError(
+            f"{text}, which is {'a date' if kind == 'timestamp' else 'a special value'} in YAML 1.1"
+        )
     if kind in ("int", "float") and len(text) > _MAXIMUM_DIGITS:
         raise ValueError(f"a number of more than {_MAXIMUM_DIGITS} digits")
     found: int | float | bool | None = _MADE[kind](yaml.ScalarNode(tag, text)) if kind in _MADE else None

@@ -6,7 +6,8 @@ points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +19,24 @@ from regatta.answers.topics.collectors.compute import Overhead
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.result import HostComparison
 from regatta.answers.topics.hosts.topic import HOSTS
+from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, rankings
+from regatta.answers.topics.platforms.topic import PLATFORMS
+from regatta.answers.topics.runtimes.topic import RUNTIMES
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, cell_label, heap_text
-from regatta.host.values.experiment import Heap
-from regatta.influx.points import ESTIMATE, VECTOR, Point, apart, make_point
+from regatta.host.values.experiment import Heap, Scalar
+from regatta.influx.points import ESTIMATE, TAGS, VECTOR, Point, apart, make_point
+from regatta.influx.short_labels import configuration_text, differing, parameters_of, places, setting_text
+from regatta.influx.vector_labels import labelled_vectors
 from regatta.stats.estimate import Interval
 from regatta.store.columns import canonical_json
 
 #: kinds of estimates
-MEAN, RATIO, OVERHEAD, DRIFT = "mean", "ratio", "overhead", "drift"
+MEAN, RATIO, RUNTIME, OVERHEAD, DRIFT = "mean", "ratio", "runtime", "overhead", "drift"
+#: kinds of ratios of platforms: for exactly these hosts and benchmarks, for similar hosts, and for similar benchmarks
+PLATFORM, SIMILAR_HOSTS, SIMILAR_BENCHMARKS = "platform", "platform-hosts", "platform-benchmarks"
+#: kind: change of a platform's values during its measurement
+PLATFORM_DRIFT = "platform-drift"
 #: the reference of an overhead and of a drift
 DISTILLED, ITSELF = "distilled", "itself"
 #: metric: the share of false alarms among the short intervals of an A/A test
@@ -37,16 +47,18 @@ SYSTEM = "system"
 APPLICATION, PREDICTION = "application", "prediction"
 #: the suite that measures primitives, and the size that is not shown
 _PRIMITIVES, _USUAL_SIZE = "lm", "default"
+#: tags of a configuration and its heap, in the order in which they are shown
+_CONFIGURATION = ("runtime", "collector", "modifiers", "heap")
 
 
 def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
-    """Yield means, ratios to the baseline, lower-bound GC overheads, and the drift that an A/A test found.
+    """Yield means, ratios to the baseline, to the first runtime and of platforms, lower-bound GC overheads, and drift.
 
     Args:
         answer: answer of one experiment.
         as_of_ns: start of its newest record, UTC.
     """
-    return apart(_estimates(answer, as_of_ns))
+    return apart(_labelled(_estimates(answer, as_of_ns)))
 
 
 def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
@@ -58,20 +70,53 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
     yield from map(make.mean, answer.cells)
     for comparison in answer.comparisons:
         yield make.ratio(comparison, cells[comparison.place.host, comparison.a])
+    for comparison in RUNTIMES.of(answer):
+        alternative, base = (cells[comparison.place.host, one] for one in (comparison.a, comparison.b))
+        yield make.ratio(comparison, alternative, (RUNTIME, base.place.runtime))
     over = HOSTS.of(answer)
     if len(over.hosts) > 1:
-        by_name = {
-            (c.place.platform, c.place.benchmark, c.place.configuration, c.place.heap.asked): c
-            for c in answer.cells
-        }
+        by_id = {cell_id: cell for (_, cell_id), cell in cells.items()}
         for one in over.comparisons:
-            of = by_name.get((one.platform, one.benchmark, one.a_name, one.heap.asked))
-            if of is not None:
-                yield make.ratio_over_hosts(one, of)
+            yield make.ratio_over_hosts(one, by_id[one.a])
+    yield from make.platforms(PLATFORMS.of(answer))
     for overhead in COLLECTORS.of(answer).overheads:
         yield make.overhead(overhead, cells[overhead.place.host, overhead.cell_id])
     for gate in AA.of(answer):
         yield from make.drifts(gate)
+
+
+def _labelled(points: Iterable[Point]) -> list[Point]:
+    """Add short names and places to estimates. They depend on what differs between all estimates of the answer."""
+    points = list(points)
+    tags = [dict(zip(TAGS[ESTIMATE], point.tags, strict=True)) for point in points]
+    parts = [{name: one[name] for name in _CONFIGURATION} for one in tags]
+    shown = differing([part for part, point in zip(parts, points, strict=True) if _is_mean(point)])
+    parameters = [parameters_of(one["parameters"]) for one in tags]
+    of_series: dict[tuple[str, str], list[Mapping[str, Scalar]]] = {}
+    for one, own in zip(tags, parameters, strict=True):
+        of_series.setdefault((one["benchmark"], one["metric"]), []).append(own)
+    place = places(
+        (point.tags, (one["benchmark"], one["metric"], one["heap"], *part.values(), one["parameters"]))
+        for point, one, part in zip(points, tags, parts, strict=True)
+    )
+    return [
+        replace(
+            point,
+            fields={
+                **point.fields,
+                "short": configuration_text(
+                    {name: text for name, text in part.items() if text != NO_MODIFIERS}, shown
+                ),
+                "setting": setting_text(own, differing(of_series[one["benchmark"], one["metric"]]) or None),
+                "place": place[point.tags],
+            },
+        )
+        for point, one, part, own in zip(points, tags, parts, parameters, strict=True)
+    ]
+
+
+def _is_mean(point: Point) -> bool:
+    return point.tags[TAGS[ESTIMATE].index("kind")] == MEAN
 
 
 class _Maker:
@@ -112,16 +157,17 @@ class _Maker:
             label=_label(cell.place),
         )
 
-    def ratio(self, comparison: Comparison, of: CellAnswer) -> Point:
-        """Return the ratio of an alternative to its baseline."""
+    def ratio(self, comparison: Comparison, of: CellAnswer, kind: tuple[str, str] | None = None) -> Point:
+        """Return the ratio of an alternative to its baseline. `kind`: the tags `kind` and `baseline`, if not `ratio`."""
+        kind = kind or (RATIO, comparison.b_name)
         return self._point(
             comparison.place,
             (comparison.metric, "ratio", comparison.parameters),
-            (RATIO, comparison.b_name),
+            kind,
             comparison.ratio,
             better=of.better,
             practical=comparison.practical,
-            label=f"{_label(of.place)} / {comparison.b_name}",
+            label=f"{_label(of.place)} / {kind[1]}",
             p=comparison.p,
             p_holm=comparison.p_holm,
         )
@@ -135,9 +181,67 @@ class _Maker:
             comparison.ratio,
             better=comparison.better,
             practical=comparison.practical,
-            label=f"{_label_over_hosts(comparison, of.place)} / {comparison.b_name}",
+            # Sizes of one factor differ between hosts.
+            label=f"{_label(replace(of.place, heap=comparison.heap))} / {comparison.b_name}",
             p=comparison.p,
         )
+
+    def platforms(self, found: Platforms) -> Iterator[Point]:
+        """Yield ratios of platforms (or hosts), their means over benchmarks, and the drift of each."""
+        for one in found.ratios:
+            yield self._platform(
+                found, one, PLATFORM, one.these, practical=one.practical, p=one.p,
+                label=f"these hosts ({len(one.hosts_a)} / {len(one.hosts_b)})",
+            )  # fmt: skip
+            if found.by == "platform":
+                yield self._platform(found, one, SIMILAR_HOSTS, one.like_these, label="similar hosts")
+        for ranking in rankings(found.means):
+            yield from self._ranking(found, ranking)
+        for times in found.times:
+            yield self._point(
+                self._named(found, times.platform, Place("", "", "", "", "", "", Heap())),
+                ("", "ratio", {}),
+                (PLATFORM_DRIFT, ITSELF),
+                times.drift,
+                alternative=times.platform,
+                first_utc_ns=times.first_utc_ns,
+                last_utc_ns=times.last_utc_ns,
+            )
+
+    def _ranking(
+        self, found: Platforms, ranking: Sequence[tuple[int, PlatformMean | None]]
+    ) -> Iterator[Point]:
+        """Yield the means over benchmarks of one configuration, and their baseline, the best first: dashboards keep this order."""
+        base = next(mean for _, mean in ranking if mean is not None)
+        for rank, mean in ranking:
+            if mean is None:
+                n, level = len(base.benchmarks), base.these.level
+                baseline = Interval(n, 1.0, math.nan, math.nan, level, "", "baseline")
+                yield self._platform(found, replace(base, a=base.b), PLATFORM, baseline, rank=rank)
+                continue
+            statements = [
+                (PLATFORM, mean.these, "these benchmarks and hosts", mean.practical),
+                (SIMILAR_BENCHMARKS, mean.like_these, "similar benchmarks", None),
+            ]
+            if found.by == "platform":
+                statements.append((SIMILAR_HOSTS, mean.similar_hosts, "similar hosts", None))
+            for kind, ratio, label, practical in statements:
+                yield self._platform(found, mean, kind, ratio, label=label, rank=rank, practical=practical)
+
+    def _platform(
+        self, found: Platforms, of: PlatformRatio | PlatformMean, kind: str, ratio: Interval, **more: Any
+    ) -> Point:
+        """Return a ratio of platforms; one of a mean over benchmarks has no benchmark."""
+        place = self._named(found, of.a, of.place)
+        series = (of.metric, "ratio", of.parameters)
+        return self._point(place, series, (kind, of.b), ratio, alternative=of.a, better=of.better, **more)
+
+    def _named(self, found: Platforms, name: str, place: Place) -> Place:
+        """Return the place on a platform, or on a host of the only platform."""
+        if found.by == "platform":
+            return replace(place, platform=name)
+        platform = next((one.place.platform for one in self._answer.cells if one.place.host == name), "")
+        return replace(place, host=name, platform=platform)
 
     def overhead(self, overhead: Overhead, of: CellAnswer) -> Point:
         """Return the lower-bound overhead of a collector; the metric is the resource: `wall` or `cpu`."""
@@ -176,7 +280,7 @@ class _Maker:
 
 def vector_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
     """Yield the system vector: the cost of each primitive, one point per set of parameters."""
-    return apart(_vectors(answer, as_of_ns))
+    return apart(labelled_vectors(_vectors(answer, as_of_ns)))
 
 
 def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
@@ -208,10 +312,3 @@ def _interval(estimate: Interval) -> dict[str, Any]:
 def _label(place: Place) -> str:
     heap = place.heap
     return cell_label(place.benchmark, place.runtime, place.collector, place.modifiers, heap.factor, heap.mib)
-
-
-def _label_over_hosts(comparison: HostComparison, place: Place) -> str:
-    if comparison.heap.mib is not None or comparison.heap.factor is None:
-        return _label(place)
-    # Sizes differ between hosts.
-    return f"{_label(replace(place, heap=Heap()))} · {heap_text(comparison.heap.factor, None)}"

@@ -47,8 +47,8 @@ def attempt(folder: Folder, host: str, url: str, identity: str, name: str = _MAR
     left_s = _left_s(mark, identity)
     if left_s > 0:
         raise Unreachable(
-            url, "an InfluxDB that answers", f"none {(HELD_S - left_s) / 60:.0f} min ago",
-            f"it is asked again in {left_s / 60:.0f} min, and in the end; what was recorded waits in the journal",
+            url, "a reachable InfluxDB", f"no answer {(HELD_S - left_s) / 60:.0f} min ago",
+            f"wait: Regatta tries again in {left_s / 60:.0f} min and at the end; records stay in the journal",
         )  # fmt: skip
     with suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)

@@ -85,7 +85,7 @@ def _refuse_less(url: str, measurement: Measurement, held: Contents, read: Tally
         if read.fields.get(name, 0) < count:
             raise StoreError(
                 f"{url}: field {name} of {measurement.name}", f"{count} values", str(read.fields.get(name, 0)),
-                "try again when nothing is being deleted",
+                "run the backup again while nothing deletes points",
             )  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def _writable(name: str) -> str:
     if _UNWRITABLE.search(name):
         raise StoreError(
             "the backup",
-            "names and tags that line protocol can write",
+            "names and tags that line protocol can represent",
             repr(name),
             "rename or drop that series",
         )
@@ -208,9 +208,9 @@ def _tell_refused(writer: Client) -> None:
     if refusals.count:
         first = refusals.lines[0]
         raise VerificationError(
-            writer.settings.url, "every point of the backup to be taken",
-            f"{refusals.count} refused, the first for {first.reason}: {first.line[:200]!r}",
-            "see what the database says; all others are written",
+            writer.settings.url, "all points of the backup accepted",
+            f"{refusals.count} rejected, the first because of {first.reason}: {first.line[:200]!r}",
+            "correct the reason; all other points are written",
         )  # fmt: skip
 
 
@@ -225,7 +225,7 @@ def _compare(path: Path, backup: Backup, before: dict[str, Contents], after: dic
                 f"{path}: {what} of {name}",
                 f"{least}{expected}",
                 found,
-                "see whether something else writes or deletes there",
+                "check for other clients that write or delete points",
             )
 
 
@@ -240,7 +240,7 @@ def _differences(wanted: Contents, got: Contents, exactly: bool) -> Iterator[tup
         if differs(expected, found):
             yield f"values of {name}", str(expected), str(found)
     if exactly and wanted.digest != got.digest:
-        yield "values in each series", "as many as in the backup", "others, the same in sum"
+        yield "values in each series", "the numbers of the backup", "other numbers with the same sum"
 
 
 # Contents of a database
@@ -295,14 +295,14 @@ def _measurement(client: Client, name: str) -> Measurement:
     for series in client.query(f"SHOW FIELD KEYS FROM {source}"):
         if not {"fieldKey", "fieldType"} <= {*series.columns}:
             raise StoreError(
-                "an answer of InfluxDB", "the columns fieldKey, fieldType", ", ".join(series.columns)
+                "an answer from InfluxDB", "the columns fieldKey, fieldType", ", ".join(series.columns)
             )
         key_at, kind_at = series.columns.index("fieldKey"), series.columns.index("fieldType")
         for key, kind in ((str(row[key_at]), str(row[kind_at])) for row in series.values):
             if fields.setdefault(key, kind) != kind:
                 raise StoreError(
                     f"{client.settings.url}: field {key} of {name}", "one type", f"{fields[key]} and {kind}",
-                    "write the measurement anew (`regatta ingest --rebuild`): which of the values are meant is not known",
+                    "write the measurement again (`regatta ingest --rebuild`): the valid type is unknown",
                 )  # fmt: skip
     return Measurement(name, source, dict(sorted(fields.items())))
 

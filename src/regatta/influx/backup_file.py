@@ -122,9 +122,9 @@ class Reader:
             yield from self._blocks()
         except (OSError, EOFError, zlib.error) as error:
             got = getattr(error, "strerror", None) or str(error)
-            raise self._bad("a whole file of gzip", got) from error
+            raise self._bad("a complete gzip file", got) from error
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise self._bad("what `regatta backup` writes", "something else") from error
+            raise self._bad("a file written by `regatta backup`", "another format") from error
 
     def _blocks(self) -> Iterator[bytes]:
         with gzip.GzipFile("", "rb", fileobj=self._stream) as stream:
@@ -146,7 +146,7 @@ class Reader:
             if told["sha256"] != sha256.hexdigest():
                 raise self._bad(f"SHA-256 {told['sha256']}", sha256.hexdigest())
             if stream.read(1):
-                raise self._bad("nothing after its end", "more")
+                raise self._bad("no data after its end", "more data")
         self._backup = Backup(
             str(head["database"]),
             str(head["retention_policy"]),
@@ -155,7 +155,7 @@ class Reader:
         )
 
     def _bad(self, expected: str, got: str) -> StoreError:
-        return StoreError(str(self._path), expected, got, "take another backup; nothing was written")
+        return StoreError(str(self._path), expected, got, "use another backup; nothing was written")
 
 
 def _object(line: bytes, mark: bytes) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def whole_or_not_at_all(path: Path) -> Iterator[IO[bytes]]:
                 raise
         sync(path.parent)
     except OSError as error:
-        raise StoreError(str(path), "a file that can be written", error.strerror or str(error)) from error
+        raise StoreError(str(path), "a writable file", error.strerror or str(error)) from error
 
 
 def _only_a_file(path: Path) -> None:
@@ -208,7 +208,7 @@ def _only_a_file(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
             raise StoreError(
-                str(path), "a file, or a name that is free", "something else", "name a file of your own"
+                str(path), "a regular file or a new name", "a folder, link or device", "choose another name"
             )
 
 
@@ -219,4 +219,6 @@ def _only_one(part: Path, descriptor: int) -> None:
     except (BlockingIOError, FileNotFoundError):
         same = False
     if not same:
-        raise StoreError(str(part), "one backup into a file at a time", "another one", "wait for it")
+        raise StoreError(
+            str(part), "no other process", "another backup writes this file", "wait until it ends"
+        )

@@ -50,7 +50,7 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 #: gzip level: higher levels compress this text little better
 _GZIP_LEVEL = 1
-_BROKE_OFF = "the answer broke off"
+_BROKE_OFF = "incomplete answer"
 #: A request, and each chunk of a long answer, may take this multiple of the timeout.
 _WHOLE = 6
 _PIECE_BYTES = 1 << 16
@@ -193,7 +193,7 @@ class Client:
             return
         with response:
             got = shown(f"{response.status} {response.reason or ''}".rstrip())
-        raise self._foreign(self.settings.where("url"), f"{got} to what was written, and not 204")
+        raise self._foreign(self.settings.where("url"), f"status {got} after a write instead of 204")
 
     def query(
         self,
@@ -295,7 +295,11 @@ class Client:
         return b"".join(parts)
 
     def _why(self, error: Exception) -> str:
-        return f"no whole answer in {self._deadline.seconds:g} s" if self._deadline.passed else plain(error)
+        return (
+            f"no complete answer within {self._deadline.seconds:g} s"
+            if self._deadline.passed
+            else plain(error)
+        )
 
     def _series(self, query: str, pieces: Iterable[bytes], empty: bool) -> Iterator[Series]:
         """Yield the series of an answer. An answer can be truncated without an error: its last chunk must not announce another.
@@ -347,7 +351,7 @@ class Client:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             else:
                 if told:
-                    self._say(f"{self.settings.url}: answers again")
+                    self._say(f"{self.settings.url}: reachable again")
                 return found
 
     def _send(self, path: str, data: bytes, headers: dict[str, str]) -> BaseHTTPResponse:
@@ -366,11 +370,11 @@ class Client:
                     text = message(response.read(_ANSWER_BYTES, decode_content=True))
         except SSLError as error:
             raise StoreError(
-                self.settings.where("url"), "a certificate that is trusted", plain(error),
-                "name who signed it by `ca_file`",
+                self.settings.where("url"), "a trusted certificate", plain(error),
+                "set `ca_file` to the certificate of its issuer",
             ) from error  # fmt: skip
         except (LocationParseError, InvalidHeader) as error:
-            raise StoreError(self.settings.where("url"), "an address of InfluxDB", plain(error)) from error
+            raise StoreError(self.settings.where("url"), "an InfluxDB address", plain(error)) from error
         except (HTTPError, OSError) as error:
             raise _Passing(self._why(error)) from error
         raise self._failure(response, text)
@@ -410,24 +414,24 @@ class Client:
         account = self.settings.account(self.purpose)
         if account is None:
             return NotAllowed(
-                self.settings.where(self.purpose), "an account, because InfluxDB asks for one", said,
-                f"name one below `{self.purpose}:`",
+                self.settings.where(self.purpose), "an account, because InfluxDB requires one", said,
+                f"add one under `{self.purpose}:`",
             )  # fmt: skip
         who = "a token" if account.user is None else f"the user {account.user!r} with a password"
         return NotAllowed(
-            account.where, f"{who} that may {self.purpose} the database {self.settings.database!r}", said,
-            "correct the account; nothing is lost, and the same command goes on",
+            account.where, f"{who} with permission to {self.purpose} the database {self.settings.database!r}", said,
+            "correct the account, and run the same command again; no data is lost",
         )  # fmt: skip
 
     def _unreachable(self, reason: str) -> Unreachable:
-        start = "`regatta up` starts it" if self.settings.path == service_folder().settings else "start it"
+        start = "run `regatta up`" if self.settings.path == service_folder().settings else "start it"
         return Unreachable(
-            self.settings.url, "an InfluxDB that answers", reason,
-            f"{start}; what was recorded waits in the journal, and `regatta ingest` writes it",
+            self.settings.url, "a reachable InfluxDB", reason,
+            f"{start}, then `regatta ingest` writes the records, which stay in the journal",
         )  # fmt: skip
 
     def _foreign(self, where: str, got: str) -> StoreError:
-        return StoreError(where, "an answer of InfluxDB", got, "correct the address")
+        return StoreError(where, "an answer from InfluxDB", got, "correct the address")
 
     def _no_policy(self, said: str) -> StoreError:
         name = self.settings.retention_policy

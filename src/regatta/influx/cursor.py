@@ -24,7 +24,7 @@ from regatta.store.folder import Folder
 #: name of the cursor of the events, in place of a host; names of hosts do not begin with `_`
 EVENTS = "_events"
 _VERSION = 1
-_REBUILD = "`regatta ingest EXPERIMENT --rebuild` writes the experiment again"
+_REBUILD = "write the experiment again: `regatta ingest EXPERIMENT --rebuild`"
 _DIGEST_BYTES = 8
 
 
@@ -70,7 +70,7 @@ class Position:
 
     def _replaced(self, path: Path, got: str) -> StoreError:
         return StoreError(
-            str(path), f"the journal of which {self.records} records are in the database", got, _REBUILD
+            str(path), f"the journal whose first {self.records} records are in the database", got, _REBUILD
         )
 
 
@@ -200,7 +200,10 @@ def _lock(fd: int, name: str, patience_s: float, say: Callable[[str], None]) -> 
         take_lock(fd, patience_s, lambda: say(f"waiting: another process ingests {name.removeprefix('_')}"))
     except BlockingIOError:
         raise StoreError(
-            f"ingest of {name}", "to be the only one", "another process writes the same points", "wait for it"
+            f"ingest of {name}",
+            "no other process",
+            "another process writes the same points",
+            "wait until it ends",
         ) from None
 
 
@@ -214,6 +217,6 @@ def _write(path: Path, data: bytes) -> None:
 
 def _no_room(path: Path, error: OSError) -> StoreError:
     return StoreError(
-        str(path), "a file to write", str(error.strerror or error),
-        "make room; nothing is lost, and the same command goes on",
+        str(path), "a writable file", str(error.strerror or error),
+        "free disk space, and run the same command again; no data is lost",
     )  # fmt: skip

@@ -107,8 +107,8 @@ class Following:
         if quiet_s < _ABANDONED_S:
             return False
         self._say(
-            f"for {quiet_s / 60:.0f} minutes nothing has happened to {self._folder.name}, whose workflow has told of no"
-            " end: it is no longer followed; the same command goes on"
+            f"no activity of {self._folder.name} for {quiet_s / 60:.0f} minutes, and its workflow has not reported its end:"
+            " stopped following; run the same command again to continue"
         )
         return True
 

@@ -70,7 +70,7 @@ class Held:
         self._asked[name] = now
         self._conditions.pop(name, None)
         if self._reader is None:
-            self._tell_blind("no account that may read is given")
+            self._tell_blind("no account with read permission is configured")
             return ""
         try:
             return self._events_loss(cursor) if name == EVENTS else self._host_loss(name, cursor)
@@ -152,10 +152,10 @@ class Held:
         settings = reader.settings
         raise StoreError(
             f"{settings.url}, database {settings.database!r}",
-            f"of host {host} of experiment {self._folder.name!r} only records of {self._folder.path}",
-            f"others too, {len(theirs)} of them at its ends: another experiment of this name was written there",
-            f"give this one another name or its InfluxDB another `database`; or `regatta ingest {self._folder.name}"
-            " --rebuild`, which deletes what is there of that name and writes this one",
+            f"only records of {self._folder.path} for host {host} of experiment {self._folder.name!r}",
+            f"also records of another experiment with this name ({len(theirs)} of the first and last)",
+            f"rename this experiment, or use another `database`; or run `regatta ingest {self._folder.name}"
+            " --rebuild`, which deletes the points of that name and writes this experiment",
         )  # fmt: skip
 
     def _times(self, host: str, cursor: Cursor | None = None) -> Iterator[int]:
@@ -183,7 +183,7 @@ class Held:
         if not self._told_blind:
             self._told_blind = True
             self._say(
-                f"whether the database still holds what was written, and of this experiment alone, is not known: {why}"
+                f"cannot check that the database holds all written points, and only those of this experiment: {why}"
             )
 
 
@@ -202,7 +202,7 @@ def _count(reader: Client, measurement: str, where: str) -> int:
             raise
         raise StoreError(
             settings.where("database"), f"the database {settings.database!r}", error.problems[0].got,
-            f"CREATE DATABASE \"{settings.database}\", or correct the settings; what it had is then written again",
+            f"CREATE DATABASE \"{settings.database}\", or correct the settings; Regatta then writes all points again",
         ) from error  # fmt: skip
 
 

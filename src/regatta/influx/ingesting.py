@@ -223,7 +223,7 @@ class Ingest:
         path = events_path(self.folder.path)
         with self._cursor(EVENTS) as cursor:
             if loss := self._held.loss(EVENTS, cursor):
-                self._say(f"{self._settings.url} has only {loss} that were written: they are written again")
+                self._say(f"{self._settings.url} has only {loss}: writing them again")
                 self._forget(cursor)
             position = cursor.positions.get(EVENTS_FILE, Position())
             if position.offset:
@@ -273,7 +273,7 @@ class Ingest:
         if count > limit:
             raise StoreError(
                 self._settings.where("series_limit"), f"at most {limit} series",
-                f"{count} of {self.folder.name}, each of which costs InfluxDB memory",
+                f"{count} in {self.folder.name}; each series uses memory of InfluxDB",
                 "raise the limit, or measure with fewer benchmarks, configurations, heaps or parameters",
             )  # fmt: skip
 
@@ -285,7 +285,7 @@ class Ingest:
         loss = self._held.loss(host, cursor)
         if not loss:
             return False
-        self._say(f"{self._settings.url} has only {loss} that were written: all of it is written again")
+        self._say(f"{self._settings.url} has only {loss}: writing all points again")
         # The events are lost, too; reset them first, in case of an interruption.
         with self._cursor(EVENTS) as events:
             self._forget(events)
@@ -303,7 +303,9 @@ class Ingest:
         """Check after a rewrite: the database does not keep the records that are still missing."""
         lacking = self._held.lacking(host, cursor)
         if lacking:
-            self._say(f"{self._settings.url} lacks {lacking} records of {host} still; --verify says which")
+            self._say(
+                f"{self._settings.url} still lacks {lacking} records of {host}; list them with --verify"
+            )
             cursor.lacking = lacking
             cursor.save()
 

@@ -171,8 +171,8 @@ def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
             break
     else:
         raise StoreError(
-            f"experiment {experiment!r} in the database", "its plan, whole", "none",
-            "run `regatta ingest` where its results are",
+            f"experiment {experiment!r} in the database", "its complete plan", "none",
+            "run `regatta ingest` on the machine with its results",
         )  # fmt: skip
     _check(experiment, whole)
     hosts = {host: _read_host(ask, experiment, host, one, newest[1]) for host, one in whole["hosts"].items()}
@@ -186,7 +186,7 @@ def _read_host(ask: Ask, experiment: str, host: str, document: str, as_of_ns: in
     if not {"plan", "planned", "decisions", "cells"} <= own.keys():
         raise StoreError(place, "the plan of a host", f"{sorted(own)}")
     if not isinstance(own["planned"], list) or not isinstance(own["plan"], dict | None):
-        raise StoreError(place, "the plan of a host and how much is planned", f"{sorted(own)}")
+        raise StoreError(place, "the plan of a host and the number of planned invocations", f"{sorted(own)}")
     told = (
         f"{tagged(experiment=experiment, host=host)} AND document = {quoted(document)} AND time >= {as_of_ns}"
     )
@@ -231,7 +231,10 @@ def _read(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]
     value = _object(place, text)
     if value.get("v") != DOCUMENT_VERSION:
         raise StoreError(
-            place, f"version {DOCUMENT_VERSION}", str(value.get("v")), "take the Regatta that wrote it"
+            place,
+            f"version {DOCUMENT_VERSION}",
+            str(value.get("v")),
+            "use the version of Regatta that wrote it",
         )
     return value
 
@@ -255,7 +258,7 @@ def _check(experiment: str, whole: Mapping[str, Any]) -> None:
             or set(host) & {"/", "\0"}
             or len(host.encode(errors="replace")) > _LONGEST_NAME
         ):
-            raise StoreError(place, "hosts with names that folders can have", repr(host[:_LONGEST_NAME]))
+            raise StoreError(place, "host names that are valid folder names", repr(host[:_LONGEST_NAME]))
     for host, one in whole["hosts"].items():
         if not isinstance(one, str):
             raise StoreError(place, f"the document of {host}", repr(one)[:_LONGEST_NAME])
@@ -263,7 +266,9 @@ def _check(experiment: str, whole: Mapping[str, Any]) -> None:
         if not isinstance(counts, dict) or not all(
             type(counts.get(one)) is int for one in ("records", "lines")
         ):
-            raise StoreError(place, f"how many records and lines {host} has", repr(counts)[:_LONGEST_NAME])
+            raise StoreError(
+                place, f"the numbers of records and lines of {host}", repr(counts)[:_LONGEST_NAME]
+            )
 
 
 def _place(experiment: str, host: str) -> str:

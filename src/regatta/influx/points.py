@@ -81,12 +81,13 @@ FIELDS: dict[str, dict[str, type]] = {
     ESTIMATE: {
         "n": int, "point": float, "low": float, "high": float, "level": float, "method": str, "reason": str,
         "better": str, "practical": str, "label": str, "p": float, "p_holm": float, "theta_percent": float,
-        "heap_factor": float, "heap_mib": float, UNHELD: str,
+        "heap_factor": float, "heap_mib": float, "short": str, "setting": str, "place": int, "alternative": str, "rank": int,
+        "first_utc_ns": int, "last_utc_ns": int, UNHELD: str,
     },
     VECTOR: {
         "value": float, "low": float, "high": float, "n": int, "level": float, "method": str, "reason": str, "cost": float,
         "count": float, "share": float, "rule": str, "rank": int, "measured": float, "measured_low": float,
-        "measured_high": float, "error": float, UNHELD: str,
+        "measured_high": float, "error": float, "label": str, "place": int, "number": float, UNHELD: str,
     },
     EVENT: {
         "text": str, "segment": int, "planned": int, "recorded": int,

@@ -14,6 +14,7 @@ from regatta.influx.client import Client
 from regatta.influx.journal import tagged
 from regatta.influx.points import VECTOR, Point, make_point
 from regatta.influx.replacing import write_instead
+from regatta.influx.vector_labels import labelled_vectors
 from regatta.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 from regatta.predict.sums import Sum, positive, spread, uncertain
 from regatta.spec.vectors import Contribution, Count, Value
@@ -26,8 +27,8 @@ _TIMES = ("elapsed", "kernel", "user")
 PRIMITIVES = "primitives"
 
 
-def prediction_points(forecast: Forecast, time_ns: int) -> Iterator[Point]:
-    """Yield the counts of each application, and its contributions and totals on each system.
+def prediction_points(forecast: Forecast, time_ns: int) -> list[Point]:
+    """Return the counts of each application, and its contributions and totals on each system.
 
     Each is a separate series. Entries of one primitive with the same arguments are merged: counts, times and shares are added.
 
@@ -35,6 +36,10 @@ def prediction_points(forecast: Forecast, time_ns: int) -> Iterator[Point]:
         forecast: the predictions.
         time_ns: UTC, of all points.
     """
+    return labelled_vectors(_points(forecast, time_ns))
+
+
+def _points(forecast: Forecast, time_ns: int) -> Iterator[Point]:
     for one in forecast.applications:
         entries = _entries(one)
         for experiment in dict.fromkeys(system.provenance.get("experiment", "") for system in one.systems):

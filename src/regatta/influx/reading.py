@@ -100,7 +100,7 @@ def experiment_from_influx(
             pa.ArrowException,
         ) as error:
             # Any account with write access may have written unexpected values.
-            got = f"others ({type(error).__name__}: {error})"
+            got = f"other points ({type(error).__name__}: {error})"
             raise StoreError(
                 f"experiment {experiment!r} in the database", "points that Regatta wrote", got
             ) from error
@@ -180,7 +180,10 @@ class _Reading:
                 )
         except duckdb.Error as error:
             raise StoreError(
-                str(scratch), "room for what the database holds", str(error), "make room, or set TMPDIR"
+                str(scratch),
+                "disk space for the data of the database",
+                str(error),
+                "free disk space, or set TMPDIR",
             ) from error
 
     def _fetch(self, path: Path, schema: pa.Schema, rows: Callable[[str], Iterator[tuple[Any, ...]]]) -> None:
@@ -203,8 +206,8 @@ class _Reading:
             ]
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise StoreError(
-                f"experiment {self._experiment!r} in the database", "values as docs/protocol.md says", str(error),
-                "look at them in the journal",
+                f"experiment {self._experiment!r} in the database", "values as in docs/protocol.md", str(error),
+                "compare them with the journal",
             ) from error  # fmt: skip
         writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
         self._read += len(batch)
@@ -265,16 +268,16 @@ class _Reading:
                 host, invocation, attempt, found = twice
                 raise StoreError(
                     f"experiment {self._experiment!r} in the database", "the records of one run",
-                    f"{found} where {invocation} (attempt {attempt}) of {host} is: another run had the same name",
-                    f"where the wanted results are, `regatta ingest {self._experiment} --rebuild` drops all others of"
-                    " this name; give other runs another one",
+                    f"{found} records for {invocation} (attempt {attempt}) of {host}: another run has the same name",
+                    f"run `regatta ingest {self._experiment} --rebuild` on the machine with the wanted results, which deletes all"
+                    " others of this name; rename the other runs",
                 )  # fmt: skip
         lacking = connection.execute(_LACKING).fetchone()
         if lacking is not None:
             invocation, host, expected, found = lacking
             raise StoreError(
                 f"{invocation} on {host} in the database", f"{expected} measurements", f"{found}",
-                f"run `regatta ingest {self._experiment}`, or with --verify to see what else differs",
+                f"run `regatta ingest {self._experiment}`; add --verify to list all differences",
             )  # fmt: skip
         for host, counts in self._documents.counts.items():
             (found,) = connection.execute(
@@ -284,13 +287,13 @@ class _Reading:
                 # The plan is written after the records that it counts.
                 raise StoreError(
                     f"{host} of experiment {self._experiment!r} in the database", f"{counts['records']} records",
-                    f"{found}: points were lost there, or are older than it keeps them",
-                    f"run `regatta ingest {self._experiment} --rebuild` where its results are",
+                    f"{found}: points were lost or have expired",
+                    f"run `regatta ingest {self._experiment} --rebuild` on the machine with its results",
                 )  # fmt: skip
             if found > counts["records"]:
                 self._say(
-                    f"the database holds {found} records of {host}; there were {counts['records']} when its newest plan"
-                    f" was written: `regatta ingest {self._experiment}` writes that of now"
+                    f"the database holds {found} records of {host}, but its newest plan was written after {counts['records']}:"
+                    f" `regatta ingest {self._experiment}` writes the current plan"
                 )
 
 

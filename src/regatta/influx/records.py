@@ -270,7 +270,7 @@ def foreign_record(record: Record, error: Exception) -> StoreError:
     where = f"record {record.get('invocation_id')} of {record.get('host')}, sequence {record.get('sequence')}"
     return StoreError(
         where,
-        "a record as docs/protocol.md says",
+        "a record as in docs/protocol.md",
         f"{type(error).__name__}: {error}",
-        "was it written by another version?",
+        "use the version of Regatta that wrote it",
     )

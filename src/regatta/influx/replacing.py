@@ -101,7 +101,7 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
     except Unreachable:
         raise
     except StoreError as error:
-        say(f"an earlier answer of the same records stays where it is not written over: {error}")
+        say(f"cannot delete an earlier answer of the same records; some of its points can remain: {error}")
 
 
 def write_instead(

@@ -63,9 +63,9 @@ class Account:
             found = self._from_file()
         secret = found.rstrip("\r\n")
         if not secret:
-            raise self._wrong(f"a secret in {place}", "nothing", "write it into the file")
+            raise self._wrong(f"a secret in {place}", "nothing", "write the secret to the file")
         if not secret.isprintable() or (self.user is None and not secret.isascii()):
-            raise self._wrong(f"a secret of printable characters on one line in {place}", "others")
+            raise self._wrong(f"a secret of printable characters on one line in {place}", "other characters")
         return secret
 
     def _from_file(self) -> str:
@@ -76,18 +76,24 @@ class Account:
                 data = stream.read(_SECRET_AT_MOST + 1)
         except (OSError, ValueError) as error:
             got = (error.strerror if isinstance(error, OSError) else "") or str(error)
-            raise self._wrong(f"a secret in {self.file}", got, "name the file that holds it") from error
+            raise self._wrong(
+                f"a secret in {self.file}", got, "set the path of the file with the secret"
+            ) from error
         if status.st_uid not in (os.geteuid(), 0):
-            got = f"a file of the user with the id {status.st_uid}"
-            raise self._wrong(f"a secret in a file of yours, or of root: {self.file}", got, "`chown` it")
+            got = f"a file of user {status.st_uid}"
+            raise self._wrong(
+                f"a secret in a file owned by you or root: {self.file}", got, "change its owner with `chown`"
+            )
         if status.st_mode & (stat.S_IRGRP | stat.S_IROTH):
             got = f"mode {stat.S_IMODE(status.st_mode):04o}"
             raise self._wrong(
-                f"a secret in {self.file} that only its owner can read", got, f"chmod 600 {self.file}"
+                f"a secret in {self.file} with read permission for its owner only",
+                got,
+                f"chmod 600 {self.file}",
             )
         if len(data) > _SECRET_AT_MOST:
             raise self._wrong(
-                f"a secret in {self.file}", f"more than {_SECRET_AT_MOST} bytes", "name another file"
+                f"a secret in {self.file}", f"more than {_SECRET_AT_MOST} bytes", "use another file"
             )
         try:
             return data.decode("utf-8")
@@ -159,7 +165,11 @@ def find_settings(home: Path | None) -> Settings | None:
     if given:
         if not Path(given).is_file():
             raise SpecError(
-                [Problem(f"${VARIABLE}", f"a file of settings, or `{OFF}`", given, "correct or unset it")]
+                [
+                    Problem(
+                        f"${VARIABLE}", f"a settings file, or `{OFF}`", given, "correct or unset the variable"
+                    )
+                ]
             )
         return read_settings(Path(given))
     own = [] if home is None else [home / "configs" / "influx.yml"]

@@ -28,11 +28,11 @@ def _check_url(text: str) -> str:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise refusal("an address of InfluxDB", example) from None
+        raise refusal("an InfluxDB address", example) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or re.search(r"[\s\0]", text):
         raise refusal("an address that starts with http:// or https://", example)
     if "@" in parts.netloc:
-        raise refusal("an address without user and password", "name them below `write:`")
+        raise refusal("an address without user and password", "add them under `write:`")
     if parts.query or parts.fragment:
         raise refusal("an address without `?` and `#`", example)
     return text.rstrip("/")
@@ -46,7 +46,7 @@ def _check_text(text: str) -> str:
 
 def _check_user(text: str) -> str:
     if ":" in text:
-        raise refusal("a user's name without `:`, which HTTP cannot send")
+        raise refusal("a user name without `:`, which HTTP cannot transmit")
     return _check_text(text)
 
 
@@ -77,23 +77,23 @@ _SECRETS = ("password_file", "password_env", "token_file", "token_env")
 class AccountKeys(Strict):
     """An account: a user with a password, or a token. The secret itself is in a file or an environment variable."""
 
-    user: User | None = Field(None, description="The user, where there is a password", examples=["regatta"])
+    user: User | None = Field(None, description="User of the password", examples=["regatta"])
     password_file: PathText | None = Field(
-        None, description="The file that holds the password and nothing else, relative to this file"
+        None, description="File that contains only the password, relative to this file"
     )
-    password_env: EnvironmentName | None = Field(None, description="The variable that holds the password")
+    password_env: EnvironmentName | None = Field(None, description="Environment variable with the password")
     token_file: PathText | None = Field(
-        None, description="The file that holds the token and nothing else, relative to this file"
+        None, description="File that contains only the token, relative to this file"
     )
-    token_env: EnvironmentName | None = Field(None, description="The variable that holds the token")
+    token_env: EnvironmentName | None = Field(None, description="Environment variable with the token")
 
     @model_validator(mode="after")
     def _one_secret(self) -> AccountKeys:
         given = [key for key in _SECRETS if getattr(self, key) is not None]
         if len(given) != 1:
-            raise refusal(f"one of {', '.join(_SECRETS)}", "name where the password or the token is")
+            raise refusal(f"one of {', '.join(_SECRETS)}", "set the location of the password or token")
         if given[0].startswith("password") != (self.user is not None):
-            raise refusal("`user` with a password, and no `user` with a token")
+            raise refusal("`user` with a password, or a token without `user`")
         return self
 
 
@@ -101,31 +101,31 @@ class SettingsFile(Strict):
     """The keys of the file."""
 
     url: Url = Field(description="Address of InfluxDB", examples=["http://localhost:8086"])
-    database: Text = Field("regatta", description="The database; a bucket of InfluxDB 2 is mapped to one")
+    database: Text = Field(
+        "regatta", description="Name of the database; for InfluxDB 2, one that is mapped to a bucket"
+    )
     retention_policy: Annotated[str, AfterValidator(_check_retention), Field(max_length=200)] = Field(
-        "", description="The retention policy; the database's default one when empty"
+        "", description="Retention policy; if empty, the default of the database"
     )
     write: AccountKeys | None = Field(
-        None, description="The account that may write; none where InfluxDB asks for none"
+        None, description="Account with write permission; none if InfluxDB requires none"
     )
     read: AccountKeys | None = Field(
-        None, description="The account that may read; that of `write` when left out"
+        None, description="Account with read permission; by default that of `write`"
     )
     ca_file: PathText | None = Field(
-        None, description="Certificates to trust instead of the system's, relative to this file"
+        None, description="Certificates to trust instead of those of the system, relative to this file"
     )
     without_tls: bool = Field(
         False,
-        description="Send the password or token over a network without TLS, readable by everybody on the way",
+        description="Send the password or token over a network without TLS, in clear text",
     )
-    timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(
-        10.0, description="How long one request may take"
-    )
+    timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(10.0, description="Time limit of one request")
     batch_points: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        10_000, description="How many points are sent at once, at most"
+        10_000, description="Maximum number of points per request"
     )
     series_limit: Annotated[int, Field(ge=1)] = Field(
-        100_000, description="Past so many series an experiment is refused: they cost InfluxDB memory"
+        100_000, description="Maximum number of series per experiment: each uses memory of InfluxDB"
     )
     grafana_url: Url | None = Field(None, description="Address of Grafana, to which reports link")
 
@@ -161,8 +161,8 @@ def parse_settings(path: Path) -> Settings:
     )
     in_clear = settings.url.startswith("http:") and not settings.is_near
     if in_clear and (settings.write or settings.read) and not keys.without_tls:
-        expected = "an address with https://, because a password or token goes there"
-        fix = "https://, or `without_tls: true` where nobody else is on the network"
+        expected = "an address with https://, because Regatta sends a password or token"
+        fix = "use https://, or set `without_tls: true` in a trusted network"
         raise SpecError([Problem(settings.where("url"), expected, settings.url, fix)])
     return settings
 

@@ -45,7 +45,7 @@ class Difference:
         if self.what == "points":
             return f"{self.series}: {self.journal} points in the journal, {self.database} in the database"
         ours, theirs = ("none" if one is None else one for one in (self.journal, self.database))
-        return f"{self.series}: {self.what} is {ours} in the journal, {theirs} in the database"
+        return f"{self.series}: {self.what}: {ours} in the journal, {theirs} in the database"
 
 
 @dataclass

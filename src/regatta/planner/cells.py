@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regatta.host.errors import Problem, SpecError
-from regatta.host.values.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
+from regatta.host.values.cell import NO_MODIFIERS, PLAN, Cell, TrainingRun, cell_label, heap_label
 from regatta.host.values.commands import expand_command, named_files, template_values
 from regatta.host.values.digest import digest_of
-from regatta.host.values.experiment import Benchmark, Collector, Exclude, Experiment, Heap, Modifier, Runtime
+from regatta.host.values.experiment import (
+    USER_FILE,
+    Benchmark,
+    Collector,
+    Exclude,
+    Experiment,
+    Heap,
+    Modifier,
+    Runtime,
+)
 from regatta.host.values.isolation import CellIsolation
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.host.values.template import fill, placeholders
@@ -62,9 +71,10 @@ def _choices(experiment: Experiment) -> Iterator[_Choice]:
             for runtime in experiment.runtimes:
                 if runtime.kind != benchmark.kind:
                     continue
+                on_runtime = replace(benchmark, command=benchmark.command_on(runtime))
                 for collector in collectors:
                     for modifiers in experiment.modifiers or ((),):
-                        yield _Choice(benchmark, runtime, collector, modifiers, heap)
+                        yield _Choice(on_runtime, runtime, collector, modifiers, heap)
 
 
 def _matches(exclude: Exclude, choice: _Choice, heap_mib: int | None, host: str) -> bool:
@@ -89,7 +99,9 @@ def _refusal(choice: _Choice, host: ResolvedHost) -> str:
     """Return why this cell cannot exist on the host; "" if it can."""
     runtime = choice.runtime
     if runtime.name not in host.runtimes:
-        return host.missing_runtimes.get(runtime.name, "the runtime is not on this host")
+        return host.missing_runtimes.get(runtime.name, "the runtime is not available on this host")
+    if not choice.benchmark.command:
+        return f"the benchmark has no command for the language {runtime.language or '(none given)'}"
     refused = host.refused_benchmarks.get(choice.benchmark.label, {}).get(runtime.name, "")
     if refused:
         return refused
@@ -102,16 +114,33 @@ def _refusal(choice: _Choice, host: ResolvedHost) -> str:
         return ""
     if runtime.name in collector.refused_by:
         return collector.refused_by[runtime.name]
-    return host.runtimes[runtime.name].collectors.get(collector.name, "the runtime was not asked")
+    return host.runtimes[runtime.name].collectors.get(collector.name, "not probed on this runtime")
+
+
+def _outside(experiment: Experiment, choice: _Choice, host: ResolvedHost) -> str:
+    """Return why the cell cannot run in its container; "" if it can, or if there is none."""
+    boxed = experiment.isolation_under(choice.modifiers).kind == "docker"
+    if boxed and choice.benchmark.directory:
+        return f"a container does not contain the directory {choice.benchmark.directory}: remove `directory`, or use no container"
+    if boxed and choice.runtime.kind == "program" and not host.runtimes[choice.runtime.name].root:
+        return "a program of the host cannot run in a container: use another provider, or no isolation"
+    return ""
 
 
 def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -> str:
     if choice.runtime.name in modifier.refused_by:
         return modifier.refused_by[choice.runtime.name]
+    if choice.benchmark.directory and (modifier.training or modifier.keep):
+        return "its files are in the working directory, and the benchmark has another `directory`"
     if choice.benchmark.kind == "native":
-        return "its flags are a JVM's" if modifier.flags and not modifier.environment else ""
+        return "its flags are for a JVM" if modifier.flags and not modifier.environment else ""
     if modifier.training and any(m.training and m is not modifier for m in choice.modifiers):
-        return "one training run a command; another modifier of the set has one too"
+        return "at most one training run per command; another modifier of the set also has one"
+    if modifier.plans:
+        if any(m.plans and m is not modifier for m in choice.modifiers):
+            return "at most one compilation plan per command; another modifier of the set also has one"
+        if modifier.plan_key(choice.runtime.name) not in choice.benchmark.files:
+            return f"no compilation plan in {modifier.plans}: make one with `regatta jit-plan`"
     return host.runtimes[choice.runtime.name].modifiers.get(modifier.name, "")
 
 
@@ -135,7 +164,7 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     seen: dict[str, Cell] = {}
     problems: dict[str, Problem] = {}
     for choice in _choices(experiment):
-        refusal = _refusal(choice, host)
+        refusal = _refusal(choice, host) or _outside(experiment, choice, host)
         factor = choice.heap.factor if choice.heap else None
         heap_mib: int | None = choice.heap.mib if choice.heap else None
         key = (choice.benchmark.label, choice.runtime.name)
@@ -159,8 +188,8 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
             problems[" ".join(key)] = Problem(
                 f"{experiment.spec_path}: heap.factors",
                 f"a measured minheap of {key[0]} on {key[1]}",
-                "none",
-                f"regatta minheap {experiment.spec_path}",
+                "missing",
+                f"run `regatta minheap {experiment.spec_path}`",
             )
             continue
         cell, _ = _make(experiment, host, choice, heap_mib)
@@ -173,10 +202,10 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
             and twin.collector == cell.collector
             and twin.modifiers == cell.modifiers
         ):
-            crossing.impossible.append((label, f"the same heap as {twin.heap_factor:g}x: {heap_mib} MiB"))
+            crossing.impossible.append((label, f"same heap as {heap_label(twin.heap_factor, heap_mib)}"))
         else:
             problems[cell.cell_id] = Problem(
-                experiment.spec_path, "alternatives that differ", f"{twin.label} and {cell.label} run the same command",
+                experiment.spec_path, "different alternatives", f"the same command for {twin.label} and {cell.label}",
                 "remove one of them",
             )  # fmt: skip
     if problems:
@@ -200,20 +229,30 @@ def _make(
         *(() if heap_mib is None else heap_flags(heap_mib)),
     ]
     flags = [*plain, *(flag for modifier in choice.modifiers for flag in modifier.flags)]
+    plans = {m.name: USER_FILE + m.plan_key(choice.runtime.name) for m in choice.modifiers if m.plans}
     training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
     named = named_files(benchmark, host)
     values = template_values(experiment, benchmark, named)
-    templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
+    templates = [*benchmark.command, *benchmark.prepare, *benchmark.check, *benchmark.arrange.values()]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
     # Files next to a file that the user provides have no name in a template.
     used.update({name: file for name, file in named.items() if name.partition("/")[0] in used})
+    used.update({name: named[name] for name in plans.values()})
 
-    def expand(command: tuple[str, ...], flags: list[str] = flags) -> list[str]:
+    def flags_of(modifier: Modifier, flags: tuple[str, ...]) -> list[str]:
+        plan = plans.get(modifier.name)
+        return [flag.replace(PLAN, named[plan].path) for flag in flags] if plan else [*flags]
+
+    given = [*plain, *(flag for modifier in choice.modifiers for flag in flags_of(modifier, modifier.flags))]
+
+    def expand(command: tuple[str, ...], flags: list[str] = given) -> list[str]:
         return expand_command(command, runtime, flags, values, host)
 
     files = [*runtime.files, *used.values()]
     files += [
-        host.programs[c[0]] for c in (benchmark.command, benchmark.check) if c and c[0] in host.programs
+        host.programs[c[0]]
+        for c in (benchmark.command, benchmark.prepare, benchmark.check)
+        if c and c[0] in host.programs
     ]
     isolation = _isolation(experiment, host, choice, runtime, files)
     # The digest of the image identifies the files inside it.
@@ -243,12 +282,16 @@ def _make(
     }
     if isolation.identity():
         identity["isolation"] = isolation.identity()
+    if benchmark.prepare:
+        identity["prepare"] = benchmark.prepare
+    if benchmark.directory:
+        identity["directory"] = benchmark.directory
     run = None
     if training is not None:
         # The command identifies the file, because two runs of a command produce different bytes.
         identity["training"] = [training.flags, training.output]
-        own = (m.training.flags if m.training else m.flags for m in choice.modifiers)
-        trained = [*plain, *(flag for given in own for flag in given)]
+        own = (flags_of(m, m.training.flags if m.training else m.flags) for m in choice.modifiers)
+        trained = [*plain, *(flag for each in own for flag in each)]
         run = TrainingRun(tuple(expand(benchmark.command, trained)), training.output)
     cell = Cell(
         cell_id=digest_of(identity),
@@ -263,6 +306,7 @@ def _make(
         argv=tuple(expand(benchmark.command)),
         environment=environment,
         arrange={name: fill(source, values) for name, source in benchmark.arrange.items()},
+        prepare=tuple(expand(benchmark.prepare)),
         check=tuple(expand(benchmark.check)),
         files=tuple(_unique(files)),
         keep=tuple(dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep)])),
@@ -290,7 +334,11 @@ def _isolation(
     image = wanted.image_of(choice.runtime.name, choice.runtime.image)
     if image not in host.images:
         raise SpecError(
-            [Problem(f"host {host.name}", f"the Docker image {image}", "none", "make it, or name another")]
+            [
+                Problem(
+                    f"host {host.name}", f"Docker image {image}", "missing", "build it, or use another image"
+                )
+            ]
         )
     # A program with a folder in its name is copied to the host like other files; it is not a system program.
     on_path = {file.path for name, file in host.programs.items() if "/" not in name}
@@ -301,19 +349,11 @@ def _isolation(
         wanted.network,
         wanted.memory_mib,
         tuple(sorted({file.path for file in files if file.path in on_path})),
-        tuple(sorted({folder for file in runtime.files if (folder := _runtime_folder(file.path))})),
+        (runtime.root,) if runtime.root else (),
         wanted.processors,
         wanted.cpu_quota,
         wanted.capabilities,
     )
-
-
-def _runtime_folder(path: str) -> str:
-    """Return the folder of a JVM that contains this identifying file; "" for other files."""
-    for end in ("/lib/modules", "/release"):
-        if path.endswith(end):
-            return path[: -len(end)]
-    return ""
 
 
 def _unique(files: list[File]) -> list[File]:

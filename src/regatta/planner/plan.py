@@ -13,7 +13,8 @@ import numpy.typing as npt
 from regatta.host.journal.plan_files import PLAN_VERSION, with_plan_id
 from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
-from regatta.host.values.experiment import Baseline, Experiment
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.levels import Levels, levels_of_cell, place_key
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import Crossing
 from regatta.planner.orders import host_generator, order_rows
@@ -97,25 +98,16 @@ class HostPlan:
 
 def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) -> HostPlan:
     """Group the cells of a host into blocks: alternatives differ only in the factors that the spec compares."""
-    groups: dict[tuple[object, ...], list[Cell]] = {}
+    groups: dict[object, list[Cell]] = {}
     for cell in crossing.cells:
-        key: tuple[object, ...] = (cell.benchmark.label,)
-        for factor, value in (
-            ("runtime", cell.runtime),
-            ("collector", cell.collector),
-            ("modifiers", cell.modifiers),
-            ("heap", cell.heap_factor if cell.heap_factor is not None else cell.heap_mib),
-        ):
-            if factor not in experiment.compare:
-                key += (factor, value)
-        groups.setdefault(key, []).append(cell)
+        groups.setdefault(place_key(levels_of_cell(cell), experiment.compare), []).append(cell)
     if experiment.aa:
         groups = {key: with_twin(group, experiment.baseline) for key, group in groups.items()}
     cells = [cell for group in groups.values() for cell in group]
     return HostPlan(experiment, host, cells, [len(group) for group in groups.values()])
 
 
-def with_twin(group: Sequence[Cell], baseline: Baseline) -> list[Cell]:
+def with_twin(group: Sequence[Cell], baseline: Levels) -> list[Cell]:
     """Add the twin of one cell to a block group, for an A/A test of the whole pipeline.
 
     Args:
@@ -125,11 +117,8 @@ def with_twin(group: Sequence[Cell], baseline: Baseline) -> list[Cell]:
     Returns:
         The group, and the same command again with a separate identity.
     """
-    wanted = {factor: name for factor, name in vars(baseline).items() if name is not None}
-    original = next(
-        (cell for cell in group if all(getattr(cell, factor) == name for factor, name in wanted.items())),
-        group[0],
-    )
+    wanted = {factor: level for factor, level in baseline.items() if factor != "platform"}
+    original = next((cell for cell in group if wanted.items() <= levels_of_cell(cell).items()), group[0])
     return [
         *group,
         replace(original, cell_id=digest_of(["twin", original.cell_id]), twin_of=original.cell_id),

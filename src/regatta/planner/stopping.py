@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from regatta.host.journal.stopping import PER_CELL
 from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
-from regatta.host.values.experiment import Baseline, Experiment, Stopping
+from regatta.host.values.experiment import Experiment, Stopping
+from regatta.host.values.levels import Levels, baseline_pairs, levels_of_cell
 
 #: An alternative and its counterpart, by index into the cells of the plan; None: it is alone in its group.
 IndexPair = tuple[int, int | None]
@@ -41,11 +43,12 @@ def stopping_header(
 def block_groups(
     experiment: Experiment, stopping: Stopping, cells: Sequence[Cell], group_sizes: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Return each block group: its `cells` and `pairs` by index, and a `key` that hashes the inputs of a decision."""
+    """Return each block group, or with `javastats-cell` each cell: its `cells` and `pairs` by index, and a `key` that hashes the inputs of a decision."""
     groups = []
     first = 0
-    for size in group_sizes:
-        pairs = compared_pairs(cells[first : first + size], experiment.baseline)
+    alone = stopping.rule == PER_CELL
+    for size in [1] * len(cells) if alone else group_sizes:
+        pairs = [(0, None)] if alone else compared_pairs(cells[first : first + size], experiment.baseline)
         members = range(first, first + size)
         placed = [(first + a, None if b is None else first + b) for a, b in pairs]
         identity = {
@@ -56,9 +59,12 @@ def block_groups(
             "steady": vars(experiment.steady),
             "seed": experiment.seed,
         }
-        # The cells of a group are of one benchmark. The mean is not named, so that existing decisions stay valid.
-        if (summary := cells[first].benchmark.summary) != "mean":
-            identity["summary"] = summary
+        # The mean is not named, so that existing decisions stay valid.
+        if summaries := sorted({cells[i].benchmark.summary for i in members} - {"mean"}):
+            identity["summary"] = " ".join(summaries)
+        # A spec can change the metric of a benchmark without changing its cells. The usual one is not named, as above.
+        if metrics := sorted({cells[i].benchmark.metric for i in members} - {"elapsed"}):
+            identity["metric"] = " ".join(metrics)
         groups.append(
             {"key": digest_of(identity), "cells": list(members), "pairs": [list(p) for p in placed]}
         )
@@ -66,32 +72,25 @@ def block_groups(
     return groups
 
 
-def compared_pairs(group: Sequence[Cell], baseline: Baseline) -> list[IndexPair]:
+def compared_pairs(group: Sequence[Cell], baseline: Levels) -> list[IndexPair]:
     """Return the compared pairs of a block group, by index.
 
     If the group has a cell that matches the baseline, each alternative is compared with it, as in the analysis. Otherwise all
-    pairs are compared. The twin of an A/A test is compared with its original. A single cell is judged by its own mean.
+    pairs of one metric are compared. The twin of an A/A test is compared with its original. Without any pair, cells are
+    judged by their own means.
     """
     own = [i for i, cell in enumerate(group) if not cell.twin_of]
-    pairs = _with_baseline([(i, group[i]) for i in own], baseline) or list(combinations(own, 2))
+    levels = [levels_of_cell(group[i]) for i in own]
+    with_baseline = baseline_pairs(levels, baseline, ())[0] if baseline else []
+    pairs: list[IndexPair] = [(own[a], own[b]) for a, b in with_baseline] or list(combinations(own, 2))
+    pairs = [(a, b) for a, b in pairs if b is None or _metric(group[a]) == _metric(group[b])]
     ids = {group[i].cell_id: i for i in own}
     pairs += [(i, ids[cell.twin_of]) for i, cell in enumerate(group) if cell.twin_of in ids]
-    return [*pairs] or [(own[0], None)]
+    return pairs or [(i, None) for i in own]
 
 
-def _with_baseline(group: Sequence[tuple[int, Cell]], baseline: Baseline) -> list[tuple[int, int]]:
-    where = {(_heap(cell), (cell.runtime, cell.collector, cell.modifiers)): i for i, cell in group}
-    pairs = []
-    for i, cell in group:
-        wanted = baseline.of(cell.runtime, cell.collector, cell.modifiers)
-        found = None if wanted is None else where.get((_heap(cell), wanted))
-        if found is not None and found != i:
-            pairs.append((i, found))
-    return pairs
-
-
-def _heap(cell: Cell) -> float | None:
-    return cell.heap_factor if cell.heap_factor is not None else cell.heap_mib
+def _metric(cell: Cell) -> tuple[str, str]:
+    return cell.benchmark.metric, cell.benchmark.better
 
 
 def t_quantiles(level: float, df: int) -> list[float]:

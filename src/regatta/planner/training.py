@@ -37,8 +37,8 @@ def train_cells(
             check = tuple(argument.replace(TRAINED, file.path) for argument in cell.check)
             cells.append(replace(cell, argv=argv, check=check, files=(*cell.files, file)))
         else:
-            reason = _in_one_line(file) if file is not None else "the host says nothing of it"
-            impossible.append((cell.label, f"its training run failed: {reason}"))
+            reason = _in_one_line(file) if file is not None else "no result from the host"
+            impossible.append((cell.label, f"training run failed: {reason}"))
     return Crossing(cells, impossible, crossing.excluded)
 
 

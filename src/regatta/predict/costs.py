@@ -90,13 +90,13 @@ def check_not_below_zero(cost: Cost, count: Count, where: str, factor: float = 1
     for arguments in arguments_of_count(count):
         terms = [found[number].value * weight for number, weight in weights(cost, arguments, where)]
         if any(map(math.isinf, terms)):
-            raise RegattaError(where, "a cost that is a number", "more than any number", "measure it there")
+            raise RegattaError(where, "a finite cost", "an infinite one", "measure it there")
         value = math.fsum(terms)
         if value < -BELOW_ZERO * math.fsum(map(abs, terms)):
             at = ", ".join(f"{name}={arguments[name]:g}" for name in arguments_of(cost)) or "any arguments"
             fix = "measure it there"
             if isinstance(cost, TableCost):
-                fix += ", or let the table be held beyond its points (`outside: hold`)"
+                fix += ", or set `outside: hold` in the table"
             raise RegattaError(where, "a cost of at least 0", f"{value * factor:.4g} ns at {at}", fix)
 
 
@@ -175,7 +175,7 @@ def _table_weights(cost: TableCost, at: tuple[float, ...]) -> Weights:
         if number is None:
             raise RegattaError(
                 "table", "a point for every combination of the grid", f"none at {[here for here, _ in corner]}",
-                "measure it, or leave the others of its row out",
+                "measure it, or remove the other points of its row",
             )  # fmt: skip
         found.append((number, math.prod(weight for _, weight in corner)))
     return found

@@ -26,9 +26,7 @@ def shared_processor(system: SystemVector) -> str:
         return ""
     if not 0.0 < share < _OWN:
         return ""
-    return (
-        f"costs on {system.name} are elapsed time, for {100 * share:.0f} % of which the processor was there"
-    )
+    return f"costs on {system.name} are elapsed times with the processor available for {100 * share:.0f} % of the time"
 
 
 def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
@@ -43,19 +41,19 @@ def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
     """
     share = ratio(uncertain(predicted, "predicted"), uncertain(measured, "measured"))
     if not math.isfinite(share.value):
-        reason = predicted.reason or measured.reason or "it was not measured"
-        return f"How much of the kernel time the vector explains is not known: {reason}.", ""
+        reason = predicted.reason or measured.reason or "not measured"
+        return f"Explained kernel time: undefined ({reason}).", ""
     percent = f"{100 * share.value:.0f} %"
     interval = (
         "" if math.isnan(share.low + share.high) else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
     )
-    words = f"The vector explains {percent}{interval} of the measured kernel time."
+    words = f"Explained kernel time: {percent}{interval} of the measured one."
     if share.low > 1.0:
-        words += " It predicts more than there is."
+        words += " The prediction exceeds the measurement."
     warning = ""
     if share.value < LITTLE:
         warning = (
-            f"The vector explains only {percent} of the measured kernel time: what it says of rank and ratio may not hold"
-            " for the rest. Calls without a primitive, or costs that rise under load, may be missing."
+            f"The vector explains only {percent} of the measured kernel time. Rank and ratio possibly do not hold for the rest."
+            " Possible causes: calls without a primitive, or costs that rise under load."
         )
     return words, warning

@@ -48,7 +48,7 @@ def ranking_figure(one: ApplicationForecast) -> Figure:
         int(_FRAME_PX + _ROW_PX * -y),
         traces,
         layout(
-            _time_axis(f"{WORDS[what]} of one {one.application.per}", numbers, scale),
+            _time_axis(f"{WORDS[what]} per {one.application.per}", numbers, scale),
             axis(range=[y - 0.5, 0.1], visible=False),
             annotations=labels,
         ),
@@ -90,7 +90,7 @@ class EntryLooks:
         if self._others:
             entries.append(LegendEntry(f"{len(self._others)} others", Look(_OTHERS, "square", "solid")))
         if self._has_user:
-            entries.append(LegendEntry("the application itself, in user mode", _USER_LOOK))
+            entries.append(LegendEntry("application in user mode", _USER_LOOK))
         return entries
 
     def pieces(self, system: SystemForecast) -> list[tuple[str, str, float]]:
@@ -104,7 +104,7 @@ class EntryLooks:
             found.append((", ".join(self._others), _OTHERS, own))
         if self._has_user:
             rest = system.elapsed.value - system.prediction.time.value
-            found.append(("the application itself, in user mode", _USER_LOOK.colour, max(0.0, rest)))
+            found.append(("application in user mode", _USER_LOOK.colour, max(0.0, rest)))
         return found
 
 
@@ -144,7 +144,7 @@ def contribution_figure(one: ApplicationForecast, looks: EntryLooks) -> Figure:
         _FRAME_PX + _ROW_PX * count,
         traces,
         layout(
-            axis(f"predicted time of one {one.application.per} ({scale.unit})", rangemode="tozero"),
+            axis(f"predicted time per {one.application.per} ({scale.unit})", rangemode="tozero"),
             axis(range=[-count - 0.5, -0.4], visible=False),
             barmode="stack",
             annotations=labels,
@@ -227,9 +227,9 @@ def _marker(x: Value, y: Value, scale: Scale, look: Look) -> Trace:
 # Speed-ups
 
 _SPEED_UP_LOOKS = {
-    "kernel's times alone (r)": _KERNEL,
-    "with user time (r')": _PREDICTED,
-    "each with its own user time": Look("@c2", "square", "solid"),
+    "kernel time (r)": _KERNEL,
+    "constant user time (r')": _PREDICTED,
+    "measured user times": Look("@c2", "square", "solid"),
     "measured": _MEASURED,
 }
 
@@ -245,15 +245,15 @@ def speed_up_figure(speed_ups: Sequence[SpeedUp]) -> Figure:
         labels.append(row_label(y + 0.26, show_ratio(one.best.value), side="right"))
         for place, (name, number) in enumerate(_ways(one)):
             look = _SPEED_UP_LOOKS[name]
-            at = y + 0.14 - 0.13 * place
+            at = y + 0.14 - 0.16 * place
             traces += _point(number, at, _PLAIN, look, f"{one.system}: {name}")
     numbers = [number for one in speed_ups for _, number in _ways(one)]
     line: Trace = {
         "type": "scatter", "mode": "lines", "x": [1, 1], "y": [y - 0.5, 0.1], "hoverinfo": "skip",
         "line": {"color": "@ink", "width": 1, "dash": "dash"},
     }  # fmt: skip
-    x = _time_axis("times as fast", numbers, _PLAIN)
-    height = int(_FRAME_PX + 1.25 * _ROW_PX * -y)
+    x = _time_axis("speedup", numbers, _PLAIN)
+    height = int(_FRAME_PX + 2 * _ROW_PX * -y)
     return Figure(
         "", height, [line, *traces], layout(x, axis(range=[y - 0.5, 0.1], visible=False), annotations=labels)
     )
@@ -277,7 +277,7 @@ _PLAIN = Scale(1.0, "", None)
 def _point(number: Value, y: float, scale: Scale, look: Look, name: str) -> list[Trace]:
     if not math.isfinite(number.value):
         return []
-    ends = f"interval {show_ends(number, scale.show)} {scale.unit}" if number.low < number.high else ""
+    ends = f"CI {show_ends(number, scale.show)} {scale.unit}" if number.low < number.high else ""
     trace: Trace = {
         "type": "scatter", "mode": "markers", "x": [scale.tidy(number.value)], "y": [y],
         "marker": {"size": 9, "color": look.colour, "symbol": look.mark}, "hoverinfo": "text",

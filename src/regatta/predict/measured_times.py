@@ -168,7 +168,7 @@ class MeasuredExperiment:
         if not of_benchmark:
             return f"{self.name} has no benchmark {wanted}"
         if not host:
-            return "the vector does not say on which host it was measured"
+            return "the vector names no host"
         if reason := self._other_machine(host, system.provenance.get("fingerprint", "")):
             return reason
         found = [one for one in of_benchmark if one.is_on(host, configuration, heap)]
@@ -178,12 +178,14 @@ class MeasuredExperiment:
         others, found = found, [one for one in found if not wanted.adds(one.parts)]
         if not found:
             labels = listed([one.benchmark for one in others])
-            return f"{self.name} has {wanted} only with other parameters: {labels}; --benchmark chooses one"
+            return (
+                f"{self.name} has {wanted} only with other parameters: {labels}; select one with --benchmark"
+            )
         if len(found) > 1:
             labels = listed([one.benchmark for one in found])
-            return f"{self.name} has several that fit {wanted}: {labels}; --benchmark chooses one"
+            return f"{self.name} has several matches of {wanted}: {labels}; select one with --benchmark"
         if not any(found[0].of(what) for what in METRICS):
-            return f"{found[0].benchmark} has no value of {listed(list(METRICS.values()))}"
+            return f"{found[0].benchmark} has no value of {', '.join(METRICS.values())}"
         return found[0]
 
     def _other_machine(self, host: str, fingerprint: str) -> str:
@@ -194,8 +196,8 @@ class MeasuredExperiment:
         )
         if not (ours[0] and theirs[0] and (here or there)):
             return ""
-        facts = f"{here or 'fewer facts'}, not {there or 'only that'}"
-        return f"{host} of {self.name} is another machine than that of the vector: {facts}"
+        facts = f"{here or 'fewer facts'}, not {there or 'only these'}"
+        return f"{host} of {self.name} is not the machine of the vector: {facts}"
 
 
 def _system(*parts: str) -> str:

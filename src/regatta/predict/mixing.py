@@ -38,7 +38,10 @@ def normalized(mix: Mix) -> list[tuple[ApplicationVector, float]]:
     units = list(dict.fromkeys(application.per for application, _ in mix))
     if len(units) > 1:
         raise RegattaError(
-            "mix", f"applications of one unit of work ({units[0]})", units[1], "mix what counts the same work"
+            "mix",
+            f"applications of one unit of work ({units[0]})",
+            units[1],
+            "mix applications with the same unit of work",
         )
     largest = max((weight for _, weight in mix), default=0.0)
     if not largest > 0.0:
@@ -158,7 +161,7 @@ def connections_per_request(persistent: float, requests: float) -> float:
     if not 0.0 <= persistent <= 1.0:
         raise RegattaError("connections", "a share from 0 to 1", f"{persistent:g}", "0.7")
     if not 1.0 <= requests < math.inf:
-        raise RegattaError("connections", "at least 1 request a connection", f"{requests:g}", "10")
+        raise RegattaError("connections", "at least 1 request per connection", f"{requests:g}", "10")
     return (1.0 - persistent) + persistent / requests
 
 

@@ -23,6 +23,7 @@ from regatta.predict.forecast import Forecast
 from regatta.predict.tables import (
     COMPARED,
     WORDS,
+    changes_table,
     contribution_table,
     group_words,
     pairs_table,
@@ -52,13 +53,14 @@ def question_of(forecast: Forecast) -> str:
     changed = (
         f", with {', '.join(f'{c.primitive} {c.text}' for c in forecast.changes)}" if forecast.changes else ""
     )
-    return f"How long does {names} take on each system, and what takes the time{changed}?"
+    return f"Predicted time of {names} on each system, and its contributions{changed}"
 
 
 def sections_of_forecast(forecast: Forecast) -> list[Section]:
     """Return the sections that have content."""
     found = [
         _ranking(forecast),
+        _changes(forecast),
         _speed_ups(forecast),
         _contributions(forecast),
         _entries(forecast),
@@ -73,10 +75,10 @@ def sections_of_forecast(forecast: Forecast) -> list[Section]:
 
 def _ranking(forecast: Forecast) -> Section:
     words = (
-        f"Predicted time of one unit of work, the fastest system first, with its {show_percent(forecast.level)} interval; beside it what "
-        "was measured, which the prediction does not use. Predicted is the kernel's time, each count times its cost, and the time in user "
-        "mode that was measured where the application was traced; where it was not, that of the primitives alone. What stands beside a "
-        "measured time is the same quantity: elapsed, or kernel time. Systems of one group cannot be told apart. Axes do not start at 0."
+        f"Predicted and measured time of one unit of work, with {show_percent(forecast.level)} confidence intervals, fastest system first. "
+        "The predicted time is the kernel time (sum of count × cost) plus the user time measured where the application was traced. Without "
+        "a measured user time it is the time of the primitives alone. Predictions do not use the measured times. Measured and predicted "
+        "columns have the same quantity, elapsed or kernel time. Systems of one group are not distinguishable. Axes do not start at 0."
     )
     tables, groups = [], []
     for one in forecast.applications:
@@ -90,9 +92,7 @@ def _ranking(forecast: Forecast) -> Section:
 
 
 def _contributions(forecast: Forecast) -> Section:
-    words = (
-        "Which primitive takes how much of the predicted time of one unit of work, the fastest system first."
-    )
+    words = "Contribution of each primitive to the predicted time of one unit of work, fastest system first."
     groups = []
     for one in forecast.applications:
         looks = EntryLooks(one)
@@ -103,8 +103,8 @@ def _contributions(forecast: Forecast) -> Section:
 
 def _entries(forecast: Forecast) -> Section:
     words = (
-        "Time = cost of one operation or unit on the system × how often the application uses it, as in tables 6-2 to 6-5 of Zhang's thesis. "
-        "Entries that were not counted themselves say which calls they stand for, and by which rule."
+        "Time = cost of one operation or unit × count, as in tables 6-2 to 6-5 of Zhang's thesis. The last column lists the calls that an "
+        "entry represents if it was not counted itself, and the rule."
     )
     tables = [
         contribution_table(f"{one.application.name} on {system.system}", system)
@@ -124,15 +124,15 @@ def _accuracy(forecast: Forecast) -> Section | None:
     if not figures and not tables:
         return None
     if not figures:
-        words = "How many times as long the slower one takes, as predicted; a pair is told apart where the difference is."
+        words = "Predicted time on the slower system divided by that on the faster one."
         return Section("pairs", "Pairwise predictions", words, tables=tables)
     words = (
-        "Three levels, each harder than the one before: are systems ordered right, are the ratios of their times right, are the times right? "
-        "A pair that was measured to differ is ordered right or wrong, or open where the prediction cannot tell them apart; “same”: they were not "
-        "measured to differ; “unknown”: whether they differ is not known. On the line, what is predicted is what was measured."
+        "Accuracy has three levels of increasing difficulty: the rank of systems, the ratios of their times, and the times. "
+        "The verdict of a pair with a significant measured difference is right or wrong, or open if the prediction does not distinguish the "
+        "systems. Same: no significant measured difference. Unknown: significance is undefined. On the line, predicted and measured are equal."
     )
     groups = [
-        Group(f"Predicted against measured: {WORDS[what]}", [figure], accuracy_legend(forecast))
+        Group(f"Predicted and measured {WORDS[what]}", [figure], accuracy_legend(forecast))
         for what, figure in figures
     ]
     return Section("accuracy", "Accuracy", words, tables=tables, groups=groups)
@@ -145,18 +145,24 @@ def _speed_ups(forecast: Forecast) -> Section | None:
     if not forecast.speed_ups:
         return None
     words = (
-        "How many times as fast it becomes: r is the ratio of the kernel's times, r' = (s1 + u) / (s2 + u) with the measured time in user "
-        "mode u, which stays. The third way has on each side the time in user mode that was measured of its own applications: it is the ratio of "
-        "the predicted elapsed times, and where it is known it is what stands against the measured ratio."
+        "Speedup by replacement of an application. r is the ratio of kernel times; r' = (s1 + u) / (s2 + u) assumes a constant user time u. "
+        "The third variant uses the user times measured for both applications: it is the ratio of predicted elapsed times. If it is known, it "
+        "is compared with the measured ratio."
     )
     table = speed_ups_table(forecast.speed_ups)
     group = Group(
-        "Speed-up by system", [speed_up_figure(forecast.speed_ups)], speed_up_legend(forecast.speed_ups)
+        "Speedup by system", [speed_up_figure(forecast.speed_ups)], speed_up_legend(forecast.speed_ups)
     )
     return Section("speed-up", "Speed-up", words, tables=[table], groups=[group])
 
 
-# Savings
+# Changes, savings
+
+
+def _changes(forecast: Forecast) -> Section | None:
+    tables = [changes_table(one, forecast.changes) for one in forecast.applications if one.effects]
+    words = "Time that the changed costs save per unit of work, and its share of the predicted time. A negative value is a loss."
+    return Section("changes", "Changes", words, tables=tables) if tables else None
 
 
 def _savings(forecast: Forecast) -> Section | None:
@@ -168,7 +174,7 @@ def _savings(forecast: Forecast) -> Section | None:
     ]
     if not tables:
         return None
-    words = "What one unit of work would save if one primitive alone cost half, nothing, or what it costs on the best of the systems."
+    words = "Share of the time of one unit of work that is saved if one primitive costs half, nothing, or as much as on the cheapest system."
     return Section("savings", "Savings", words, tables=tables)
 
 
@@ -179,14 +185,14 @@ def _vectors(forecast: Forecast) -> Section:
     rows = []
     for one in forecast.applications:
         provenance = one.application.provenance
-        rows.append(("application", one.application.name, _told(provenance)))
+        rows.append(("application", one.application.name, _facts(provenance)))
     systems = {system.system: system for one in forecast.applications for system in one.systems}
-    rows += [("system", name, _told(system.provenance)) for name, system in systems.items()]
+    rows += [("system", name, _facts(system.provenance)) for name, system in systems.items()]
     return Section(
-        "vectors", "Vectors", "What is known of each vector.",
+        "vectors", "Vectors", "Provenance of each vector.",
         tables=[Table("", ("kind", "name", "provenance"), rows)],
     )  # fmt: skip
 
 
-def _told(provenance: Mapping[str, str]) -> str:
+def _facts(provenance: Mapping[str, str]) -> str:
     return "; ".join(f"{key} {shorten(value, 120)}" for key, value in provenance.items() if value)

@@ -129,7 +129,7 @@ def total_of(found: Sequence[Use], application: str, system: str, part: Part = "
         whole += count.value * cost
         if part != "time" and math.isnan(share.value):
             unknown += count.value * cost
-            why_unknown = why_unknown or share.reason or f"the user share of {name} is not known"
+            why_unknown = why_unknown or share.reason or f"unknown user share of {name}"
             # One source, so that the interval covers their joint range.
             whose, share = ("user_share", system, ""), _ANY_SHARE
         kept = {"time": 1.0, "kernel": 1.0 - share.value, "user": share.value}[part]
@@ -147,7 +147,7 @@ def total_of(found: Sequence[Use], application: str, system: str, part: Part = "
         reason = reason or _why_unknown(count)
     if unknown > LITTLE * whole:
         return Sum(math.nan, reason=why_unknown)
-    return Sum(value, terms, reason or ("" if math.isfinite(value) else "a cost is not a number"))
+    return Sum(value, terms, reason or ("" if math.isfinite(value) else "a cost is undefined"))
 
 
 def _why_unknown(number: Value) -> str:
@@ -195,10 +195,10 @@ def _contribution(use: Use, application: str, system: str, whole: float) -> Cont
     count = use.count
     primitive = use.primitive
     if use.counts_nothing:
-        cost = Value(math.nan, reason="not asked for: it counts nothing")
+        cost = Value(math.nan, reason="not used: count 0")
         time, user = Value.exact(0.0), 0.0
     elif primitive is None:
-        cost = Value(math.nan, reason=f"{system} has no cost for it")
+        cost = Value(math.nan, reason=f"no cost on {system}")
         time, user = Value(math.nan, reason=cost.reason), math.nan
     else:
         cost = combined(use.coefficients, use.weights, use.factor)

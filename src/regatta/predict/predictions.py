@@ -310,8 +310,8 @@ class _Forecaster:
             return ""
         if wanted is None:
             if asked.parts:
-                return "no benchmark is known of this mix: name it by --benchmark SUITE/NAME"
-            return f"{asked.vector.name} does not say of which benchmark it is: name it by --benchmark SUITE/NAME"
+                return "the benchmark of this mix is unknown; select one with --benchmark SUITE/NAME"
+            return f"{asked.vector.name} names no benchmark; select one with --benchmark SUITE/NAME"
         reasons = []
         for folder in dict.fromkeys(path.resolve() for path in folders):
             if folder not in self._experiments:
@@ -378,7 +378,7 @@ class _Forecaster:
             if before.of("elapsed") and after.of("elapsed"):
                 measured = measured_ratio(before.series_of("elapsed"), after.series_of("elapsed"), self.level)
             else:
-                reason = "elapsed times were not measured of both"
+                reason = "elapsed times of both are not available"
         return SpeedUp(
             system.name, one.before.vector.name, one.after.vector.name, one.names,
             found.kernel, found.user_stays, found.own_user, found.user, measured, reason,

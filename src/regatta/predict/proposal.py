@@ -89,10 +89,12 @@ def _need(pair: Pair, rule: Rule) -> dict[str, Any]:
 
 def _words(target: float, worst: Mapping[str, Any] | None, unknown: int) -> str:
     if worst is None:
-        return f"how many rounds intervals within {target:g} % take is unknown until {LEAST_BLOCKS} rounds are recorded"
-    against = f" against {worst['b']}" if worst["b"] else ""
+        return (
+            f"rounds for intervals within {target:g} %: undefined (fewer than {LEAST_BLOCKS} recorded rounds)"
+        )
+    against = f" / {worst['b']}" if worst["b"] else ""
     words = (
-        f"intervals within {target:g} % take {counted(worst['rounds'], 'round')}, by the spread of {worst['a']}{against} "
-        f"(standard deviation {100 * math.expm1(worst['sd']):.2g} % over {counted(worst['n'], 'block')})"
+        f"rounds for intervals within {target:g} %: {worst['rounds']}, from the standard deviation of {worst['a']}{against} "
+        f"({100 * math.expm1(worst['sd']):.2g} %, n = {worst['n']})"
     )
-    return f"{words}; {counted(unknown, 'comparison')} not known yet" if unknown else words
+    return f"{words}; undefined for {counted(unknown, 'comparison')}" if unknown else words

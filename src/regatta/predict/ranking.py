@@ -86,7 +86,9 @@ def _check(names: Sequence[str]) -> None:
         raise RegattaError("ranking", "at least one system", "none", "name a system vector")
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
-        raise RegattaError("ranking", "every system once", f"two named {twice}", "rename one in its file")
+        raise RegattaError(
+            "ranking", "unique names of systems", f"two systems named {twice}", "rename one in its file"
+        )
 
 
 def _last_if_unknown(value: float) -> float:

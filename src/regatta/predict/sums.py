@@ -24,7 +24,7 @@ NS: dict[TimeUnit, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _ROUNDING = 1e-12
 
 #: why a difference or ratio has no upper limit
-UNBOUNDED = "the interval of what is divided by holds 0"
+UNBOUNDED = "the interval of the divisor contains 0"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def ratio(above: Sum, under: Sum) -> Value:
     if not (math.isfinite(above.value) and math.isfinite(under.value)):
         return Value(math.nan, reason=above.reason or under.reason or "no value")
     if under.value <= 0.0:
-        return Value(math.nan, reason="divided by 0")
+        return Value(math.nan, reason="division by 0")
     value = above.value / under.value
     ends = _ends(above, under)
     if not math.isfinite(ends(value)[0] + ends(value)[1]):

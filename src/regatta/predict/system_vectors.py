@@ -134,7 +134,7 @@ def system_vectors(
         system = _System(name, table, facts.level)
         system.add([each for cell in own for each in series.get(cell.number, [])])
         if not any(series.get(cell.number) for cell in own):
-            told.append(f"{system.name}: no series of {table.source or 'the table'} was measured")
+            told.append(f"{system.name}: no series of {table.source or 'the table'} in the records")
             continue
         told += [f"{system.name}: {sentence}" for sentence in system.told]
         if system.primitives:
@@ -231,7 +231,7 @@ class _System:
             except NoCost as error:
                 problem = error.problems[0]
                 self.told.append(
-                    f"{name} is left out: {problem.where}: expected {problem.expected}, got {problem.got}"
+                    f"{name} excluded: {problem.where}: expected {problem.expected}, got {problem.got}"
                 )
                 continue
             self.primitives[name] = PrimitiveCost(rule.unit, fitted.cost, share, fitted.measured)
@@ -239,8 +239,8 @@ class _System:
                 self.fits[name] = fitted
                 if fitted.worst > FAR:
                     self.told.append(
-                        f"the line of {name} misses what was measured by {fitted.worst:.0%} at "
-                        f"{rule.cost.arguments[0]}={fitted.worst_at:g}; `cost: {{piecewise: ...}}` may fit"
+                        f"{name}: the linear fit deviates by {fitted.worst:.0%} at {rule.cost.arguments[0]}="
+                        f"{fitted.worst_at:g}; try `cost: {{piecewise: ...}}`"
                     )
 
     def _invocations(self, rule: PrimitiveRule, series: Sequence[_Series]) -> list[Points]:
@@ -252,13 +252,13 @@ class _System:
             at = _at(where, rule, each)
             if at in seen:
                 both = f"{seen[at]} and {_text(each)}"
-                raise NoCost(where, "one series for each cost", both, "name more `parameters`")
+                raise NoCost(where, "one series per cost", both, "name more `parameters`")
             seen[at] = _text(each)
             for invocation, value in each.values.items():
                 points.setdefault(invocation, {})[at] = _cost_ns(where, value, each.unit, rule.unit)
         whole: list[Points] = [made for made in points.values() if len(made) == len(seen)]
         if not whole:
-            raise NoCost(where, "an invocation that has every series", "none", "see the failed invocations")
+            raise NoCost(where, "an invocation with all series", "none", "see the failed invocations")
         return whole
 
     def _user_share(self, name: str, rule: PrimitiveRule, series: Sequence[_Series]) -> Value:
@@ -268,16 +268,16 @@ class _System:
             where, chosen = _chosen(rule.series, rule.user_share, series)
         except NoCost as error:
             problem = error.problems[0]
-            reason = f"no {rule.user_share.metric} of {name} was measured"
+            reason = f"no measured {rule.user_share.metric} of {name}"
             self.told.append(
-                f"how much of {name} is spent in user mode is not known: {problem.where}: expected {problem.expected}, got {problem.got}"
+                f"unknown user share of {name}: {problem.where}: expected {problem.expected}, got {problem.got}"
             )
             return Value(math.nan, reason=reason)
         shares: dict[str, list[float]] = {}
         for each in chosen:
             dimension, factor = UNITS.get(each.unit, ("", 1.0))
             if dimension != "ratio":
-                raise NoCost(where, "a ratio or per cent", each.unit)
+                raise NoCost(where, "a ratio or %", each.unit)
             for invocation, value in each.values.items():
                 shares.setdefault(invocation, []).append(min(max(value * factor, 0.0), 1.0))
         return interval_of([math.fsum(each) / len(each) for each in shares.values()], self._level, 1.0)
@@ -305,7 +305,7 @@ def _chosen(
     where = " ".join(filter(None, (f"{of.suite}/{of.benchmark}", choice.metric, wanted)))
     own = [each for each in series if (each.suite, each.benchmark) == (of.suite, of.benchmark)]
     if not own:
-        raise NoCost(where, "this benchmark's records", "none")
+        raise NoCost(where, "records of this benchmark", "none")
     found = [
         each
         for each in own
@@ -313,7 +313,7 @@ def _chosen(
         and all(str(each.parameters.get(key)) == str(value) for key, value in choice.parameters.items())
     ]
     if not found:
-        raise NoCost(where, "such a series", "others")
+        raise NoCost(where, "a matching series", "others")
     return where, found
 
 
@@ -323,7 +323,7 @@ def _at(where: str, rule: PrimitiveRule, series: _Series) -> tuple[float, ...]:
     for name in rule.cost.arguments:
         value = series.parameters.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise NoCost(where, f"a number for `{name}` with each series", str(value))
+            raise NoCost(where, f"a number for `{name}` in each series", str(value))
         values.append(float(value))
     return tuple(values)
 

@@ -1,4 +1,4 @@
-"""Tables of predictions, for the page and a terminal: ranking, entries, pairs, speed-ups, savings."""
+"""Tables of predictions, for the page and a terminal: ranking, entries, pairs, speedups, changes, savings."""
 
 from __future__ import annotations
 
@@ -13,39 +13,41 @@ from regatta.figures.text import (
     choose_scale,
     show_brief,
     show_ends,
+    show_percent,
     show_ratio,
     show_share,
     significant,
 )
-from regatta.predict.forecast import ApplicationForecast, Saving, SpeedUp, SystemForecast
-from regatta.predict.words import estimate_of
+from regatta.predict.forecast import ApplicationForecast, Change, Saving, SpeedUp, SystemForecast
+from regatta.predict.words import estimate_of, replacements
 from regatta.spec.vectors import Contribution, Value
 
-EXPLAINED = "explained of kernel time"
+EXPLAINED = "explained kernel time"
 #: columns of intervals that a narrow terminal omits
-INTERVALS = ("kernel interval", "measured interval")
-CONTRIBUTIONS = ("entry", "with", "cost", "count", "time", "interval", "share", "stands for, by which rule")
+INTERVALS = ("kernel CI", "measured CI")
+CONTRIBUTIONS = ("primitive", "arguments", "cost", "count", "time", "CI", "share", "counted calls (rule)")
 PAIRS = (
     "application",
     "faster",
     "slower",
-    "of",
+    "time",
     "predicted ratio",
-    "interval",
+    "CI",
     "measured ratio",
-    "measured interval",
-    "order",
+    "measured CI",
+    "verdict",
 )
-SPEED_UPS = ("system", "replaced", "kernel's times alone (r)", "with user time (r')", "interval",
-              "each with its own user time", "its interval", "measured", "measured interval", "predicted / measured")  # fmt: skip
+SPEED_UPS = ("system", "replacement", "kernel time (r)", "constant user time (r')", "CI of r'",
+             "measured user times", "CI", "measured", "measured CI", "predicted / measured")  # fmt: skip
+CHANGES = ("system", "saved time", "CI", "saved", "note")
 SAVINGS = (
     "primitive",
-    "takes",
-    "interval",
-    "half its cost saves",
-    "none of it saves",
-    "its best cost saves",
-    "which is on",
+    "time",
+    "CI",
+    "saved at half cost",
+    "saved at no cost",
+    "saved at lowest cost",
+    "lowest on",
 )
 
 
@@ -59,7 +61,7 @@ COMPARED: tuple[Shown, ...] = ("elapsed", "kernel")
 WORDS: Mapping[Shown, str] = {
     "elapsed": "elapsed time",
     "kernel": "kernel time",
-    "primitives": "time of the primitives",
+    "primitives": "primitive time",
 }
 
 
@@ -98,8 +100,8 @@ def measured_of(system: SystemForecast, what: Shown) -> Value:
 
 
 def group_words(one: ApplicationForecast) -> list[str]:
-    """Return `cannot be told apart: a, b`, for each group of several."""
-    return [f"cannot be told apart: {', '.join(group)}" for group in one.groups if len(group) > 1]
+    """Return `not distinguishable: a, b`, for each group of several."""
+    return [f"not distinguishable: {', '.join(group)}" for group in one.groups if len(group) > 1]
 
 
 def ranking_table(one: ApplicationForecast, title: str) -> Table:
@@ -111,8 +113,9 @@ def ranking_table(one: ApplicationForecast, title: str) -> Table:
         for number in (predicted_of(system, ranked), measured_of(system, what))
     ]
     scale = scale_of(numbers)
+    level = show_percent(one.systems[0].prediction.level)
     columns = (
-        "system", f"predicted {ranked}", "interval", "predicted kernel", INTERVALS[0], "user",
+        "system", f"predicted {ranked}", "CI", "predicted kernel", INTERVALS[0], "predicted user",
         f"measured {what}", INTERVALS[1], f"predicted / measured {what}", EXPLAINED,
     )  # fmt: skip
     rows = []
@@ -135,7 +138,7 @@ def ranking_table(one: ApplicationForecast, title: str) -> Table:
             )
         )
     return _without_empty(
-        Table(f"{title}, in {scale.unit}", columns, rows, frozenset(range(1, len(columns))))
+        Table(f"{title} ({scale.unit}, {level} CI)", columns, rows, frozenset(range(1, len(columns))))
     )
 
 
@@ -160,7 +163,7 @@ def contribution_table(title: str, system: SystemForecast) -> Table:
     ]  # fmt: skip
     time = prediction.time
     total = ("total", "", "", "", scale.show(time.value), show_ends(time, scale.show), "", "")
-    title = f"{title} (times in {scale.unit})"
+    title = f"{title} ({scale.unit}, {show_percent(prediction.level)} CI)"
     return _without_empty(Table(title, CONTRIBUTIONS, [*rows, total], frozenset({2, 3, 4, 5, 6})))
 
 
@@ -199,22 +202,24 @@ def pairs_table(applications: Iterable[ApplicationForecast]) -> Table:
             one.application.name, pair.faster, pair.slower, pair.quantity or ranked_by(one),
             show_ratio(pair.comparable.value), show_ends(pair.comparable),
             show_ratio(pair.measured.value) if pair.verdict else "", show_ends(pair.measured),
-            pair.verdict or ("" if pair.told_apart else "cannot be told apart"),
+            pair.verdict or ("" if pair.told_apart else "not distinguishable"),
         )
         for one in applications
         for pair in one.pairs
     ]  # fmt: skip
-    return _without_empty(Table("Pairs of systems", PAIRS, rows, frozenset({4, 5, 6, 7})))
+    return _without_empty(
+        Table("Pairs of systems: time of slower / faster", PAIRS, rows, frozenset({4, 5, 6, 7}))
+    )
 
 
 # Speed-ups
 
 
 def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
-    """List the speed-ups by replacements on each system, in each variant."""
+    """List the speedups by replacements on each system, in each variant."""
     rows = [
         (
-            one.system, ", ".join(f"{old} → {new}" for old, new in one.replaced), show_ratio(one.kernel.value),
+            one.system, replacements(one), show_ratio(one.kernel.value),
             show_ratio(one.with_user.value), show_ends(one.with_user), show_ratio(one.own_user.value), show_ends(one.own_user),
             show_ratio(one.measured.value), show_ends(one.measured), show_ratio(one.off),
         )
@@ -223,7 +228,23 @@ def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
     return Table(title, SPEED_UPS, rows, frozenset(range(2, len(SPEED_UPS))))
 
 
-# Savings
+# Changes, savings
+
+
+def changes_table(one: ApplicationForecast, changes: Sequence[Change]) -> Table:
+    """List the effect of the changed costs on each system, per unit of work; a negative saving is a loss."""
+    scale = scale_of(effect.saved for effect in one.effects.values())
+    rows = [
+        (
+            system.system, scale.show(effect.saved.value), show_ends(effect.saved, scale.show), show_share(effect.share),
+            f"not used: {', '.join(effect.unused)}" if effect.unused else effect.saved.reason,
+        )
+        for system in one.systems
+        if (effect := one.effects.get(system.system)) is not None
+    ]  # fmt: skip
+    changed = ", ".join(f"{change.primitive} {change.text}" for change in changes)
+    title = f"Effect of {changed} on {one.application.name}, per {one.application.per} ({scale.unit})"
+    return _without_empty(Table(title, CHANGES, rows, frozenset({1, 2, 3})))
 
 
 def savings_table(savings: Sequence[Saving], title: str) -> Table:
@@ -236,7 +257,7 @@ def savings_table(savings: Sequence[Saving], title: str) -> Table:
         )
         for saving in savings
     ]  # fmt: skip
-    return Table(f"{title} (times in {scale.unit})", SAVINGS, rows, frozenset(range(1, 6)))
+    return Table(f"{title} ({scale.unit})", SAVINGS, rows, frozenset(range(1, 6)))
 
 
 # Numbers

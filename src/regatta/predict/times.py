@@ -43,7 +43,7 @@ def quantity(
 def user_time(application: ApplicationVector) -> Sum:
     """Return the measured user time in ns; NaN with a reason if it was not measured."""
     if application.user_time is None:
-        return Sum(math.nan, reason=f"the user time of {application.name} was not measured")
+        return Sum(math.nan, reason=f"no measured user time of {application.name}")
     return uncertain(application.user_time, ("user_time", application.name), NS[application.time_unit])
 
 

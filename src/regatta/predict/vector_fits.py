@@ -81,7 +81,7 @@ def _line(points: Points, begin: float = 0.0) -> Line:
     sizes = [at[0] for at in points]
     if len(points) < 2:
         shown = ", ".join(f"{size:g}" for size in sizes) or "none"
-        raise NoCost("line", "two sizes or more", shown, "measure more sizes")
+        raise NoCost("line", "at least two sizes", shown, "measure more sizes")
     from_there = relative_line([size - begin for size in sizes], list(points.values()))
     return Line(from_there.fixed - from_there.per * begin, from_there.per)
 
@@ -100,11 +100,13 @@ def _worst(invocations: Sequence[Points], lines: Sequence[Line]) -> tuple[float,
 def _table(rule: CostSpec, invocations: Sequence[Points], level: float) -> TableCost:
     everywhere = set.intersection(*(set(points) for points in invocations))
     if not everywhere:
-        raise NoCost("table", "points that every invocation has", "none", "see the failed invocations")
+        raise NoCost("table", "points common to all invocations", "none", "see the failed invocations")
     axes = [sorted(set(axis)) for axis in zip(*everywhere, strict=True)]
     if math.prod(map(len, axes)) != len(everywhere):
         got = f"{len(everywhere)} of {math.prod(map(len, axes))}"
-        raise NoCost("table", "a point for each combination of the arguments", got, "measure them all")
+        raise NoCost(
+            "table", "a point for each combination of the arguments", got, "measure all combinations"
+        )
     points = (
         TablePoint(at, interval_of([each[at] for each in invocations], level)) for at in sorted(everywhere)
     )
@@ -122,7 +124,7 @@ def _pieces(rule: CostSpec, invocations: Sequence[Points], level: float) -> Fit:
         if any(len(part) < 2 for part in parts):
             got = f"fewer from {low:g} to {high:g}"
             raise NoCost(
-                "pieces", "two sizes or more in each", got, "measure more sizes, or take a break away"
+                "pieces", "at least two sizes per piece", got, "measure more sizes, or remove a break"
             )
         lines = [_line(part, low) for part in parts]
         worst = max(worst, _worst(parts, lines))

@@ -86,7 +86,7 @@ class Sources:
         if found is None or isinstance(found, ApplicationVector):
             return found
         expected = "an application vector"
-        self.refuse(str(path), expected, "a system vector", "systems are named after --on")
+        self.refuse(str(path), expected, "a system vector", "name systems after --on")
         return None
 
     def systems(self, name: str) -> list[SystemSource]:
@@ -101,7 +101,7 @@ class Sources:
         if folder.is_dir():
             files = sorted(folder.glob(f"*{_SUFFIX}"))
             if not files:
-                fix = "`regatta vector system EXPERIMENT --out DIR` writes some"
+                fix = "write them: `regatta vector system EXPERIMENT --out DIR`"
                 self.refuse(name, f"system vectors (*{_SUFFIX}) in the folder", "none", fix)
             return self._of_files(files)
         expected = "a file or folder of system vectors, a name in configs/systems, or a measured experiment"
@@ -151,7 +151,7 @@ class Sources:
         if newest > min(path.stat().st_mtime for path in files):
             option = "" if self._table_name == OS else f" --primitives {self._table_name}"
             self.notes.append(
-                f"{files[0].parent} is older than the newest records: `regatta vector system {folder}{option}` makes it again"
+                f"{files[0].parent} is older than the newest records; update it with `regatta vector system {folder}{option}`"
             )
 
     def _of_files(self, files: Iterable[Path], experiment: Path | None = None) -> list[SystemSource]:
@@ -171,7 +171,7 @@ class Sources:
         except SpecError as error:
             self.problems += error.problems
         except OSError as error:
-            self.refuse(str(path), "a file to be read", error.strerror or str(error))
+            self.refuse(str(path), "a readable file", error.strerror or str(error))
         return None
 
     def _unknown(self, where: str, expected: str, name: str, known: Sequence[str]) -> None:
@@ -179,7 +179,7 @@ class Sources:
         if near:
             fix = f"did you mean {' or '.join(near)}?"
         else:
-            fix = f"there are {', '.join(known)}" if known else "there is no name yet"
+            fix = f"choose one of {', '.join(known)}" if known else "no names are defined"
         self.refuse(where, expected, repr(name), fix)
 
     def _names(self, registry: Path) -> list[str]:
@@ -205,8 +205,8 @@ def vectors_folder(experiment: Path, primitives: str) -> Path:
 
 def no_primitive(experiment: Path, table: PrimitiveTable) -> Problem:
     """Return the problem of an experiment without any system vector."""
-    expected = "records from which the cost of a primitive can be made"
-    return Problem(str(experiment), expected, "none", f"measure the benchmarks that {table.source} names")
+    expected = "records for the cost of at least one primitive"
+    return Problem(str(experiment), expected, "none", f"measure the benchmarks in {table.source}")
 
 
 def _experiment_of(path: Path) -> Path | None:

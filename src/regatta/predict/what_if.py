@@ -26,7 +26,7 @@ from regatta.spec.vectors import (
 )
 
 _TEXT = re.compile(r"([+-]?)(\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)\s*(x|%|ns|us|µs|μs|ms|s)")
-_EXAMPLES = "a change such as 0.5x, -10%, +10% or 12us"
+_EXAMPLES = "a change, for example 0.5x, -10%, +10% or 12us"
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Door:
                 "POST", f"{self.url}/query", body=urlencode({"q": query}), headers=headers, timeout=_TIMEOUT_S
             )
         except urllib3.exceptions.HTTPError as error:
-            raise HostError(self.url, "an InfluxDB that answers", type(error).__name__) from error
+            raise HostError(self.url, "a reachable InfluxDB", type(error).__name__) from error
         return _rows(answer.status, answer.data)
 
 
@@ -118,11 +118,11 @@ def _make_admin(door: Door, admin: tuple[str, str]) -> None:
     except Refused as refusal:
         raise _not_ours(door, f"{refusal}") from None
     if users != [name]:
-        raise _not_ours(door, f"accounts {', '.join(map(str, users))} that somebody else has made")
+        raise _not_ours(door, f"accounts {', '.join(map(str, users))} from another source")
 
 
 def _not_ours(door: Door, got: str) -> HostError:
     return HostError(
-        door.url, "an InfluxDB whose administrator's password is the one kept here", got,
-        "`regatta down --delete`, then `regatta up` (the journals stay; ingest them again)",
+        door.url, "an InfluxDB whose administrator has the password in this folder", got,
+        "run `regatta down --delete`, then `regatta up`; the journals stay, and `regatta ingest` writes them again",
     )  # fmt: skip

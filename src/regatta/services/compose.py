@@ -25,8 +25,8 @@ START_S = 180.0
 _COMMAND_S = 1800.0
 _POLL_S = 0.2
 _WITHOUT_REGISTRY = (
-    "where no registry of images can be reached: `docker/influx/image`, "
-    "then REGATTA_INFLUXDB_IMAGE=regatta-influxdb:bookworm"
+    "if no registry of images is reachable, run `docker/influx/image`, "
+    "then set REGATTA_INFLUXDB_IMAGE=regatta-influxdb:bookworm"
 )
 
 
@@ -70,7 +70,11 @@ class Compose:
         try:
             done = self._run(command, "up", "-d", "influxdb")
             if done.returncode != 0:
-                fix = "start the engine (dockerd)" if "daemon" in done.stderr.lower() else _WITHOUT_REGISTRY
+                fix = (
+                    "start the Docker engine (dockerd)"
+                    if "daemon" in done.stderr.lower()
+                    else _WITHOUT_REGISTRY
+                )
                 raise HostError(f"{self.file}:influxdb", "a container that starts", _last(done.stderr), fix)
             self._wait(command, passwords)
         except BaseException:
@@ -95,9 +99,9 @@ class Compose:
             if time.monotonic() > deadline:
                 raise HostError(
                     f"{self.file}:grafana",
-                    "a server that answers",
+                    "a reachable server",
                     "none",
-                    f"see `docker logs` of {self.project}'s grafana",
+                    f"read `docker logs` of the container grafana of {self.project}",
                 )
             time.sleep(_POLL_S)
 
@@ -114,8 +118,8 @@ class Compose:
             if time.monotonic() > deadline or _has_ended(containers):
                 done = self._run(command, "logs", "--no-color", "--tail", "3", "influxdb")
                 raise HostError(
-                    f"{self.file}:influxdb", "a database that lets its accounts in", _last(done.stdout),
-                    "`regatta down --delete` begins anew (the journals stay; ingest them again)",
+                    f"{self.file}:influxdb", "a database that accepts its accounts", _last(done.stdout),
+                    "run `regatta down --delete`, then `regatta up`; the journals stay, and `regatta ingest` writes them again",
                 )  # fmt: skip
             time.sleep(_POLL_S)
 
@@ -132,7 +136,7 @@ class Compose:
             return False
         done = self._run(compose_command(), "down", *(["--volumes"] if delete else []))
         if done.returncode != 0:
-            raise HostError(str(self.file), "containers that end", _last(done.stderr))
+            raise HostError(str(self.file), "stopped containers", _last(done.stderr))
         was_up = self.is_up
         self._note(up=False)
         return was_up
@@ -176,8 +180,8 @@ def compose_command() -> list[str]:
         if shutil.which("docker-compose"):
             return ["docker-compose"]
     raise HostError(
-        "this machine", "docker with Compose", "none",
-        "`apt-get install docker.io docker-compose`, or `regatta up` without --docker",
+        "this machine", "Docker with Compose", "none",
+        "run `apt-get install docker.io docker-compose`, or `regatta up` without --docker",
     )  # fmt: skip
 
 
@@ -191,4 +195,4 @@ def _has_ended(containers: list[str]) -> bool:
 
 
 def _last(text: str) -> str:
-    return last_of(text.splitlines()) or "not a word"
+    return last_of(text.splitlines()) or "no output"

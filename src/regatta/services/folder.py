@@ -61,8 +61,8 @@ class ServiceFolder:
             text = ""
         if not _OURS.fullmatch(text):
             raise StoreError(
-                str(file), "a password of 16 to 256 letters and digits", "something else",
-                "`regatta down --delete`, then `regatta up` (the journals stay; ingest them again)",
+                str(file), "a password of 16 to 256 letters and digits", "other text",
+                "run `regatta down --delete`, then `regatta up`; the journals stay, and `regatta ingest` writes them again",
             )  # fmt: skip
         file.chmod(0o600)
         return text
@@ -91,7 +91,7 @@ class ServiceFolder:
             found = folder.lstat()
             if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
                 raise HostError(
-                    str(folder), "a folder of one's own", "a link, or a folder of another user",
+                    str(folder), "a folder that you own", "a link, or a folder of another user",
                     "remove it, or set REGATTA_CACHE",
                 )  # fmt: skip
             folder.chmod(0o700)

@@ -96,7 +96,7 @@ class LocalGrafana(LocalService):
                 f"Grafana on {ADDRESS}:{port}",
                 "a server that starts",
                 got,
-                f"see {self.services.log(SERVICE)}",
+                f"read {self.services.log(SERVICE)}",
             )
 
     def _own_settings(self, port: int, folder: Path, password: Path) -> dict[str, str]:

@@ -20,13 +20,13 @@ SERVICE = "influxdb"
 DATABASE = "regatta"
 USUAL_PORT = 8086
 #: A killed influxd can take this long to release its data.
-_LETS_GO_S = 2.0
+_LETS_GO_S = 10.0
 #: Attempts, because a free port can be taken a moment later.
 _TRIES = 3
 
 #: TOML. All other listeners of InfluxDB are off. It logs only errors, so that the log stays small.
 _CONFIGURATION = """\
-# Written by `regatta up`, anew at each start.
+# Written by `regatta up`, again at each start.
 reporting-disabled = true
 # Copies made by `influxd backup`; the kernel chooses the port. `regatta backup` does without.
 bind-address = "{address}:0"
@@ -136,10 +136,10 @@ class LocalInflux(LocalService):
         noted = self.services.read_state(SERVICE)
         host, pid = noted.get("host"), noted.get("pid")
         folder = self.folder
-        got = f"that of host {host} (process {pid})" if host and pid else "one that nobody has noted"
+        got = f"an influxd on host {host} (process {pid})" if host and pid else "an unknown influxd"
         return HostError(
-            str(folder), "data that no other influxd has open", got,
-            f"`regatta down` on its host (`fuser {folder / 'lock'}` names it there), or another REGATTA_CACHE for this one",
+            str(folder), "data that no other influxd uses", got,
+            f"run `regatta down` on its host (`fuser {folder / 'lock'}` shows its process there), or set another REGATTA_CACHE",
         )  # fmt: skip
 
     def _start(self, program: str, wished_port: int | None, lock: int) -> None:
@@ -157,7 +157,10 @@ class LocalInflux(LocalService):
             if not got:
                 return
         raise HostError(
-            f"influxd on {ADDRESS}:{port}", "a database that starts", got, f"see {self.services.log(SERVICE)}"
+            f"influxd on {ADDRESS}:{port}",
+            "a database that starts",
+            got,
+            f"read {self.services.log(SERVICE)}",
         )
 
 
@@ -170,8 +173,8 @@ def influxd() -> str:
     program = shutil.which("influxd")
     if program is None:
         raise HostError(
-            "this machine", "InfluxDB's program influxd", "none",
-            "`apt-get install influxdb influxdb-client`, or `regatta up --docker`",
+            "this machine", "influxd, the program of InfluxDB", "none",
+            "run `apt-get install influxdb influxdb-client`, or `regatta up --docker`",
         )  # fmt: skip
     told = subprocess.run(
         [program, "version"],
@@ -184,6 +187,6 @@ def influxd() -> str:
     if not re.match(r"InfluxDB v?1\.", told):
         raise HostError(
             program, "InfluxDB 1.x", told[:80] or "no version",
-            "`regatta up --docker`, or name a server that runs in configs/influx.yml",
+            "run `regatta up --docker`, or set the address of a running server in configs/influx.yml",
         )  # fmt: skip
     return program

@@ -144,7 +144,7 @@ class LocalService:
                 if process.listens_on(port) and answers():
                     return ""
                 time.sleep(_POLL_S)
-            why = "one that does not answer" if child.poll() is None else self._last_words()
+            why = "no answer" if child.poll() is None else self._last_words()
         except BaseException:
             if process is not None:
                 process.end(self.end_s)
@@ -180,7 +180,7 @@ class LocalService:
             lines = self.services.log(self.name).read_text(errors="replace").splitlines()
         except OSError:
             lines = []
-        return last_of(lines) or "it ended without a word"
+        return last_of(lines) or "it exited without output"
 
     def end(self) -> bool:
         """Stop it. Return whether it was running. Keep its data, and its port for the next start."""

@@ -27,7 +27,7 @@ from regatta.services.ports import listeners, strangers
 Say = Callable[[str], None]
 
 _SETTINGS = """\
-# Written by `regatta up`; `regatta down` removes it. configs/influx.example.yml.txt says what else can stand in such a file.
+# Written by `regatta up`; `regatta down` removes it. configs/influx.example.yml.txt describes all keys.
 url: {url}
 database: {database}
 write: {{user: writer, password_file: passwords/writer}}
@@ -95,8 +95,8 @@ def _up_here(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> U
     already = influx.process is not None and Door(influx.url).answers()
     if not already:
         if influx.end():
-            say("InfluxDB runs and does not answer; starting it again")
-        say("starts InfluxDB")
+            say("InfluxDB runs but does not answer; restarting it")
+        say("starting InfluxDB")
         influx.start(wishes.port)
     grafana = LocalGrafana(services, home)
     address, why, failed = None, "", False
@@ -105,9 +105,9 @@ def _up_here(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> U
     elif wishes.grafana:
         program = installed()
         if program is None:
-            why = "Grafana is not installed here (9.3 or newer, from grafana.com); `regatta up --docker` has one"
+            why = "Grafana 9.3 or newer is not installed (see grafana.com); `regatta up --docker` provides it"
         else:
-            say("starts Grafana")
+            say("starting Grafana")
             password = in_file(services.password("reader"))
             try:
                 grafana.start(
@@ -126,12 +126,12 @@ def _up_with_docker(services: ServiceFolder, home: Path, wishes: Wishes, say: Sa
     compose = Compose(services, home)
     already = compose.is_up and compose.logs_in()
     if not already:
-        say("starts InfluxDB in a container; its image is fetched first where it is not there")
+        say("starting InfluxDB in a container; a missing image is downloaded first")
         compose.start(wishes.port)
     address, why, failed = None, "", False
     if wishes.grafana:
         if not grafana_answers(compose.grafana_port) or not already:
-            say("starts Grafana in a container; its image is fetched first where it is not there")
+            say("starting Grafana in a container; a missing image is downloaded first")
             try:
                 compose.start_grafana(wishes.grafana_port)
                 _reload(compose.grafana_url, services, say)
@@ -144,13 +144,13 @@ def _up_with_docker(services: ServiceFolder, home: Path, wishes: Wishes, say: Sa
 def _reload(url: str, services: ServiceFolder, say: Say) -> None:
     if reason := reload_data_source(url, services):
         say(
-            f"WARNING: Grafana did not reload its data source ({reason}). If dashboards show status 403, run"
+            f"warning: Grafana did not reload its data source ({reason}). If dashboards show status 403, run"
             " `regatta down`, then `regatta up`"
         )
 
 
 def _other_way(got: str) -> HostError:
-    return HostError("the services", "none that run in another way", got, "`regatta down` first")
+    return HostError("the services", "none started in another way", got, "run `regatta down` first")
 
 
 def down(services: ServiceFolder, home: Path, delete: bool) -> list[str]:
@@ -204,8 +204,8 @@ def why_not_ours(services: ServiceFolder, port: int) -> str:
     """
     if services.read_state(COMPOSE).get("up") is True:
         others = strangers(port)
-        return f"port {port} is a program's of user {min(others)}, not Docker's" if others else ""
+        return f"a program of user {min(others)} uses port {port}, not Docker" if others else ""
     process = LocalInflux(services).process
     if process is not None and process.listens_on(port):
         return ""
-    return "it is not running" + (f", and another program has port {port}" if listeners(port) else "")
+    return "it is not running" + (f", and another program uses port {port}" if listeners(port) else "")

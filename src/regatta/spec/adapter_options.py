@@ -8,6 +8,8 @@ from typing import Any
 
 from regatta.host.errors import Problem
 from regatta.host.units import UNITS
+from regatta.host.values.experiment import Benchmark
+from regatta.host.values.plan_cell import PROCESS_ELAPSED
 from regatta.spec.fields import NAME
 from regatta.spec.problems import shown, unknown
 from regatta.spec.suite_schema import FILE_ADAPTERS, KNOWN_ADAPTERS, BenchmarkSpec
@@ -17,8 +19,27 @@ from regatta.spec.yaml_lines import Document, KeyPath
 _OPTIONS = dict.fromkeys((*FILE_ADAPTERS, "regatta"), ("file",)) | {
     "regex": ("pattern", "metric", "unit", "stderr")
 }
-_FILE = "`file`, the name of a file in the working directory"
-_PATTERN = "a `pattern` with a group `(?P<value>...)`"
+#: adapter -> all metrics that it can report; without an entry they depend on the program
+_REPORTED: dict[str, tuple[str, ...]] = {
+    "process": ("elapsed", "user", "system", "max_rss"),
+    "dacapo": ("elapsed", "latency", "throughput"),
+    "renaissance": ("elapsed",),
+    "specjvm98": ("elapsed",),
+    "specjvm2008": ("throughput", "warmup_throughput"),
+    "specjbb2015": ("max_jops", "critical_jops", "hbir_max_attempted", "hbir_settled"),
+}
+_FILE = "`file`: a file name in the working directory"
+_PATTERN = "`pattern` with a group `(?P<value>...)`"
+
+
+def reportable(benchmark: Benchmark) -> tuple[str, ...] | None:
+    """Return all metrics that a benchmark can have; None if only its program knows."""
+    found = _REPORTED.get(benchmark.adapter)
+    if benchmark.adapter == "regex":
+        options = benchmark.adapter_options
+        names = re.compile(str(options["pattern"])).groupindex
+        found = None if "metric" in names else (str(options.get("metric", "elapsed")),)
+    return None if found is None else tuple(dict.fromkeys([benchmark.metric, *found, PROCESS_ELAPSED]))
 
 
 def check_adapter(
@@ -57,19 +78,19 @@ def _check_file(
     file = spec.adapter_options.get("file")
     if file is None:
         if spec.adapter in FILE_ADAPTERS:
-            fix = f"adapter_options: {{file: {spec.adapter}.json}}, and the same name in the command"
-            add(Problem(where, _FILE, "none", fix))
+            fix = f"add `adapter_options: {{file: {spec.adapter}.json}}` and pass this name in the command"
+            add(Problem(where, _FILE, "missing", fix))
     elif not isinstance(file, str) or not NAME.fullmatch(file):
-        add(Problem(where, _FILE, shown(file), f"`file: {spec.adapter}.json`"))
+        add(Problem(where, _FILE, shown(file), f"write `file: {spec.adapter}.json`"))
     elif file in spec.arrange:
         # An existing file would be mistaken for the result of a program that writes none.
-        expected = "a name other than that of the file which the adapter reads"
+        expected = "a name different from the adapter's result file"
         add(
             Problem(
                 document.where((*path, "arrange", file)),
                 expected,
                 shown(file),
-                "another name for one of them",
+                "rename one of the files",
             )
         )
 
@@ -80,18 +101,23 @@ def _check_regex(
     where = document.where(at)
     pattern = options.get("pattern")
     if not isinstance(pattern, str):
-        add(Problem(where, _PATTERN, shown(pattern), 'adapter_options: {pattern: "(?P<value>[0-9.]+)"}'))
+        got = "missing" if pattern is None else shown(pattern)
+        add(Problem(where, _PATTERN, got, 'write `adapter_options: {pattern: "(?P<value>[0-9.]+)"}`'))
     else:
         try:
             if "value" not in re.compile(pattern).groupindex:
-                add(Problem(where, _PATTERN, shown(pattern), "name the group that holds the number `value`"))
+                add(Problem(where, _PATTERN, shown(pattern), "name the group of the number `value`"))
         except (re.error, RecursionError, OverflowError) as error:
-            add(Problem(where, "a regular expression of Python", f"{shown(pattern)} ({error})", ""))
+            add(Problem(where, "a Python regular expression", f"{shown(pattern)} ({error})", ""))
     unit = options.get("unit", "ns")
     if unit not in UNITS:
         add(unknown(document.where((*at, "unit")), "a unit", str(unit), UNITS))
     metric = options.get("metric", "elapsed")
     if not isinstance(metric, str) or not NAME.fullmatch(metric):
-        add(Problem(document.where((*at, "metric")), "a metric's name", shown(metric), "`metric: elapsed`"))
+        add(
+            Problem(
+                document.where((*at, "metric")), "a metric name", shown(metric), "write `metric: elapsed`"
+            )
+        )
     if not isinstance(stderr := options.get("stderr", False), bool):
-        add(Problem(document.where((*at, "stderr")), "true or false", shown(stderr), "`stderr: true`"))
+        add(Problem(document.where((*at, "stderr")), "a boolean", shown(stderr), "write `stderr: true`"))

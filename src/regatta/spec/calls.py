@@ -102,7 +102,8 @@ _CALL = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 def _check_call(text: str) -> str:
     if text not in PROCESS_CALLS and not _CALL.fullmatch(text):
         raise refusal(
-            f"a system call's name, or one of {', '.join(PROCESS_CALLS)}", "lower case, as in `man 2 read`"
+            f"a system call, or one of {', '.join(PROCESS_CALLS)}",
+            "use the lower-case name, as in `man 2 read`",
         )
     return text
 
@@ -141,7 +142,7 @@ class CountedAs(Strict):
     @model_validator(mode="after")
     def _one_meaning(self) -> CountedAs:
         if self.argument and (self.each == "byte" or self.end):
-            raise refusal("no `argument` beside `each: byte` or `end`", "remove one", key="argument")
+            raise refusal("no `argument` together with `each: byte` or `end`", "remove one", key="argument")
         return self
 
 
@@ -213,14 +214,14 @@ class CallRule(Strict):
     def _one_meaning(self) -> CallRule:
         if bool(self.counts) == bool(self.covered_by):
             raise refusal(
-                "either `counts` or `covered_by`", "the primitives that the calls count for", key="counts"
+                "either `counts` or `covered_by`", "add the primitives that the calls count for", key="counts"
             )
         if "at_most" in self.model_fields_set and not self.covered_by:
             raise refusal("no `at_most` without `covered_by`", "remove it", key="at_most")
         if self.approximated and not self.why:
-            raise refusal("a reason (`why`) for what is `approximated`", "`why: ...`", key="approximated")
+            raise refusal("a reason `why` for `approximated`", "add `why: ...`", key="approximated")
         if self.approximated and any(counted.end for counted in self.counts):
-            raise refusal("no `approximated` where a primitive has two ends", "remove it", key="approximated")
+            raise refusal("no `approximated` for a primitive with two ends", "remove it", key="approximated")
         return self
 
 
@@ -306,9 +307,9 @@ def _check_order(model: CallsFile, document: Document, problems: list[Problem]) 
                 problems.append(
                     Problem(
                         document.where(("rules", name, "covered_by", index)),
-                        "a primitive that a rule above counts",
+                        "a primitive counted by a rule above",
                         repr(primitive),
-                        "move this rule below that one",
+                        "move this rule below the counting rule",
                     )
                 )
         counted |= {entry.primitive for entry in rule.counts}
@@ -317,9 +318,9 @@ def _check_order(model: CallsFile, document: Document, problems: list[Problem]) 
             problems.append(
                 Problem(
                     document.where(("rules", name, "calls")),
-                    "calls that the rules above leave some of",
-                    f"{call}, which `{whole[call]}` takes whole",
-                    "move this rule above it, or remove the call",
+                    "calls not consumed by the rules above",
+                    f"{call}, consumed by `{whole[call]}`",
+                    "move this rule up, or remove the call",
                 )
             )
         restricted = rule.on or rule.result or rule.turn or rule.phase or rule.least_bytes or rule.covered_by

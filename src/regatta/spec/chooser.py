@@ -57,17 +57,24 @@ class Chooser:
                 if key in found:
                     where = self.document.where(path)
                     what = (
-                        "benchmark, size and parameters"
+                        "combinations of benchmark, size and parameters"
                         if benchmark.chosen or found[key].chosen
-                        else "benchmark and size"
+                        else "combinations of benchmark and size"
                     )
-                    self.problems.append(Problem(where, f"every {what} once", benchmark.label, "remove one"))
+                    self.problems.append(
+                        Problem(where, f"unique {what}", f"duplicate {benchmark.label}", "remove one")
+                    )
                 found[key] = benchmark
             if len(found) > MAX_CELLS:
                 where = self.document.where(path)
-                got = f"{len(found):,} up to here"
+                got = f"at least {len(found):,}"
                 self.refuse(
-                    Problem(where, f"at most {MAX_CELLS:,} benchmarks", got, "fewer values, or several specs")
+                    Problem(
+                        where,
+                        f"at most {MAX_CELLS:,} benchmarks",
+                        got,
+                        "reduce the values, or split the spec",
+                    )
                 )
                 break
         return list(found.values())
@@ -80,7 +87,7 @@ class Chooser:
             file = self.beside / text
             if not file.is_file():
                 self.problems.append(
-                    Problem(where, "a suite file, relative to the spec", shown(text), "check the path")
+                    Problem(where, "a suite file, relative to the spec", shown(text), "correct the path")
                 )
                 self.incomplete = True
                 continue
@@ -97,9 +104,7 @@ class Chooser:
                 continue
             name = suite.model.suite
             if name in self.suites or name in self.names():
-                self.problems.append(
-                    Problem(where, "a suite that no other file has", shown(name), "another name")
-                )
+                self.problems.append(Problem(where, "a unique suite name", shown(name), "rename the suite"))
             self.suites[name] = suite if len(self.problems) == before else None
 
     def names(self) -> list[str]:
@@ -156,9 +161,7 @@ class Chooser:
         many = math.prod(len(values) for values in choice.parameters.values())
         if many > MAX_ITEMS:
             where = self.document.where((*path, "parameters"))
-            self.refuse(
-                Problem(where, f"at most {MAX_ITEMS} combinations", f"{many} of them", "fewer values")
-            )
+            self.refuse(Problem(where, f"at most {MAX_ITEMS} combinations", str(many), "reduce the values"))
         if unknown_ones or many > MAX_ITEMS:
             return []
         found = [
@@ -169,8 +172,8 @@ class Chooser:
         ]
         for given in set(choice.parameters) - _used(found[0]):
             where = self.document.where((*path, "parameters", given))
-            expected = f"a parameter that a command, an input or a file of `{label}` depends on"
-            self.refuse(Problem(where, expected, f"{shown(given)}, which none names", "remove it"))
+            expected = f"a parameter used by a command, an input or a file of `{label}`"
+            self.refuse(Problem(where, expected, f"unused parameter {shown(given)}", "remove it"))
         return found
 
     def refuse(self, problem: Problem) -> None:
@@ -195,7 +198,8 @@ def _identity(benchmark: Benchmark) -> tuple[object, ...]:
 
 def _used(benchmark: Benchmark) -> set[str]:
     """Return the names in a benchmark's templates."""
-    templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
+    commands = (benchmark.command, *benchmark.commands.values(), benchmark.prepare, benchmark.check)
+    templates = [*(word for command in commands for word in command), *benchmark.arrange.values()]
     for source in benchmark.inputs.values():
         templates += source.command
     return {name for template in templates for name in placeholders(template)}

@@ -5,6 +5,7 @@ A failed check raises `refusal(expected, fix)`, which `problems` converts to whe
 
 from __future__ import annotations
 
+import difflib
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
@@ -12,10 +13,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from regatta.host.values.levels import CROSSED, FACTORS, PARAMETERS
 from regatta.spec.yaml_lines import WrittenFloat, WrittenInt, as_plain, as_text
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-NAME_WORDS = "a name of letters, digits and . _ + - that starts with a letter or digit (at most 64 characters, no `..`)"
+NAME_WORDS = "a name (letters, digits and . _ + -, first a letter or digit, at most 64 characters, no `..`)"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -50,14 +52,14 @@ def refusal(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
 def _written(value: Any) -> Any:
     text = as_text(value)
     if text is None:
-        raise refusal("text", "put it in quotes" if value is None else "")
+        raise refusal("a string", "put it in quotes" if value is None else "")
     return text
 
 
 def one_line(text: str) -> str:
     """Reject text that could end an argument or a line of a file early."""
     if "\0" in text or "\n" in text or "\r" in text:
-        raise refusal("text without NUL and line breaks", "remove them")
+        raise refusal("a string without NUL and line breaks", "remove them")
     return text
 
 
@@ -71,50 +73,70 @@ def check_name(text: str) -> str:
 def _suggest_name(text: str) -> str:
     cleaned = re.sub(r"[^A-Za-z0-9._+-]+", "-", text)
     cleaned = re.sub(r"\.\.+", ".", cleaned).strip("-._+")[:64]
-    return f"`{cleaned}`" if NAME.fullmatch(cleaned) else ""
+    return f"use `{cleaned}`" if NAME.fullmatch(cleaned) else ""
 
 
 def _check_modifier(text: str) -> str:
     check_name(text)
     if "+" in text or text == "none":
         raise refusal(
-            "a name without `+` that is not `none` (a set of modifiers is named `a+b`, the empty one `none`)"
+            "a name without `+` and not `none` (`a+b` is the name of a set of modifiers, `none` of the empty set)",
+            "rename it",
         )
     return text
 
 
 def _check_variable(text: str) -> str:
     if not VARIABLE.fullmatch(text):
-        raise refusal("a variable's name: letters, digits and _, not starting with a digit")
+        raise refusal("a variable name (letters, digits and _, first not a digit)")
     if text.upper().startswith("REGATTA_"):
         raise refusal(
-            "a variable that is not REGATTA_* (those are how workloads are spoken to)", "another name"
+            "a variable name without the prefix REGATTA_, which the workload protocol reserves", "rename it"
         )
     return text
 
 
 def _check_parameter(text: str) -> str:
     if not PARAMETER.fullmatch(text):
-        raise refusal("a parameter's name: letters, digits and _, not starting with a digit")
+        raise refusal("a parameter name (letters, digits and _, first not a digit)")
     if text in ("runtime", "iterations", "seed", "output"):
-        raise refusal(f"a name other than `{text}`, which every command already knows", "another name")
+        raise refusal(f"a name other than `{text}`, which is reserved in commands", "rename it")
     return text
+
+
+def _check_factor(text: str) -> str:
+    crossed = text.split(CROSSED)
+    for one in crossed:
+        is_parameter = one.startswith(PARAMETERS) and PARAMETER.fullmatch(one[len(PARAMETERS) :])
+        if one not in FACTORS and not is_parameter:
+            raise refusal(f"one of {', '.join(FACTORS)}, {PARAMETERS}NAME", _suggest_factor(one))
+    if len(set(crossed)) < len(crossed) or (len(crossed) > 1 and "platform" in crossed):
+        raise refusal("a crossing of different factors of one host, such as `runtime*collector`")
+    return text
+
+
+def _suggest_factor(text: str) -> str:
+    near = difflib.get_close_matches(text, FACTORS, 1)
+    return f"use `{near[0]}`" if near else f"use `{PARAMETERS}{text}`" if PARAMETER.fullmatch(text) else ""
 
 
 def _check_sha256(text: str) -> str:
     if not SHA256.fullmatch(text):
+        lower = text.lower()
         fix = (
-            text.lower() if SHA256.fullmatch(text.lower()) else "the first word that `sha256sum FILE` prints"
+            f"use `{lower}`"
+            if SHA256.fullmatch(lower)
+            else "copy the first word that `sha256sum FILE` prints"
         )
-        raise refusal("a SHA-256: 64 hexadecimal digits in lower case", fix)
+        raise refusal("a SHA-256 (64 hexadecimal digits in lower case)", fix)
     return text
 
 
 def _check_program(arguments: list[str]) -> list[str]:
     if not arguments:
-        raise refusal("a program and its arguments", "[program, argument]")
+        raise refusal("a program and its arguments", "write `[program, argument]`")
     if not one_line(arguments[0]):
-        raise refusal("a program before the arguments", "[program, argument]")
+        raise refusal("a program before the arguments", "write `[program, argument]`")
     if any("\0" in argument for argument in arguments):
         raise refusal("arguments without NUL", "remove it")
     return arguments
@@ -124,7 +146,13 @@ def _check_inside(text: str) -> str:
     one_line(text)
     parts = text.split("/")
     if not text or text.startswith("/") or ".." in parts or "\\" in text:
-        raise refusal("a relative path that stays inside", "remove the leading `/` and every `..`")
+        raise refusal("a relative path without `..`", "remove the leading `/` and every `..`")
+    return text
+
+
+def _check_absolute(text: str) -> str:
+    if not one_line(text).startswith("/"):
+        raise refusal("an absolute path", "begin with `/`")
     return text
 
 
@@ -139,7 +167,7 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, str):
         return one_line(value)
     if not isinstance(value, bool | int | float):
-        raise refusal("text, a number, true or false", "put it in quotes" if value is None else "")
+        raise refusal("a string, a number or a boolean", "put it in quotes" if value is None else "")
     plain = as_plain(value)
     if isinstance(plain, float) and not (abs(plain) < float("inf")):
         raise refusal("a finite number")
@@ -149,7 +177,7 @@ def _scalar(value: Any) -> Any:
 def _decimal(value: Any) -> Any:
     """Return a number as written, so that 0.1 is exactly one tenth."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise refusal("a number", "a number without quotes" if isinstance(value, str) else "")
+        raise refusal("a number", "remove the quotes" if isinstance(value, str) else "")
     text = value.text if isinstance(value, WrittenInt | WrittenFloat) else str(value)
     try:
         number = Decimal(int(value)) if isinstance(value, int) else Decimal(text)
@@ -160,7 +188,7 @@ def _decimal(value: Any) -> Any:
     if not -6 <= number.adjusted() <= 9 or len(number.as_tuple().digits) > 12:
         if number == 0:
             return Decimal(0)
-        raise refusal("a number between 0.000001 and 10,000,000,000 of at most 12 digits")
+        raise refusal("a number from 0.000001 to 10,000,000,000 with at most 12 digits")
     return number
 
 
@@ -170,6 +198,8 @@ def listed(value: Any) -> Any:
 
 
 _TEXT_SCHEMA: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+_FACTOR = rf"({'|'.join(FACTORS)}|{re.escape(PARAMETERS)}{PARAMETER.pattern})"
+_FACTOR_SCHEMA: dict[str, Any] = {"type": "string", "pattern": rf"^{_FACTOR}(\*{_FACTOR})*$"}
 _NAME_SCHEMA: dict[str, Any] = _TEXT_SCHEMA | {"pattern": f"^{NAME.pattern}$"}
 
 
@@ -184,9 +214,11 @@ Line = Annotated[Text, AfterValidator(one_line)]
 Name = Annotated[Text, AfterValidator(check_name), WithJsonSchema(_NAME_SCHEMA)]
 ModifierName = Annotated[Text, AfterValidator(_check_modifier), WithJsonSchema(_NAME_SCHEMA)]
 Variable = Annotated[Text, AfterValidator(_check_variable)]
+FactorName = Annotated[Text, AfterValidator(_check_factor), WithJsonSchema(_FACTOR_SCHEMA)]
 ParameterName = Annotated[str, AfterValidator(_check_parameter)]
 Sha256 = Annotated[Text, AfterValidator(_check_sha256)]
 InsidePath = Annotated[Text, AfterValidator(_check_inside)]
+AbsolutePath = Annotated[Text, AfterValidator(_check_absolute)]
 FileName = Annotated[str, AfterValidator(_check_file_name)]
 #: An argument may have several lines, such as a script after `sh -c`.
 Command = Annotated[list[Text], AfterValidator(_check_program), Field(max_length=MAX_ITEMS)]

@@ -20,13 +20,15 @@ class _Range(Strict):
     @model_validator(mode="after")
     def _ends(self) -> Self:
         if self.last < self.first:
-            raise refusal("`from` not above `to`", "exchange them", key="from")
+            raise refusal("`from` <= `to`", "exchange them", key="from")
         steps = Decimal(self.last - self.first) / self.step
         if steps != steps.to_integral_value():
             reached = Decimal(self.first + self.step * int(steps))
-            raise refusal("`to` to be `from` plus whole steps", f"`to: {reached.normalize():f}`", key="to")
+            raise refusal(
+                "`to` = `from` + a multiple of `step`", f"write `to: {reached.normalize():f}`", key="to"
+            )
         if steps >= MAX_ITEMS:
-            raise refusal(f"at most {MAX_ITEMS} values in a range", "a larger `step`", key="step")
+            raise refusal(f"at most {MAX_ITEMS} values in a range", "increase `step`", key="step")
         return self
 
     def values(self) -> list[Any]:
@@ -94,7 +96,7 @@ class HeapSpec(Strict):
         if (self.factors is None) == (self.sizes_mib is None):
             raise refusal(
                 "either `factors` or `sizes_mib`",
-                "leave one (in a spec that includes another: set it to null)",
+                "remove one (to override an included spec, set it to null)",
             )
         return self
 

@@ -23,8 +23,8 @@ def minheaps_path(home: Path, suite: str) -> Path:
 def find_home(spec: Path | None = None) -> Path:
     """Find the folder that holds `configs/`, `benchmarks/` and the workflow.
 
-    The order is: `$REGATTA_HOME`; the current directory and its parents; the spec's directory and its parents; the data of
-    the installed package.
+    The order is: `$REGATTA_HOME`; the current directory and its parents; the spec's directory and its parents; the clone that
+    contains this package; the data of the installed package.
 
     Args:
         spec: the spec to read, if any.
@@ -43,20 +43,19 @@ def find_home(spec: Path | None = None) -> Path:
                 "$REGATTA_HOME", f"a folder with {_SIGN}", given, "correct or unset the variable"
             )
         return home.resolve()
-    starts = [Path.cwd()]
-    if spec is not None:
-        starts.append(spec.resolve().parent)
+    package = Path(__file__).resolve().parents[1]
+    starts = [Path.cwd(), *([] if spec is None else [spec.resolve().parent]), package]
     for start in starts:
         for folder in (start, *start.parents):
             if (folder / _SIGN).is_file():
                 return folder
-    packaged = Path(__file__).resolve().parent.parent / "_home"
+    packaged = package / "_home"
     if (packaged / _SIGN).is_file():
         return packaged
     raise RegattaError(
         str(Path.cwd()),
-        f"a folder with {_SIGN}, here or above",
-        "none",
+        f"a folder with {_SIGN} in this directory or a parent",
+        "not found",
         "change into a clone of Regatta, or set REGATTA_HOME to one",
     )
 

@@ -67,7 +67,7 @@ class _Reader:
             text = as_text(entry)
             if not text or "\0" in text:
                 problem = Problem(
-                    own.where(key), "a path or a list of paths", shown(entry), "`include: common.yml`"
+                    own.where(key), "a path or a list of paths", shown(entry), "write `include: common.yml`"
                 )
                 self.problems.append(problem)
             else:
@@ -81,7 +81,7 @@ class _Reader:
             return None
         self.budget.files -= 1
         if self.budget.spent:
-            self.problems.append(Problem(where, f"at most {MAX_FILES} includes", "more", ""))
+            self.problems.append(Problem(where, f"at most {MAX_FILES} includes", "more", "merge some files"))
             return None
         try:
             resolved = path.resolve()
@@ -90,18 +90,18 @@ class _Reader:
             regular = False
             resolved = path
         if not regular:
-            fix = "paths are relative to the file that includes"
-            self.problems.append(Problem(where, "a file that is there", shown(text), fix))
+            fix = "write a path relative to the including file"
+            self.problems.append(Problem(where, "an existing file", shown(text), fix))
             return None
         if resolved in above:
             chain = " -> ".join([*(p.name for p in above[above.index(resolved) :]), resolved.name])
-            self.problems.append(Problem(where, "no file that includes itself", chain, "remove one include"))
+            self.problems.append(Problem(where, "includes without a cycle", chain, "remove one include"))
             return None
         document = self.read(path, name, above)
         if document is not None and not isinstance(document.value, dict):
             if document.value is not None:
                 got = shown(document.value)
-                self.problems.append(Problem(document.where(()), "a mapping of keys to values", got))
+                self.problems.append(Problem(document.where(()), "a mapping", got))
             return None
         return document
 

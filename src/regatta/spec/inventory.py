@@ -148,16 +148,16 @@ def read_inventory(home: Path, problems: list[Problem]) -> dict[str, tuple[Host,
 def _host(path: Path, name: str, variables: Mapping[str, Any], problems: list[Problem]) -> Host | None:
     where = f"{shown_path(path)}: host {name}"
     if not NAME.fullmatch(name) or ".." in name:
-        fix = "rename it; `ansible_host` holds a long address"
+        fix = "rename it and put the address into `ansible_host`"
         problems.append(Problem(where, NAME_WORDS, repr(name), fix))
         return None
     if name == "none":
         problems.append(
-            Problem(where, "a name other than `none`, which is that of no host", repr(name), "rename it")
+            Problem(where, "a name other than `none`, which is reserved", repr(name), "rename it")
         )
         return None
     for variable in sorted(key for key in variables if key.startswith(_OWN) and key not in _OWN_NAMES):
-        problems.append(unknown(where, "a variable of Regatta's", variable, _OWN_NAMES))
+        problems.append(unknown(where, "a variable of Regatta", variable, _OWN_NAMES))
     try:
         return HostVariables.model_validate(dict(variables)).host(name, "")
     except ValidationError as error:
@@ -168,7 +168,7 @@ def _host(path: Path, name: str, variables: Mapping[str, Any], problems: list[Pr
             )
     except ValueError as error:  # raised by shlex
         problems.append(
-            Problem(f"{where}: ansible_ssh_common_args", "arguments of ssh", str(error), "close the quote")
+            Problem(f"{where}: ansible_ssh_common_args", "arguments for ssh", str(error), "close the quote")
         )
     return None
 
@@ -232,11 +232,13 @@ def _ask(path: Path) -> dict[str, Any]:
         )  # fmt: skip
         listing = json.loads(done.stdout) if done.returncode == 0 else None
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise SpecError([Problem(str(path), "an Ansible inventory", str(error), "correct it")]) from error
+        raise SpecError(
+            [Problem(str(path), "an Ansible inventory", str(error), "correct the file")]
+        ) from error
     if not isinstance(listing, dict):
         lines = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         told = " ".join(lines[-6:])[:1500] or f"exit {done.returncode}"
         raise SpecError(
-            [Problem(str(path), "an Ansible inventory", told, f"see `ansible-inventory -i {path} --list`")]
+            [Problem(str(path), "an Ansible inventory", told, f"run `ansible-inventory -i {path} --list`")]
         )
     return listing

@@ -43,9 +43,7 @@ def load_spec(path: Path, home: Path | None = None) -> Experiment:
     document = read_with_includes(path)
     if not isinstance(document.value, dict):
         got = shown(document.value)
-        raise SpecError(
-            [Problem(document.where(()), "a spec: a mapping of keys to values", got, "`name: ...`")]
-        )
+        raise SpecError([Problem(document.where(()), "a spec (a mapping)", got, "add `name: ...`")])
     problems: list[Problem] = []
     spec = check(Spec, document, problems)
     indices: dict[str, list[int]] = {}

@@ -90,8 +90,8 @@ def kept_minheaps(
                 Problem(
                     spec,
                     f"a minheap of {benchmark.label} in {shown_path(minheaps_path(home, suite))}",
-                    "none",
-                    "`source: measured`, or measure it with `regatta minheap SPEC --keep`",
+                    "missing",
+                    "write `source: measured`, or run `regatta minheap SPEC --keep`",
                 )
             )
             continue
@@ -100,9 +100,9 @@ def kept_minheaps(
             problems.append(
                 Problem(
                     spec,
-                    f"a minheap of {benchmark.label} with output {benchmark.expect.digest[:16]}",
-                    f"one with output {then[:16]} in {shown_path(minheaps_path(home, suite))}",
-                    "measure it again with `regatta minheap SPEC --keep`",
+                    f"a minheap of {benchmark.label} for output {benchmark.expect.digest[:16]}",
+                    f"output {then[:16]} in {shown_path(minheaps_path(home, suite))}",
+                    "run `regatta minheap SPEC --keep`",
                 )
             )
             continue
@@ -125,9 +125,9 @@ def merged_minheaps(there: MinheapsFile | None, new: MinheapsFile) -> MinheapsFi
             [
                 Problem(
                     f"configs/suites/minheap/{new.suite}.yml",
-                    "minheaps measured in one way: " + _told(there),
+                    "minheaps measured in the same way: " + _told(there),
                     _told(new),
-                    "--replace begins the file anew",
+                    "use `--replace` to rewrite the file",
                 )
             ]
         )
@@ -178,4 +178,7 @@ def _source(kept: MinheapsFile) -> str:
 
 
 def _told(way: MinheapsFile) -> str:
-    return f"{way.build} on {way.architecture}, {', '.join(way.collectors)}, {way.passes} passes of {way.iterations}"
+    return (
+        f"{way.runtime} ({way.build}) on {way.architecture}, {', '.join(way.collectors)}, "
+        f"{way.passes} passes of {way.iterations}"
+    )

@@ -42,17 +42,15 @@ def check_plan_size(experiment: Experiment, document: Document) -> list[Problem]
         for bounded, maximum, place in ((count, limit, "a host"), (count * hosts, of_all, f"{hosts} hosts")):
             if bounded > maximum:
                 where = document.where((key,))
-                problems.append(
-                    Problem(where, f"at most {maximum:,} {what} of {place}", f"{bounded:,} of them", fix)
-                )
+                problems.append(Problem(where, f"at most {maximum:,} {what} on {place}", f"{bounded:,}", fix))
                 return
 
-    bound("benchmarks", cells, MAX_CELLS, MAX_ALL_CELLS, "cells", "fewer values, or several specs")
+    bound("benchmarks", cells, MAX_CELLS, MAX_ALL_CELLS, "cells", "reduce the values, or split the spec")
     if not problems:
-        fix = "fewer invocations, or several specs"
+        fix = "reduce the invocations, or split the spec"
         bound("invocations", rows, MAX_INVOCATIONS, MAX_ALL_INVOCATIONS, "invocations", fix)
     most = max(1, min(MAX_SEGMENTS, MAX_JOBS // max(1, hosts)))
     rounds = -(-experiment.invocations // most)
-    fix = f"`segment: {{rounds: {rounds}}}`"
+    fix = f"write `segment: {{rounds: {rounds}}}`"
     bound("segment", experiment.segments, MAX_SEGMENTS, MAX_JOBS, "segments", fix)
     return problems

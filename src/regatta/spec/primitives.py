@@ -103,20 +103,22 @@ class CostSpec(Strict):
         if value == "constant":
             return {}
         if not isinstance(value, dict) or not value:
-            raise refusal(f"`constant`, or one of {', '.join(_KINDS)}", "{linear: bytes}")
+            raise refusal(f"`constant`, or one of {', '.join(_KINDS)}", "write `{linear: bytes}`")
         return value
 
     @model_validator(mode="after")
     def _one_kind(self) -> CostSpec:
         given = [key for key in _KINDS if getattr(self, key)]
         if self.model_fields_set and len(given) != 1:
-            raise refusal(f"one of {', '.join(_KINDS)}", "{linear: bytes}")
+            raise refusal(f"one of {', '.join(_KINDS)}", "write `{linear: bytes}`")
         if bool(self.breaks) != (self.piecewise is not None):
-            raise refusal("`breaks` exactly with `piecewise`", "{piecewise: bytes, breaks: [1048576]}")
+            raise refusal(
+                "`breaks` if and only if `piecewise`", "write `{piecewise: bytes, breaks: [1048576]}`"
+            )
         if "outside" in self.model_fields_set and not self.table:
-            raise refusal("`outside` with `table` only", "remove it", key="outside")
+            raise refusal("`outside` only with `table`", "remove it", key="outside")
         if len(set(self.table)) != len(self.table):
-            raise refusal("every argument once", key="table")
+            raise refusal("unique arguments", "remove one", key="table")
         return self
 
     @classmethod
@@ -157,7 +159,7 @@ class PrimitiveRule(Strict):
     def _not_chosen_twice(self) -> PrimitiveRule:
         twice = [name for name in self.cost.arguments if name in self.series.parameters]
         if twice:
-            expected = f"`{twice[0]}` as the cost's argument or among `parameters`, not both"
+            expected = f"`{twice[0]}` either in `cost` or in `parameters`"
             raise refusal(expected, "remove it from `parameters`", key="cost")
         return self
 
@@ -199,16 +201,16 @@ def find_primitives(name: str, home: Path | None) -> Path:
         return Path(name)
     where = "--primitives"
     if home is None:
-        expected = f"the table of primitives {TABLES / name}{_SUFFIX}, in a clone of Regatta"
+        expected = f"the table of primitives {TABLES / name}{_SUFFIX} in a clone of Regatta"
         fix = "change into the clone, or set REGATTA_HOME to it"
-        raise SpecError([Problem(where, expected, "no home", fix)])
+        raise SpecError([Problem(where, expected, "no clone found", fix)])
     path = home / TABLES / f"{name}{_SUFFIX}"
     if not path.is_file():
         known = [
             one.stem for one in sorted(path.parent.glob(f"*{_SUFFIX}")) if not one.stem.endswith("-calls")
         ]
-        expected = f"the file of a table of primitives, or a name in {TABLES}"
-        raise SpecError([Problem(where, expected, repr(name), f"there are {', '.join(known) or 'none'}")])
+        expected = f"a file with a table of primitives, or a name in {TABLES}"
+        raise SpecError([Problem(where, f"{expected} ({', '.join(known) or 'none defined'})", repr(name))])
     return path
 
 
@@ -233,5 +235,7 @@ def _check_shares(model: PrimitivesFile, document: Document, problems: list[Prob
         if spec.user_share is not None and spec.user_share.metric == spec.series.metric:
             where = document.where(("primitives", name, "user_share", "metric"))
             problems.append(
-                Problem(where, "another metric than that of the cost", spec.series.metric, "user_share")
+                Problem(
+                    where, "a metric different from that of `cost`", spec.series.metric, "use `user_share`"
+                )
             )

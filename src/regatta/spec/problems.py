@@ -22,17 +22,17 @@ SHORT_LIST = 12
 
 #: pydantic's error type -> the expected value
 _WORDS = {
-    "string_type": "text",
-    "string_unicode": "text",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "int_parsing_size": "a smaller whole number",
+    "string_type": "a string",
+    "string_unicode": "a string",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "int_parsing_size": "a smaller integer",
     "float_type": "a number",
     "finite_number": "a finite number",
-    "bool_type": "true or false",
+    "bool_type": "a boolean",
     "list_type": "a list",
-    "dict_type": "a mapping of names to values",
-    "none_required": "nothing",
+    "dict_type": "a mapping",
+    "none_required": "null",
 }
 
 
@@ -73,7 +73,7 @@ def is_called(document: Document, suite: str, name: str, problems: list[Problem]
     if suite == name:
         return True
     where = document.where(("suite",))
-    problems.append(Problem(where, f"`{name}`, as the file is called", shown(suite), f"`suite: {name}`"))
+    problems.append(Problem(where, f"`{name}`, the name of the file", shown(suite), f"write `suite: {name}`"))
     return False
 
 
@@ -82,23 +82,29 @@ def unknown(where: str, what: str, got: str, known: Iterable[str]) -> Problem:
     names = sorted(set(known))
     fix = nearest(got, names)
     if len(names) <= SHORT_LIST:
-        expected = f"{what} ({', '.join(names)})" if names else f"{what} (there is none)"
+        expected = f"{what} ({', '.join(names)})" if names else f"{what} (none defined)"
     else:
-        expected = f"{what} (there are {len(names)})"
+        expected = f"{what} ({len(names)} defined)"
     return Problem(where, expected, shown(got), fix)
 
 
 def nearest(got: str, known: Sequence[str]) -> str:
-    """Return the known name closest to a typo, in backquotes, or an empty text."""
+    """Return the fix of a typo: to use the closest known name; empty if none is close."""
+    name = closest(got, known)
+    return f"use `{name}`" if name else ""
+
+
+def closest(got: str, known: Sequence[str]) -> str:
+    """Return the known name closest to a typo; empty if none is close."""
     lower = {name.lower(): name for name in reversed(known)}
     found = difflib.get_close_matches(got.lower()[:80], list(lower), n=1, cutoff=0.6)
-    return f"`{lower[found[0]]}`" if found else ""
+    return lower[found[0]] if found else ""
 
 
 def shown(value: Any) -> str:
     """Return a value for a message: short, on one line, and as written."""
     if value is None:
-        return "nothing"
+        return "null"
     if isinstance(value, dict):
         if not value:
             return "an empty mapping"
@@ -107,11 +113,16 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         if not value:
             return "an empty list"
-        return f"a list of {len(value)}"
+        return f"a list of length {len(value)}"
     if isinstance(value, float) and value.is_integer() and not isinstance(value, WrittenFloat):
         value = int(value)
     text = repr(value) if isinstance(value, str) else (as_text(value) or str(value))
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def found_at(document: Document, path: KeyPath, value: Any) -> str:
+    """Return the value at a path for a message, or that the key is missing."""
+    return "missing" if value is None and path not in document.marks else shown(value)
 
 
 def _translate(model: type[BaseModel], document: Document, detail: dict[str, Any]) -> Problem:
@@ -124,15 +135,15 @@ def _translate(model: type[BaseModel], document: Document, detail: dict[str, Any
         path, value = (*path, context["key"]), value.get(context["key"]) if isinstance(value, dict) else value
     where = document.where(path)
     if kind == "regatta":
-        return Problem(where, context["expected"], shown(value), context["fix"])
+        return Problem(where, context["expected"], found_at(document, path, value), context["fix"])
     if missing:
         owner = _owner(model, loc[:-1])
         key = str(loc[-1])
-        return Problem(where, f"the key `{key}`{_description(owner, key)}", "nothing", _example(owner, key))
+        return Problem(where, f"the key `{key}`{_description(owner, key)}", "missing", _example(owner, key))
     if kind == "extra_forbidden":
         owner = _owner(model, loc[:-1])
         known = _keys(owner) if owner else []
-        problem = unknown(where, "a key that is known here", str(path[-1]), known)
+        problem = unknown(where, "a known key", str(path[-1]), known)
         return Problem(where, problem.expected, shown(path[-1]), problem.fix or "remove it")
     return _wrong_value(model, where, loc, value, kind, context)
 
@@ -144,15 +155,15 @@ def _wrong_value(
         owner = _owner(model, loc)
         keys = _keys(owner) if owner else []
         short = f" ({', '.join(keys)})" if 0 < len(keys) <= SHORT_LIST else ""
-        return Problem(where, f"a mapping of keys to values{short}", shown(value), "")
+        return Problem(where, f"a mapping{short}", shown(value), "")
     if kind == "literal_error":
         owner_values = _literals(_annotation(model, loc))
         return unknown_choice(where, value, owner_values)
     bounds = {
-        "greater_than": "a number above {gt}",
-        "greater_than_equal": "a number of at least {ge}",
-        "less_than": "a number below {lt}",
-        "less_than_equal": "a number of at most {le}",
+        "greater_than": "a number > {gt}",
+        "greater_than_equal": "a number >= {ge}",
+        "less_than": "a number < {lt}",
+        "less_than_equal": "a number <= {le}",
     }
     if kind in bounds:
         return Problem(
@@ -162,16 +173,15 @@ def _wrong_value(
             "",
         )
     if kind == "too_short":
-        least = context["min_length"]
-        return Problem(where, f"at least {least} {'entry' if least == 1 else 'entries'}", shown(value), "")
+        return Problem(where, f"a length >= {context['min_length']}", shown(value), "")
     if kind == "too_long":
-        return Problem(where, f"at most {context['max_length']} entries", shown(value), "")
-    expected = _WORDS.get(kind, "another value")
+        return Problem(where, f"a length <= {context['max_length']}", shown(value), "")
+    expected = _WORDS.get(kind, "a valid value")
     fix = ""
     if isinstance(value, str) and kind.startswith(("int_", "float_")):
-        fix = "a number without quotes or unit"
+        fix = "write a number without quotes and unit"
     elif kind == "list_type" and isinstance(value, str | int | float):
-        fix = f"[{as_text(value)}]"[:80]
+        fix = f"write `[{str(as_text(value))[:60]}]`"
     return Problem(where, expected, shown(value), fix)
 
 
@@ -270,5 +280,5 @@ def _description(owner: type[BaseModel] | None, key: str) -> str:
 def _example(owner: type[BaseModel] | None, key: str) -> str:
     field = _field(owner, key) if owner else None
     if field is None or not field.examples:
-        return ""
-    return f"`{key}: {flow_yaml(field.examples[0])}`"
+        return f"add `{key}`"
+    return f"add `{key}: {flow_yaml(field.examples[0])}`"

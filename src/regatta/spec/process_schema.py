@@ -46,11 +46,11 @@ class CoresSpec(Strict):
     @model_validator(mode="after")
     def _listed(self) -> CoresSpec:
         if (self.use == "cpus") != bool(self.cpus):
-            raise refusal("`cpus` exactly with `use: cpus`", "`{use: cpus, cpus: [0]}`")
+            raise refusal("`cpus` if and only if `use: cpus`", "write `{use: cpus, cpus: [0]}`")
         if self.cpus and (self.count or self.housekeeping):
-            raise refusal("neither `count` nor `housekeeping` beside listed CPUs", "list fewer CPUs")
+            raise refusal("no `count` and no `housekeeping` together with `cpus`", "list fewer CPUs")
         if len(set(self.cpus)) != len(self.cpus):
-            raise refusal("every CPU once", key="cpus")
+            raise refusal("unique CPUs", "remove one", key="cpus")
         return self
 
 
@@ -135,7 +135,7 @@ class LimitsSpec(Strict):
 
 def _check_image(text: str) -> str:
     if not _IMAGE.fullmatch(text):
-        raise refusal("the name of a Docker image", "regatta-base:bookworm")
+        raise refusal("the name of a Docker image", "write a name such as `regatta-base:bookworm`")
     return text
 
 
@@ -145,9 +145,8 @@ ImageName = Annotated[Text, AfterValidator(_check_image)]
 def _check_capability(text: str) -> str:
     if text not in CAPABILITIES:
         short = text.upper().removeprefix("CAP_")
-        raise refusal(
-            "a capability of the kernel, without CAP_", short if short in CAPABILITIES else "SETUID"
-        )
+        fix = f"use `{short}`" if short in CAPABILITIES else "write a name such as `SETUID`"
+        raise refusal("a kernel capability without the prefix CAP_", fix)
     return text
 
 
@@ -221,11 +220,11 @@ class IsolationSpec(Strict):
         given = [key for key in ("memory_mib", "image", "images", "capabilities") if getattr(self, key)]
         given += ["network"] if self.network != "none" else []
         if self.kind != "docker" and given:
-            raise refusal(f"`{given[0]}` with `kind: docker` only", "`kind: docker`", key=given[0])
+            raise refusal(f"`{given[0]}` only with `kind: docker`", "write `kind: docker`", key=given[0])
         if self.kind == "none" and self.cpu_quota is not None:
-            raise refusal("`cpu_quota` with a control group", "`kind: cgroup`", key="cpu_quota")
+            raise refusal("`cpu_quota` only with a control group", "write `kind: cgroup`", key="cpu_quota")
         if len(set(self.capabilities)) != len(self.capabilities):
-            raise refusal("every capability once", key="capabilities")
+            raise refusal("unique capabilities", "remove one", key="capabilities")
         return self
 
     @classmethod

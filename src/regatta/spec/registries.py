@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,9 @@ from regatta.spec.registry_schema import (
     RuntimeSpec,
 )
 from regatta.spec.yaml_lines import Budget, Document, KeyPath, read_yaml
+
+#: a URL, or `user@host:path` of SSH
+_REMOTE = re.compile(r"[a-z+]+://|[^/]+@[^/]+:")
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -51,11 +55,11 @@ def read_registries(home: Path, problems: list[Problem]) -> Registries:
     """
     found = Registries()
     runtimes = _entries(home, RuntimesFile, RuntimeSpec, "runtimes", found, problems)
-    found.runtimes = {name: as_runtime(name, model) for name, model in runtimes.items()}
+    found.runtimes = {name: as_runtime(name, model, home) for name, model in runtimes.items()}
     collectors = _entries(home, CollectorsFile, CollectorSpec, "collectors", found, problems)
     found.collectors = {name: as_collector(name, model) for name, model in collectors.items()}
     modifiers = _entries(home, ModifiersFile, ModifierSpec, "modifiers", found, problems)
-    found.modifiers = {name: as_modifier(name, model) for name, model in modifiers.items()}
+    found.modifiers = {name: as_modifier(name, model, home) for name, model in modifiers.items()}
     found.platforms = read_inventory(home, problems)
     return found
 
@@ -111,8 +115,9 @@ def check_refusals(
                 problems.append(unknown(where, "a runtime", runtime, names))
 
 
-def as_runtime(name: str, spec: RuntimeSpec) -> Runtime:
-    """Return the frozen value of a runtime's entry."""
+def as_runtime(name: str, spec: RuntimeSpec, root: Path) -> Runtime:
+    """Return the frozen value of a runtime's entry. `root`: the folder that its paths are relative to."""
+    remote = spec.repository and _REMOTE.match(spec.repository)
     return Runtime(
         name=name,
         kind=spec.kind,
@@ -121,11 +126,17 @@ def as_runtime(name: str, spec: RuntimeSpec) -> Runtime:
         package=spec.package or "",
         version=spec.version or "",
         archives={arch: Archive(entry.url, entry.sha256) for arch, entry in spec.archives.items()},
+        directory=_absolute(spec.directory, root),
+        repository=spec.repository if spec.repository and remote else _absolute(spec.repository, root),
+        revision=spec.revision or "",
+        command=tuple(spec.command or ()),
+        needs=tuple(spec.needs),
         program=spec.program,
         requires=spec.requires,
         flags=tuple(spec.flags),
         architectures=tuple(spec.architectures),
         image=spec.image or "",
+        language=spec.language or "",
     )
 
 
@@ -134,8 +145,8 @@ def as_collector(name: str, spec: CollectorSpec) -> Collector:
     return Collector(name, tuple(spec.flags), dict(spec.refused_by))
 
 
-def as_modifier(name: str, spec: ModifierSpec) -> Modifier:
-    """Return the frozen value of a modifier's entry."""
+def as_modifier(name: str, spec: ModifierSpec, root: Path) -> Modifier:
+    """Return the frozen value of a modifier's entry. `root`: the folder that its paths are relative to."""
     training = None if spec.train is None else Training(tuple(spec.train.flags), spec.train.output)
     return Modifier(
         name,
@@ -146,7 +157,12 @@ def as_modifier(name: str, spec: ModifierSpec) -> Modifier:
         training,
         tuple(spec.keep),
         None if spec.isolation is None else as_isolation(spec.isolation),
+        _absolute(spec.plans, root),
     )
+
+
+def _absolute(path: str | None, root: Path) -> str:
+    return os.path.normpath(root.absolute() / Path(path).expanduser()) if path else ""
 
 
 def as_isolation(spec: IsolationSpec) -> Isolation:

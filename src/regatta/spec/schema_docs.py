@@ -99,6 +99,7 @@ _NAMED: list[tuple[Any, str]] = [
     (fields.ParameterName, "name"),
     (fields.Sha256, "SHA-256"),
     (fields.InsidePath, "relative path"),
+    (fields.AbsolutePath, "absolute path"),
     (fields.FileName, "file name"),
     (fields.Names, "name or list of names"),
     (fields.ModifierNames, "name or list of names"),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from regatta.host.errors import Problem
 from regatta.host.values.cell import NO_MODIFIERS
-from regatta.host.values.experiment import Baseline, Benchmark, Exclude, Modifier
+from regatta.host.values.experiment import Benchmark, Exclude, Heap, Modifier
+from regatta.host.values.levels import (
+    ALWAYS,
+    PARAMETERS,
+    components,
+    heap_level,
+    label_without,
+    parameters_in,
+)
 from regatta.host.values.template import scalar_text
 from regatta.spec.problems import unknown
 from regatta.spec.spec_schema import BaselineSpec, ExcludeSpec
@@ -31,6 +39,7 @@ class Used:
     runtimes: list[str] | None
     collectors: list[str] | None
     hosts: list[str] | None
+    platforms: list[str] | None
     heap_factors: list[Decimal] | None
     heap_sizes_mib: list[int] | None
 
@@ -43,13 +52,80 @@ class Selector:
         self.used = used
         self.problems = problems
 
-    def baseline(self, given: BaselineSpec) -> Baseline:
-        """Return the baseline, with the label of its set of modifiers."""
-        self.one_of(("baseline", "runtime"), "runtimes", given.runtime, self.used.runtimes)
-        self.one_of(("baseline", "collector"), "collectors", given.collector, self.used.collectors)
-        return Baseline(
-            given.runtime, given.collector, self.label(("baseline", "modifiers"), given.modifiers)
-        )
+    def compared_parameters(self, compare: Sequence[str], path_of: Callable[[str, int], KeyPath]) -> None:
+        """Check that the parameters to compare are parameters of the spec."""
+        if self.used.benchmarks is None:
+            return
+        known = sorted({name for benchmark in self.used.benchmarks for name in benchmark.chosen})
+        for index, factor in enumerate(compare):
+            for name in parameters_in([factor]) - set(known):
+                where = self.document.where(path_of("compare", index))
+                self.problems.append(
+                    unknown(where, "a parameter that `benchmarks` in the spec sets", name, known)
+                )
+
+    def baseline(self, given: BaselineSpec, compare: Sequence[str]) -> dict[str, str]:
+        """Return factor -> level of the baseline.
+
+        Args:
+            given: baseline of the spec.
+            compare: factors that the spec compares.
+        """
+        used = self.used
+        self.one_of(("baseline", "runtime"), "runtimes", given.runtime, used.runtimes)
+        self.one_of(("baseline", "collector"), "collectors", given.collector, used.collectors)
+        self.one_of(("baseline", "platform"), "platforms", given.platform, used.platforms)
+        wanted = {
+            "runtime": given.runtime,
+            "collector": given.collector,
+            "modifiers": self.label(("baseline", "modifiers"), given.modifiers),
+            "heap": self._heap(given.heap),
+            "benchmark": self._program(given.benchmark),
+            "platform": given.platform,
+        }
+        for name, value in (given.parameters or {}).items():
+            wanted[PARAMETERS + name] = scalar_text(value)
+            if used.benchmarks is not None:
+                values = [scalar_text(b.chosen[name]) for b in used.benchmarks if name in b.chosen]
+                path = ("baseline", "parameters", name)
+                self.one_of(path, f"values of `{name}`", scalar_text(value), dict.fromkeys(values))
+        found = {factor: level for factor, level in wanted.items() if level is not None}
+        for factor in found:
+            if factor not in (*ALWAYS, *components(compare)):
+                names = ", ".join(dict.fromkeys((*compare, factor)))
+                where = self.document.where(("baseline", *factor.split(".", 1)))
+                expected = "a factor that `compare` names"
+                self.problems.append(Problem(where, expected, repr(factor), f"write `compare: [{names}]`"))
+        return found
+
+    def _heap(self, value: Decimal | None) -> str | None:
+        used = self.used
+        if value is None or used.heap_factors is None or used.heap_sizes_mib is None:
+            return None
+        sizes = [Decimal(size) for size in used.heap_sizes_mib]
+        self.one_of(("baseline", "heap"), "heaps", value, [*used.heap_factors, *sizes])
+        return heap_level(Heap(mib=int(value)) if value in sizes else Heap(float(value)))
+
+    def _program(self, name: str | None) -> str | None:
+        """Return the label without parameters of the benchmark with this name or label."""
+        if name is None or self.used.benchmarks is None:
+            return None
+        labels = {
+            label_without(b.label, [PARAMETERS + p for p in b.chosen]): b.name for b in self.used.benchmarks
+        }
+        found = [label for label, own in labels.items() if name in (label, own)]
+        if len(found) == 1:
+            return found[0]
+        where = self.document.where(("baseline", "benchmark"))
+        if found:
+            self.problems.append(
+                Problem(where, "one benchmark", repr(name), f"write one of {', '.join(found)}")
+            )
+        else:
+            self.problems.append(
+                unknown(where, "one of the benchmarks in the spec", name, [*labels, *labels.values()])
+            )
+        return None
 
     def exclude(self, given: ExcludeSpec, path: KeyPath) -> list[Exclude]:
         """Return the excludes of one entry at `path`: one for each benchmark that it names."""
@@ -84,7 +160,9 @@ class Selector:
         if value is None or used is None or value in (choices := list(used)):
             return
         where = self.document.where(path)
-        self.problems.append(unknown(where, f"one of the spec's {what}", _text(value), map(_text, choices)))
+        self.problems.append(
+            unknown(where, f"one of the {what} in the spec", _text(value), map(_text, choices))
+        )
 
     def label(self, path: KeyPath, names: Sequence[str] | None) -> str | None:
         """Return the label of the set of modifiers `names`, in any order."""
@@ -124,12 +202,14 @@ class Selector:
             else:
                 names = {name for part in parts.values() for _, *rest in part for name in rest}
                 where = self.document.where((*path, *key))
-                self.problems.append(unknown(where, "a parameter of the spec's benchmarks", key[-1], names))
+                self.problems.append(
+                    unknown(where, "a parameter of the benchmarks of the spec", key[-1], names)
+                )
         if len(self.problems) == before:
             where = self.document.where(path)
-            expected = "a benchmark and size that the spec chooses together"
+            expected = "a combination of benchmark and size in the spec"
             if values:
-                expected = "a benchmark, size and parameters that the spec chooses together"
+                expected = "a combination of benchmark, size and parameters in the spec"
             self.problems.append(unknown(where, expected, " ".join(named.values()), parts))
         return []
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, GetJsonSchemaHandler, field_validator, model_validator
 
-from regatta.host.values.experiment import LEAST_JUDGED_ITERATIONS, Factor, Order, Scalar, SteadyMethod
+from regatta.host.values.experiment import (
+    LEAST_JUDGED_ITERATIONS,
+    Better,
+    Order,
+    Scalar,
+    SteadyMethod,
+)
 from regatta.host.values.template import scalar_text
 from regatta.spec.fields import (
     LEFT_OUT,
     MAX_ITEMS,
     Exact,
+    FactorName,
     InsidePath,
     Line,
     Lines,
@@ -44,18 +51,20 @@ MAX_ADAPTIVE = 10_000
 
 
 class Adaptive(Strict):
-    """Measure until the intervals of the comparisons are narrow enough. All alternatives of a block stop together, based on their differences."""
+    """Measure until the intervals are narrow enough. All alternatives of a block stop together, based on their differences, except with `javastats-cell`."""
 
-    rule: Literal["stein", "javastats"] = Field(
+    rule: Literal["stein", "javastats", "javastats-cell"] = Field(
         "stein",
         description="`stein`: the variance of the pilot determines the number of rounds once. `javastats`: the "
         "interval width is checked after each segment. Intervals under `javastats` cover less than "
-        "stated (0.90 to 0.94 for 0.95 with a pilot of 3).",
+        "stated (0.90 to 0.94 for 0.95 with a pilot of 3). `javastats-cell`: the same for each cell alone, by the "
+        "interval of its mean. Comparisons then use the blocks that both cells have.",
         examples=["javastats"],
     )
     target_percent: float = Field(
         1.0,
-        description="Target half-width of the interval of each ratio, in percent.",
+        description="Target half-width of the interval of each ratio, in percent. With `javastats-cell`: of each mean, in "
+        "percent of the mean.",
         gt=0,
         le=100,
         examples=[2],
@@ -80,8 +89,8 @@ class Adaptive(Strict):
     def _room(self) -> Adaptive:
         if self.maximum < self.pilot:
             raise refusal(
-                f"`maximum` of at least `pilot` ({self.pilot})",
-                f"`maximum: {self.pilot}` or more",
+                f"`maximum` >= `pilot` ({self.pilot})",
+                f"write `maximum: {self.pilot}` or more",
                 key="maximum",
             )
         return self
@@ -106,11 +115,11 @@ class Invocations(Strict):
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Invocations:
-        fix = "`invocations: {fixed: 10}`"
+        fix = "write `invocations: {fixed: 10}`"
         if self.adaptive is not None and self.fixed is not None:
             raise refusal("either `fixed` or `adaptive`", "remove one of them", key="adaptive")
         if self.adaptive is None and self.fixed is None:
-            raise refusal("`fixed`, the number of invocations, or `adaptive`", fix, key="fixed")
+            raise refusal("`fixed` (the number of invocations) or `adaptive`", fix, key="fixed")
         return self
 
 
@@ -144,7 +153,7 @@ class BenchmarkChoice(Strict):
             texts = [scalar_text(value) for value in values]
             twice = [text for index, text in enumerate(texts) if text in texts[:index]]
             if twice:
-                raise refusal("every value once", f"remove one `{twice[0]}`", key=name)
+                raise refusal("unique values", f"remove one `{twice[0]}`", key=name)
         return parameters
 
 
@@ -167,7 +176,7 @@ class Iterations(Strict):
     )
     method: SteadyMethod | None = Field(
         None,
-        description="`startup`: the first iteration (count 1, warmup 0). `fixed`: the mean of the iterations "
+        description="`startup`: the first iteration, or the time of the process (count 1, warmup 0; see `metric`). `fixed`: the mean of the iterations "
         "after `warmup`, or the `summary` of the benchmark. `cov`: the mean of the first `window` "
         "consecutive iterations with a coefficient of variation below `threshold_percent`. "
         "`changepoints`: the mean after the last change of level, if the last quarter has none (count"
@@ -198,24 +207,51 @@ class Iterations(Strict):
     def _window(self) -> Iterations:
         if self.method == "startup" and (self.count, self.warmup) != (1, 0):
             raise refusal(
-                "`count: 1` and `warmup: 0` with `method: startup`", "`method: fixed`", key="method"
+                "`count: 1` and `warmup: 0` with `method: startup`", "write `method: fixed`", key="method"
             )
         if self.method == "replay" and self.count < 2:
-            raise refusal("2 iterations or more with `method: replay`", "`count: 2`", key="count")
+            raise refusal("`count` >= 2 with `method: replay`", "write `count: 2`", key="count")
         if self.method in ("cov", "changepoints"):
             least = self.window if self.method == "cov" else LEAST_JUDGED_ITERATIONS
             if self.warmup:
                 raise refusal(
-                    f"no `warmup` with `method: {self.method}`, which finds it", "remove it", key="warmup"
+                    f"no `warmup` with `method: {self.method}`, which detects it", "remove it", key="warmup"
                 )
             if self.count < least:
-                expected = f"{least} iterations or more with `method: {self.method}`"
-                raise refusal(expected, f"`count: {least}` or more", key="count")
+                expected = f"`count` >= {least} with `method: {self.method}`"
+                raise refusal(expected, f"write `count: {least}` or more", key="count")
         if self.warmup >= self.count:
             raise refusal(
-                f"`warmup` below `count` ({self.count})", f"`count: {self.warmup + 1}` or more", key="warmup"
+                f"`warmup` < `count` ({self.count})",
+                f"write `count: {self.warmup + 1}` or more",
+                key="warmup",
             )
         return self
+
+
+class MetricSpec(Strict):
+    """The metric to compare, for all benchmarks. `metric: cpu` is short for `{name: cpu}`."""
+
+    name: Name = Field(
+        description="A metric that every benchmark of the spec reports, or `process_elapsed`: the wall time from the "
+        "start to the end of the process, which is measured for every program.",
+        examples=["process_elapsed"],
+    )
+    better: Better | None = Field(
+        None,
+        description="Whether lower or higher values are better. If omitted: as in the suite that compares this metric; "
+        "`lower` for times and memory of the process. Required for other metrics.",
+        examples=["higher"],
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
 
 
 class Segment(Strict):
@@ -253,17 +289,33 @@ class ExcludeSpec(Strict):
     @model_validator(mode="after")
     def _something(self) -> ExcludeSpec:
         if not self.model_dump(exclude_none=True):
-            raise refusal("at least one key to match", "remove this entry")
+            raise refusal("at least one key", "remove this entry")
         return self
 
 
 class BaselineSpec(Strict):
-    """The alternative that the others are compared with. If a key is omitted, alternatives are compared within each of its values."""
+    """The alternative that the others are compared with. If a key is omitted, alternatives are compared within each of its values. Factors other than `runtime`, `collector` and `modifiers` must be in `compare`."""
 
     runtime: Name | None = Field(None, description="One of `runtimes`.", examples=["temurin-21"])
     collector: Name | None = Field(None, description="One of `collectors`.", examples=["serial"])
     modifiers: ModifierNames | None = Field(
         None, description="One of the sets of modifiers. `[]` is the empty set.", examples=[[]]
+    )
+    heap: Exact | None = Field(
+        None, description="One of the heap factors, or one of the heap sizes in MiB.", examples=[2]
+    )
+    benchmark: Line | None = Field(
+        None,
+        description="Name of one of `benchmarks`, or `suite/name:size` if that is ambiguous.",
+        examples=["gzip"],
+    )
+    platform: Name | None = Field(None, description="One of `platforms`.", examples=["x86"])
+    parameters: dict[ParameterName, ScalarValue] | None = Field(
+        None,
+        description="Values of parameters, each one of those in `benchmarks`.",
+        min_length=1,
+        max_length=MAX_PARAMETERS,
+        examples=[{"threads": 1}],
     )
 
 
@@ -400,6 +452,14 @@ class Spec(Strict):
     iterations: Iterations = Field(
         LEFT_OUT, description=str(Iterations.__doc__), examples=[{"count": 6, "warmup": 3}]
     )
+    metric: MetricSpec | None = Field(
+        None,
+        description="The metric to compare, for all benchmarks. If omitted: the metric of each benchmark in its suite. "
+        "With `method: startup`, the metric `elapsed` of a benchmark that a runtime executes becomes "
+        "`process_elapsed`; `metric: elapsed` compares the first iteration that the harness times. A change of "
+        "the metric needs no further measurements.",
+        examples=["process_elapsed", {"name": "throughput", "better": "higher"}],
+    )
     order: Order = Field(
         "randomized-blocks",
         description="Order of the alternatives of a block. `randomized-blocks`: shuffled in every block. "
@@ -415,13 +475,16 @@ class Spec(Strict):
         le=MAX_SEED,
         examples=[20070101],
     )
-    compare: list[Factor] = Field(
+    compare: list[FactorName] = Field(
         ["runtime", "collector", "modifiers"],
-        description="Alternatives that differ only in these factors share a block, that is, they run close "
-        "together in time.",
+        description="Factors to compare: `runtime`, `collector`, `modifiers`, `heap`, `benchmark`, `platform`, or "
+        "`parameters.NAME`. Alternatives that differ only in these factors share a block, that is, they run close "
+        "together in time, so that their ratios are paired. Platforms run on different hosts: their ratios are "
+        "unpaired. `runtime*collector` also compares all combinations of both. Runtimes, collectors and modifiers are "
+        "always compared; without an entry here, unpaired.",
         min_length=1,
-        max_length=4,
-        examples=[["collector", "heap"]],
+        max_length=MAX_PARAMETERS,
+        examples=[["collector", "heap"], ["parameters.threads"]],
     )
     segment: Segment = Field(LEFT_OUT, description=str(Segment.__doc__), examples=[{"rounds": 20}])
     timeout_s: float = Field(

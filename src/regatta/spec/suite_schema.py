@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from regatta.host.values.experiment import Summary
+from regatta.host.values.experiment import RuntimeKind, Summary
 from regatta.spec.fields import (
     LEFT_OUT,
+    AbsolutePath,
     Command,
     Environment,
     FileName,
@@ -46,7 +47,8 @@ _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 def _check_build(text: str) -> str:
     if not _BUILD.fullmatch(text) or text in ("input", "program", "file"):
         raise refusal(
-            "a name of letters, digits, _ and - that is none of `input`, `program`, `file` (commands say `{build.output}`)"
+            "a name (letters, digits, _ and -) other than `input`, `program` and `file`, for `{build.output}` in commands",
+            "rename it",
         )
     return text
 
@@ -54,7 +56,8 @@ def _check_build(text: str) -> str:
 def _check_part(text: str) -> str:
     if not _PART.fullmatch(text) or ".." in text:
         raise refusal(
-            "a name of letters, digits and . _ - (commands say `{build.output}` and `{input.name}`)"
+            "a name (letters, digits and . _ -), for `{build.output}` and `{input.name}` in commands",
+            "rename it",
         )
     return text
 
@@ -133,6 +136,15 @@ class CheckSpec(Strict):
     command: Command = Field(description="The command. It must exit with 0.", examples=[["./prog"]])
 
 
+class PrepareSpec(Strict):
+    """A command to run before each invocation, in its directory. It is not timed."""
+
+    command: Command = Field(
+        description="The command. If it does not exit with 0, the invocation is `failed`.",
+        examples=[["sync"]],
+    )
+
+
 class ProbeSpec(Strict):
     """A command that checks whether a runtime can execute the benchmark. It runs once for each runtime, before measuring."""
 
@@ -181,17 +193,27 @@ class BenchmarkSpec(Strict):
     description: Text = Field(
         "", description="Description of the benchmark.", examples=["LZW compression of a seeded text"]
     )
-    kind: Literal["java", "native"] = Field(
-        "native", description="The kind of runtime that executes it.", examples=["java"]
+    kind: RuntimeKind = Field(
+        "native",
+        description="The kind of runtime that executes it: `java` (a JVM), `program` (an interpreter or a compiled "
+        "program), or `native` (none; the command names its program).",
+        examples=["java"],
     )
-    command: Command = Field(
+    command: Command | None = Field(
+        None,
         description="Program and arguments, without a shell. Placeholders inside an argument: the parameters of "
         "the size, `{benchmark}` (its name), `{iterations}`, `{seed}`, `{build.output}`, "
         "`{input.name}`, `{file.name}` and `{program.name}` (the path of an installed program, whose "
         "content is part of the identity of the cell). `{runtime}` must be a separate argument; it "
-        "becomes the program and the flags of the runtime, and a Java benchmark has it exactly once. "
+        "becomes the program and the flags of the runtime. It is required once for `kind: java` and `kind: program`. "
         "`{{` and `}}` are literal braces.",
         examples=[["gzip", "-9", "-n", "-c", "{input.text}"]],
+    )
+    commands: dict[Name, Command] = Field(
+        {},
+        description="Commands by the `language` of the runtime, in place of `command`, for `kind: program`. Cells of a "
+        "runtime with another language are *not possible*.",
+        examples=[{"python": ["{runtime}", "{file.sieve_py}"], "lua": ["{runtime}", "{file.sieve_lua}"]}],
     )
     adapter: Name = Field(
         "process",
@@ -223,11 +245,21 @@ class BenchmarkSpec(Strict):
     environment: Environment = Field(
         {}, description="Variables set for the benchmark.", examples=[{"LC_ALL": "C"}]
     )
+    directory: AbsolutePath | None = Field(
+        None,
+        description="Existing folder of the host, in which the commands run instead of a new working directory. Not "
+        "together with `arrange`, `keep` or the option `file` of an adapter. Cells in a container, or with a "
+        "modifier that trains or keeps files, are *not possible*.",
+        examples=["/srv/checkout"],
+    )
     arrange: dict[FileName, Line] = Field(
         {},
         description="Files and folders to put into the working directory before the start, by their names there. "
         "Files are copied and folders are linked; this is not timed.",
         examples=[{"input.txt": "{input.text}"}],
+    )
+    prepare: PrepareSpec | None = Field(
+        None, description=str(PrepareSpec.__doc__), examples=[{"command": ["sync"]}]
     )
     check: CheckSpec | None = Field(
         None, description=str(CheckSpec.__doc__), examples=[{"command": ["./prog"]}]
@@ -251,11 +283,34 @@ class BenchmarkSpec(Strict):
     )
 
     @model_validator(mode="after")
+    def _one_kind_of_command(self) -> BenchmarkSpec:
+        if self.commands and self.kind != "program":
+            raise refusal("`kind: program` with `commands`", "add `kind: program`", key="commands")
+        if (self.command is None) == (not self.commands):
+            expected = "either `command`, or `commands` by language"
+            raise refusal(
+                expected, "remove one of them" if self.commands else "add `command:`", key="command"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_directory(self) -> BenchmarkSpec:
+        files = {
+            "arrange": self.arrange,
+            "keep": self.keep,
+            "adapter_options": self.adapter_options.get("file"),
+        }
+        for key in [key for key, value in files.items() if self.directory is not None and value]:
+            expected = "no `arrange`, `keep` or `file` with `directory`: no new working directory is used"
+            raise refusal(expected, "remove it, or `directory`", key=key)
+        return self
+
+    @model_validator(mode="after")
     def _undisturbed(self) -> BenchmarkSpec:
         other = {"minimum": "maximum", "maximum": "minimum"}.get(self.summary, "")
         if other and (self.summary == "minimum") == (self.better == "higher"):
-            expected = f"no `summary: {self.summary}` with `better: {self.better}`: that is the repetition that was disturbed most"
-            raise refusal(expected, f"`summary: {other}` or `summary: median`", key="summary")
+            expected = f"no `summary: {self.summary}` with `better: {self.better}`, because it selects the most perturbed repetition"
+            raise refusal(expected, f"write `summary: {other}` or `summary: median`", key="summary")
         return self
 
 

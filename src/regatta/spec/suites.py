@@ -14,7 +14,7 @@ from regatta.host.values.experiment import Benchmark, Build, Expectation, Input,
 from regatta.host.values.template import placeholders
 from regatta.spec.adapter_options import check_adapter
 from regatta.spec.fields import refusal
-from regatta.spec.problems import check, is_called, shown, unknown
+from regatta.spec.problems import check, closest, is_called, shown, unknown
 from regatta.spec.suite_schema import SizeSpec, SuiteFile
 from regatta.spec.yaml_lines import Document, KeyPath
 
@@ -30,7 +30,7 @@ def names_in(text: str) -> list[str]:
         PydanticCustomError: a brace without a name that is not doubled.
     """
     if re.search(r"[{}]", _FINE.sub("", text)):
-        raise refusal("`{name}`, or doubled braces for braces", "write `{{` and `}}` for braces")
+        raise refusal("`{name}` or doubled braces", "write `{{` and `}}` for braces")
     return placeholders(text)
 
 
@@ -61,7 +61,7 @@ def check_suite(
         is_called(document, model.suite, name, problems)
     if "all" in model.benchmarks:
         where = document.where(("benchmarks", "all"))
-        problems.append(Problem(where, "a benchmark's name other than `all`", "'all'", "another name"))
+        problems.append(Problem(where, "a benchmark name other than `all`", "'all'", "rename it"))
     return Suite(document, model, root)
 
 
@@ -85,18 +85,25 @@ def resolve_benchmark(
     sized = spec.sizes[size]
     checker = _Templates(suite, sized, size, problems)
     path: KeyPath = ("benchmarks", name)
-    checker.command(spec.command, (*path, "command"), runtime=True)
-    if spec.kind == "java" and checker.runtimes != 1:
-        where = suite.document.where((*path, "command"))
-        got = f"{checker.runtimes} of them"
-        checker.add(Problem(where, "`{runtime}` once, because `kind` is java", got, 'begin with "{runtime}"'))
-    if spec.kind == "native" and checker.runtimes:
-        where = suite.document.where((*path, "command"))
-        checker.add(Problem(where, "no `{runtime}`, because `kind` is native", "`{runtime}`", "`kind: java`"))
+    commands: dict[KeyPath, Sequence[str]] = {
+        ("commands", language): command for language, command in spec.commands.items()
+    }
+    for key, command in (commands or {("command",): spec.command or ()}).items():
+        checker.runtimes = 0
+        checker.command(command, (*path, *key), runtime=True)
+        where = suite.document.where((*path, *key))
+        if spec.kind != "native" and checker.runtimes != 1:
+            expected, got = f"`{{runtime}}` once, because of `kind: {spec.kind}`", f"{checker.runtimes} times"
+            checker.add(Problem(where, expected, got, 'begin with "{runtime}"'))
+        if spec.kind == "native" and checker.runtimes:
+            fix = "write `kind: program`, or `kind: java`"
+            checker.add(Problem(where, "no `{runtime}`, because of `kind: native`", "`{runtime}`", fix))
     for file, source in spec.arrange.items():
         checker.text(source, (*path, "arrange", file))
+    if spec.prepare is not None:
+        checker.command(spec.prepare.command, (*path, "prepare", "command"), runtime=spec.kind != "native")
     if spec.check is not None:
-        checker.command(spec.check.command, (*path, "check", "command"), runtime=spec.kind == "java")
+        checker.command(spec.check.command, (*path, "check", "command"), runtime=spec.kind != "native")
     if spec.probe is not None:
         checker.command(spec.probe.command, (*path, "probe", "command"), runtime=True)
     for used in sorted(checker.inputs):
@@ -104,7 +111,7 @@ def resolve_benchmark(
     for expected in sized.expect.inputs:
         if expected not in checker.inputs:
             where = suite.document.where((*path, "sizes", size, "expect", "inputs", expected))
-            checker.add(unknown(where, "an input that the benchmark reads", expected, checker.inputs))
+            checker.add(unknown(where, "an input of the benchmark", expected, checker.inputs))
     check_adapter(suite.document, path, spec, checker.add)
     return _assemble(suite, name, size, checker, chosen or {})
 
@@ -142,7 +149,8 @@ def _assemble(
         name=name,
         size=size,
         kind=spec.kind,
-        command=tuple(spec.command),
+        command=tuple(spec.command or ()),
+        commands={language: tuple(command) for language, command in spec.commands.items()},
         adapter=spec.adapter,
         adapter_options=dict(spec.adapter_options),
         metric=spec.metric,
@@ -150,6 +158,8 @@ def _assemble(
         parameters={**sized.parameters, **chosen},
         environment=dict(spec.environment),
         arrange=dict(spec.arrange),
+        directory=spec.directory or "",
+        prepare=tuple(spec.prepare.command) if spec.prepare else (),
         check=tuple(spec.check.command) if spec.check else (),
         expect=Expectation(
             expect.digest or "", expect.stdout_sha256 or "", expect.check_sha256 or "", dict(expect.inputs)
@@ -204,8 +214,8 @@ class _Templates:
             if name == "runtime" and runtime:
                 self.runtimes += 1
                 if text != "{runtime}":
-                    fix = 'make "{runtime}" an argument of its own'
-                    self.add(Problem(where, "`{runtime}` alone in its argument", shown(text), fix))
+                    fix = 'make "{runtime}" a separate argument'
+                    self.add(Problem(where, "`{runtime}` as a whole argument", shown(text), fix))
             elif not (name in self.parameters or name in _ALWAYS or (output and name == "output")):
                 self.reference(name, where, inputs=not output, extra=("output",) if output else ())
         return names
@@ -230,8 +240,9 @@ class _Templates:
             if inputs:
                 known += [f"input.{entry}" for entry in model.inputs]
                 known += [f"file.{entry}" for entry in model.files]
-            problem = unknown(where, f"a name that size `{self.size}` knows", name, known)
-            fix = problem.fix.replace("`", "").join(("`{", "}`")) if problem.fix else ""
+            problem = unknown(where, f"a name available for size `{self.size}`", name, known)
+            near = closest(name, known)
+            fix = f"use `{{{near}}}`" if near else ""
             self.add(Problem(where, problem.expected, f"`{{{name}}}`", fix))
 
     def input(self, name: str) -> None:
@@ -239,4 +250,4 @@ class _Templates:
         path: KeyPath = ("inputs", name, "command")
         if not self.command(self.suite.model.inputs[name].command, path, output=True):
             where = self.suite.document.where(path)
-            self.add(Problem(where, "`{output}`, the file to write", "none", 'an argument "{output}"'))
+            self.add(Problem(where, "`{output}`, the file to write", "missing", 'add an argument "{output}"'))

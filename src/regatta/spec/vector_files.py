@@ -53,8 +53,8 @@ def _vector(document: Document) -> SystemVector | ApplicationVector:
     found: SystemVector | ApplicationVector | None = None
     kind = document.value.get("kind") if isinstance(document.value, dict) else None
     if not isinstance(document.value, dict):
-        expected = "a vector: a mapping of keys to values"
-        problems.append(Problem(document.where(()), expected, shown(document.value), "`kind: system`"))
+        expected = "a vector (a mapping)"
+        problems.append(Problem(document.where(()), expected, shown(document.value), "add `kind: system`"))
     elif kind == "system":
         system = check(SystemFile, document, problems)
         found = None if system is None else _system(system)
@@ -65,7 +65,7 @@ def _vector(document: Document) -> SystemVector | ApplicationVector:
         problems.append(unknown_choice(document.where(("kind",)), kind, ("system", "application")))
     else:
         expected = "the key `kind` (system or application)"
-        problems.append(Problem(document.where(("kind",)), expected, "nothing", "`kind: system`"))
+        problems.append(Problem(document.where(("kind",)), expected, "missing", "add `kind: system`"))
     if problems or found is None:
         raise SpecError(problems)
     return found
@@ -166,7 +166,7 @@ def write_vector(vector: SystemVector | ApplicationVector, path: Path) -> None:
     except OSError as error:
         got = str(error.strerror or error)
         raise RegattaError(
-            str(path), "a file to write", got, "make room, or choose another folder"
+            str(path), "a writable file", got, "free disk space, or choose another folder"
         ) from error
 
 
@@ -250,9 +250,7 @@ def _share_data(share: Value, where: str) -> Any:
 
 def _number_data(number: Value, where: str) -> Any:
     if not math.isfinite(number.value):
-        raise RegattaError(
-            where, "a finite number", f"{number.value}", number.reason or "leave the entry out"
-        )
+        raise RegattaError(where, "a finite number", f"{number.value}", number.reason or "remove the entry")
     if number.low == number.value == number.high and not number.n and not number.reason:
         return number.value
     found: dict[str, Any] = {"value": number.value}

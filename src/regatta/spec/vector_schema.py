@@ -32,24 +32,27 @@ class IntervalSpec(Strict):
         if isinstance(value, int | float) and not isinstance(value, bool):
             return {"value": value, "low": value, "high": value}
         if isinstance(value, str | bool | list) or value is None:
-            raise refusal("a number, or a mapping with its interval", "a number without quotes or unit")
+            raise refusal(
+                "a number, or a mapping with `value` and its interval",
+                "write a number without quotes and unit",
+            )
         return value
 
     def check_ends(self, value: float) -> None:
         """Reject a single end, and ends on the wrong side of the value."""
         if (self.low is None) != (self.high is None):
-            raise refusal("both `low` and `high`, or neither", "add the other")
+            raise refusal("both `low` and `high`, or neither", "add the missing one")
         if self.low is not None and self.low > value:
-            raise refusal(f"a number of at most the value ({value:g})", key="low")
+            raise refusal(f"`low` <= `value` ({value:g})", key="low")
         if self.high is not None and self.high < value:
-            raise refusal(f"a number of at least the value ({value:g})", key="high")
+            raise refusal(f"`high` >= `value` ({value:g})", key="high")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.value is not None:
             self.check_ends(self.value)
         elif self.low is not None or self.high is not None or self.n or not self.reason:
-            raise refusal("a `value`, or a `reason` alone why it is not known", "add `value`")
+            raise refusal("`value`, or only `reason` if the value is undefined", "add `value`")
         return self
 
     @classmethod
@@ -135,18 +138,18 @@ class TableSpec(Strict):
     @model_validator(mode="after")
     def _full(self) -> TableSpec:
         if len(set(self.arguments)) != len(self.arguments):
-            raise refusal("every argument once", key="arguments")
+            raise refusal("unique arguments", "remove one", key="arguments")
         places = [tuple(point.at) for point in self.points]
         if wrong := next((at for at in places if len(at) != len(self.arguments)), None):
-            expected = f"points `at` {len(self.arguments)} values, as there are arguments"
-            raise refusal(expected, f"not {list(wrong)}", key="points")
+            expected = f"points with {len(self.arguments)} values in `at`, one per argument"
+            raise refusal(expected, f"correct the point {list(wrong)}", key="points")
         if twice := next((at for at, times in Counter(places).items() if times > 1), None):
-            raise refusal("every point once", f"remove one at {_at(twice)}", key="points")
+            raise refusal("unique points", f"remove one at {_at(twice)}", key="points")
         axes = [sorted({at[n] for at in places}) for n in range(len(self.arguments))]
         whole = math.prod(len(axis) for axis in axes)
         if whole != len(places):
             expected = f"a full grid: {' x '.join(str(len(axis)) for axis in axes)} = {whole} points"
-            raise refusal(expected, f"there are {len(places)}; measure the others", key="points")
+            raise refusal(expected, "measure the missing points", key="points")
         return self
 
 
@@ -182,7 +185,7 @@ class PiecesSpec(Strict):
     @model_validator(mode="after")
     def _in_order(self) -> PiecesSpec:
         if any(later <= earlier for earlier, later in zip(self.breaks, self.breaks[1:], strict=False)):
-            raise refusal("breaks in ascending order, each once", "sort them", key="breaks")
+            raise refusal("unique breaks in ascending order", "sort them", key="breaks")
         if len(self.pieces) != len(self.breaks) + 1:
             raise refusal(f"{len(self.breaks) + 1} pieces for {len(self.breaks)} breaks", key="pieces")
         for number, piece in enumerate(self.pieces):
@@ -192,8 +195,8 @@ class PiecesSpec(Strict):
             slack = 1e-9 * abs(piece.fixed.value)
             below = [end for end in ends if piece.fixed.value + piece.per.value * end < -slack]
             if below or (number == len(self.breaks) and piece.per.value < 0):
-                at = f"at {below[0]:g}" if below else "where the argument is large"
-                raise refusal(f"costs of at least 0 (piece {number + 1} is below it {at})", key="pieces")
+                at = f"at {below[0]:g}" if below else "for large arguments"
+                raise refusal(f"costs >= 0 (piece {number + 1} is negative {at})", key="pieces")
         return self
 
 
@@ -234,14 +237,13 @@ class CostSpec(IntervalSpec):
         ]
         if len(given) != 1:
             raise refusal(
-                "one of `value`, `linear`, `table` and `piecewise`", "keep one" if given else "12.5"
+                "one of `value`, `linear`, `table` and `piecewise`",
+                "keep one" if given else "add `value: 12.5`",
             )
         if self.value is not None:
             self.check_ends(self.value)
         elif self.low is not None or self.high is not None or self.n or self.reason:
-            raise refusal(
-                f"`low`, `high`, `n` and `reason` at the numbers of `{given[0]}`", "move them there"
-            )
+            raise refusal(f"`low`, `high`, `n` and `reason` inside `{given[0]}`", "move them there")
         return self
 
     def arguments(self) -> tuple[str, ...]:
@@ -288,12 +290,12 @@ class PrimitiveSpec(Strict):
         for name, (low, high) in self.measured.items():
             if name not in known:
                 raise refusal(
-                    f"an argument of the cost ({', '.join(known) or 'it has none'})",
+                    f"an argument of the cost ({', '.join(known) or 'none defined'})",
                     f"remove `{name}`",
                     key="measured",
                 )
             if low > high:
-                raise refusal("the least, then the largest", f"{name}: [{high:g}, {low:g}]", key="measured")
+                raise refusal("[minimum, maximum]", f"write `{name}: [{high:g}, {low:g}]`", key="measured")
         return self
 
 
@@ -367,10 +369,12 @@ class CountSpec(Strict):
     @model_validator(mode="after")
     def _either(self) -> CountSpec:
         if self.distribution and self.arguments:
-            raise refusal("either `arguments` or a `distribution`", "remove one", key="arguments")
+            raise refusal("either `arguments` or `distribution`", "remove one", key="arguments")
         total = math.fsum(part.share for part in self.distribution)
         if self.distribution and abs(total - 1.0) > SHARES_WITHIN:
-            raise refusal("shares that add up to 1", f"they add up to {total:g}", key="distribution")
+            raise refusal(
+                f"shares with the sum 1 (the sum is {total:g})", "correct the shares", key="distribution"
+            )
         return self
 
 
@@ -420,8 +424,6 @@ class ApplicationFile(Strict):
                 )
             )
             if what in seen:
-                raise refusal(
-                    "every entry once", f"add the counts of `{entry.primitive}` together", key="counts"
-                )
+                raise refusal("unique entries", f"merge the counts of `{entry.primitive}`", key="counts")
             seen.add(what)
         return self

@@ -87,7 +87,7 @@ class Budget:
             raise _wrong(
                 file,
                 line,
-                f"at most {_ALL_BYTES >> 10} KiB and some {_ALL_VALUES // 2} values in a file and all that it includes",
+                f"at most {_ALL_BYTES >> 10} KiB and about {_ALL_VALUES // 2} values in a file and its includes",
                 "more",
                 "include less",
             )
@@ -164,7 +164,7 @@ def read_yaml(
         data = read_bounded(path)
     except (OSError, ValueError) as error:
         got = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise SpecError([Problem(shown, "a YAML file that can be read", got, "check the path")]) from error
+        raise SpecError([Problem(shown, "a readable YAML file", got, "correct the path")]) from error
     return parse_yaml(data, shown, merge_keys, resolve, budget)
 
 
@@ -215,7 +215,7 @@ def parse_yaml(
         try:
             document.value = _Expander(document, merge_keys, budget).expand(root, ())
         except RecursionError as error:
-            raise _wrong(file, 1, "mappings that merge a few others", "a chain of thousands") from error
+            raise _wrong(file, 1, "short chains of merged mappings", "thousands of merges") from error
     return document
 
 
@@ -255,10 +255,10 @@ class _Composer(Composer):
             self.budget.take(self.file, line, values=1)
         if isinstance(event, AliasEvent):
             if event.anchor not in self.anchors:
-                raise _wrong(self.file, line, "an alias of an anchor above it", f"*{event.anchor}")
+                raise _wrong(self.file, line, "an alias of a previous anchor", f"*{event.anchor}")
             if event.anchor in self.within:
-                got = f"*{event.anchor} within itself"
-                raise _wrong(self.file, line, "an alias outside of what it names", got)
+                got = f"*{event.anchor} inside its own anchor"
+                raise _wrong(self.file, line, "an alias outside its anchor", got)
             return super().compose_node(parent, index)
         if isinstance(event, ScalarEvent):
             return self.scalar(self.parser.get_event())
@@ -280,11 +280,11 @@ class _Composer(Composer):
             if event.tag is None and event.implicit[0] and not event.style:
                 value = self.resolve(value)
         except UnicodeEncodeError as error:
-            got = "half of a surrogate pair"
-            raise _wrong(self.file, _line(event), "characters of Unicode", got) from error
+            got = "a lone surrogate"
+            raise _wrong(self.file, _line(event), "valid Unicode characters", got) from error
         except ValueError as error:
             fix = "put the text in quotes"
-            raise _wrong(self.file, _line(event), "text, or a number", str(error)[:200], fix) from error
+            raise _wrong(self.file, _line(event), "a string or a number", str(error)[:200], fix) from error
         node = ScalarNode(None, value, event.start_mark, event.end_mark)
         if event.anchor is not None:
             self.anchors[event.anchor] = node
@@ -313,9 +313,9 @@ def _syntax(file: str, error: YAMLError) -> SpecError:
     line = mark.line + 1 if mark is not None else 1
     got = " ".join(str(getattr(error, "problem", None) or error).split())
     if got == "but found another document":
-        return _wrong(file, line, "one YAML document", "a second one", "remove `---`")
+        return _wrong(file, line, "one YAML document", "a second document", "remove `---`")
     if "\\t" in got:
-        return _wrong(file, line, "spaces for indentation", "a tab", "replace the tab by spaces")
+        return _wrong(file, line, "indentation by spaces", "a tab", "replace the tab by spaces")
     fix = "put the text in quotes" if "mapping values" in got or "cannot start" in got else ""
     return _wrong(file, line, "YAML", got[:200], fix)
 
@@ -335,7 +335,7 @@ class _Expander:
         self.take(_line(at), "aliases")
         self.budget.take(self.file, _line(at), values=1)
         if len(path) > MAX_DEPTH:
-            got = "more, aliases included"
+            got = "more, including aliases"
             raise _wrong(self.file, _line(at), f"at most {MAX_DEPTH} levels of nesting", got)
         self.document.marks[path] = Mark(self.file, _line(at), at.start_mark.column + 1)
         if isinstance(node, MappingNode):
@@ -348,7 +348,7 @@ class _Expander:
     def take(self, line: int, what: str) -> None:
         self.count += 1
         if self.count > MAX_VALUES:
-            raise _wrong(self.file, line, f"at most {MAX_VALUES} values", f"more, {what} included")
+            raise _wrong(self.file, line, f"at most {MAX_VALUES} values", f"more, including {what}")
 
     def entries(self, node: Any) -> dict[str, tuple[Any, Any]]:
         """Return key -> (key's node, node), with `<<` merged: direct entries win, then those of the first mapping named."""
@@ -356,33 +356,32 @@ class _Expander:
         for key, child in node.value:
             text = self.checked_key(key)
             if text in own:
-                got = f"`{text}` again, first on line {_line(own[text][0])}"
-                raise _wrong(self.file, _line(key), "every key once", got, "remove one")
+                got = f"duplicate `{text}`, first on line {_line(own[text][0])}"
+                raise _wrong(self.file, _line(key), "unique keys", got, "remove one")
             own[text] = key, child
         found: dict[str, tuple[Any, Any]] = {}
         if "<<" in own:
             key, given = own.pop("<<")
             for source in given.value if isinstance(given, SequenceNode) else [given]:
                 if not isinstance(source, MappingNode):
-                    raise _wrong(
-                        self.file, _line(key), "a mapping, or a list of them, to merge", "another value"
-                    )
+                    got = f"{source.value!r:.80}" if isinstance(source, ScalarNode) else "a list in the list"
+                    raise _wrong(self.file, _line(key), "a mapping or a list of mappings after `<<`", got)
                 # Count a source as well: it may be empty, and merge further empty ones.
-                self.take(_line(key), "merged ones")
+                self.take(_line(key), "merged values")
                 for name, entry in self.entries(source).items():
-                    self.take(_line(key), "merged ones")
+                    self.take(_line(key), "merged values")
                     found.setdefault(name, entry)
         return found | own
 
     def checked_key(self, key: Any) -> str:
         text = as_text(key.value) if isinstance(key, ScalarNode) else None
         if text is None:
-            got = "a list, a mapping or nothing"
-            raise _wrong(self.file, _line(key), "text as a key", got, "write a name")
+            got = "a list, a mapping or null"
+            raise _wrong(self.file, _line(key), "a string as key", got, "write a name")
         if text == "<<" and not self.merge_keys:
             expected, fix = (
-                "keys without `<<` (YAML 1.2 has no merge key)",
-                "use `include:` or write the keys out",
+                "no merge key `<<` (not part of YAML 1.2)",
+                "use `include:`, or repeat the keys",
             )
             raise _wrong(self.file, _line(key), expected, "<<", fix)
         return text

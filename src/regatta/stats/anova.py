@@ -274,7 +274,7 @@ def _finished(
         mean_square = np.where(constant, NAN, error / df_error)
         f = between / df_between / mean_square
         p = fdtrc(df_between, df_error, f)
-        what = "the values do not vary within alternatives, so their spread is unknown"
+        what = "the values do not vary within alternatives, so the variance is unknown"
         reasons = [what if one else "" for one in constant.tolist()]
     columns = (between.tolist(), error.tolist(), f.tolist(), p.tolist(), mean_square.tolist(), reasons)
     return [

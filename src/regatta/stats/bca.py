@@ -198,10 +198,10 @@ def _why_no_values(x: Floats) -> str:
     if not np.isfinite(x).all():
         return "a value is not a finite number"
     if n == 1:
-        return "one value has no spread"
+        return "one value has no variance"
     if n < LEAST_VALUES:
         return f"{n} values have too few different resamples"
-    return f"all {n} values are equal, so their spread is unknown"
+    return f"all {n} values are equal, so the variance is unknown"
 
 
 def _check_resamples(resamples: int) -> None:

@@ -76,10 +76,10 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contra
     exponent = math.frexp(largest)[1]
     d = np.ldexp(x, -exponent) - np.ldexp(y, -exponent)
     if n == 1:
-        return _point_alone(1, float(d[0]), exponent, level, PAIRED_DIFFERENCE, "one pair has no spread")
+        return _point_alone(1, float(d[0]), exponent, level, PAIRED_DIFFERENCE, "one pair has no variance")
     mean, variance = mean_and_variance(d)
     if only_rounding(float(d.max() - d.min()), 1.0):
-        reason = f"all {n} differences are equal, so their spread is unknown"
+        reason = f"all {n} differences are equal, so the variance is unknown"
         return _point_alone(n, mean, exponent, level, PAIRED_DIFFERENCE, reason)
     return _contrast(mean, math.sqrt(variance / n), n - 1, exponent, n, level, PAIRED_DIFFERENCE)
 
@@ -109,12 +109,12 @@ def welch_t(
     x, y = np.ldexp(x, -exponent), np.ldexp(y, -exponent)
     if min(x.size, y.size) < 2:
         difference = float(x.mean() - y.mean())
-        return _point_alone(n, difference, exponent, level, method, "a side with one value has no spread")
+        return _point_alone(n, difference, exponent, level, method, "a side with one value has no variance")
     mean_x, variance_x = mean_and_variance(x)
     mean_y, variance_y = mean_and_variance(y)
     difference = mean_x - mean_y
     if only_rounding(max(float(np.ptp(x)), float(np.ptp(y))), ldexp(max(least, largest), -exponent)):
-        reason = "all values of each side are equal, so their spread is unknown"
+        reason = "all values of each side are equal, so the variance is unknown"
         return _point_alone(n, difference, exponent, level, method, reason)
     part_x, part_y = variance_x / x.size, variance_y / y.size
     total = part_x + part_y

@@ -188,9 +188,9 @@ def _finished(
     if df_error < 1:
         reason = "too few values: no degrees of freedom are left for the error"
         if terms[-1] == tuple(range(len(names))) and len(names) > 1:
-            reason = f"one value a cell: nothing is left for the error; leave out the highest interaction (order {len(names) - 1})"
+            reason = f"one value per cell leaves no degrees of freedom for the error; omit the highest interaction (order {len(names) - 1})"
     elif only_rounding(math.ldexp(math.sqrt(error / df_error), exponent), largest):
-        reason = "the values do not vary within cells, so their spread is unknown"
+        reason = "the values do not vary within cells, so the variance is unknown"
     rows = []
     for term, ss, df in zip(terms, fitted.ss, fitted.df, strict=True):
         nominal = math.prod(sizes[factor] - 1 for factor in term)
@@ -247,7 +247,7 @@ def _why_not(term: Term, names: Sequence[str], sizes: Sequence[int], df: int, al
     if alone:
         return f"only one level of {alone[0]}"
     if df < 1:
-        return "cannot be told from the other terms" + ("" if all_cells else ": cells are empty")
+        return "not identifiable from the other terms" + ("" if all_cells else ": cells are empty")
     return ""
 
 

@@ -149,10 +149,8 @@ def marginal(
 def _aliased(missing: int, sizes: Sequence[int]) -> Unfittable:
     if missing:
         cells = math.prod(sizes)
-        return Unfittable(
-            f"type 3 needs what empty cells do not give ({missing} of {cells} are empty): take type 2"
-        )
-    return Unfittable("the factors cannot be told from each other: take type 2")
+        return Unfittable(f"type 3 requires nonempty cells ({missing} of {cells} are empty): use type 2")
+    return Unfittable("the factors are not identifiable: use type 2")
 
 
 class _Design:
@@ -178,7 +176,7 @@ class _Design:
         parameters = 1 + sum(widths)
         if parameters * means.size > _MOST_NUMBERS or parameters**2 * means.size > _MOST_WORK:
             raise Unfittable(
-                f"too large: {means.size} cells that hold unequally many values, {parameters} parameters; take a lower order"
+                f"too large: {means.size} cells with unequal numbers of values, {parameters} parameters; use a lower order"
             )
         root = np.sqrt(counts)
         columns = [_columns(root, levels, sizes, term) for term in lower]

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import fdtrc
 
 from regatta.stats.anova import Anova, block_anova
+from regatta.stats.differences import welch_t
 from regatta.stats.estimate import NAN, Contrast, Floats, Interval, check_level, only_rounding, undefined
 from regatta.stats.intervals import t_quantile, t_two_sided_p
-from regatta.stats.studentized_range import quantile, upper_tail
+from regatta.stats.multiplicity import sidak_level, sidak_p
 
 FIXED_HOSTS = "fixed-hosts"
 RANDOM_HOSTS = "random-hosts"
-GAMES_HOWELL = "games-howell"
+SIDAK_HOSTS = "sidak-fixed-hosts"
 
 #: Eigenvalues below this share of the largest belong to contrasts that the data do not connect.
 _NULL = 1e-13
@@ -100,7 +101,7 @@ def paired_effect(differences: ArrayLike) -> HostEffect:
     """Return the effect on one host from differences inside its blocks.
 
     Args:
-        differences: shape (blocks,), alternative - baseline; may be empty.
+        differences: shape (blocks,), alternative - baseline; may be empty. Values of one alternative give its mean.
     """
     d = np.asarray(differences, dtype=np.float64).ravel()
     if not d.size or not np.isfinite(d).all():
@@ -159,13 +160,71 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
     if random:
         contrast = _over_host_means(means, n, point, level)
     elif all(one.constant for one in used):
-        reason = "the differences do not vary within hosts, so their spread is unknown"
+        reason = "the differences do not vary within hosts, so the variance is unknown"
         contrast = Contrast(undefined(n, level, method, reason, point), NAN)
     else:
         variance, df = _satterthwaite([part for one in used for part in one.parts(1.0 / len(used))])
         error = math.sqrt(variance)
         contrast = _contrast(point, error, df, n, level, method)
     return PooledEffect(contrast, interaction, len(used), taken, error)
+
+
+@dataclass(frozen=True)
+class PlatformDifference:
+    """A difference of two groups of hosts: for exactly these hosts, and for hosts like these."""
+
+    these: Contrast
+    like_these: Contrast
+
+
+def platform_difference(
+    a: Sequence[ArrayLike], b: Sequence[ArrayLike], level: float = 0.95
+) -> PlatformDifference:
+    """Return the mean of hosts a minus the mean of hosts b; nothing is paired, because hosts share no blocks.
+
+    Args:
+        a: values of each host of the first group, each of shape (n_h,). Hosts with fewer than two values are ignored.
+        b: the same for the second group, same unit.
+        level: confidence of each interval, between 0 and 1.
+
+    Returns:
+        `these`: difference of the means of the hosts' means ± t(ν) · √(Σ v_h/A² + Σ v_h/B²), v_h = s²_h/n_h of the A and B hosts,
+        ν after Satterthwaite; includes only measurement error. `like_these`: Welch's t on the hosts' means; includes the
+        variation between hosts, requires two hosts in each group, and is never narrower than `these`. NaN with a reason if
+        undefined.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1.
+
+    Source: Satterthwaite, Biometrics Bulletin 2 (1946); Welch, Biometrika 34 (1947); fixed and random hosts as in `pool_hosts`.
+    """
+    check_level(level)
+    sides = [[one for one in map(paired_effect, hosts) if one.judged] for hosts in (a, b)]
+    n = sum(one.n for side in sides for one in side)
+    if not all(sides):
+        nothing = "a side has no host with two values"
+        return PlatformDifference(
+            Contrast(undefined(n, level, FIXED_HOSTS, nothing), NAN),
+            Contrast(undefined(n, level, RANDOM_HOSTS, nothing), NAN),
+        )
+    means = [np.array([one.effect for one in side]) for side in sides]
+    point = float(means[0].mean() - means[1].mean())
+    if all(one.constant for side in sides for one in side):
+        reason = "the values do not vary within hosts, so the variance is unknown"
+        these = Contrast(undefined(n, level, FIXED_HOSTS, reason, point), NAN)
+    else:
+        parts = [part for side in sides for one in side for part in one.parts(1.0 / len(side))]
+        variance, df = _satterthwaite(parts)
+        these = _contrast(point, math.sqrt(variance), df, n, level, FIXED_HOSTS)
+    if min(map(len, sides)) < 2:
+        reason = "one host does not represent others"
+        return PlatformDifference(these, Contrast(undefined(n, level, RANDOM_HOSTS, reason, point), NAN))
+    like = welch_t(means[0], means[1], level, RANDOM_HOSTS, least=1.0)
+    own, interval = these.interval, like.interval
+    if own.high - own.low > interval.high - interval.low:
+        # By chance, few hosts can agree better than their own errors allow.
+        like = Contrast(replace(interval, low=own.low, high=own.high), these.p, these.df)
+    return PlatformDifference(these, like)
 
 
 def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0.95) -> PooledEffect:
@@ -177,27 +236,22 @@ def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0
         level: simultaneous confidence of the intervals of all pairs, between 0 and 1.
 
     Returns:
-        As `pool_hosts` with fixed hosts, but ± q(level; k, ν)/√2 · standard error, and p of the studentized range with the ν
-        degrees of freedom of the pair.
+        As `pool_hosts` with fixed hosts, at the confidence level^(1/m) for the m = k (k - 1) / 2 pairs, and 1 - (1 - p)^m
+        (Sidak; of independent samples on one host this is Tamhane's T2).
 
     Raises:
         ValueError: `level` is not between 0 and 1, or there are fewer than two alternatives.
 
-    Source: Games and Howell, Journal of Educational Statistics 1 (1976).
+    Source: Sidak, JASA 62 (1967); Tamhane, JASA 74 (1979). See `all_pairs` for the reasons.
     """
-    pooled = pool_hosts(effects, level)
-    own = pooled.contrast.interval
-    if math.isnan(own.low):
-        interval = Interval(own.n, own.point, NAN, NAN, level, GAMES_HOWELL, own.reason)
-        return PooledEffect(Contrast(interval, NAN), pooled.interaction, pooled.hosts, pooled.taken)
-    error = pooled.error / math.sqrt(2.0)
-    df = pooled.contrast.df
-    half = quantile(level, alternatives, df) * error
-    interval = Interval(own.n, own.point, own.point - half, own.point + half, level, GAMES_HOWELL)
-    p = float(upper_tail([abs(own.point) / error], alternatives, df)[0])
-    return PooledEffect(
-        Contrast(interval, p, df), pooled.interaction, pooled.hosts, pooled.taken, pooled.error
-    )
+    check_level(level)
+    if alternatives < 2:
+        raise ValueError(f"pairs: expected at least 2 alternatives · got {alternatives}")
+    m = math.comb(alternatives, 2)
+    pooled = pool_hosts(effects, sidak_level(level, m))
+    own = pooled.contrast
+    interval = replace(own.interval, level=level, method=SIDAK_HOSTS)
+    return replace(pooled, contrast=Contrast(interval, sidak_p(own.p, m), own.df))
 
 
 def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[int]:
@@ -267,9 +321,9 @@ def host_interaction(tables: Sequence[ArrayLike]) -> HostInteraction:
         return _unknown("fewer than two hosts hold two alternatives in one block")
     fits = [(array, fit) for array, fit in fits if fit.df_error >= 1]
     if len(fits) < 2:
-        return _unknown("fewer than two hosts have an error to be judged by")
+        return _unknown("fewer than two hosts have degrees of freedom for the error")
     if any(math.isnan(fit.mean_square_error) for _, fit in fits):
-        return _unknown("the differences do not vary on a host, so their spread there is unknown")
+        return _unknown("the differences do not vary on a host, so the variance there is unknown")
     return _welch_of_tables(fits)
 
 
@@ -313,9 +367,9 @@ def _interaction_of(known: Sequence[HostEffect]) -> HostInteraction:
         return _unknown("fewer than two hosts have both sides")
     judged = [one for one in known if one.judged]
     if len(judged) < 2:
-        return _unknown("one value of each alternative on a host leaves no error to judge by")
+        return _unknown("one value of each alternative per host leaves no degrees of freedom for the error")
     if any(one.constant for one in judged):
-        return _unknown("the differences do not vary on a host, so their spread there is unknown")
+        return _unknown("the differences do not vary on a host, so the variance there is unknown")
     means = np.array([one.effect for one in judged])
     variances, dfs = (
         np.array(side) for side in zip(*(_satterthwaite(one.parts()) for one in judged), strict=True)
@@ -347,15 +401,15 @@ def _nothing(effects: Sequence[HostEffect], level: float, method: str) -> Contra
     if not known:
         return Contrast(undefined(0, level, method, "no host has both sides"), NAN)
     point = float(np.mean([one.effect for one in known]))
-    reason = "one value on each host has no spread"
+    reason = "one value per host has no variance"
     return Contrast(undefined(sum(one.n for one in known), level, method, reason, point), NAN)
 
 
 def _over_host_means(means: Floats, n: int, point: float, level: float) -> Contrast:
     if means.size < 2:
-        return Contrast(undefined(n, level, RANDOM_HOSTS, "one host says nothing of others", point), NAN)
+        return Contrast(undefined(n, level, RANDOM_HOSTS, "one host does not represent others", point), NAN)
     if only_rounding(float(np.ptp(means)), max(1.0, float(np.abs(means).max()))):
-        reason = f"the effects on all {means.size} hosts are equal, so their spread is unknown"
+        reason = f"the effects on all {means.size} hosts are equal, so the variance is unknown"
         return Contrast(undefined(n, level, RANDOM_HOSTS, reason, point), NAN)
     deviation = float(means.std(ddof=1)) / math.sqrt(means.size)
     return _contrast(point, deviation, means.size - 1, n, level, RANDOM_HOSTS)

@@ -137,4 +137,4 @@ def why_no_logs(x: Floats) -> str:
 
 
 def _no_spread(n: int) -> str:
-    return "one value has no spread" if n == 1 else f"all {n} values are equal, so their spread is unknown"
+    return "one value has no variance" if n == 1 else f"all {n} values are equal, so the variance is unknown"

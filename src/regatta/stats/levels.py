@@ -59,7 +59,7 @@ def levels_of(counts: Sequence[int], s_squared: Sequence[float]) -> VarianceLeve
         s - below / count for s, below, count in zip(s_squared[1:], s_squared, counts, strict=False)
     ]
     alone = [str(level) for level, count in enumerate(counts, 1) if count == 1]
-    reason = f"one repetition at level {' and '.join(alone)} has no spread" if alone else ""
+    reason = f"one repetition at level {' and '.join(alone)} has no variance" if alone else ""
     return VarianceLevels(tuple(counts), tuple(s_squared), tuple(t_squared), reason)
 
 
@@ -90,7 +90,7 @@ def optimal_repetitions(levels: VarianceLevels, costs: Sequence[float]) -> tuple
         elif low <= 0.0:
             found.append(Repetitions(1.0))
         elif high <= 0.0:
-            found.append(Repetitions(math.inf, f"level {i + 2} adds no variance that could be seen"))
+            found.append(Repetitions(math.inf, f"level {i + 2} adds no visible variance"))
         else:
             found.append(Repetitions(float(math.ceil(math.sqrt(costs[i + 1] / costs[i] * low / high)))))
     return tuple(found)

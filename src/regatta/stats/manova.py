@@ -74,7 +74,7 @@ def manova(table: ArrayLike, groups: ArrayLike) -> Manova:
         return _unknown(n, f"too few rows: {df_error} degrees of freedom for the errors of {p} responses")
     between, within, constant = _deviations(y, group, present.size)
     if constant:
-        return _unknown(n, "a response does not vary within alternatives, so its spread is unknown")
+        return _unknown(n, "a response does not vary within alternatives, so its variance is unknown")
     error = within.T @ within
     if float(np.linalg.eigvalsh(error)[0]) < _SINGULAR:
         return _unknown(n, "the responses are not independent of each other: one is a sum of others")

@@ -73,9 +73,9 @@ def median_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     point = float(x[n // 2] if n % 2 else x[n // 2 - 1] / 2 + x[n // 2] / 2)
     low, high, _ = median_ranks(n, level)
     if n == 1:
-        return undefined(n, level, RANKS, "one value has no spread", point)
+        return undefined(n, level, RANKS, "one value has no variance", point)
     if only_rounding(float(x[-1] / 2 - x[0] / 2) * 2, float(np.abs(x).max())):
-        return undefined(n, level, RANKS, f"all {n} values are equal, so their spread is unknown", point)
+        return undefined(n, level, RANKS, f"all {n} values are equal, so the variance is unknown", point)
     if low == 0:
         reason = f"no interval of {n} values covers the median with {level * 100:g} %"
         return undefined(n, level, RANKS, reason, point)

@@ -5,6 +5,8 @@ A p value of NaN (no test was possible) stays NaN and does not count as a hypoth
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -63,3 +65,16 @@ def _placed(values: Floats, known: np.ndarray[tuple[int, ...], np.dtype[np.bool_
     result = np.full(known.shape, np.nan)
     result[known] = values
     return result
+
+
+def sidak_level(level: float, m: int) -> float:
+    """Return the confidence of each of m >= 1 single intervals that hold together with confidence `level`."""
+    return float(level ** (1.0 / m))
+
+
+def sidak_p(p: float, m: int) -> float:
+    """Return 1 - (1 - p)^m: p of the smallest of m >= 1 independent tests; NaN stays NaN.
+
+    Source: Sidak, Journal of the American Statistical Association 62 (1967).
+    """
+    return p if math.isnan(p) or p >= 1.0 else -math.expm1(m * math.log1p(-p))

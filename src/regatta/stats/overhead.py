@@ -23,7 +23,7 @@ LOWER_BOUND = "lower-bound-overhead"
 LEAST_ROUNDS = 5
 LEAST_RESAMPLES = 2000
 #: Prefix of the reason for a bound below 1, which carries no information.
-BELOW_ONE = "below 1, which no overhead is: "
+BELOW_ONE = "below 1, which is impossible for an overhead: "
 #: The cheapest is chosen from all of these parts except one; its cost comes from that one.
 _PARTS = 5
 
@@ -182,9 +182,9 @@ def _explained(bound: Interval, eligible: bool) -> Interval:
     if not bound.point < 1.0 or bound.reason:
         return bound
     why = (
-        "the cheapest was chosen from other rounds, where it cost more than this in these"
+        "the cheapest was selected from other rounds, where it cost more than this alternative does here"
         if eligible
-        else "what is surely its own cost is not known, or in too few rounds, so that it could not be the cheapest itself"
+        else "its own identifiable cost is unknown or has too few rounds, so it cannot be the cheapest itself"
     )
     return replace(bound, reason=BELOW_ONE + why)
 
@@ -213,7 +213,7 @@ def _interval(point: float, parts: Floats, resampled: Floats, n: int, level: flo
     again = float(drawn.std()) * math.sqrt(n / (n - 1)) if drawn.size else 0.0
     error = max(linear, again)
     if only_rounding(error, 1.0):
-        return undefined(n, level, LOWER_BOUND, "all values are equal, so their spread is unknown", point)
+        return undefined(n, level, LOWER_BOUND, "all values are equal, so the variance is unknown", point)
     half = t_quantile(n - 1, level) * error
     return Interval(n, point, point * math.exp(-half), point * math.exp(half), level, LOWER_BOUND)
 
@@ -222,5 +222,5 @@ def _why_no_distilled(total: Floats, known: Floats) -> str:
     if not np.isfinite(total).any():
         return "no values"
     if not np.isfinite(known).any():
-        return "no alternative tells which of its cost is surely the collector's"
-    return "what is surely the collector's is as much as the total"
+        return "no alternative has an identifiable cost of the collector"
+    return "the identifiable cost of the collector is as large as the total"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
@@ -55,7 +58,7 @@ def paired_log_ratios(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> list[C
     points = [safe_exp(value) for value in mean.tolist()]
     if n == 1:
         return [
-            _unknown(n, level, "one pair has no spread", point)
+            _unknown(n, level, "one pair has no variance", point)
             if good
             else _unknown(n, level, _why_not(x[i], y[i]))
             for i, (good, point) in enumerate(zip(fit.tolist(), points, strict=True))
@@ -71,7 +74,7 @@ def paired_log_ratios(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> list[C
         if not good:
             found.append(_unknown(n, level, _why_not(x[i], y[i])))
         elif not spreads:
-            reason = f"all {n} ratios are equal, so their spread is unknown"
+            reason = f"all {n} ratios are equal, so the variance is unknown"
             found.append(_unknown(n, level, reason, points[i]))
         else:
             interval = Interval(n, points[i], safe_exp(low), safe_exp(high), level, PAIRED)
@@ -142,7 +145,12 @@ def georges_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
 
 def _mean(x: Floats) -> float:
     """Return the mean without overflow of the sum; NaN for no values or one that is not finite."""
-    return float((x / x.size).sum()) if x.size and np.isfinite(x).all() else NAN
+    if not x.size or not np.isfinite(x).all():
+        return NAN
+    with np.errstate(over="ignore"):
+        mean = float((x / x.size).sum())
+    # The shares of values near the largest number round up, and their sum can exceed it.
+    return mean if math.isfinite(mean) else math.copysign(sys.float_info.max, mean)
 
 
 def _why_not(x: Floats, y: Floats) -> str:

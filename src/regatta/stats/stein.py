@@ -67,11 +67,11 @@ def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95)
     mean = float(d.mean())
     first = d[:pilot]
     if pilot < _LEAST_PAIRS:
-        reason = f"{pilot} of {n} pairs in the pilot, which has no spread then"
+        reason = f"{pilot} of {n} pairs in the pilot, so the variance is unknown"
         return Contrast(undefined(n, level, STEIN, reason, safe_exp(mean)), NAN)
     largest = max(1.0, float(np.abs(log_x).max()), float(np.abs(log_y).max()))
     if only_rounding(float(np.ptp(first)), largest):
-        reason = f"all {pilot} ratios of the pilot are equal, so their spread is unknown"
+        reason = f"all {pilot} ratios of the pilot are equal, so the variance is unknown"
         return Contrast(undefined(n, level, STEIN, reason, safe_exp(mean)), NAN)
     if _contradicts(d, pilot):
         ordinary = paired_log_ratio(x, y, level)

@@ -59,13 +59,21 @@ def suite_ratio(
         )
     like_these = mean_interval(logs, level, LIKE_THESE)
     if logs.size == 1 and not math.isnan(like_these.point):
-        reason = "one benchmark says nothing of others"
+        reason = "one benchmark does not represent others"
         like_these = undefined(1, level, LIKE_THESE, reason, like_these.point)
     these = _these(logs, spread, df, like_these.point, level)
     if these.high - these.low > like_these.high - like_these.low:
         # By chance, few benchmarks can agree better than their own errors allow.
         like_these = replace(like_these, low=these.low, high=these.high)
     return SuiteRatio(these.mapped(safe_exp), like_these.mapped(safe_exp))
+
+
+def log_variance(ratio: Interval, df: float) -> float:
+    """Return the variance of the logarithm of a ratio, from its t interval with `df` degrees of freedom; NaN without one."""
+    if not (math.isfinite(ratio.low) and math.isfinite(ratio.high) and ratio.low > 0.0):
+        return math.nan
+    half = (math.log(ratio.high) - math.log(ratio.low)) / 2.0
+    return (half / t_quantile(df, ratio.level)) ** 2
 
 
 def _these(logs: Floats, variances: Floats, dfs: Floats, point: float, level: float) -> Interval:
@@ -78,7 +86,7 @@ def _these(logs: Floats, variances: Floats, dfs: Floats, point: float, level: fl
     unknown = ~(np.isfinite(variances) & (variances > 0.0) & (dfs > 0.0))
     if unknown.any():
         what = "the benchmark" if b == 1 else f"{int(unknown.sum())} of {b} benchmarks"
-        return undefined(b, level, THESE, f"the spread of {what} is unknown", point)
+        return undefined(b, level, THESE, f"the variance of {what} is unknown", point)
     total = float(variances.sum())
     shares = variances / total
     df = 1.0 / weight if (weight := float((shares**2 / dfs).sum())) > 0.0 else math.inf

@@ -141,4 +141,4 @@ def why_not(fit: Anova, i: int, j: int) -> str:
         return (
             "one side has no values in common blocks" if fit.method != ONE_WAY else "one side has no values"
         )
-    return "no chain of common blocks ties the two together"
+    return "no chain of common blocks connects the two"

@@ -88,7 +88,9 @@ def courses_of(
     p, n = x.shape
     if n < LEAST_ITERATIONS:
         counted = "1 iteration is" if n == 1 else f"{n} iterations are"
-        return [Course("", -1, NAN, reason=f"{counted} too few to tell, it takes {LEAST_ITERATIONS}")] * p
+        return [
+            Course("", -1, NAN, reason=f"{counted} too few for change points (minimum {LEAST_ITERATIONS})")
+        ] * p
     courses = [Course("", -1, NAN, reason="an iteration is not a finite number")] * p
     whole = np.flatnonzero(np.isfinite(x).all(axis=1))
     calm, spikes = without_spikes(x[whole])

@@ -162,14 +162,14 @@ def open_database(
         connection = _connect(path)
     try:
         if connection is None:
-            raise duckdb.IOException("it cannot be opened, or lacks tables")
+            raise duckdb.IOException("not readable, or tables are missing")
         with connection:
             connection.execute(_LAST_ATTEMPTS)
             yield connection
     except duckdb.Error as error:
         raise StoreError(
-            str(path), "a database that can be read", " ".join(str(error).split()),
-            f"`regatta store rebuild {experiment_dir.name}`",
+            str(path), "a readable database", " ".join(str(error).split()),
+            f"run `regatta store rebuild {experiment_dir.name}`",
         ) from error  # fmt: skip
 
 
@@ -295,8 +295,8 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
                 _remove_leftovers(directory)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
         raise StoreError(
-            str(directory), "a folder in which the database can be written", " ".join(str(error).split()),
-            "make room, or mend its permissions",
+            str(directory), "a writable folder for the database", " ".join(str(error).split()),
+            "free disk space, or correct the permissions",
         ) from error  # fmt: skip
 
 
@@ -313,7 +313,9 @@ def _directory(experiment_dir: Path) -> Path:
     """
     directory = experiment_dir / "store"
     if directory.is_symlink():
-        raise StoreError(str(directory), "a folder", f"a link to {os.readlink(directory)}", "remove the link")
+        raise StoreError(
+            str(directory), "a folder", f"a symbolic link to {os.readlink(directory)}", "remove the link"
+        )
     return directory
 
 
@@ -436,7 +438,7 @@ def _write_cells(experiment_dir: Path, new: _New) -> int:
                     str(plan_path),
                     "the plan of a host",
                     f"{type(error).__name__}: {error}",
-                    "run `regatta plan` again",
+                    "run `regatta plan SPEC --write`",
                 ) from error
             writer.write_table(rows)
             count += rows.num_rows
@@ -485,7 +487,7 @@ def _write_duckdb(path: Path, parquet: Mapping[str, Path]) -> None:
         # Closing alone ignores write errors.
         connection.execute("checkpoint")
     if log.exists():
-        raise OSError(errno.ENOSPC, f"{log.name} is left: not all is in the database")
+        raise OSError(errno.ENOSPC, f"{log.name} was not merged into the database")
     with duckdb.connect(str(path), read_only=True) as connection:
         for name, table in parquet.items():
             expected = pq.read_metadata(table).num_rows

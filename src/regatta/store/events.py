@@ -27,17 +27,17 @@ from regatta.host.journal.record import (
 
 #: Kind -> meaning.
 KINDS = {
-    "experiment_started": "the workflow has begun to work on it",
-    "experiment_ended": "the workflow has ended, well or not: see `text`",
-    "provisioned": "its hosts are made ready",
-    "stage": "a step of the workflow has begun: `text` is its rule",
-    "segment_started": "a host begins to measure a segment",
-    "segment_ended": "a host has measured a segment",
-    "waiting": "a host is measured by another run: `text` says by which one",
-    "waiting_ended": "the host is no longer measured by another run",
-    "job_failed": "a step of the workflow has failed: `text` is its rule, and why",
-    "progress": "how far a host is",
-    "verified": "the verdict over all that is recorded",
+    "experiment_started": "the workflow started",
+    "experiment_ended": "the workflow ended; `text` is its result",
+    "provisioned": "the hosts are ready",
+    "stage": "a step of the workflow started; `text` is its rule",
+    "segment_started": "a host started a segment",
+    "segment_ended": "a host finished a segment",
+    "waiting": "a host waits for another run; `text` names it",
+    "waiting_ended": "a host no longer waits for another run",
+    "job_failed": "a step of the workflow failed; `text` is its rule and the reason",
+    "progress": "progress of a host",
+    "verified": "result of `regatta verify`",
 }
 #: Optional fields of an event, in addition to kind, host and time.
 FIELDS: dict[str, type] = {
@@ -117,21 +117,24 @@ def append_event(folder: Path, kind: str, host: str = NO_HOST, **fields: str | i
             os.close(fd)
     except OSError as error:
         raise StoreError(
-            str(path), "room for an event", str(error.strerror or error), "make room, or choose --results"
+            str(path),
+            "free space for an event",
+            str(error.strerror or error),
+            "free disk space, or choose --results",
         ) from error
     return utc_ns
 
 
 def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
     if kind not in KINDS:
-        raise ValueError(f"no kind of event: {kind!r}")
+        raise ValueError(f"unknown kind of event: {kind!r}")
     told = {}
     for name, value in fields.items():
         wanted = FIELDS.get(name)
         if wanted is float and isinstance(value, int):
             value = float(value)
         if wanted is None or not isinstance(value, wanted) or isinstance(value, bool):
-            raise ValueError(f"no field of an event: {name}={value!r}")
+            raise ValueError(f"invalid field of an event: {name}={value!r}")
         # Truncate last, because replacing a surrogate lengthens the text.
         told[name] = without_surrogates(value)[:MAXIMUM_TEXT] if isinstance(value, str) else value
     return told

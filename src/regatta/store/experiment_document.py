@@ -25,7 +25,7 @@ class Asked(TypedDict, total=False):
     compare: Sequence[str]
     #: The fields of `SteadyState`.
     steady: Mapping[str, Any]
-    #: The fields of `Baseline`.
+    #: Factor -> level of the baseline; null, from older versions: not set.
     baseline: Mapping[str, str | None]
     #: Suite -> source of its kept minheaps; empty: they were measured for each runtime.
     minheaps_of: Mapping[str, str]

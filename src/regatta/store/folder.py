@@ -77,8 +77,8 @@ def find_folder(experiment: str, results: Path) -> Folder:
             return Folder(path)
     names = sorted(p.parent.name for p in results.glob("*/plan"))
     raise StoreError(
-        str(results / experiment), "an experiment's folder", "none",
-        f"there are {', '.join(names)}" if names else "`regatta run SPEC` makes one",
+        str(results / experiment), "the folder of an experiment", "no such folder",
+        f"choose one of {', '.join(names)}" if names else "run `regatta run SPEC`",
     )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def read_json(path: Path, fix: str) -> dict[str, Any]:
 def no_room(path: Path, error: OSError) -> StoreError:
     """Return the error for a file of an experiment that cannot be written."""
     return StoreError(
-        str(path), "a file to write", str(error.strerror or error), "make room, or choose --results"
+        str(path), "a writable file", str(error.strerror or error), "free disk space, or choose --results"
     )
 
 

@@ -107,9 +107,9 @@ class Progress:
         for h in self.hosts:
             line = f"{h.host}: {h.recorded}/{h.planned}, {h.failed} failed"
             if h.damaged:
-                line += f", {h.damaged} damaged lines (see `regatta verify`)"
+                line += f", damaged lines: {h.damaged} (see `regatta verify`)"
             if h.given_up:
-                line += f", {h.given_up} {'cell' if h.given_up == 1 else 'cells'} given up"
+                line += f", cells given up: {h.given_up}"
             if h.left_out:
                 line += f"; left out: {h.left_out}"
             elif h.recorded < h.planned and h.remaining_s is not None:

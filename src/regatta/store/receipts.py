@@ -143,9 +143,9 @@ def sending_hindrance(folder: Folder) -> str:
         if not os.path.lexists(path):
             continue
         if not path.is_dir():
-            return f"{path} is no folder"
+            return f"{path} is not a folder"
         if not os.access(path, os.W_OK | os.X_OK):
-            return f"{path} cannot be written"
+            return f"{path} is not writable"
     return ""
 
 
@@ -160,7 +160,9 @@ def unsent(folder: Folder) -> str:
     if told.get("reason"):
         return str(told["reason"])
     refused = told.get("refused", 0) + told.get("refused_before", 0)
-    return f"it refused {refused} points: {told.get('refusal')}" if refused else "some of it waits"
+    return (
+        f"points rejected: {refused} ({told.get('refusal')})" if refused else "some points are not sent yet"
+    )
 
 
 def _sent(folder: Folder) -> dict[str, Any] | None:
@@ -170,7 +172,7 @@ def _sent(folder: Folder) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
-        return {"reason": "its receipt cannot be read"}
+        return {"reason": "its receipt is not readable"}
 
 
 def _waits(told: Mapping[str, Any]) -> bool:

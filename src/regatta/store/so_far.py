@@ -27,6 +27,11 @@ class SoFar:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    @property
+    def has_intervals(self) -> bool:
+        """Return whether any row has an interval, `[0.78, 0.90]`."""
+        return any(text.startswith("[") for row in self.rows for text in row)
+
     def lines(self, most: int) -> list[str]:
         """Return the table as text, with at most `most` rows."""
         shown = [self.columns, *self.rows[:most]]

@@ -97,7 +97,7 @@ def _read(path: Path) -> bytes:
 
 def _no_vector(path: Path, error: Exception) -> StoreError:
     got = " ".join(f"{type(error).__name__}: {error}".split())
-    fix = f"`regatta vector check {path}` tells more"
+    fix = f"run `regatta vector check {path}`"
     return StoreError(str(path), "a system vector or an application vector", got, fix)
 
 

@@ -64,7 +64,7 @@ class Bpftrace:
             HostError: bpftrace is missing or not permitted, or the kernel does not support it.
         """
         check_bpftrace()
-        for pids in listed(pid, "--tool strace in that namespace, as in the container"):
+        for pids in listed(pid, "use --tool strace in that namespace, for example in the container"):
             self._start(pids, gated)
             if gated or not self._late(pid, pids):
                 return
@@ -116,7 +116,7 @@ class Bpftrace:
                 self.kill()
                 self.reading.wait(STOP_S)
                 raise HostError(
-                    "bpftrace", "to attach its program", errors or "nothing in 60 s", "--tool strace"
+                    "bpftrace", "to attach its program", errors or "no answer in 60 s", "use --tool strace"
                 )
             if said.get("type") == "printf":
                 return
@@ -151,10 +151,10 @@ class Bpftrace:
             if kind == "map" and isinstance(data, dict):
                 maps.update(data)
             elif kind in ("lost_events", "helper_error"):
-                raise HostError("bpftrace", "every call counted", f"{kind}: {data or said}", _FULL)
+                raise HostError("bpftrace", "a count of all calls", f"{kind}: {data or said}", _FULL)
         if self.process.returncode or ended_before:
-            got = stuck or f"it ended with {self.process.returncode} {errors}".strip()
-            raise HostError("bpftrace", "a trace to its end", got, "trace again")
+            got = stuck or f"exit code {self.process.returncode} {errors}".strip()
+            raise HostError("bpftrace", "a complete trace", got, "trace again")
         return self._tally(maps)
 
     def _end(self) -> str:
@@ -181,7 +181,7 @@ class Bpftrace:
         everything = int(maps.get("@all", 0))
         if sum(calls.values()) != everything:
             got = f"{sum(calls.values())} of {everything}"
-            raise HostError("bpftrace", "every call counted", got, _FULL)
+            raise HostError("bpftrace", "a count of all calls", got, _FULL)
         seen = {seen_of_key(key, self.names): (count, sizes.get(key, 0)) for key, count in calls.items()}
         kib = maps.get("@process_kib", {})
         for key, count in (maps.get("@processes") or {}).items():
@@ -201,9 +201,7 @@ class Bpftrace:
                 there = seen.get(alike, (0, 0))
                 seen[alike] = (there[0] + 1, there[1] + size)
         remarks = (
-            [f"{self.missed} processes that ended while bpftrace attached were not seen"]
-            if self.missed
-            else []
+            [f"{self.missed} processes ended while bpftrace attached and were missed"] if self.missed else []
         )
         return Tally(seen, tuple(remarks))
 
@@ -235,7 +233,7 @@ class Bpftrace:
         return (told or lines or [""])[-1][:300]
 
 
-_FULL = "trace for a shorter time, or with --tool strace"
+_FULL = "trace for a shorter time, or use --tool strace"
 
 
 def _numbers(data: Any) -> dict[int, int]:
@@ -256,7 +254,10 @@ def bpftrace_program() -> str:
     program = shutil.which("bpftrace") or shutil.which("bpftrace", path="/usr/sbin:/usr/bin")
     if program is None:
         raise HostError(
-            "bpftrace", "the program on PATH", "none", "sudo apt-get install bpftrace, or --tool strace"
+            "bpftrace",
+            "the program on PATH",
+            "none",
+            "run `sudo apt-get install bpftrace`, or use --tool strace",
         )
     return program
 
@@ -269,26 +270,26 @@ def check_bpftrace() -> None:
     """
     bpftrace_program()
     if os.geteuid() != 0:
-        raise HostError("bpftrace", "root", f"user {os.geteuid()}", "sudo, or --tool strace")
+        raise HostError("bpftrace", "root", f"user {os.geteuid()}", "run as root, or use --tool strace")
     if os.stat("/proc/self/ns/pid").st_ino != _FIRST_NAMESPACE:
         raise HostError(
             "bpftrace",
-            "the machine's own process numbers",
+            "the process IDs of the machine",
             "those of a container",
-            "--tool strace",
+            "use --tool strace",
         )
     if not any((home / "events/raw_syscalls/sys_enter").exists() for home in _TRACEFS):
         raise HostError(
             "bpftrace",
             "tracepoints in /sys/kernel/tracing",
-            "none: it is not mounted, or the kernel has no CONFIG_FTRACE_SYSCALLS",
-            "mount -t tracefs nodev /sys/kernel/tracing, or --tool strace",
+            "none: not mounted, or a kernel without CONFIG_FTRACE_SYSCALLS",
+            "run `mount -t tracefs nodev /sys/kernel/tracing`, or use --tool strace",
         )
     if not _BTF.exists():
         raise HostError(
             "bpftrace",
-            f"the kernel's types in {_BTF}",
+            f"kernel types in {_BTF}",
             "none",
-            "a kernel with CONFIG_DEBUG_INFO_BTF, or --tool strace",
+            "use a kernel with CONFIG_DEBUG_INFO_BTF, or --tool strace",
         )
     call_numbers(os.uname().machine)

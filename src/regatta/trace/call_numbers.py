@@ -99,8 +99,8 @@ def call_numbers(machine: str) -> dict[str, int]:
         raise HostError(
             f"architecture {machine}",
             " or ".join(_TABLES),
-            "one whose system calls have other numbers",
-            "--tool strace",
+            "an architecture with other system call numbers",
+            "use --tool strace",
         )
     numbers: dict[str, int] = {}
     at = 0

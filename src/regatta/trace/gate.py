@@ -48,7 +48,9 @@ class GatedCommand:
     def __init__(self, command: Sequence[str], output: IO[bytes]) -> None:
         program = shutil.which(command[0])
         if program is None:
-            raise HostError(command[0], "a program to trace", "none of that name", "its path, or install it")
+            raise HostError(
+                command[0], "a program to trace", "no such program", "give its path, or install it"
+            )
         reading, self._gate = os.pipe()
         self._failure, failing = os.pipe()
         self.command = list(command)
@@ -73,7 +75,7 @@ class GatedCommand:
         if said:
             os.waitpid(self.pid, 0)
             self.finished = Finished(127, 0, 0)
-            raise HostError(self.command[0], "a program that can be executed", os.strerror(int(said)))
+            raise HostError(self.command[0], "an executable program", os.strerror(int(said)))
 
     def wait(self) -> Finished:
         """Wait until the command ends."""

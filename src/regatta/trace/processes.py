@@ -83,18 +83,18 @@ def listed(root: int, fix: str) -> Iterator[tuple[int, ...]]:
     for _ in range(_ATTEMPTS):
         pids = tree_of(root)
         if not pids:
-            raise HostError(f"process {root}", "a process to trace", "none")
+            raise HostError(f"process {root}", "a running process", "none")
         for pid in pids:
             if namespaces_of(pid) > own:
                 raise HostError(
                     f"process {pid}",
-                    "a process in the tracer's own namespace of processes",
-                    "one in another (NSpid in its /proc status has more numbers)",
+                    "a process in the PID namespace of the tracer",
+                    "a process in another namespace (NSpid in its /proc status has more numbers)",
                     fix,
                 )
         yield pids
-    expected = "a tree of processes that can be listed"
-    raise HostError(f"process {root}", expected, "new ones each time", "trace it when it has started")
+    expected = "a stable process tree"
+    raise HostError(f"process {root}", expected, "new processes each time", "trace it after its start")
 
 
 def _parent(pid: int) -> int | None:

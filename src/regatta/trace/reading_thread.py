@@ -36,9 +36,9 @@ class Reading:
             HostError: reading failed or timed out, so the output is incomplete.
         """
         self._thread.join(seconds)
-        where = f"what {self.tool} tells"
+        where = f"output of {self.tool}"
         if self._thread.is_alive():
-            raise HostError(where, "its end", f"it is still being read after {seconds:g} s", "trace again")
+            raise HostError(where, "the end of the output", f"more after {seconds:g} s", "trace again")
         if self.failure is not None:
             got = f"{type(self.failure).__name__}: {self.failure}"
-            raise HostError(where, "to be read to its end", got, "trace again") from self.failure
+            raise HostError(where, "complete output", got, "trace again") from self.failure

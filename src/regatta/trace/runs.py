@@ -72,7 +72,9 @@ def read_figure(figure: Figure, printed: str) -> float:
     Raises:
         RegattaError: the key is missing, or its value is not a number of at least 0.
     """
-    where = f"{figure.file}:{figure.key}" if figure.file != "-" else f"{figure.key} in the command's output"
+    where = (
+        f"{figure.file}:{figure.key}" if figure.file != "-" else f"{figure.key} in the output of the command"
+    )
     if figure.file == "-":
         text = printed
     else:
@@ -90,7 +92,9 @@ def read_figure(figure: Figure, printed: str) -> float:
             if not 0 <= number < math.inf:
                 raise RegattaError(where, "a number of at least 0", repr(value[figure.key])[:60])
             return number
-    raise RegattaError(where, f"a line with a JSON object that has `{figure.key}`", "none", "FILE:key")
+    raise RegattaError(
+        where, f"a line with a JSON object that has `{figure.key}`", "none", "correct FILE:key"
+    )
 
 
 def _number(value: object) -> float:
@@ -131,9 +135,7 @@ def run_driver(
     finished, printed, _ = _to_its_end(words, NoTracer())
     _check(command, finished)
     if not path.exists() or not path.stat().st_size:
-        raise RegattaError(
-            command[0], "a command that runs its tracer to the end", "a trace that was not written"
-        )
+        raise RegattaError(command[0], "a complete trace", "no trace written")
     return _run(figures, printed, finished, None), read_tally(path)
 
 
@@ -204,20 +206,22 @@ def _units_beside(beside: float, window: float) -> tuple[str, ...]:
     if beside <= _BESIDE * window:
         return ()
     return (
-        f"{beside:g} units of work were done while the tracer attached and let go, {beside / window:.1%} of the "
-        f"window's {window:g}: so much the counts may be too high"
+        f"{beside:g} units of work completed while the tracer attached and detached, {beside / window:.1%} of the "
+        f"{window:g} in the window: counts can be too high by this share"
         if window
-        else f"{beside:g} units of work were done while the tracer attached and let go, none in the window",
+        else f"{beside:g} units of work completed while the tracer attached and detached, and none in the window",
     )
 
 
 def _run(figures: Figures, printed: str, finished: Finished, user: float | None) -> Run:
     units = read_figure(figures.units, printed) if isinstance(figures.units, Figure) else figures.units
     if not units:
-        raise RegattaError("units of work", "at least one in a run", "0")
+        raise RegattaError("units of work", "at least one per run", "0")
     elapsed = read_figure(figures.elapsed_ns, printed) if figures.elapsed_ns else float(finished.elapsed_ns)
     if not elapsed:
-        raise RegattaError("elapsed time", "more than 0 ns in a run", "0", "`--elapsed-from` a key in ns")
+        raise RegattaError(
+            "elapsed time", "more than 0 ns per run", "0", "set `--elapsed-from` to a key in ns"
+        )
     if figures.user_ns:
         user = read_figure(figures.user_ns, printed)
     return Run(units, elapsed, user)

@@ -25,7 +25,7 @@ ATTACH_S = 20.0
 DETACH_S = 30.0
 #: number of forks after which the memory of a process is read again
 _LOOK_AGAIN = 64
-UNTOLD_FAULTS = "page faults of forked processes were not counted: strace does not tell them"
+UNTOLD_FAULTS = "page faults of forked processes were not counted: strace does not report them"
 
 
 class Strace:
@@ -45,7 +45,7 @@ class Strace:
         Raises:
             HostError: strace is missing or not permitted, or the processes cannot be followed.
         """
-        for pids in listed(pid, "run strace in that namespace, as in the container"):
+        for pids in listed(pid, "run strace in that namespace, for example in the container"):
             self._start(pid, tuple(each for each in pids if is_there(each)), gated)
             if not self._late(pid):
                 return
@@ -89,7 +89,7 @@ class Strace:
                 said = self._said()
                 self.kill()
                 raise HostError(
-                    "strace", f"to attach to process {root}", said or "nothing in 20 s", _fix(said)
+                    "strace", f"to attach to process {root}", said or "no answer in 20 s", _fix(said)
                 )
             if waiting:
                 time.sleep(0.005)
@@ -118,7 +118,9 @@ class Strace:
                 self.process.wait(DETACH_S)
             except subprocess.TimeoutExpired:
                 self.kill()
-                raise HostError("strace", "to let go of every process", "it did not in 30 s") from None
+                raise HostError(
+                    "strace", "to detach from all processes", "still attached after 30 s"
+                ) from None
         said = self._said()
         self.errors.close()
         self.reading.wait(DETACH_S)
@@ -126,14 +128,14 @@ class Strace:
             ended_by_itself = self.process.returncode
         if ended_by_itself:
             how = f"signal {-ended_by_itself}" if ended_by_itself < 0 else f"exit code {ended_by_itself}"
-            got = f"strace ended before with {how}: {said}".rstrip(": ")
-            raise HostError("strace", "a trace to its end", got, _fix(said) or "trace again")
+            got = f"strace ended early with {how}: {said}".rstrip(": ")
+            raise HostError("strace", "a complete trace", got, _fix(said) or "trace again")
         tally = self.reader.finish()
         remarks = list(tally.remarks)
         if Seen(FORK_MAPPING) in tally.seen:
             remarks.append(UNTOLD_FAULTS)
         if self.missed:
-            remarks.append(f"{self.missed} processes that ended while strace attached were not seen")
+            remarks.append(f"{self.missed} processes ended while strace attached and were missed")
         return Tally(tally.seen, tuple(remarks))
 
     def kill(self) -> None:
@@ -176,7 +178,7 @@ def strace_program() -> str:
     """
     program = shutil.which("strace")
     if program is None:
-        raise HostError("strace", "the program on PATH", "none", "sudo apt-get install strace")
+        raise HostError("strace", "the program on PATH", "none", "run `sudo apt-get install strace`")
     return program
 
 
@@ -188,4 +190,4 @@ def _fix(said: str) -> str:
     except OSError:
         scope = ""
     restricted = f" (kernel.yama.ptrace_scope is {scope})" if scope not in ("", "0") else ""
-    return f"as root, or as the processes' owner{restricted}; a process that is traced already cannot be traced twice"
+    return f"run as root or as the owner of the processes{restricted}; a process cannot be traced twice at the same time"

@@ -233,17 +233,17 @@ class StraceReader:
         self.tree.finish()
         remarks = []
         if self.damaged:
-            remarks.append(f"{self.damaged} lines of strace could not be read (the first: {self.example!r})")
+            remarks.append(f"{self.damaged} unreadable lines of strace (first: {self.example!r})")
         if self.other_mode:
             remarks.append(
-                f"{self.other_mode} changes into another mode (32 bit) whose calls have other costs"
+                f"{self.other_mode} changes to another mode (32 bit), whose calls have other costs"
             )
         if self.namespaces:
             remarks.append(
-                f"{self.namespaces} new namespaces of processes, in which forks tell other numbers: they may count twice"
+                f"{self.namespaces} new PID namespaces, in which forks report other numbers: these forks can count twice"
             )
         if self.tree.forgotten:
-            remarks.append(f"{self.tree.forgotten} open connections forgotten")
+            remarks.append(f"{self.tree.forgotten} open connections were not tracked")
         return Tally(dict(self.counts.seen), tuple(remarks))
 
 

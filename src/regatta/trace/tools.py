@@ -63,10 +63,13 @@ def choose_tool(wish: str) -> tuple[str, str]:
             strace_program()
         except HostError:
             raise HostError(
-                "tracing", "strace or bpftrace on PATH", "neither", "sudo apt-get install strace bpftrace"
+                "tracing",
+                "strace or bpftrace on PATH",
+                "neither",
+                "run `sudo apt-get install strace bpftrace`",
             ) from None
         return "strace", f"bpftrace: expected {problem.expected}, got {problem.got}"
-    return "bpftrace", "it disturbs less"
+    return "bpftrace", "less overhead"
 
 
 def make_tracer(tool: str, table: CallTable) -> Tracer:

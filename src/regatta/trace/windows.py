@@ -21,7 +21,7 @@ from regatta.trace.runs import TRACER, Figure, Figures, Run, read_figure, run_co
 from regatta.trace.tools import make_tracer
 
 _PAIRS = 3
-_ENDED = "process {} has ended: windows that were to come are missing"
+_ENDED = "process {} has ended: later windows are missing"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _ending(done: threading.Event | None) -> Iterator[None]:
     try:
         yield
     except _Ended as error:
-        raise RegattaError("trace", "to the end", f"ended by {error}") from None
+        raise RegattaError("trace", "a complete trace", f"ended by {error}") from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -150,7 +150,7 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
             measured.notes.append(_ENDED.format(pid))
             break
         if not units:
-            raise RegattaError("units of work", "at least one in a window", "0", "a longer --for")
+            raise RegattaError("units of work", "at least one per window", "0", "set a longer --for")
         run = Run(units, run.elapsed_ns, run.user_ns)
         if traced:
             measured.traced.append(run)
@@ -159,19 +159,19 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
             measured.without.append(run)
             if run.user_ns is None:
                 measured.notes.append(
-                    f"process {pid}, or a child of it, ended in a window without the tracer: its user time there is not known"
+                    f"process {pid}, or a child of it, ended in a window without the tracer: its user time in that window is unknown"
                 )
         if done.is_set():
             break
     if not measured.traces:
-        raise RegattaError("trace", "one window at least with the tracer", "none: ended before")
+        raise RegattaError("trace", "at least one traced window", "none: ended before")
     return measured
 
 
 def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> ApplicationVector:
     """Return the vector of the measurements, with its provenance."""
     if not any(trace.tally.seen for trace in measured.traces):
-        raise RegattaError("trace", "a system call at least", "none", "a longer --for, or more work")
+        raise RegattaError("trace", "at least one system call", "none", "set a longer --for, or add work")
     user = tuple(run.user_ns / run.units for run in measured.without if run.user_ns is not None)
     provenance = {
         **origin_of(wanted, tool),

@@ -25,7 +25,6 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of
 from regatta.answers.result import Answer, CellAnswer
 from regatta.host.errors import SpecError, StoreError
-from regatta.host.values.experiment import Baseline
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import paired_log_ratio, welch_log_ratio
 
@@ -91,7 +90,8 @@ def test_the_baseline_is_paired_by_block(tmp_path: Path) -> None:
     assert found.ratio.low == pytest.approx(expected.interval.low, rel=1e-12)
     assert found.p == pytest.approx(expected.p)
     assert found.a_name == "jdk-21 g1"
-    assert found.words.endswith("faster than parallel on h2 at 2 x minheap, 12 blocks, on this host")
+    assert found.words.startswith("h2, 2x minheap: ")
+    assert found.words.endswith("faster than parallel (n = 12 blocks)")
 
 
 def test_without_a_baseline_the_first_listed_is_it_and_runtimes_are_compared_too(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_without_a_baseline_the_first_listed_is_it_and_runtimes_are_compared_too
         ("jdk-25 g1", "jdk-25 serial"),
         ("jdk-25 g1", "jdk-21 g1"),
     ]
-    assert "faster than jdk-21 on h2" in answer.comparisons[3].words
+    assert "faster than jdk-21 (n" in answer.comparisons[3].words
     assert answer.comparisons[0].words.count("jdk-21") == 1
-    both = answer_experiment(tmp_path, Baseline(runtime="jdk-21", collector="serial"))
+    both = answer_experiment(tmp_path, {"runtime": "jdk-21", "collector": "serial"})
     assert [c.a_name for c in both.comparisons] == ["jdk-21 g1", "jdk-25 serial", "jdk-25 g1"]
     assert {c.b_name for c in both.comparisons} == {"jdk-21 serial"}
     assert len(answer.families) == 2
@@ -116,7 +116,7 @@ def test_without_a_baseline_the_first_listed_is_it_and_runtimes_are_compared_too
 def test_an_unknown_baseline_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     write_experiment(tmp_path, COLLECTORS, [], 1)
     with pytest.raises(SpecError, match="collector=serial"):
-        answer_experiment(tmp_path, Baseline(collector="seral"))
+        answer_experiment(tmp_path, {"collector": "seral"})
 
 
 def test_a_family_names_the_winner_with_its_lead(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_family_names_the_winner_with_its_lead(tmp_path: Path) -> None:
         write_experiment(tmp_path, COLLECTORS, interleaved(COLLECTORS, times([1.0, 0.9, 1.2])), ROUNDS)
     )
     (family,) = answer.families
-    assert family.method == "block-anova+tukey"
+    assert family.method == "block-anova+sidak"
     assert (family.df_between, family.df_error) == (2, 22)
     assert family.p < 1e-6
     assert [(p.a_name, p.b_name) for p in family.pairs] == [
@@ -133,21 +133,55 @@ def test_a_family_names_the_winner_with_its_lead(tmp_path: Path) -> None:
         ("g1", "parallel"),
     ]
     assert answer.headline == (family.words,)
-    assert family.words.startswith("g1 is fastest on h2 at 2 x minheap: ")
-    assert family.words.endswith("faster than serial, 12 blocks, on this host")
+    assert family.words.startswith("h2, 2x minheap: g1 is fastest, ")
+    assert family.words.endswith("faster than serial (n = 12 blocks)")
 
 
 def test_what_cannot_be_told_apart_is_not_called_equal(tmp_path: Path) -> None:
     table = times([1.0, 1.0, 1.5], noise=0.02, seed=4)
     answer = answer_experiment(write_experiment(tmp_path, COLLECTORS, interleaved(COLLECTORS, table), ROUNDS))
     words = answer.families[0].words
-    assert "no difference shown between them (any is likely below" in words
+    assert " are tied (no significant difference; likely at most " in words
     assert "; parallel is " in words
     assert " slower than " in words
-    assert answer.comparisons[0].words.startswith("no difference shown between g1 and serial on h2")
+    assert "no significant difference between g1 and serial, likely at most " in answer.comparisons[0].words
     pair = answer_experiment(tmp_path).comparisons[0].ratio
-    bound = float(answer.comparisons[0].words.split("below ")[1].split(" ")[0])
+    bound = float(answer.comparisons[0].words.split("likely at most ")[1].split(" ")[0])
     assert bound >= 100 * max(abs(pair.low - 1), abs(pair.high - 1))
+
+
+def test_runtimes_and_modifiers_are_ranked_like_collectors(tmp_path: Path) -> None:
+    """Four JVMs among each other, as in table 3 of Georges et al. (2007), on what collectors are tested with."""
+    table = times([1.0, 0.9, 1.2, 1.1])
+    named = [{"runtime": name} for name in ("jdk-a", "jdk-b", "jdk-c", "jdk-d")]
+    sets = [{"modifiers": name} for name in ("none", "x", "y", "z")]
+    collectors = [{"collector": name} for name in ("serial", "parallel", "g1", "z")]
+    found = {}
+    for factor, alternatives in (("runtime", named), ("modifiers", sets), ("collector", collectors)):
+        cells = [cell(**{"collector": "g1", **one}) for one in alternatives]
+        records = interleaved(cells, table)
+        answer = answer_experiment(write_experiment(tmp_path / factor, cells, records, ROUNDS))
+        (family,) = answer.families
+        assert family.factor == factor
+        assert len(family.pairs) == 6
+        assert getattr(family.place, factor) == ""
+        assert answer.headline == (family.words,)
+        found[factor] = [(pair.ratio.low, pair.ratio.high, pair.p) for pair in family.pairs]
+    assert found["runtime"] == found["collector"] == found["modifiers"]
+
+
+def test_with_several_factors_each_has_families_and_collectors_lead(tmp_path: Path) -> None:
+    cells = [cell(name, runtime=f"jdk-{n}") for n in (1, 2, 3) for name in ("serial", "g1")]
+    table = times([1.0, 0.9, 1.1, 1.0, 1.2, 1.3])
+    answer = answer_experiment(write_experiment(tmp_path, cells, interleaved(cells, table), ROUNDS))
+    assert [(f.factor, f.place.runtime, f.place.collector) for f in answer.families] == [
+        ("collector", "jdk-1", ""),
+        ("collector", "jdk-2", ""),
+        ("collector", "jdk-3", ""),
+        ("runtime", "", "serial"),
+        ("runtime", "", "g1"),
+    ]
+    assert answer.headline == tuple(f.words for f in answer.families if f.factor == "collector")
 
 
 def test_a_rate_is_better_when_it_is_higher(tmp_path: Path) -> None:
@@ -159,7 +193,7 @@ def test_a_rate_is_better_when_it_is_higher(tmp_path: Path) -> None:
         for i, one in enumerate(cells)
     ]
     answer = answer_experiment(write_experiment(tmp_path, cells, records, ROUNDS))
-    assert answer.headline[0].startswith("g1 is fastest")
+    assert answer.headline[0].startswith("h2, 2x minheap: g1 is fastest")
     assert " faster than serial" in answer.comparisons[0].words
     assert answer.comparisons[0].ratio.point == pytest.approx(1.2, rel=0.01)
 
@@ -173,9 +207,9 @@ def test_other_plans_are_not_paired_and_that_is_said(tmp_path: Path) -> None:
     expected = welch_log_ratio(table[:, 1], table[:, 0])
     assert found.ratio.method == "welch-log"
     assert found.ratio.high == pytest.approx(expected.interval.high, rel=1e-12)
-    assert any("not interleaved: measured under different plans" in w for w in answer.warnings)
-    assert answer.families[0].method == "anova+tukey"
-    assert any("without blocks" in w for w in answer.warnings)
+    assert any("unpaired (Welch's t on logs): measured under different plans" in w for w in answer.warnings)
+    assert answer.families[0].method == "anova+sidak"
+    assert any("one-way ANOVA" in w for w in answer.warnings)
 
 
 def test_back_to_back_is_not_taken_for_blocks(tmp_path: Path) -> None:
@@ -201,11 +235,11 @@ def test_missing_cells_go_by_least_squares(tmp_path: Path) -> None:
     table[3, 1] = table[7, 0] = math.nan
     answer = answer_experiment(write_experiment(tmp_path, COLLECTORS, interleaved(COLLECTORS, table), ROUNDS))
     (family,) = answer.families
-    assert family.method == "block-anova-ls+tukey"
+    assert family.method == "block-anova-ls+sidak"
     assert family.df_error == 20
     assert answer.comparisons[0].ratio.n == 10
     assert "2 planned invocations not recorded yet" in answer.warnings
-    assert any("left out invocations whose block lacks the other side" in w for w in answer.warnings)
+    assert any("no partner in their block" in w for w in answer.warnings)
 
 
 def test_failed_invocations_are_apart_and_in_no_mean(tmp_path: Path) -> None:
@@ -223,7 +257,7 @@ def test_failed_invocations_are_apart_and_in_no_mean(tmp_path: Path) -> None:
     ]
     assert by_collector(answer)["g1"].estimate.n == 11
     assert answer.comparisons[1].ratio.reason == "the alternative has no valid invocation"
-    assert answer.families[0].words.endswith("; parallel has no valid invocation")
+    assert answer.families[0].words.endswith("; no valid invocation: parallel")
     assert [(p.a_name, p.b_name) for p in answer.families[0].pairs] == [("serial", "g1")]
 
 
@@ -232,7 +266,7 @@ def test_when_everything_failed_nothing_is_a_number(tmp_path: Path) -> None:
     answer = answer_experiment(write_experiment(tmp_path, COLLECTORS, records, 3))
     assert all(math.isnan(c.estimate.point) for c in answer.cells)
     assert all(math.isnan(c.ratio.point) and c.ratio.reason for c in answer.comparisons)
-    assert answer.families[0].reason == "no collector has valid invocations"
+    assert answer.families[0].reason == "none of the collectors has valid invocations"
     document = json.loads(json.dumps(document_of(answer), allow_nan=False))
     assert document["cells"][0]["mean"] is None
     assert document["cells"][0]["reason"]
@@ -245,7 +279,7 @@ def test_one_invocation_gives_a_point_without_an_interval(tmp_path: Path) -> Non
     assert estimate.n == 1
     assert math.isfinite(estimate.point)
     assert math.isnan(estimate.low)
-    assert estimate.reason == "one value has no spread"
+    assert estimate.reason == "one value has no variance"
     assert math.isnan(answer.comparisons[0].p)
     assert answer.families[0].reason
 
@@ -271,7 +305,7 @@ def test_the_last_attempt_counts_and_perturbed_ones_are_apart(tmp_path: Path) ->
     assert [s.value for s in g1.perturbed] == [99.0]
     assert g1.perturbed[0].perturbed
     assert answer.comparisons[0].ratio.n == ROUNDS - 1
-    assert "1 invocation perturbed and left out of the estimates" in answer.warnings
+    assert "1 invocation perturbed; excluded from estimates" in answer.warnings
     assert not answer.failures
 
 
@@ -297,16 +331,17 @@ def test_a_program_measured_from_outside_needs_no_warm_up(tmp_path: Path) -> Non
     assert [(c.metric, c.estimate.n) for c in answer.cells] == [("elapsed", 4), ("max_rss", 4), ("user", 4)]
     assert not answer.families
     assert not answer.comparisons
-    assert answer.headline[0].startswith("gzip: 50")
-    assert answer.headline[0].endswith("elapsed, 4 invocations, on this host")
+    assert answer.headline[0].startswith("gzip: elapsed 50")
+    assert answer.headline[0].endswith(" (n = 4 invocations)")
 
 
 def test_invocations_that_end_in_warm_up_give_no_value_and_are_counted(tmp_path: Path) -> None:
     records = [record(G1, r, [900.0, 500.0]) for r in range(3)]
     answer = answer_experiment(write_experiment(tmp_path, [G1], records, 3, method="fixed", warmup=2))
-    assert answer.cells[0].estimate.reason == "none of 3 valid invocations gave a value after warm-up"
+    assert answer.cells[0].estimate.reason == "no value after warm-up in any of 3 valid invocations"
     assert (
-        "3 valid invocations gave no value of the cell's metric after 2 warm-up iterations" in answer.warnings
+        "3 valid invocations without a value of the cell's metric after 2 warm-up iterations"
+        in answer.warnings
     )
 
 
@@ -325,9 +360,7 @@ def test_parameters_make_series_in_the_order_of_numbers(tmp_path: Path) -> None:
     ]
     answer = answer_experiment(write_experiment(tmp_path, [latency], records, 3))
     assert [c.parameters["size_bytes"] for c in answer.cells] == [8, 16, 512, 4096, 65536]
-    assert answer.headline == (
-        "lat_mem_rd (native): latency from 1.08 ns to 656 ns over 5 settings of size_bytes, on this host",
-    )
+    assert answer.headline == ("lat_mem_rd (5 settings of size_bytes): latency 1.08 ns to 656 ns",)
 
 
 def test_heaps_are_compared_by_factor_though_sizes_differ_between_runtimes(tmp_path: Path) -> None:
@@ -344,7 +377,7 @@ def test_cells_that_are_no_longer_planned_are_left_out_and_counted(tmp_path: Pat
     write_experiment(tmp_path, [SERIAL], interleaved(COLLECTORS, times([1.0, 0.9, 0.8], rounds=3)), 3)
     answer = answer_experiment(tmp_path)
     assert [c.place.collector for c in answer.cells] == ["serial"]
-    assert "2 cells (6 invocations) recorded but no longer planned: left out" in answer.warnings
+    assert "2 cells (6 invocations) no longer planned; excluded" in answer.warnings
     assert answer.recorded == 3
 
 
@@ -358,7 +391,7 @@ def test_cells_that_are_no_longer_planned_are_named_as_the_journal_describes_the
             f"{label} (3 invocations on alpha)"
             for label in sorted(one["label"] for one in described if one["cell_id"] != SERIAL["cell_id"])
         )
-        warning = f"2 cells (6 invocations) recorded but no longer planned: left out: {named}"
+        warning = f"2 cells (6 invocations) no longer planned; excluded: {named}"
         assert warning in answer.warnings
         # Nothing else of the answer depends on it.
         assert replace(answer, warnings=before.warnings) == before
@@ -378,7 +411,7 @@ def test_hosts_are_answered_apart_even_for_one_cell_id(tmp_path: Path) -> None:
     ]
     assert answer.cells[2].estimate.point == pytest.approx(3 * answer.cells[0].estimate.point)
     assert [f.place.host for f in answer.families] == ["alpha", "beta"]
-    assert answer.headline[0].startswith("on local (2 hosts): g1 is fastest ")
+    assert answer.headline[0].startswith("local (2 hosts), h2, 2x minheap: g1 is fastest, ")
     assert len(answer.headline) == 1
 
 
@@ -406,9 +439,7 @@ def test_documents_and_rows_hold_what_others_build_on(tmp_path: Path) -> None:
     assert {"n", "mean", "low", "high", "unit"} <= set(document["cells"][0])
     assert {"a", "b", "ratio", "low", "high", "p", "method"} <= set(document["comparisons"][0])
     rows = list(rows_of(answer))
-    assert [row["kind"] for row in rows] == ["cell"] * 3 + ["comparison"] * 2 + ["dunnett"] * 2 + [
-        "tukey"
-    ] * 3
+    assert [row["kind"] for row in rows] == ["cell"] * 3 + ["comparison"] * 2 + ["dunnett"] * 2 + ["pair"] * 3
     assert all(set(row) <= set(COLUMNS) for row in rows)
 
 

@@ -80,17 +80,15 @@ def test_the_table_is_that_of_the_logarithms_over_all_factors(tmp_path: Path, ki
 
 def test_sentences_say_what_is_explained_and_what_depends_on_what(tmp_path: Path) -> None:
     words = answered(tmp_path, *made(crossing())).findings["effects"]
-    assert any(
-        w.startswith("which collector explains ") and "that benchmark, heap and all interactions leave" in w
-        for w in words
-    )
-    assert any(w.startswith("how much the collector matters depends on the heap") for w in words)
+    (found,) = (w for w in words if w.startswith("elapsed: significant effects (partial η²): benchmark "))
+    effects = [part.rsplit(" ", 2)[0] for part in found.partition("): ")[2].split(", ")]
+    assert {"collector", "heap × collector"} <= set(effects)
     assert not any("100 %" in w for w in words)
 
 
 def test_what_does_not_matter_is_only_not_shown(tmp_path: Path) -> None:
     words = answered(tmp_path, *made(crossing(), effect=0.0)).findings["effects"]
-    assert any(w.startswith("that the collector matters to elapsed is not shown (F(2, 60) = ") for w in words)
+    assert any(w.startswith("elapsed: no significant effect of collector (F(2, 60) = ") for w in words)
 
 
 def test_what_missing_combinations_leave_open_is_said(tmp_path: Path) -> None:
@@ -99,7 +97,7 @@ def test_what_missing_combinations_leave_open_is_said(tmp_path: Path) -> None:
     answer = answered(tmp_path, cells, logs, anova_type=3)
     (table,) = EFFECTS.of(answer).tables
     assert all(math.isnan(row.f) and row.reason for row in table.found.rows)
-    assert any("cannot be" in w for w in answer.findings["effects"])
+    assert any("undefined" in w for w in answer.findings["effects"])
 
 
 def test_what_would_cost_too_much_is_left_out_and_said(
@@ -113,11 +111,11 @@ def test_what_would_cost_too_much_is_left_out_and_said(
     small = answered(tmp_path / "small", cells, logs)
     assert EFFECTS.of(small).tables[0].order == 1
     words = EFFECTS.of(small).tables[0].words
-    assert words[-1].startswith("all interactions count as error here")
-    assert not any("and all interactions leave" in sentence for sentence in words)
+    assert words[-1].startswith("all interactions are part of the error")
+    assert not any(" × " in sentence for sentence in words)
     monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 0.0)
     none = EFFECTS.of(answered(tmp_path / "none", cells, logs)).tables[0]
-    assert "unequally often measured are too many" in none.reason
+    assert "too many unbalanced combinations" in none.reason
     assert all(math.isnan(row.f) for row in none.found.rows)
     # Equally often measured combinations go by sums over groups, whatever their number.
     assert EFFECTS.of(answered(tmp_path / "whole", *made(crossing()))).tables[0].order == 3
@@ -142,7 +140,9 @@ def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path) -> None
     assert (pillai.value, pillai.f, pillai.p) == pytest.approx(
         (expected.pillai.value, expected.pillai.f, expected.pillai.p), rel=1e-6
     )
-    assert "the collectors differ in at least one of these 2 benchmarks at 3 x minheap" in large.words
+    assert large.words.startswith(
+        "2 benchmarks, 3x minheap: collectors differ significantly in at least one "
+    )
     assert small.place.heap.factor == 1.5
 
 
@@ -199,8 +199,7 @@ def test_the_variance_is_split_between_iterations_and_invocations(tmp_path: Path
     (best,) = optimal_repetitions(expected, (iteration, 2.0 - 3 * iteration))
     assert found.best_iterations == best.count
     (words,) = answer.findings["levels"]
-    assert "iterations of one invocation vary by" in words
-    assert "the same time gives most with" in words
+    assert f"most efficient: {best.count:g} iterations per invocation" in words
     json.dumps(document_of(answer), allow_nan=False)
 
 
@@ -216,7 +215,7 @@ def test_invocations_that_add_nothing_are_told(tmp_path: Path) -> None:
     assert found.t_squared[1] < 0
     assert math.isinf(found.best_iterations)
     assert found.share_percent == pytest.approx((100.0, 0.0))
-    assert answer.findings["levels"][0].endswith("invocations add nothing that could be seen")
+    assert answer.findings["levels"][0].endswith("invocations add no visible variance")
 
 
 def test_several_hosts_are_a_level_of_their_own(tmp_path: Path) -> None:
@@ -234,7 +233,7 @@ def test_one_invocation_has_no_spread_of_invocations(tmp_path: Path) -> None:
     (found,) = LEVELS.of(answer)
     assert math.isnan(found.t_squared[1])
     assert "one repetition at level 2" in found.reason
-    assert "cannot be told" in answer.findings["levels"][0]
+    assert "undefined" in answer.findings["levels"][0]
 
 
 def test_a_window_that_was_chosen_for_its_calm_tells_the_least_that_iterations_vary_by(
@@ -249,11 +248,11 @@ def test_a_window_that_was_chosen_for_its_calm_tells_the_least_that_iterations_v
     (found,) = LEVELS.of(answer)
     assert found.spread_percent[0] < 2.0
     assert math.isnan(found.best_iterations)
-    assert found.reason.startswith("the window was chosen for how little its iterations vary")
+    assert found.reason.startswith("the window was selected for low variation")
     (words,) = answer.findings["levels"]
-    assert "iterations of one invocation vary by at least 1." in words
+    assert "standard deviation of iterations at least 1." in words
     assert words.endswith(
-        "; the window was chosen for how little its iterations vary: all iterations vary by more"
+        "; the window was selected for low variation, so the variation of iterations is a lower bound"
     )
 
 

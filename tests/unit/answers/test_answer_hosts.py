@@ -73,15 +73,15 @@ def test_the_pooled_ratio_and_the_test_of_the_hosts_are_those_of_the_reference(
 def test_sentences_name_the_hosts_and_always_tell_whether_it_depends_on_them(tmp_path: Path) -> None:
     answer = answer_experiment(on_hosts(tmp_path, REFERENCE["balanced"]["rows"]))
     leader, g1, z, family = answer.findings["hosts"]
-    assert leader.startswith("on local (3 hosts): g1 is fastest on h2 at 2 x minheap: ")
-    assert g1.startswith("on local (3 hosts): g1 is ")
-    assert "faster than serial on h2 at 2 x minheap, 30 blocks; " in g1
-    assert "that it depends on the host is not shown (F(2, 17.2) = " in g1
+    assert leader.startswith("local (3 hosts), h2, 2x minheap: g1 is fastest, ")
+    assert g1.startswith("local (3 hosts), h2, 2x minheap: g1 is ")
+    assert "faster than serial (n = 30 blocks); " in g1
+    assert "no significant dependence on the host (F(2, 17.2) = " in g1
     assert "slower than serial" in z
-    assert "; host-3 differs from the others (F(2, 16.7) = 13.5, p 0.0003): 15.1 % " in z
+    assert "(F(2, 16.7) = 13.5, p = 0.0003); different from the others: 15.1 % " in z
     assert z.endswith(" slower on host-3")
     assert family.startswith(
-        "on local (3 hosts): all 3 alternatives on h2 at 2 x minheap: their differences depend on the host"
+        "local (3 hosts), h2, 2x minheap: 3 alternatives: significant dependence on the host (F("
     )
 
 
@@ -93,16 +93,14 @@ def test_random_hosts_take_their_means_as_the_sample(tmp_path: Path) -> None:
         (expected["low"], expected["high"]), rel=1e-7
     )
     assert HOSTS.of(answer).random
-    assert g1.words.startswith("on hosts like those of local (3 hosts): ")
+    assert g1.words.startswith("hosts like those of local (3 hosts), ")
 
 
 def test_one_host_speaks_of_itself_only(tmp_path: Path) -> None:
     rows = [row for row in REFERENCE["balanced"]["rows"] if row[0] == 1]
     answer = answer_experiment(on_hosts(tmp_path, rows))
     assert HOSTS.of(answer).comparisons == ()
-    assert answer.findings["hosts"] == (
-        "all of this was measured on one host (host-1) and speaks of that host only",
-    )
+    assert answer.findings["hosts"] == ("measured on one host (host-1): results apply to this host only",)
 
 
 def test_a_host_on_which_one_side_failed_is_named_and_takes_no_part(tmp_path: Path) -> None:
@@ -110,9 +108,9 @@ def test_a_host_on_which_one_side_failed_is_named_and_takes_no_part(tmp_path: Pa
     answer = answer_experiment(on_hosts(tmp_path, rows))
     g1, z = HOSTS.of(answer).comparisons
     assert g1.interaction.df_interaction == 1
-    assert g1.words.startswith("on local (2 of 3 hosts: host-1 and host-2): ")
-    assert "20 blocks; host-3 had no pair" in g1.words
-    assert z.words.startswith("on local (3 hosts): ")
+    assert g1.words.startswith("local (2 of 3 hosts: host-1 and host-2), ")
+    assert "(n = 20 blocks); without a pair: host-3" in g1.words
+    assert z.words.startswith("local (3 hosts), ")
     json.dumps(document_of(answer), allow_nan=False)
 
 
@@ -125,7 +123,7 @@ def test_hosts_that_measured_nothing_leave_nothing_to_pool(tmp_path: Path) -> No
     for one in HOSTS.of(answer).comparisons:
         assert math.isnan(one.ratio.point)
         assert one.ratio.reason == "no host has both sides"
-        assert "cannot be pooled" in one.words
+        assert "not pooled" in one.words
 
 
 def test_back_to_back_hosts_are_pooled_without_blocks(tmp_path: Path) -> None:
@@ -142,8 +140,8 @@ def test_back_to_back_hosts_are_pooled_without_blocks(tmp_path: Path) -> None:
     (one,) = HOSTS.of(answer_experiment(tmp_path)).comparisons
     assert one.ratio.n == 16
     assert 0 < one.interaction.df_error <= 12
-    assert one.words.startswith("on local (2 hosts): ")
-    assert ", 16 invocations; " in one.words
+    assert one.words.startswith("local (2 hosts), ")
+    assert "(n = 16 invocations); " in one.words
 
 
 def test_an_experiment_on_one_host_has_no_pooled_comparison(tmp_path: Path) -> None:

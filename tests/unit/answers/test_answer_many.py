@@ -72,7 +72,7 @@ def test_what_matters_lies_wholly_beyond_theta(low: float, high: float, expected
 def test_a_difference_that_is_shown_and_does_not_matter_is_said_so(tmp_path: Path) -> None:
     found = answered(tmp_path, table([1.0, 0.995], noise=0.001)).comparisons[0]
     assert found.practical == "no"
-    assert found.words.endswith("; less than the 1 % from which on it would matter")
+    assert found.words.endswith("; not practically significant (within ±1 %)")
 
 
 def test_p_is_adjusted_over_all_comparisons_of_the_answer(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_what_does_not_hold_up_among_many_is_said_so(tmp_path: Path) -> None:
     found = answered(tmp_path, values).comparisons[0]
     assert 0.0167 < found.p < 0.05 < found.p_holm
     assert "slower than serial" in found.words
-    assert "; it does not hold up among the 3 comparisons" in found.words
+    assert "; not significant after adjustment for 3 comparisons (Holm)" in found.words
 
 
 def test_alternatives_of_one_baseline_have_dunnetts_intervals(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_the_papers_way_compares_means_without_pairing(tmp_path: Path) -> None:
         (expected.interval.low, expected.interval.high)
     )
     assert found.p == pytest.approx(expected.p)
-    assert "24 invocations, on this host" in found.words
+    assert "(n = 24 invocations)" in found.words
     assert math.isnan(found.p_holm)
     assert found.simultaneous is None
     mean = mean_interval(values[:, 1], method="georges2007")
@@ -160,7 +160,7 @@ def test_an_answer_by_the_papers_way_says_so_and_how_it_differs(tmp_path: Path) 
     values = table([1.0, 0.99, 1.0], noise=0.005)
     told = answered(tmp_path, values, method="georges2007").findings["method"]
     assert "georges2007" in told[0]
-    assert "1 of 2 comparisons" in told[1]
+    assert told[1].endswith(": 1 of 2")
     assert "method" not in answered(tmp_path, values).findings
 
 

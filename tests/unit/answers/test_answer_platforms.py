@@ -29,37 +29,38 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 
 
 def test_each_platform_is_answered_by_itself_and_emulated_ones_are_named(whole: Answer) -> None:
-    arm, x86 = told(whole, "on arm (1 host, emulated): "), told(whole, "on x86 (2 hosts): ")
+    arm, x86 = told(whole, "arm (1 host, emulated), "), told(whole, "x86 (2 hosts), ")
     assert len(arm) + len(x86) == len(whole.headline)
-    assert "g1 is fastest on h2 at 2 x minheap" in arm[0]
-    assert arm[0].endswith("faster than serial, 8 blocks")
-    assert "16 blocks; that it depends on the host is not shown (F(2, " in x86[0]
-    assert arm[1].startswith("on arm (1 host, emulated): lat_syscall: ")
-    assert x86[1].startswith("on x86 (2 hosts): lat_syscall: elapsed from 64")
+    assert "h2, 2x minheap, graviton: g1 is fastest, " in arm[0]
+    assert arm[0].endswith("faster than serial (n = 8 blocks)")
+    assert "(n = 16 blocks); no significant dependence on the host (F(2, " in x86[0]
+    assert arm[1].startswith("arm (1 host, emulated), lat_syscall: ")
+    assert x86[1].startswith("x86 (2 hosts), lat_syscall: elapsed 64")
     assert "(ryzen) to 80" in x86[1]
     words = whole.findings["hosts"]
-    assert words[0].startswith("2 platforms, each answered by itself")
-    assert "graviton is emulated: times are the emulator's, not a processor's" in words
-    assert any(one.startswith("ryzen is a virtual machine") for one in words)
+    assert words[0].startswith("2 platforms, analyzed separately")
+    assert any(one.startswith("graviton: emulated; ") for one in words)
+    assert any(one.startswith("ryzen: virtual machine; ") for one in words)
 
 
 def test_no_number_rests_on_hosts_of_two_platforms(whole: Answer) -> None:
     over = HOSTS.of(whole)
     platforms = {host: platform for host, (platform, _) in ALL_HOSTS.items()}
-    for one in (*over.comparisons, *over.leaders):
-        assert {platforms[host] for host in one.hosts} == {one.platform}
+    made = [(one.platform, one.hosts) for one in over.comparisons]
+    for platform, hosts in [*made, *((one.place.platform, one.hosts) for one in over.leaders)]:
+        assert {platforms[host] for host in hosts} == {platform}
     # On arm no second factor varies.
     assert {one.platform for one in EFFECTS.of(whole).tables} == {"x86"}
     assert dict(EFFECTS.of(whole).tables[0].factors)["host"] == ("ryzen", "xeon")
-    assert all(words.startswith("on x86: ") for table in EFFECTS.of(whole).tables for words in table.words)
-    assert all(one.words.startswith(("on x86 (2 hosts): ", "on arm (1 host")) for one in over.comparisons)
+    assert all(words.startswith("x86, ") for table in EFFECTS.of(whole).tables for words in table.words)
+    assert all(one.words.startswith(("x86 (2 hosts), ", "arm (1 host")) for one in over.comparisons)
 
 
 def test_what_one_host_of_a_platform_says_is_said_of_the_platform_unchanged(whole: Answer) -> None:
     alone = next(one for one in HOSTS.of(whole).comparisons if one.platform == "arm")
     own = next(one for one in whole.comparisons if one.place.host == "graviton")
     assert (alone.ratio, alone.p) == (own.ratio, own.p)
-    leader = next(one for one in HOSTS.of(whole).leaders if one.platform == "arm")
+    leader = next(one for one in HOSTS.of(whole).leaders if one.place.platform == "arm")
     assert leader.pairs == next(one for one in whole.families if one.place.host == "graviton").pairs
     assert leader.winner == "g1"
 
@@ -79,10 +80,10 @@ def test_the_host_that_differs_from_its_platform_is_named(tmp_path: Path) -> Non
     assert g1.differing == ("ryzen",)
     assert ": on average " in g1.words
     assert g1.practical == "open"
-    assert "; ryzen differs from the others (F(2, " in g1.words
+    assert "; significant dependence on the host (F(2, " in g1.words
     assert g1.words.endswith(" slower on ryzen")
     (leader,) = [one for one in answer.headline if "x86" in one and "h2" in one]
-    assert "ryzen differs from the others (" in leader or "leads on ryzen" in leader
+    assert leader.endswith(" on ryzen") or " on ryzen, " in leader
 
 
 def test_two_hosts_that_disagree_are_both_told(tmp_path: Path) -> None:
@@ -90,12 +91,12 @@ def test_two_hosts_that_disagree_are_both_told(tmp_path: Path) -> None:
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
     g1 = next(one for one in HOSTS.of(answer).comparisons if one.platform == "x86")
     assert g1.differing == ()
-    assert "; ryzen and xeon differ (F(1, " in g1.words
+    assert "; significant dependence on the host (F(1, " in g1.words
     assert " slower on ryzen, " in g1.words
     assert g1.words.endswith(" faster on xeon")
-    leader = next(one for one in HOSTS.of(answer).leaders if one.platform == "x86")
-    assert "ryzen and xeon differ (F(2, " in leader.words
-    assert leader.words.endswith("serial leads on ryzen, g1 leads on xeon")
+    leader = next(one for one in HOSTS.of(answer).leaders if one.place.platform == "x86")
+    assert "; significant dependence on the host (F(2, " in leader.words
+    assert leader.words.endswith("serial wins on ryzen, g1 wins on xeon")
 
 
 def test_a_host_without_records_and_one_with_fewer_rounds_are_told_and_the_rest_is_answered(
@@ -103,10 +104,10 @@ def test_a_host_without_records_and_one_with_fewer_rounds_are_told_and_the_rest_
 ) -> None:
     fleet = Fleet(**SMALL, recorded={"ryzen": 3, "graviton": 0})
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
-    assert told(answer, "on arm (0 of 1 host): nothing has been measured yet")
-    (leader, *_) = told(answer, "on x86 (2 hosts): g1 is fastest")
-    assert ", 11 blocks; " in leader
-    assert "graviton has no records yet: nothing is said of it" in answer.warnings
+    assert told(answer, "arm (0 of 1 host): not measured yet")
+    (leader, *_) = told(answer, "x86 (2 hosts), h2, 2x minheap: g1 is fastest")
+    assert "(n = 11 blocks); " in leader
+    assert "no records yet: graviton" in answer.warnings
     assert any("ryzen 3, others up to 8" in warning for warning in answer.warnings)
     json.dumps(document_of(answer), allow_nan=False)
 
@@ -115,8 +116,8 @@ def test_a_host_with_a_single_round_takes_no_part_and_the_others_keep_their_bloc
     answer = answer_experiment(write_fleet(tmp_path / "made-up", Fleet(**SMALL, recorded={"ryzen": 1})))
     g1 = next(one for one in HOSTS.of(answer).comparisons if one.platform == "x86")
     assert g1.hosts == ("xeon",)
-    assert g1.words.startswith("on x86 (1 of 2 hosts: xeon): ")
-    assert g1.words.endswith(", 8 blocks; ryzen has too few to take part")
+    assert g1.words.startswith("x86 (1 of 2 hosts: xeon), ")
+    assert g1.words.endswith("(n = 8 blocks); excluded (too few values): ryzen")
     own = next(one for one in answer.comparisons if one.place.host == "xeon")
     assert (g1.ratio.low, g1.ratio.high) == pytest.approx((own.ratio.low, own.ratio.high), rel=1e-9)
 
@@ -126,12 +127,12 @@ def test_hosts_that_were_left_out_and_what_a_platform_lacks_are_told_with_their_
 ) -> None:
     fleet = Fleet(**SMALL, left_out={"ryzen": "unreachable: no route\nto host"}, lacking={"arm": ["z"]})
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
-    assert "ryzen was left out: unreachable: no route to host" in answer.warnings
-    assert not any("ryzen has no records" in warning for warning in answer.warnings)
-    assert told(answer, "on x86 (1 of 2 hosts: xeon): g1 is fastest")
+    assert "ryzen excluded: unreachable: no route to host" in answer.warnings
+    assert not any("no records yet" in warning for warning in answer.warnings)
+    assert told(answer, "x86 (1 of 2 hosts: xeon), h2, 2x minheap: g1 is fastest")
     ((_, reason),) = answer.impossible
-    assert reason == "on arm: no build of z for arm"
-    assert any("on arm: no build of z for arm (1 cell)" in one for one in answer.findings["coverage"])
+    assert reason == "arm: no build of z for arm"
+    assert any("arm: no build of z for arm (1 cell)" in one for one in answer.findings["coverage"])
     z = [one for one in HOSTS.of(answer).comparisons if one.a_name.endswith(" z")]
     assert [one.platform for one in z] == ["x86"]
 
@@ -141,12 +142,12 @@ def test_hosts_left_out_before_planning_are_told_too(tmp_path: Path) -> None:
     facts = json.loads((folder / "plan" / "experiment.json").read_text())
     facts["left_out"] = {"pi": "it has no Python"}
     (folder / "plan" / "experiment.json").write_text(json.dumps(facts))
-    assert "pi was left out: it has no Python" in answer_experiment(folder).warnings
+    assert "pi excluded: it has no Python" in answer_experiment(folder).warnings
 
 
 def test_random_hosts_speak_of_hosts_like_these_and_one_host_of_nobody_else(tmp_path: Path) -> None:
     folder = write_fleet(tmp_path / "made-up", Fleet(**SMALL))
     arm, _, x86, _ = HOSTS.of(answer_experiment(folder, random_hosts=True)).comparisons
-    assert x86.words.startswith("on hosts like those of x86 (2 hosts): ")
+    assert x86.words.startswith("hosts like those of x86 (2 hosts), ")
     assert math.isnan(arm.ratio.low)
-    assert "one host says nothing of others" in arm.words
+    assert "one host does not represent others" in arm.words

@@ -14,7 +14,6 @@ from helpers.synthetic_journal import cell, record, write_facts, write_journal, 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.page import render
 from regatta.cli.main import cli
-from regatta.host.values.experiment import Baseline
 
 ROUNDS = 6
 #: what each value of a factor multiplies the time by
@@ -90,14 +89,14 @@ def test_a_baseline_of_modifiers_is_answered_first_as_well(tmp_path: Path) -> No
 
 def test_a_baseline_given_on_the_command_line_asks_too(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made-up")
-    assert kinds(answer_experiment(folder, Baseline(runtime="jdk-17")).headline)[:2] == ["runtime"] * 2
+    assert kinds(answer_experiment(folder, {"runtime": "jdk-17"}).headline)[:2] == ["runtime"] * 2
 
 
 def test_each_sentence_says_under_which_collector_it_holds(tmp_path: Path) -> None:
     answer = answer_experiment(experiment(tmp_path / "made-up", baseline={"runtime": "jdk-17"}))
     first, second, *_ = answer.headline
-    assert ", serial," in first
-    assert ", g1," in second
+    assert ", serial:" in first
+    assert ", g1:" in second
 
 
 def test_terminal_document_and_report_begin_with_it(tmp_path: Path) -> None:
@@ -115,7 +114,7 @@ def test_terminal_document_and_report_begin_with_it(tmp_path: Path) -> None:
 def test_many_comparisons_are_summed_up_first(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made-up", heaps=4, baseline={"runtime": "jdk-17"})
     first, *others = answer_experiment(folder).headline
-    assert first == "of 8 comparisons with the baseline: better in 8, worse in 0, no difference shown in 0"
+    assert first == "8 comparisons with the baseline: better in 8, worse in 0, no significant difference in 0"
     assert kinds(tuple(others))[:8] == ["runtime"] * 8
 
 

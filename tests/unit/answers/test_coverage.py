@@ -41,8 +41,8 @@ def test_it_is_the_whole_headline_where_every_cell_was_to_run_once(tmp_path: Pat
     answer = matrix(tmp_path, rounds=1, oom="z")
     assert answer.headline == (
         "2 of 3 measured cells completed",
-        "1 cell had an invocation that ended as oom",
-        "javac:s1 on jdk-21: no module jdk.compiler (3 cells)",
+        "1 cell with status oom",
+        "not possible: javac:s1, jdk-21: no module jdk.compiler (3 cells)",
     )
 
 
@@ -58,10 +58,12 @@ def test_nothing_is_said_where_everything_could_be_and_did() -> None:
 
 def test_a_reason_is_told_once_with_what_it_is_about() -> None:
     every = [(label("s/a:x", r, c), "why") for r in RUNTIMES for c in COLLECTORS]
-    assert coverage_words([], [], every) == ("a:x on jdk-17 and jdk-21: why (6 cells)",)
+    assert coverage_words([], [], every) == ("not possible: a:x, jdk-17 and jdk-21: why (6 cells)",)
     one = [(label(f"s/p{i}:x", "jdk-17", "z"), "the JVM refuses: no Z") for i in range(9)]
-    assert coverage_words([], [], one) == ("9 programs on jdk-17 z: the JVM refuses: no Z (9 cells)",)
+    assert coverage_words([], [], one) == (
+        "not possible: 9 benchmarks, jdk-17 z: the JVM refuses: no Z (9 cells)",
+    )
     uneven = [(label("s/a:x", "jdk-17", "z"), "why"), (label("s/a:x", "jdk-21", "g1"), "why")]
-    assert coverage_words([], [], uneven) == ("a:x on jdk-17 z and jdk-21 g1: why (2 cells)",)
+    assert coverage_words([], [], uneven) == ("not possible: a:x, jdk-17 z and jdk-21 g1: why (2 cells)",)
     (long,) = coverage_words([], [], [("s/a:x", "x" * 500)])
     assert len(long) < 200

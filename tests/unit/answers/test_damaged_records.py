@@ -46,7 +46,7 @@ def test_a_bad_record_of_one_host_is_excluded_and_counted_and_the_others_are_ans
     path = experiment_of(tmp_path / "made-up", line_of(bad), line_of(bad | {"cgroup": None}))
     answer = answer_experiment(path)
     assert answer.recorded == 2 * ROUNDS
-    (told,) = [warning for warning in answer.warnings if warning.startswith("beta: 1 damaged line")]
+    (told,) = [warning for warning in answer.warnings if warning.startswith("beta: 1 damaged journal line")]
     assert "0.jsonl:1:" in told
     verdict = verify_experiment(Folder(path))
     assert [text.partition(": ")[0] for text in verdict.damage] == [f"{path}/journal/beta/0.jsonl:1"]

@@ -31,7 +31,20 @@ def folder(tmp_path: Path) -> Path:
 
 def test_verify_names_such_a_cell_once(folder: Path) -> None:
     (problem,) = verify_experiment(Folder(folder)).problems
-    assert "3 oom (out of memory); given up, 7 not run" in problem
+    assert "3 oom (out of memory); given up, 7 skipped" in problem
+
+
+def test_a_busy_host_is_one_problem_of_all_its_disturbed_cells(tmp_path: Path) -> None:
+    cells = [cell("serial"), cell("g1"), cell("parallel")]
+    records = [
+        record(one, r, [1e9], status="perturbed" if i < 2 and r else "ok", reason="busy", position=i)
+        for r in range(4)
+        for i, one in enumerate(cells)
+    ]
+    (problem,) = verify_experiment(Folder(write_experiment(tmp_path / "e", cells, records, 4))).problems
+    assert "2 cells" in problem
+    assert cells[0]["cell_id"] in problem
+    assert "6 of 8 invocations perturbed" in problem
 
 
 def test_the_answer_counts_them_apart_from_failures(folder: Path) -> None:
@@ -43,10 +56,10 @@ def test_the_answer_counts_them_apart_from_failures(folder: Path) -> None:
     counts = count(answer)
     assert "(1 cell given up)" in render(answer)
     assert (counts.failed, counts.skipped, counts.given_up_cells, counts.missing) == (3, 7, 1, 0)
-    assert "1 cell had an invocation that ended as oom" in answer.findings["coverage"]
-    assert "1 cell was given up" in answer.findings["coverage"]
+    assert "1 cell with status oom" in answer.findings["coverage"]
+    assert "1 cell given up after repeated failure" in answer.findings["coverage"]
     assert any(
-        "1 cell given up" in warning and "7 invocations not run" in warning for warning in answer.warnings
+        "1 cell given up" in warning and "7 invocations skipped" in warning for warning in answer.warnings
     )
     assert any("3 invocations failed" in warning for warning in answer.warnings)
 

@@ -29,7 +29,7 @@ def heads(folder: Path, heaps: int) -> tuple[str, ...]:
 
 def test_many_places_are_summed_up_first(tmp_path: Path) -> None:
     first, *others = heads(tmp_path / "made-up", 8)
-    assert first == "of 8 places (heap): parallel leads at 7, no single leader is shown at 1"
+    assert first == "8 combinations (heap): parallel is best in 7, no significant winner in 1"
     assert len(others) == 8
 
 
@@ -37,4 +37,4 @@ def test_many_places_are_summed_up_first(tmp_path: Path) -> None:
 def test_few_places_are_told_one_by_one(tmp_path: Path, heaps: int) -> None:
     told = heads(tmp_path / "made-up", heaps)
     assert len(told) == heaps
-    assert not any("places" in sentence for sentence in told)
+    assert not any("combinations" in sentence for sentence in told)

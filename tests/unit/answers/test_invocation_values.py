@@ -55,7 +55,7 @@ def test_startup_discards_the_round_that_was_planned_for_it(tmp_path: Path) -> N
     assert [(s.round, s.value) for s in found.discarded] == [(0, 5e9)]
     assert found.estimate.n == 5
     assert answer.comparisons[0].ratio.n == 5
-    assert "the first invocation of each series is discarded: 2 invocations" in answer.warnings
+    assert "first invocation of each series discarded: 2 invocations" in answer.warnings
 
 
 def test_startup_without_such_a_round_keeps_all_and_says_so(tmp_path: Path) -> None:
@@ -63,15 +63,40 @@ def test_startup_without_such_a_round_keeps_all_and_says_so(tmp_path: Path) -> N
     answer = _answer(tmp_path, records, 3)
     assert _of(answer, "g1").estimate.n == 3
     assert _of(answer, "g1").discarded == ()
-    assert any("the first invocation of each series is in its estimate" in w for w in answer.warnings)
+    assert any("the plan discards no rounds" in w for w in answer.warnings)
 
 
 def test_a_series_of_which_only_the_discarded_round_is_measured_says_so(tmp_path: Path) -> None:
     answer = _answer(tmp_path, [record(one, 0, [1e9]) for one in (SERIAL, G1)], discarded_rounds=1)
     assert _of(answer, "g1").estimate.n == 0
-    assert (
-        _of(answer, "g1").estimate.reason == "only what comes before the first round that counts is measured"
-    )
+    assert _of(answer, "g1").estimate.reason == "only discarded rounds are measured"
+
+
+def test_the_time_of_the_process_is_compared_beside_the_first_iteration(tmp_path: Path) -> None:
+    cells = [cell(name, metric="process_elapsed") for name in ("serial", "g1")]
+    records = [
+        {**record(one, r, [1e6 * (r + 1)]), "elapsed_ns": (i + 1) * 10**9 + r}
+        for r in range(4)
+        for i, one in enumerate(cells)
+    ]
+    records[0]["status"] = "perturbed"
+    folder = write_experiment(tmp_path, cells, records, 4, discarded_rounds=1)
+    answer = answer_experiment(folder)
+    found = _of(answer, "g1", "process_elapsed")
+    assert [sample.value for sample in found.samples] == [2e9 + r for r in (1, 2, 3)]
+    assert [sample.value for sample in found.discarded] == [2e9]
+    assert (found.unit, found.better, found.parameters) == ("ns", "lower", {})
+    assert [s.value for s in _of(answer, "g1").samples] == [2e6, 3e6, 4e6]
+    (compared,) = answer.comparisons
+    assert compared.metric == "process_elapsed"
+    assert compared.ratio.point == pytest.approx(2.0)
+
+
+def test_the_time_of_the_process_is_no_series_where_it_is_not_compared(tmp_path: Path) -> None:
+    rows = [[0, "elapsed", 1e6, "ns", None, None], [0, "process_elapsed", 7, "ns", None, None]]
+    records = [record(one, r, rows) for r in range(3) for one in (SERIAL, G1)]
+    answer = _answer(tmp_path, records, 3)
+    assert {one.metric for one in answer.cells} == {"elapsed"}
 
 
 @pytest.mark.parametrize("at_once", [1_000_000, 50])
@@ -110,10 +135,10 @@ def test_an_invocation_that_reaches_no_steady_state_gives_no_number_and_is_count
     assert [s.round for s in _of(answer, "g1").samples] == [2, 3, 4, 5]
     (told,) = (w for w in answer.warnings if "steady state" in w)
     assert told.startswith(
-        "steady state not reached in 2 of 12 invocations (no 10 iterations in a row vary by less than 2 %), "
-        f"which give no number: most often in {G1['label']} (2 of 6)"
+        "no steady state in 2 of 12 invocations (no 10 successive iterations vary by less than 2 %); excluded, "
+        f"most of them in {G1['label']} (2 of 6)"
     )
-    assert not any("gave no value" in w for w in answer.warnings)
+    assert not any("without a value" in w for w in answer.warnings)
 
 
 def test_a_cell_that_never_is_steady_has_no_number_but_a_reason(tmp_path: Path) -> None:
@@ -121,7 +146,7 @@ def test_a_cell_that_never_is_steady_has_no_number_but_a_reason(tmp_path: Path) 
     records = [record(one, r, restless) for r in range(3) for one in (SERIAL, G1)]
     found = _of(_answer(tmp_path, records, 3, method="cov"), "g1")
     assert math.isnan(found.estimate.point)
-    assert found.estimate.reason == "the steady state was not reached in any of 3 invocations"
+    assert found.estimate.reason == "no steady state in any of 3 invocations"
 
 
 def test_other_metrics_follow_the_window_of_the_cells_own(tmp_path: Path) -> None:
@@ -147,7 +172,7 @@ def test_parameters_are_judged_apart(tmp_path: Path) -> None:
     records = [record(one, r, rows) for r in range(3) for one in (SERIAL, G1)]
     answer = _answer(tmp_path, records, 3, method="cov")
     assert [c.parameters for c in answer.cells if c.place.collector == "g1"] == [{"size": 1}]
-    assert any("not reached in 6 of 6 invocations" in w for w in answer.warnings)
+    assert any("no steady state in 6 of 6 invocations" in w for w in answer.warnings)
 
 
 STEADY = {"warmup": 3, "window": 2, "threshold": 0.02}

@@ -118,11 +118,11 @@ def test_the_answer_names_the_statistic_and_says_nothing_where_all_are_means(tmp
     topic = "steady"
     told = answer_experiment(experiment(tmp_path / "a", cells_of("median", "mean"))).findings[topic]
     assert told[0] == (
-        "An invocation's number is the median of its repetitions after warm-up in median-0, "
-        "the mean of its repetitions after warm-up in mean-1; what is shown are means of these over invocations"
+        "summary of the repetitions of an invocation after warm-up: median in median-0, mean in mean-1; "
+        "estimates are means of it over invocations"
     )
     plain = answer_experiment(experiment(tmp_path / "b", cells_of("mean"))).findings.get(topic, ())
-    assert not any("number is" in sentence for sentence in plain)
+    assert not any("summary of" in sentence for sentence in plain)
 
 
 def test_levels_of_variance_are_told_of_means_alone(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_experiments_that_took_different_statistics_are_not_compared_over_time(t
     history = history_of(folders)
     assert history.series == ()
     assert any(
-        "another statistic" in warning and cell["benchmark"] in warning for warning in history.warnings
+        "different statistics" in warning and cell["benchmark"] in warning for warning in history.warnings
     )
 
 
@@ -199,5 +199,5 @@ def test_an_explained_cell_says_what_its_number_is(tmp_path: Path) -> None:
     )
     shown = CliRunner().invoke(explain, ["lm/", "--results", str(tmp_path)])
     assert shown.exit_code == 0, shown.output
-    assert shown.stdout.count("its number is") == 1
-    assert "its number is the median of an invocation's repetitions after warm-up" in shown.stdout
+    assert shown.stdout.count("value of an invocation") == 1
+    assert "value of an invocation: median of its repetitions after warm-up" in shown.stdout

@@ -35,7 +35,7 @@ def test_a_whole_fleet_holds(tmp_path: Path) -> None:
 
 def test_a_planned_host_without_a_journal_is_one_problem(tmp_path: Path) -> None:
     write_fleet(tmp_path / "made-up", Fleet(**SMALL, recorded={"graviton": 0}))
-    assert verdict(tmp_path)["problems"] == ["graviton: nothing is recorded of 12 planned invocations"]
+    assert verdict(tmp_path)["problems"] == ["graviton: no records (12 planned invocations)"]
     assert run(tmp_path, "verify", "made-up")[0] == 1
 
 
@@ -43,14 +43,14 @@ def test_a_host_that_was_left_out_is_one_problem_with_its_reason(tmp_path: Path)
     why = "unreachable: No route to host"
     folder = write_fleet(tmp_path / "made-up", Fleet(**SMALL, left_out={"ryzen": why}))
     for _ in range(2):  # the first look takes nothing away that the second needs
-        assert verdict(tmp_path)["problems"] == [f"ryzen: left out: {why}"]
+        assert verdict(tmp_path)["problems"] == [f"ryzen: excluded: {why}"]
     code, output = run(tmp_path, "status", "made-up")
     assert code == 0
     assert f"ryzen: 0/12, 0 failed; left out: {why}" in output
     # The next run tries again.
     withdraw_left_out(Folder(folder))
     assert hosts_left_out(Folder(folder)) == {}
-    assert verdict(tmp_path)["problems"] == ["ryzen: nothing is recorded of 12 planned invocations"]
+    assert verdict(tmp_path)["problems"] == ["ryzen: no records (12 planned invocations)"]
 
 
 def test_a_host_that_was_never_planned_is_a_problem_too(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_host_that_was_never_planned_is_a_problem_too(tmp_path: Path) -> None:
     facts = json.loads((folder / "plan" / "experiment.json").read_text())
     facts["left_out"] = {"pi": "it has no Python"}
     (folder / "plan" / "experiment.json").write_text(json.dumps(facts))
-    assert verdict(tmp_path)["problems"] == ["pi: left out: it has no Python"]
+    assert verdict(tmp_path)["problems"] == ["pi: excluded: it has no Python"]
     assert "pi: 0/0, 0 failed; left out: it has no Python" in run(tmp_path, "status", "made-up")[1]
 
 

@@ -17,7 +17,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.answers.topics.suites.topic import SUITES
-from regatta.answers.words import bound_words, compared, f_words, how_much
+from regatta.answers.words import bound_words, compared, f_words, how_much, p_words
 from regatta.stats.estimate import Interval
 
 SOURCES = Path(regatta.__file__).parent
@@ -45,12 +45,14 @@ def test_an_end_beyond_nothing_is_negative() -> None:
 
 
 def test_numbers_of_tests_are_short() -> None:
-    assert f_words(5.1234, 2, 27, 0.01309) == "F(2, 27) = 5.12, p 0.0131"
+    assert f_words(5.1234, 2, 27, 0.01309) == "F(2, 27) = 5.12, p = 0.0131"
+    assert p_words(0.604) == "p = 0.60"
+    assert p_words(1e-9) == "p < 0.0001"
 
 
 def test_a_bound_is_never_below_the_interval() -> None:
-    assert bound_words([ratio(1.0, 0.98, 1.0231)]) == "any is likely below 2.4 %"
-    assert bound_words([ratio(1.0, math.nan, math.nan)]) == "how large one might be is not known"
+    assert bound_words([ratio(1.0, 0.98, 1.0231)]) == "likely at most 2.4 %"
+    assert bound_words([ratio(1.0, math.nan, math.nan)]) == "size unknown"
 
 
 # As many as there are kinds: one program or two, two or three collectors, a native one or none, one host or two.

@@ -71,7 +71,7 @@ def test_what_is_long_is_cut_and_the_numbers_are_not(rich: Answer) -> None:
 
 def test_what_does_not_stand_the_correction_for_many_comparisons_is_open(rich: Answer) -> None:
     one = next(one for one in rich.comparisons if one.practical == "yes" and one.p_holm < 0.05)
-    for p, said in ((0.049, "yes"), (0.051, "open"), (float("nan"), "open")):
+    for p, said in ((0.049, "yes"), (0.051, "inconclusive"), (float("nan"), "inconclusive")):
         table = short_comparisons([replace(one, p_holm=p)], 0.95, judged=True)
         assert table.rows[0][-1] == said
     assert (
@@ -83,4 +83,4 @@ def test_where_nothing_was_measured_the_screen_says_so(rich: Answer) -> None:
     lines = fits(
         replace(rich, headline=(), comparisons=(), failures=(), warnings=(), statuses={}, recorded=0)
     )
-    assert "• Nothing has been measured yet, so there is no answer." in lines
+    assert "• No measurements yet." in lines

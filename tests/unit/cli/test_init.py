@@ -35,7 +35,7 @@ def started(*arguments: str, **more: str) -> Result:
 def test_a_command_becomes_a_benchmark_and_its_files_belong_to_it(folder: Path) -> None:
     done = started("mine", "--command", "./old.sh {x} ./app.jar /etc/hostname")
     assert done.exception is None, done.output
-    assert done.stderr == "note: /etc/hostname is outside .: Regatta does not notice when it changes\n"
+    assert done.stderr == "note: /etc/hostname is outside ., so that Regatta does not detect changes of it\n"
     (benchmark,) = load_spec(folder / "mine.yml", find_home()).benchmarks
     assert benchmark.command == ("{file.file1}", "{{x}}", "{file.file2}", "/etc/hostname")
     assert {name: file.name for name, file in benchmark.files.items()} == {

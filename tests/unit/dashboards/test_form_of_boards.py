@@ -1,4 +1,4 @@
-"""What every board must be, whatever it shows."""
+"""The form of every dashboard, whatever it shows."""
 
 from __future__ import annotations
 
@@ -7,36 +7,47 @@ import re
 from itertools import combinations
 
 import pytest
-from dashboards.asking import ALL, Range, interpolated
+from dashboards.asking import ALL, Range, interpolated, panels_of
 from dashboards.boards import documents, files
 from dashboards.influxql import FAILED
+from dashboards.pieces import COLLECTOR_COLOURS, STATUS_COLOURS
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
 
-from helpers.boards import ROOT
+from helpers.boards import ALERTS, ROOT
+from regatta.figures.text import show_significance
 from regatta.host.journal.record_shape import STATUSES
 from regatta.influx.points import TAGS
 from regatta.store.events import FAILED as FAILURES_OF_EVENTS
 
 BOARDS = {board["uid"]: board for board in documents()}
-PANELS = [(uid, panel) for uid, board in BOARDS.items() for panel in board["panels"]]
+PANELS = [(uid, panel) for uid, board in BOARDS.items() for panel in panels_of(board)]
 NAMES = [f"{uid}: {panel['title']}" for uid, panel in PANELS]
 #: panels and transformations that Grafana 9.3 has
 PANELS_OF_9_3 = {
-    "barchart", "bargauge", "histogram", "heatmap", "stat", "state-timeline", "status-history", "table", "text", "timeseries",
+    "alertlist", "barchart", "bargauge", "histogram", "heatmap", "stat", "state-timeline", "status-history", "table", "text", "timeseries", "xychart",
 }  # fmt: skip
-TRANSFORMATIONS_OF_9_3 = {"organize", "merge", "labelsToFields", "reduce", "sortBy", "renameByRegex"}
+TRANSFORMATIONS_OF_9_3 = {
+    "calculateField", "filterFieldsByName", "labelsToFields", "merge", "organize", "reduce", "renameByRegex", "sortBy",
+}  # fmt: skip
 #: properties of fields by which boards of Grafana 9.3 may override
 PROPERTIES_OF_9_3 = {
     "unit", "decimals", "min", "max", "noValue", "links", "mappings", "thresholds", "color", "custom.displayMode",
-    "custom.width", "custom.lineWidth", "custom.fillOpacity", "custom.fillBelowTo", "custom.showPoints", "custom.pointSize",
+    "custom.width", "custom.lineWidth", "custom.fillOpacity", "displayName", "custom.axisLabel", "custom.fillBelowTo", "custom.hideFrom", "custom.showPoints", "custom.pointSize",
 }  # fmt: skip
 #: a use of a variable in a query
 VARIABLE = re.compile(r"\$\{?(\w+)")
 VARIABLES = {"experiment", "platform", "runtime", "collector", "benchmark", "heap"}
-ALERTS = YAML(typ="safe").load(
-    (ROOT / "dashboards" / "provisioning" / "alerting" / "regatta.yml").read_text()
-)["groups"][0]["rules"]
+
+#: rule -> the panel that it links to
+LINKED = {
+    "regatta-failures": "Which invocations were excluded, and why?",
+    "regatta-perturbed": "How many invocations were perturbed?",
+    "regatta-drift": "Does the host find a difference between equal things?",
+    "regatta-regression": "Which alternatives differ from the baseline, by how much?",
+    "regatta-regression-rate": "Which alternatives differ from the baseline, by how much?",
+    "regatta-shift": "What has changed?",
+}
 
 panels = pytest.mark.parametrize(("uid", "panel"), PANELS, ids=NAMES)
 boards = pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
@@ -44,6 +55,34 @@ boards = pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
 
 def variables(board):
     return [one for one in board["templating"]["list"] if one["type"] == "query"]
+
+
+def transformations(panel):
+    return panel.get("transformations") or []
+
+
+def overrides(panel):
+    return (panel.get("fieldConfig") or {}).get("overrides") or []
+
+
+def properties(panel, column):
+    """The settings of a column, by name."""
+    found = {}
+    for each in overrides(panel):
+        if each["matcher"] == {"id": "byName", "options": column}:
+            found.update({one["id"]: one["value"] for one in each["properties"]})
+    return found
+
+
+def columns(panel):
+    """The columns that a table or a bar chart shows, by the names that it shows."""
+    (last,) = (step["options"] for step in transformations(panel)[-1:])
+    kept = [
+        step["options"]["include"]["names"]
+        for step in transformations(panel)
+        if step["id"] == "filterFieldsByName"
+    ]
+    return [last["renameByName"].get(name, name) for name in kept[-1]] if kept else []
 
 
 def test_the_json_in_the_repository_is_what_the_code_makes():
@@ -57,6 +96,7 @@ def test_there_are_the_boards_that_others_link_to():
         "fleet-now",
         "experiment",
         "compare-runtimes",
+        "compare-platforms",
         "collectors",
         "vectors",
         "chat",
@@ -81,18 +121,27 @@ def test_a_board_is_read_by_the_sdk_and_written_the_same(board):
 
 @boards
 def test_panels_have_numbers_of_their_own_and_lie_beside_each_other(board):
-    numbers = [panel["id"] for panel in board["panels"]]
+    headings = [panel for panel in board["panels"] if panel["type"] == "row"]
+    numbers = [panel["id"] for panel in (*panels_of(board), *headings)]
     assert len(set(numbers)) == len(numbers)
-    places = [panel["gridPos"] for panel in board["panels"]]
-    assert all(place["x"] + place["w"] <= 24 for place in places)
-    for a, b in combinations(places, 2):
-        beside = a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"]
-        assert beside or a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"]
+    # Grafana moves the panels of a collapsed row to below its heading when it is opened.
+    for together in (board["panels"], *(heading["panels"] for heading in headings)):
+        places = [panel["gridPos"] for panel in together]
+        assert all(place["x"] + place["w"] <= 24 for place in places)
+        for a, b in combinations(places, 2):
+            beside = a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"]
+            assert beside or a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"]
+
+
+@boards
+def test_details_are_below_collapsed_headings_and_nothing_else_is(board):
+    for heading in (panel for panel in board["panels"] if panel["type"] == "row"):
+        assert heading["collapsed"] == bool(heading["panels"]) == heading["title"].startswith("Details: ")
 
 
 @boards
 def test_a_panel_that_is_repeated_has_its_row_for_itself(board):
-    for panel in board["panels"]:
+    for panel in panels_of(board):
         if "repeat" in panel:
             assert panel["gridPos"]["w"] == 24
             assert panel["repeat"] in {one["name"] for one in variables(board) if one["multi"]}
@@ -100,9 +149,11 @@ def test_a_panel_that_is_repeated_has_its_row_for_itself(board):
 
 @boards
 def test_a_board_leads_to_the_others_in_the_same_time(board):
-    paths = [link["url"].partition("?")[0] for link in board["links"]]
-    assert sorted([*paths, f"/d/{board['uid']}"]) == sorted(f"/d/{uid}" for uid in BOARDS)
-    assert all(link["type"] == "link" and link["keepTime"] for link in board["links"])
+    own = f"/d/{board['uid']}"
+    others = [link for link in board["links"] if not link["url"].startswith(f"{own}?")]
+    paths = [link["url"].partition("?")[0] for link in others]
+    assert sorted([*paths, own]) == sorted(f"/d/{uid}" for uid in BOARDS)
+    assert all(link["type"] == "link" and link["keepTime"] for link in others)
     assert "regatta" in board["tags"]
 
 
@@ -112,7 +163,7 @@ def test_a_link_takes_an_experiment_along_where_one_is_chosen_and_nothing_that_m
     for link in board["links"]:
         assert not link["includeVars"]
         assert set(re.findall(r"var-([\w-]+)", link["url"])) <= (
-            set() if experiment["multi"] else {"experiment"}
+            {"datasource"} if experiment["multi"] else {"datasource", "experiment"}
         )
 
 
@@ -125,30 +176,40 @@ def test_a_variable_depends_on_those_before_it_alone(board):
         assert one["includeAll"] == bool(one.get("allValue"))
 
 
+@boards
+def test_the_newest_experiment_comes_first(board):
+    (experiment,) = (one for one in variables(board) if one["name"] == "experiment")
+    assert experiment["query"].startswith('SELECT "experiment", ')
+    assert experiment["query"].endswith(" ORDER BY time DESC")
+    # As the query sorts them, so that the first one is selected.
+    assert experiment["sort"] == 0
+    assert experiment.get("current") in (None, {}) or experiment["current"]["value"] == ["$__all"]
+
+
 @panels
 def test_a_panel_asks_a_question_and_says_how_to_read_it_and_what_to_do_when_it_is_empty(uid, panel):
     assert panel["title"].endswith("?")
-    if panel["type"] == "text":
-        return
-    defaults = panel["fieldConfig"]["defaults"]
     _, _, empty = panel["description"].rpartition("\n\nEmpty? ")
     assert len(empty) > 3
+    if panel["type"] == "alertlist":
+        return
+    defaults = panel["fieldConfig"]["defaults"]
     assert defaults.get("noValue", empty) == empty
     assert defaults["unit"]
 
 
 @panels
 def test_the_text_for_no_value_is_in_no_gauge_and_on_no_logarithmic_axis(uid, panel):
+    if panel["type"] == "alertlist":
+        return
     defaults = panel["fieldConfig"]["defaults"]
-    overrides = [
-        {one["id"]: one["value"] for one in each["properties"]} for each in panel["fieldConfig"]["overrides"]
-    ]
+    found = [{one["id"]: one["value"] for one in each["properties"]} for each in overrides(panel)]
     scales = [defaults["custom"].get("scaleDistribution", {})] if "custom" in defaults else []
-    scales += [each["custom.scaleDistribution"] for each in overrides if "custom.scaleDistribution" in each]
+    scales += [each["custom.scaleDistribution"] for each in found if "custom.scaleDistribution" in each]
     logarithmic = any(scale.get("type") == "log" for scale in scales)
-    assert ("noValue" in defaults) == (not logarithmic and panel["type"] not in {"bargauge", "gauge", "text"})
-    for each in overrides:
-        if "gauge" in each.get("custom.displayMode", ""):
+    assert ("noValue" in defaults) == (not logarithmic and panel["type"] not in {"bargauge", "gauge"})
+    for each in found:
+        if each.get("custom.displayMode") in {"basic", "gradient-gauge", "lcd-gauge"}:
             assert each["noValue"] == "–"
 
 
@@ -161,7 +222,7 @@ def test_no_two_variables_share_an_id(board):
 @boards
 def test_a_variable_stands_escaped_in_a_regular_expression(board):
     queries = [one["query"] for one in variables(board)]
-    queries += [target["query"] for panel in board["panels"] for target in panel.get("targets", ())]
+    queries += [target["query"] for panel in panels_of(board) for target in panel.get("targets", ())]
     queries += [one["query"] for one in board["annotations"].get("list", ())]
     within = [text for query in queries for text in re.findall(r"[=!]~ (/(?:\\.|[^/\\])*/)", query)]
     assert within
@@ -173,11 +234,9 @@ def test_a_variable_stands_escaped_in_a_regular_expression(board):
 @panels
 def test_a_panel_has_nothing_that_grafana_9_3_has_not(uid, panel):
     assert panel["type"] in PANELS_OF_9_3
-    assert {step["id"] for step in panel["transformations"]} <= TRANSFORMATIONS_OF_9_3
-    assert {
-        one["id"] for each in panel["fieldConfig"]["overrides"] for one in each["properties"]
-    } <= PROPERTIES_OF_9_3
-    assert {each["matcher"]["id"] for each in panel["fieldConfig"]["overrides"]} <= {
+    assert {step["id"] for step in transformations(panel)} <= TRANSFORMATIONS_OF_9_3
+    assert {one["id"] for each in overrides(panel) for one in each["properties"]} <= PROPERTIES_OF_9_3
+    assert {each["matcher"]["id"] for each in overrides(panel)} <= {
         "byName",
         "byRegexp",
         "byType",
@@ -196,7 +255,7 @@ def test_a_query_is_influxql_and_asks_for_what_is_chosen(uid, panel):
         used = set(VARIABLE.findall(target["query"]))
         assert "experiment" in used
         assert used <= known
-        for name in used - {"timeFilter", "__interval", "mode"}:
+        for name in used - {"timeFilter", "__interval", "mode", "curve"}:
             assert f'"{name}" =~ /^${{{name}:regex}}$/' in target["query"]
 
 
@@ -288,7 +347,7 @@ def test_a_rule_uses_only_labels_that_its_query_has_and_no_doubled_dollar(rule):
         if measurement:
             labels |= set(TAGS[measurement[1]] if grouped == "*" else re.findall(r'"(\w+)"', grouped))
     for text in rule["annotations"].values():
-        used = re.findall(r"\{\{ \$labels\.(\w+) \}\}", text)
+        used = re.findall(r"\$labels\.(\w+) \}\}", text)
         assert text.count("$") == len(used)
         assert set(used) <= labels
 
@@ -305,3 +364,169 @@ def test_provisioning_leaves_no_single_dollar_to_the_environment_but_its_own():
             "REGATTA_BOARDS", "REGATTA_INFLUX_URL", "REGATTA_INFLUX_DATABASE", "REGATTA_INFLUX_READER",
             "REGATTA_INFLUX_READER_PASSWORD",
         }  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
+def test_a_rule_links_to_a_panel_that_exists(rule):
+    uid, number = rule["annotations"]["__dashboardUid__"], rule["annotations"]["__panelId__"]
+    titles = {panel["id"]: panel["title"] for panel in panels_of(BOARDS[uid])}
+    assert titles[int(number)] == LINKED[rule["uid"]]
+
+
+def test_a_disturbed_host_has_one_alert_however_many_experiments_it_ran():
+    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-perturbed")
+    for step in rule["data"]:
+        if "query" in step["model"]:
+            assert step["model"]["query"].endswith(' GROUP BY "host"')
+
+
+@pytest.mark.parametrize("uid", ["regatta-regression", "regatta-regression-rate"])
+@pytest.mark.parametrize(("p_holm", "alarmed"), [(0.01, True), (0.05, True), (0.06, False)])
+def test_a_regression_fires_only_if_the_adjusted_p_value_is_significant(uid, p_holm, alarmed):
+    (rule,) = (one for one in ALERTS if one["uid"] == uid)
+    steps = {step["refId"]: step["model"] for step in rule["data"]}
+    text = steps[rule["condition"]]["expression"].replace("$", "").replace("&&", "and")
+    worse = 1.1 if uid == "regatta-regression" else 0.9
+    assert bool(eval(text, {"C": worse, "D": p_holm + 0.95})) is alarmed
+    for name in ("metric", "benchmark", "modifiers", "heap", "parameters", "host", "baseline"):
+        assert f"$labels.{name} " in rule["annotations"]["summary"]
+
+
+@panels
+def test_no_panel_shows_parameters_as_json(uid, panel):
+    if panel["type"] in {"table", "barchart"}:
+        shown = next(
+            (
+                s["options"]["include"]["names"]
+                for s in transformations(panel)
+                if s["id"] == "filterFieldsByName"
+            ),
+            None,
+        )
+        hidden = transformations(panel)[-1]["options"].get("excludeByName", {})
+        queried = any(
+            '"parameters"' in target["query"].rpartition(" GROUP BY ")[2] for target in panel["targets"]
+        )
+        assert "parameters" not in shown if shown is not None else hidden.get("parameters") or not queried
+        assert (panel["options"] or {}).get("xField") != "parameters"
+    assert not [target for target in panel.get("targets", ()) if "tag_parameters" in target.get("alias", "")]
+
+
+@panels
+def test_a_status_has_its_colour(uid, panel):
+    if panel["type"] == "table" and "status" in columns(panel):
+        (mapping,) = properties(panel, "status")["mappings"]
+        assert set(mapping["options"]) == set(STATUSES)
+        by_status = {status: one["color"] for status, one in mapping["options"].items()}
+        assert len({by_status["ok"], by_status["perturbed"], by_status["failed"]}) == 3
+        assert all(by_status[status] == by_status["failed"] for status in FAILURES_OF_EVENTS)
+    for target in panel.get("targets", ()):
+        assert "tag_status" not in target.get("alias", "")
+
+
+@panels
+def test_a_table_has_widths_and_shows_its_answer_at_1600_pixels(uid, panel):
+    if panel["type"] != "table":
+        return
+    *shown, last = columns(panel)
+    widths = [properties(panel, name)["custom.width"] for name in shown]
+    assert "custom.width" not in properties(panel, last)
+    assert sum(widths) <= 1600 * panel["gridPos"]["w"] / 24
+
+
+@panels
+def test_bars_of_sizes_and_configurations_are_in_natural_order(uid, panel):
+    if panel["type"] == "barchart" and panel["options"]["xField"] in {"short", "label", "heap"}:
+        (order,) = (step["options"]["sort"] for step in transformations(panel) if step["id"] == "sortBy")
+        assert order == [{"field": "place", "desc": False}]
+
+
+@panels
+def test_an_interval_is_one_stacked_bar_whose_values_are_in_the_tooltip(uid, panel):
+    if panel["type"] != "barchart" or panel["options"].get("stacking") != "normal":
+        assert "low" not in (columns(panel) if panel["type"] == "barchart" else ())
+        return
+    assert panel["options"]["orientation"] == "horizontal"
+    for name in columns(panel)[1:]:
+        given = properties(panel, name)
+        hidden = given["custom.hideFrom"]
+        if name.split()[0] in {"low", "mean", "high", "difference"} and " to " not in name:
+            assert hidden == {"legend": True, "tooltip": False, "viz": True}
+        else:
+            assert hidden["tooltip"]
+            assert not hidden["viz"]
+        if name.startswith("base"):
+            assert given["custom.fillOpacity"] == 0
+            assert hidden["legend"]
+
+
+@panels
+def test_collectors_have_the_same_colours_everywhere(uid, panel):
+    if any(target.get("alias", "").strip("$") == "tag_collector" for target in panel.get("targets", ())):
+        assert {each["matcher"]["options"] for each in overrides(panel)} >= {
+            f"/^{name}( .*)?$/" for name in COLLECTOR_COLOURS
+        }
+
+
+@panels
+def test_a_p_value_is_never_shown_as_zero_and_an_open_result_as_in_reports(uid, panel):
+    if panel["type"] != "table":
+        return
+    for name in {"p", "adj. p"} & set(columns(panel)):
+        (tiny,) = properties(panel, name)["mappings"]
+        assert tiny["options"]["to"] == 10 ** -properties(panel, name)["decimals"]
+        assert tiny["options"]["result"]["text"] == "<0.0001"
+    for name in {"practical", "drifts"} & set(columns(panel)):
+        (mapping,) = properties(panel, name)["mappings"]
+        assert mapping["options"]["open"]["text"] == show_significance("open")
+
+
+def test_every_collector_and_status_has_a_colour():
+    collectors = YAML(typ="safe").load((ROOT / "configs" / "collectors.yml").read_text())
+    assert set(collectors["collectors"]) <= set(COLLECTOR_COLOURS)
+    assert set(STATUSES) == set(STATUS_COLOURS)
+
+
+@boards
+def test_links_keep_the_data_source_and_lead_to_the_time_of_an_experiment(board):
+    urls = [link["url"] for link in board["links"]]
+    urls += [
+        link["url"]
+        for panel in panels_of(board)
+        for each in overrides(panel)
+        for one in each["properties"]
+        if one["id"] == "links"
+        for link in one["value"]
+    ]
+    assert all("var-datasource=${datasource:percentencode}" in url for url in urls)
+    times = [url for url in urls if "from=" in url]
+    assert all("&to=" in url for url in times)
+    assert bool(times) == (board["uid"] in {"regatta-fleet-now", "regatta-experiment"})
+
+
+@boards
+def test_the_provisioned_data_source_is_the_first_choice(board):
+    (provisioned,) = YAML(typ="safe").load(
+        (ROOT / "dashboards" / "provisioning" / "datasources" / "regatta.yml").read_text()
+    )["datasources"]
+    (source,) = (one for one in board["templating"]["list"] if one["type"] == "datasource")
+    assert (source["current"]["text"], source["current"]["value"]) == (
+        provisioned["name"],
+        provisioned["uid"],
+    )
+
+
+def test_the_time_fits_the_question():
+    since = {uid: board["time"]["from"] for uid, board in BOARDS.items()}
+    assert since["regatta-fleet-now"] == "now-3h"
+    assert since["regatta-experiment"] == since["regatta-host-health"] == "now-24h"
+
+
+@panels
+def test_units_are_those_of_grafana(uid, panel):
+    units = {one["value"] for each in overrides(panel) for one in each["properties"] if one["id"] == "unit"}
+    units |= {(panel.get("fieldConfig") or {}).get("defaults", {}).get("unit", "none")}
+    assert units <= {
+        "none", "short", "ns", "s", "bytes", "kbytes", "percent", "percentunit", "ops", "MBs", "celsius", "rotmhz",
+        "dateTimeAsIso", "dateTimeFromNow",
+    }  # fmt: skip

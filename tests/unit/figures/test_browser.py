@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.runner_plans import wait_until
 from regatta.figures import browser
 from regatta.figures.browser import Browser, find_browser
 from regatta.host.errors import HostError
@@ -68,24 +69,30 @@ def test_a_program_that_cannot_be_started_is_an_error_of_the_host(tmp_path: Path
 def test_a_silent_browser_is_given_up_and_ended_with_its_children(
     tmp_path: Path, profiles: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browser, "_START_S", 2.0)
     monkeypatch.setattr(browser, "_END_S", 0.1)
     pids = tmp_path / "pids"
+
+    def wait(self: Browser, readers: list[int], writers: list[int], deadline: float) -> None:
+        """As the browser is waited for, until it has started its child."""
+        if readers:
+            wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2, "the start of both")
+            deadline = time.monotonic() + 0.1
+        ends(self, readers, writers, deadline)
+
+    ends = Browser._wait
+    monkeypatch.setattr(Browser, "_wait", wait)
     silent = program(
         tmp_path / "silent",
         "import os, subprocess, time\n"
-        "child = subprocess.Popen(['sleep', '60'])\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
         f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
-        "time.sleep(60)",
+        "time.sleep(600)",
     )
     with pytest.raises(HostError, match="an answer in time"), Browser(silent):
         pass
     assert list(profiles.iterdir()) == []
-    waited = time.monotonic()
     for pid in pids.read_text().split():
-        while alive(int(pid)):
-            assert time.monotonic() - waited < 20, f"{pid} still runs"
-            time.sleep(0.02)
+        wait_until(lambda pid=pid: not alive(int(pid)), f"the end of {pid}")
 
 
 def test_a_talking_browser_answers_and_its_errors_are_told(tmp_path: Path, profiles: Path) -> None:

@@ -192,7 +192,7 @@ def test_a_name_that_the_inventory_lacks_has_an_outcome_too(tmp_path):
     home = home_with(tmp_path / "home", "- hosts: all\n  gather_facts: false\n  tasks: [{ansible.builtin.meta: noop}]\n")  # fmt: skip
     outcomes = run_playbook(home, "test.yml", inventory_of(tmp_path, ["one"]), ["one", "two"], {})
     assert not outcomes["two"].ok
-    assert "inventory" in outcomes["two"].failed
+    assert "not in the group of hosts" in outcomes["two"].failed
 
 
 @pytest.mark.parametrize("name", ["all:!one", "@file", "-v", "one two", "*", "one,two", "~x", ""])
@@ -216,7 +216,7 @@ def test_an_interrupt_ends_ansible_and_all_that_it_started(tmp_path):
     try:
         wait_until(lambda: any(is_sleep(process) for process in processes_with(mark)))
         ours.send_signal(signal.SIGINT)
-        ours.communicate(timeout=60)
+        ours.communicate(timeout=300)
         wait_until(lambda: not processes_with(mark))
     finally:
         for process in processes_with(mark):
@@ -233,7 +233,7 @@ def is_sleep(process: int) -> bool:
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

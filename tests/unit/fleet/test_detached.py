@@ -27,6 +27,7 @@ from regatta.fleet.remote.here import Here
 from regatta.fleet.taking_over import Acceptance, TakenOver
 from regatta.host.errors import HostError
 from regatta.host.files import write_object
+from regatta.host.journal.decisions import read_decisions
 from regatta.host.journal.host_folder import HostFolder
 from regatta.host.journal.journal import CELLS, Damage, read_cells, read_journal
 from regatta.host.journal.record import decode_record, encode_record
@@ -78,12 +79,29 @@ class Bed:
             found.append(f"{item['invocation_id']}-a{item['attempt']}")
         return sorted(found)
 
+    def complete_records(self) -> int:
+        """How many records are here while somebody else appends: the last line may be incomplete."""
+        return sum(not isinstance(item, Damage) for item in read_journal(self.folder.path))
+
     def planned(self, rounds: int) -> list[str]:
-        return sorted(f"{SLOW['cell_id']}-r{number}-a0" for number in range(rounds))
+        return planned(SLOW, rounds)
+
+    def plan_held(self, rounds: int) -> tuple[dict[str, Any], Path]:
+        """Plan a cell whose third invocation waits for a file; return both."""
+        go_on = self.folder.path.parent / "go-on"
+        wait = f"until test -e {go_on}; do sleep 0.05; done"
+        held = sh("held", f'case "$REGATTA_INVOCATION" in *-r0 | *-r1) ;; *) {wait} ;; esac', timeout_s=600)
+        write_plan(self.folder, [held], rounds=rounds)
+        return held, go_on
 
     def kill_runner(self) -> None:
         """As the kernel does when memory runs out."""
         os.kill(int(json.loads((self.there / "running.lock").read_text())["pid"]), signal.SIGKILL)
+
+
+def planned(cell: dict[str, Any], rounds: int) -> list[str]:
+    """The first attempts of all invocations of a cell, sorted."""
+    return sorted(f"{cell['cell_id']}-r{number}-a0" for number in range(rounds))
 
 
 @pytest.fixture
@@ -209,19 +227,20 @@ def test_a_host_that_stays_away_measures_on_and_what_it_measured_is_fetched_late
 
 
 def test_a_runner_that_is_killed_is_started_again(bed: Bed, no_signals: None) -> None:
-    write_plan(bed.folder, [SLOW], rounds=8)
+    held, go_on = bed.plan_held(8)
     thread, results = in_background(bed.measure)
-    wait_until(lambda: len(bed.invocations()) >= 2, "two records here")
+    wait_until(lambda: bed.complete_records() == 2, "two records here")
     bed.kill_runner()
-    thread.join(60)
+    go_on.touch()
+    thread.join(300)
     (receipt,) = results
     assert receipt["planned"] == 8
-    assert bed.invocations() == bed.planned(8)
+    assert bed.invocations() == planned(held, 8)
 
 
 @pytest.mark.smoke
 def test_a_controller_that_is_killed_finds_its_runner_again(bed: Bed, tmp_path: Path) -> None:
-    write_plan(bed.folder, [SLOW], rounds=10)
+    held, go_on = bed.plan_held(10)
     code = (
         "import sys; from pathlib import Path; sys.path[:0] = sys.argv[3:]; from test_detached import Bed;"
         "from regatta.store.folder import Folder; Bed(Folder(Path(sys.argv[1])), Path(sys.argv[2])).measure()"
@@ -230,15 +249,14 @@ def test_a_controller_that_is_killed_finds_its_runner_again(bed: Bed, tmp_path: 
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(bed.folder.path), str(bed.root), str(here), str(here.parents[1])]
     )
-    wait_until(lambda: len(bed.invocations()) >= 2, "two records here")
+    wait_until(lambda: bed.complete_records() == 2, "two records here")
     process.kill()
     process.wait()
-    before = len(bed.invocations())
+    go_on.touch()
     receipt = bed.measure()
-    assert before < 10
     # All of them, where it still measured when it was found again; none, where it had ended: it never died with us.
     assert receipt["measured_now"] in (0, 10)
-    assert bed.invocations() == bed.planned(10)
+    assert bed.invocations() == planned(held, 10)
 
 
 def test_a_host_that_lost_its_disk_gets_its_records_back(bed: Bed) -> None:
@@ -350,10 +368,10 @@ def test_results_that_were_thrown_away_do_not_come_back(bed: Bed) -> None:
 def test_a_plan_that_is_edited_while_the_host_measures_takes_its_place(bed: Bed, no_signals: None) -> None:
     write_plan(bed.folder, [cell("long", ["/bin/sleep", "0.4"])], rounds=200)
     thread, results = in_background(bed.measure)
-    wait_until(lambda: len(bed.invocations()) >= 1, "a record here")
+    wait_until(lambda: bed.complete_records() >= 1, "a record here")
     # It ends when it may, so that it measures however long the answer takes.
     may_end = bed.root / "may_end"
-    waiting = sh("waiting", f"until test -e {may_end}; do sleep 0.05; done")
+    waiting = sh("waiting", f"until test -e {may_end}; do sleep 0.05; done", timeout_s=600)
     write_plan(bed.folder, [waiting], rounds=3, plan_id="edited")
     # As when the first controller was killed: the second finds a host that measures by the plan of before.
     second = bed.segment()
@@ -361,7 +379,7 @@ def test_a_plan_that_is_edited_while_the_host_measures_takes_its_place(bed: Bed,
     told = second._hello()
     assert (told["plan_id"], told["running"]["segment"]) == ("edited", 0)
     may_end.touch()
-    thread.join(60)
+    thread.join(300)
     assert isinstance(results[0], HostError), "the first one's plan is no more"
     assert bed.measure()["plan_id"] == "edited"
     recorded = [one for one in bed.invocations() if one.startswith(str(waiting["cell_id"]))]
@@ -373,10 +391,10 @@ def test_a_runner_that_is_killed_after_an_edit_is_not_started_by_the_plan_of_bef
 ) -> None:
     write_plan(bed.folder, [cell("long", ["/bin/sleep", "0.4"])], rounds=200)
     thread, results = in_background(bed.measure)
-    wait_until(lambda: len(bed.invocations()) >= 1, "a record here")
+    wait_until(lambda: bed.complete_records() >= 1, "a record here")
     write_plan(bed.folder, [SLOW], rounds=3, plan_id="edited")
     bed.kill_runner()
-    thread.join(60)
+    thread.join(300)
     assert isinstance(results[0], HostError)
     assert "edited" in results[0].problems[0].got
     assert json.loads((bed.there / "plan/plan.json").read_text())["plan_id"] == "by-hand"
@@ -411,12 +429,12 @@ def test_what_the_runner_says_is_handed_on(
         def waits() -> bool:
             nonlocal told
             told += capfd.readouterr().err
-            return "waiting: process 7 of ada@lab (other, since noon) measures on this host" in told
+            return "waiting: the host is in use by process 7 of ada@lab (other, since noon)" in told
 
         wait_until(waits, "word of who measures")
         shown = wait_until(lambda: read_progress(bed.folder).hosts[0].waiting, "the same in `regatta status`")
-        assert shown == f"waiting for host {HOST}: other (ada@lab), since noon"
-    thread.join(60)
+        assert shown == f"waiting for host {HOST}, used by other (ada@lab) since noon"
+    thread.join(300)
     assert results[0]["statuses"] == {"ok": 1}
 
 
@@ -458,7 +476,7 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
     "a number beyond all": lambda line: changed(line, iterations=[[0, "elapsed", 10**400, "ns", None, None]]),
     "a time beyond all": lambda line: changed(line, started_utc_ns=10**30),
     "escapes in a key": lambda line: changed(line, rusage={"\x1b[2J": "x"}),
-    "nested too deeply": lambda line: nested(line, 100_000),
+    "nested too deep": lambda line: nested(line, 100_000),
 }
 
 
@@ -498,7 +516,7 @@ def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
 ) -> None:
     monkeypatch.setattr("regatta.fleet.detached.LONGEST_LINE_BYTES", 1 << 20)
     write_plan(bed.folder, [cell("true", ["/bin/true"])])
-    with pytest.raises(HostError, match="one without an end"):
+    with pytest.raises(HostError, match="lines of at most"):
         bed.measure(Endless)
 
 
@@ -560,6 +578,22 @@ def test_a_host_cannot_decide_for_fewer_or_more_rounds_than_the_plan_allows(bed:
             taken.finish(
                 {"decisions": {"v": 1, "groups": {"k": {"needed": needed}}}}, bed.segment().agent, "/x"
             )
+    finally:
+        taken.close()
+
+
+def test_an_open_decision_is_accepted_and_replaced_by_the_next_one(bed: Bed) -> None:
+    groups = [{"key": key, "cells": [0]} for key in ("k", "made")]
+    stopping = {"rule": "javastats", "groups": groups, "pilot": 2, "maximum": 9}
+    write_plan(bed.folder, [SLOW], rounds=9, stopping=stopping)
+    taken = TakenOver(bed.folder, HOST, Acceptance(bed.folder.host_header(HOST), 0), 0)
+    agent = bed.segment().agent
+    try:
+        for k, made in ((None, 3), (5, 4)):
+            groups_now = {"k": {"needed": k}, "made": {"needed": made}}
+            taken.finish({"decisions": {"v": 1, "groups": groups_now}}, agent, "/x")
+            told = read_decisions(bed.folder.decisions(HOST))
+            assert {key: entry["needed"] for key, entry in told.items()} == {"k": k, "made": 3}
     finally:
         taken.close()
 

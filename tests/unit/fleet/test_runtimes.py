@@ -12,6 +12,7 @@ import tarfile
 import threading
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -53,6 +54,34 @@ def tar_with(members: dict[str, bytes], path: Path) -> str:
 
 def archive_runtime(path: Path, sha256: str) -> Runtime:
     return Runtime("packed", "java", "archive", archives={platform.machine(): Archive(path.as_uri(), sha256)})
+
+
+def test_a_program_of_an_archive_is_known_by_the_whole_archive(tmp_path: Path) -> None:
+    def packed(library: bytes) -> tuple[str, str]:
+        members = {"tool-1/bin/tool": b"#!/bin/sh\necho 1\n", "tool-1/lib/part": library}
+        path = tmp_path / f"{library.decode()}.tar.gz"
+        sha256 = tar_with(members, path)
+        archives = {platform.machine(): Archive(path.as_uri(), sha256)}
+        runtime = Runtime("tool", "program", "archive", archives=archives, program="bin/tool")
+        resolved = provision(runtime, (), (), fetch(runtime, platform.machine()))
+        assert subprocess.check_output([resolved.program], text=True) == "1\n"
+        assert resolved.program.startswith(f"{resolved.root}/")
+        return resolved.identity, resolved.files[0].sha256
+
+    (one, program), (other, same) = packed(b"a"), packed(b"b")
+    assert program == same
+    assert one != other
+
+
+@pytest.mark.full
+def test_a_program_of_a_package_is_fetched_and_known_by_its_version() -> None:
+    runtime = Runtime("ninja", "program", "pypi", package="ninja", version="1.13.0", program="bin/ninja")
+    resolved = provision(runtime, (), (), fetch(runtime, platform.machine()))
+    assert resolved.version == "ninja 1.13.0"
+    assert subprocess.check_output([resolved.program, "--version"], text=True).startswith("1.13.0")
+    given = fetch(runtime, platform.machine())
+    with pytest.raises(HostError, match="correct `program`"):
+        provision(replace(runtime, program="bin/no"), (), (), given)
 
 
 @needs_java
@@ -130,7 +159,7 @@ def test_an_archive_that_is_no_regular_file_is_refused_and_leaves_nothing(
     source: str, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(HostError, match="no regular file"):
+    with pytest.raises(HostError, match="not a regular file"):
         fetch(archive_runtime(tmp_path / source, "0" * 64), platform.machine())
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"]
 
@@ -176,7 +205,7 @@ def test_a_full_disk_is_not_blamed_on_the_url(tmp_path: Path, monkeypatch: pytes
         (tmp_path / "jdk").write_bytes(bytes(4 << 20))
         with pytest.raises(HostError) as caught:
             fetch(archive_runtime(tmp_path / "jdk", "0" * 64), platform.machine())
-        assert "make room" in caught.value.problems[0].fix
+        assert "free disk space" in caught.value.problems[0].fix
         assert not list(small.rglob("*.tmp"))
     finally:
         subprocess.run(["umount", small], check=True)

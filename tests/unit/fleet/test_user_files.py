@@ -67,7 +67,7 @@ def test_a_missing_file_is_an_error_with_its_place_and_its_origin(
     assert (problem.where, problem.expected) == ("file kit of s/x:default", "kit/program.jar")
     assert problem.got == f"none in {tmp_path / 'files'}, {tmp_path / 'specs'}, {tmp_path / 'own'}"
     assert str(tmp_path / "files" / "kit" / "program.jar") in problem.fix
-    assert problem.fix.endswith("it can be had here: a shop in Ghent")
+    assert problem.fix.endswith("source: a shop in Ghent")
 
 
 def test_another_file_than_the_suite_expects_is_an_error(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_another_file_than_the_suite_expects_is_an_error(tmp_path: Path) -> None
 )
 def test_what_must_come_with_it_is_missed_too(tmp_path: Path, wanted: UserFile, missing: str) -> None:
     put(tmp_path / "files", "kit/program.jar")
-    with pytest.raises(HostError, match=f"{tmp_path / 'files' / missing} as it comes with {wanted.name}"):
+    with pytest.raises(HostError, match=f"{tmp_path / 'files' / missing}, a part of {wanted.name}"):
         find(wanted, tmp_path)
     put(tmp_path / "files", missing)
     assert "kit" in find(wanted, tmp_path)
@@ -151,7 +151,7 @@ def test_a_pipe_or_a_device_in_the_place_of_a_file_is_refused(target: str, tmp_p
     path = tmp_path / "files" / WANTED.name
     path.parent.mkdir(parents=True)
     path.symlink_to(tmp_path / target)
-    with pytest.raises(HostError, match="no regular file"):
+    with pytest.raises(HostError, match="not a regular file"):
         find(WANTED, tmp_path)
 
 
@@ -164,8 +164,8 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("target", "got", "fix"),
-    [("nothing", "No such file or directory", "remove the link if it names nothing, or fetch all of it: x"),
-     ("..", "a link to a folder that it is in", "remove the link")],
+    [("nothing", "No such file or directory", "remove the link if its target does not exist, or download the complete file: x"),
+     ("..", "a symbolic link to a parent folder", "remove the link")],
 )  # fmt: skip
 def test_a_link_that_leads_nowhere_is_told_with_its_place_and_what_to_do(
     tmp_path: Path, target: str, got: str, fix: str
@@ -191,7 +191,7 @@ def test_what_may_not_be_read_says_whose_it_should_be(
 
     # The tests may run as root, who may read everything.
     monkeypatch.setattr("regatta.host.contents.os.listdir", refuse)
-    with pytest.raises(HostError, match="Permission denied · fix: let its owner be who runs Regatta"):
+    with pytest.raises(HostError, match="Permission denied · fix: change its owner"):
         find(UserFile("kit", "x"), tmp_path)
 
 

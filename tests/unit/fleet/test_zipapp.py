@@ -156,9 +156,9 @@ def test_the_oldest_and_the_newest_python_answer_every_question(version: tuple[i
     (file,) = agent.train([cell], experiment, host).values()
     assert isinstance(file, File)
     assert Path(file.path).read_bytes() == b""
-    attempt = OpenAttempt({"heap": HEAP}, {**cell.to_json(9.0, 1), "argv": ["/usr/bin/test", HEAP, "-gt", "20"]},
+    attempt = OpenAttempt({"heap": HEAP}, {**cell.to_json(300.0, 1), "argv": ["/usr/bin/test", HEAP, "-gt", "20"]},
                           constant_header(experiment, host))  # fmt: skip
-    search = MinheapSearch("b", "r", "local", f"{HOST}/b.jsonl", 1, 100, 9.0, {"g1": attempt})
+    search = MinheapSearch("b", "r", "local", f"{HOST}/b.jsonl", 1, 100, 300.0, {"g1": attempt})
     attempts = Attempts(Path(agent.search_minheap(search)).parents[1], search)
     assert attempts.known() == 21
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from regatta.host import cache
 from regatta.host.cache import cache_folder, file_sha256, made_directory, remembered
 from regatta.host.errors import HostError
 
@@ -75,11 +76,23 @@ def test_a_file_that_changed_has_another_digest(tmp_path: Path) -> None:
     assert file_sha256(file) != first
 
 
+def test_a_file_that_has_just_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "SETTLED_NS", 10**18)
+    file = tmp_path / "f"
+    file.write_text("a")
+    first = file_sha256(file)
+    assert not (tmp_path / "cache" / "answers").exists()
+    # With a clock of whole seconds, two changes have the same times.
+    monkeypatch.setattr(cache, "SETTLED_NS", -(10**18))
+    assert file_sha256(file) == first
+    assert len(list((tmp_path / "cache" / "answers").iterdir())) == 1
+
+
 @pytest.mark.parametrize("special", ["/dev/zero", "pipe"])
 def test_what_is_no_regular_file_has_no_digest(special: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(special)
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         file_sha256(tmp_path / "link")
 
 

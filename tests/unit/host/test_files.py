@@ -68,7 +68,23 @@ def test_of_several_that_write_a_file_first_one_wins_and_nothing_is_left_beside_
     assert os.listdir(tmp_path) == ["key"]
 
 
-def test_a_lock_is_held_by_one_and_who_waits_says_so_once(tmp_path: Path) -> None:
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def test_a_lock_is_held_by_one_and_who_waits_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regatta.host.files.time", Clock())
     path, said = tmp_path / "lock", []
     with locked(path), pytest.raises(BlockingIOError), locked(path, 0.15, lambda: said.append("waits")):
         pass
@@ -98,7 +114,7 @@ def test_what_is_no_small_object_is_read_as_nothing(content: bytes, tmp_path: Pa
 def test_a_pipe_in_the_place_of_a_file_blocks_nobody(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "plan.json")
     assert read_object(tmp_path / "plan.json") == {}
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         read_bounded(tmp_path / "plan.json", 100)
 
 

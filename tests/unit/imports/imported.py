@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regatta.host.values.experiment import Experiment
+from regatta.host.values.experiment import Exclude, Experiment
 from regatta.host.values.template import fill, scalar_text
 from regatta.imports.drafts import Imported, write_files
 from regatta.imports.rebench import import_rebench
@@ -34,14 +34,32 @@ def load(found: Imported, folder: Path) -> dict[str, Experiment]:
 
 
 def commands(experiment: Experiment) -> list[tuple[str, tuple[str, ...], dict[str, str]]]:
-    """Folder, words and environment of every benchmark of an experiment."""
+    """Folder, words and environment of every benchmark on each runtime that is not excluded.
+
+    A JVM stays `{runtime}`, so that there is one command for all JVMs.
+    """
     found = []
     for benchmark in experiment.benchmarks:
         values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
-        values["runtime"] = "{runtime}"
         values["iterations"] = str(experiment.steady.iterations)
         values |= {f"program.{name}": name for name in benchmark.programs}
-        words = [fill(word, values) for word in benchmark.command]
-        folder = words[1].removeprefix("--chdir=") if words[0] == "env" else ""
-        found.append((folder, tuple(words[2:] if folder else words), dict(benchmark.environment)))
+        for runtime in experiment.runtimes:
+            template = benchmark.command_on(runtime)
+            spared = Exclude(benchmark.label, runtime.name) in experiment.excludes
+            if runtime.kind != benchmark.kind or not template or spared:
+                continue
+            started = [runtime.path] if runtime.path != "/usr/bin/env" else []
+            started = ["{runtime}"] if runtime.kind == "java" else [*started, *runtime.flags]
+            words: list[str] = []
+            for word in template:
+                words += started if word == "{runtime}" else [fill(word, values)]
+            environment = dict(benchmark.environment)
+            folder = words[1].removeprefix("--chdir=") if words[0] == "env" else ""
+            at = 2 if folder else 0
+            for word in template[at : template.index("{runtime}")] if benchmark.kind == "program" else ():
+                name, _, value = word.partition("=")
+                environment[name] = fill(value, values)
+                at += 1
+            one = (folder, tuple(words[at:]), environment)
+            found += [one] if one not in found else []
     return found

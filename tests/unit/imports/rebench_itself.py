@@ -14,7 +14,7 @@ from rebench.interop.adapter import instantiate_adapter
 from rebench.persistence import DataStore
 from rebench.ui import UI
 
-from regatta.imports.words import shell_syntax
+from regatta.imports.words import assignments, shell_syntax
 
 #: folder, words, environment, invocations, (iterations, warmup), timeout
 Run = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...], int, tuple[int, int], int]
@@ -42,9 +42,14 @@ def runs(path: Path) -> set[Run]:
 def _run(run: Any, folder: Path) -> Run:
     adapter = run.benchmark.gauge_adapter
     whole = isinstance(adapter, dict) or adapter.lower() == "time"
+    location = os.path.expanduser(run.location or str(folder))
+    words = shlex.split(run.cmdline_for_next_invocation())
+    if "/" in words[0] and not assignments(words):
+        # A runtime has an absolute path.
+        words[0] = str(Path(location) / words[0])
     return (
-        os.path.expanduser(run.location or str(folder)),
-        tuple(shlex.split(run.cmdline_for_next_invocation())),
+        location,
+        tuple(words),
         tuple(sorted(run.env.items())),
         run.invocations,
         (1, 0) if whole else (run.iterations, run.warmup_iterations or 0),

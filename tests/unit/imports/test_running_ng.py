@@ -131,6 +131,7 @@ def test_heaps_of_modifiers_become_sizes_and_programs_run_natively(tmp_path: Pat
         ("/opt/jdk/bin/java", (), (), 1024),
         ("", (), (), None),
         ("", (), (("LC_ALL", "C"),), None),
+        ("/opt/d8", ("--expose-gc",), (), None),
     }
     sort = next(words for _, words, _ in commands(experiment) if words[0] == "/usr/bin/sort")
     assert sort == ("/usr/bin/sort", "-r", "/etc/some services", "{x}")
@@ -140,10 +141,6 @@ def test_heaps_of_modifiers_become_sizes_and_programs_run_natively(tmp_path: Pat
     assert "JikesRVM" in left["runtimes.jikes"]
     assert "JikesRVM" in left["configs[6]"]
     assert {
-        "runtimes.d8",
-        "configs[7]",
-        "suites.octane",
-        "benchmarks.octane",
         "configs[4]",
         "configs[5]",
     } <= set(left)
@@ -238,14 +235,44 @@ def test_the_crossing_less_what_is_excluded_is_what_the_configs_name(
 
 def test_files_that_a_command_only_names_are_listed() -> None:
     found = of_running_ng(HERE / "running_ng" / "heaps.yml")
-    told = {item.key: item.why for item in found.items if "no part of a cell's identity" in item.why}
-    assert set(told) == {"suites.jbb.path", "suites.jvm98.path"}, (
-        "a program that a command begins with is identified"
-    )
+    told = {item.key: item.why for item in found.items if "not part of the cell identity" in item.why}
+    named = {"suites.jbb.path", "suites.jvm98.path", "suites.octane.path", "suites.octane.wrapper"}
+    assert set(told) == named, "a program that a command begins with is identified"
     assert "`/opt/specjbb2015/specjbb2015.jar`" in told["suites.jbb.path"]
     other = of_running_ng(HERE / "running_ng" / "overrides.yml")
-    places = [item.why.split("`")[1] for item in other.items if "no part of a cell's identity" in item.why]
+    places = [item.why.split("`")[1] for item in other.items if "not part of the cell identity" in item.why]
     assert {"/opt/benchmarks/dacapo-2006-10-MR2.jar", "/opt/probes/out", "/opt/probes/probes.jar"} <= set(
         places
     )
     assert len(places) == len(set(places))
+
+
+def test_javascript_engines_are_runtimes_of_one_experiment(tmp_path: Path) -> None:
+    (tmp_path / "in.yml").write_text(
+        "suites: {octane: {type: Octane, path: /octane, wrapper: /wrapper.js, timing_iteration: 3, timeout: 60}}\n"
+        "runtimes:\n"
+        "  v8: {type: D8, executable: /opt/d8}\n"
+        "  moz: {type: SpiderMonkey, executable: js}\n"
+        "  jsc: {type: JavaScriptCore, executable: /opt/jsc}\n"
+        "modifiers: {gc: {type: JSArg, val: --expose-gc}, cpu: {type: Wrapper, val: taskset -c 0}}\n"
+        "benchmarks: {octane: [box2d]}\n"
+        "configs: [v8|cpu|gc, v8|cpu, moz|cpu, jsc|cpu]\n"
+        "invocations: 7\n"
+    )
+    found = of_running_ng(tmp_path / "in.yml")
+    (experiment,) = load(found, tmp_path / "out").values()
+    assert configs_of(experiment) == {
+        ("/opt/d8", ("--expose-gc",), (), None),
+        ("/opt/d8", (), (), None),
+        (str(tmp_path / "js"), (), (), None),
+        ("/opt/jsc", (), (), None),
+    }
+    assert (experiment.invocations, experiment.timeout_s, experiment.heaps) == (7, 60.0, ())
+    (benchmark,) = experiment.benchmarks
+    start = ("taskset", "-c", "0", "{runtime}", "/wrapper.js")
+    words = ("/octane", "box2d", "3")
+    assert [benchmark.command_on(runtime) for runtime in experiment.runtimes] == [
+        (*start, "--", *words), (*start, *words), (*start, "--", *words)
+    ]  # fmt: skip
+    changed = {item.key for item in found.items if item.kind == "changed"}
+    assert {"suites.octane", "runtimes.v8", "runtimes.moz", "runtimes.jsc"} <= changed

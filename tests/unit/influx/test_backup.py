@@ -52,7 +52,10 @@ class Two:
     def settings(self) -> Settings:
         """Settings of a new, empty database."""
         database = self.server.new_database()
-        return read_settings(self.server.write_settings(self.folder / database, database, reader=READER))
+        # Nothing is tried again here: an answer may take as long as a busy machine needs.
+        return read_settings(
+            self.server.write_settings(self.folder / database, database, reader=READER, timeout_s=300)
+        )
 
     def take(self, settings: Settings | None = None, file: Path | None = None):
         client = Client(settings or self.source, "read", patience_s=0)
@@ -103,7 +106,7 @@ def run(arguments: list[str], settings: Settings, code: str = "") -> subprocess.
     """Run the command as a person does, or `code` in its place."""
     command = ["-c", code, *arguments] if code else ["-m", "regatta", *arguments]
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, timeout=120, check=False,
+        [sys.executable, *command], capture_output=True, text=True, timeout=500, check=False,
         env={**os.environ, "REGATTA_INFLUX": str(settings.path)},
     )  # fmt: skip
 
@@ -203,7 +206,7 @@ def test_a_backup_that_is_interrupted_leaves_nothing(two):
 
 def test_two_do_not_write_one_file_at_once(backed_up):
     def in_the_middle(done: int, total: int) -> None:
-        with pytest.raises(StoreError, match="one backup into a file at a time"):
+        with pytest.raises(StoreError, match="another backup writes this file"):
             backed_up.take()
 
     back_up(Client(backed_up.source, "read"), backed_up.file, in_the_middle)
@@ -216,7 +219,7 @@ def test_what_is_no_file_is_not_replaced(two, kind):
     make = {"pipe": os.mkfifo, "link": lambda path: path.symlink_to("mine"), "folder": Path.mkdir}[kind]
     make(two.file)
     before = two.file.lstat()
-    with pytest.raises(StoreError, match="expected a file, or a name that is free"):
+    with pytest.raises(StoreError, match="expected a regular file or a new name"):
         two.take()
     assert os.path.samestat(two.file.lstat(), before)
     assert two.file.with_name("mine").read_text() == "mine"
@@ -237,7 +240,7 @@ def test_what_was_there_before_stays_and_restoring_twice_changes_nothing(backed_
 
 def test_points_that_the_database_refuses_are_told_and_the_others_written(backed_up):
     backed_up.server.write("event,kind=other part=1.5 5", backed_up.target.database)
-    with pytest.raises(VerificationError, match="1 refused, the first for field type conflict"):
+    with pytest.raises(VerificationError, match="1 rejected, the first because of field type conflict"):
         backed_up.restore()
     assert len(backed_up.held(backed_up.target)) == 8
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from helpers.fleet_experiment import Fleet, write_fleet
 from helpers.rich_experiment import write_rich_experiment
 from helpers.synthetic_journal import (
     cell,
@@ -18,6 +19,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.topics.aa.topic import AA
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.topic import HOSTS
+from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.influx.answers import estimate_points, vector_points
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, TAGS
@@ -80,7 +82,7 @@ def test_ratios_over_all_hosts_are_of_no_single_host(answer):
 
 def test_a_ratio_over_all_hosts_is_named_with_its_own_heap(answer):
     over = [p for p in of_kind(estimate_points(answer, AS_OF_NS), "ratio") if not tags_of(p)["host"]]
-    heaps = {"1.5x": "48 MiB (1.5x)", "3x": "96 MiB (3x)"}
+    heaps = {"1.5x": "1.5x (48 MiB)", "3x": "3x (96 MiB)"}
     assert {tags_of(point)["heap"] for point in over} == set(heaps)
     for point in over:
         assert point.fields["label"].startswith(
@@ -169,3 +171,99 @@ def test_hosts_that_have_measured_nothing_are_told_as_well(tmp_path):
     silent = [point for point in points if tags_of(point)["host"] == "beta"]
     assert {point.fields["reason"] for point in of_kind(silent, "mean")} == {"not measured yet"}
     assert all(point.measurement == ESTIMATE for point in points)
+
+
+def test_runtimes_are_compared_with_the_first_one_whatever_the_baseline_is(tmp_path):
+    cells = [
+        cell(collector, runtime=runtime) for runtime in ("jdk-21", "jdk-17") for collector in ("serial", "g1")
+    ]
+    lines = [
+        record(one, r, [1e9 * (1.25 if one["runtime"] == "jdk-17" else 1.0) * (1 + r * i / 1000)], position=i)
+        for r in range(5)
+        for i, one in enumerate(cells)
+    ]
+    write_experiment(tmp_path, cells, lines, 5, baseline={"collector": "serial"})
+    answer = answer_experiment(tmp_path)
+    points = of_kind(estimate_points(answer, AS_OF_NS), "runtime")
+    tags = [tags_of(point) for point in points]
+    assert [(one["runtime"], one["collector"], one["baseline"]) for one in tags] == [
+        ("jdk-17", "serial", "jdk-21"),
+        ("jdk-17", "g1", "jdk-21"),
+    ]
+    assert [point.fields["point"] for point in points] == pytest.approx([1.25, 1.25], rel=0.01)
+    assert {point.fields["practical"] for point in points} == {"yes"}
+    # A baseline with a runtime: the same comparisons as in the answer.
+    asked = answer_experiment(tmp_path, baseline={"runtime": "jdk-17"})
+    points = of_kind(estimate_points(asked, AS_OF_NS), "runtime")
+    assert {tags_of(point)["baseline"] for point in points} == {"jdk-17"}
+    assert [point.fields["point"] for point in points] == [one.ratio.point for one in asked.comparisons]
+
+
+def test_one_runtime_is_compared_with_none(answer):
+    assert of_kind(estimate_points(answer, AS_OF_NS), "runtime") == []
+
+
+TWO_EACH = {"xeon": ("x86", 1.0), "ryzen": ("x86", 0.8), "graviton": ("arm", 1.3), "altra": ("arm", 1.4)}
+
+
+def compared(directory, hosts, baseline=None):
+    """An answer that compares platforms, and its points of them by kind."""
+    fleet = Fleet(
+        hosts=hosts, collectors=("g1",), primitives={}, compare=("platform",), baseline=baseline or {}
+    )
+    answer = answer_experiment(write_fleet(directory, fleet))
+    points = list(estimate_points(answer, AS_OF_NS))
+    kinds = ("platform", "platform-hosts", "platform-benchmarks", "platform-drift")
+    return PLATFORMS.of(answer), [of_kind(points, kind) for kind in kinds]
+
+
+def test_ratios_of_platforms_their_means_and_their_drift_are_points(tmp_path):
+    found, (ratios, hosts, benchmarks, drifts) = compared(tmp_path, TWO_EACH, {"platform": "x86"})
+    (mean,) = found.means
+    base, over_all = (point for point in ratios if not tags_of(point)["benchmark"])
+    each = [point for point in ratios if tags_of(point)["benchmark"]]
+    assert len(each) == len(found.ratios) == 2
+    for point, own in zip(each, found.ratios, strict=True):
+        tags = tags_of(point)
+        assert (tags["platform"], tags["host"], tags["baseline"]) == ("arm", "", "x86")
+        assert (tags["benchmark"], tags["collector"], tags["unit"]) == (own.place.benchmark, "g1", "ratio")
+        assert (point.fields["point"], point.fields["low"]) == (own.these.point, own.these.low)
+        assert (point.fields["p"], point.fields["label"]) == (own.p, "these hosts (2 / 2)")
+    assert (base.fields["alternative"], base.fields["point"], base.fields["rank"]) == ("x86", 1.0, 1)
+    assert not {"low", "high"} & base.fields.keys()
+    assert (over_all.fields["rank"], over_all.fields["low"]) == (2, mean.these.low)
+    assert (over_all.fields["n"], over_all.fields["practical"]) == (2, "yes")
+    assert [point.fields["low"] for point in hosts] == [
+        *(one.like_these.low for one in found.ratios),
+        mean.similar_hosts.low,
+    ]
+    assert [point.fields["high"] for point in benchmarks] == [mean.like_these.high]
+    for point, own in zip(drifts, found.times, strict=True):
+        assert (point.fields["alternative"], tags_of(point)["baseline"]) == (own.platform, "itself")
+        assert point.fields["first_utc_ns"] == own.first_utc_ns < own.last_utc_ns
+        assert point.fields["last_utc_ns"] == own.last_utc_ns
+        assert point.fields["point"] == own.drift.point
+
+
+def test_similar_hosts_are_undefined_with_one_host_of_a_platform(tmp_path):
+    _, (_, hosts, _, _) = compared(tmp_path, {"xeon": ("x86", 1.0), "graviton": ("arm", 1.3)})
+    assert len(hosts) == 3
+    assert not any({"low", "high"} & point.fields.keys() for point in hosts)
+    assert all(point.fields["reason"] for point in hosts)
+
+
+def test_hosts_of_the_only_platform_are_points_of_their_host(tmp_path):
+    hosts = {"xeon": ("x86", 1.0), "ryzen": ("x86", 0.8), "epyc": ("x86", 0.5)}
+    _, (ratios, similar, benchmarks, drifts) = compared(tmp_path, hosts)
+    places = {(tags_of(point)["platform"], tags_of(point)["host"]) for point in (*ratios, *drifts)}
+    assert places == {("x86", host) for host in hosts}
+    assert {tags_of(point)["baseline"] for point in (*ratios, *benchmarks)} == {"epyc"}
+    assert similar == []
+    ranks = [
+        (point.fields["rank"], point.fields["alternative"]) for point in ratios if "rank" in point.fields
+    ]
+    assert ranks == [(1, "epyc"), (2, "ryzen"), (3, "xeon")]
+
+
+def test_platforms_are_points_on_request_alone(answer):
+    assert not [p for p in estimate_points(answer, AS_OF_NS) if tags_of(p)["kind"].startswith("platform")]

@@ -79,7 +79,7 @@ def test_an_account_that_may_not_ask_is_told_once_that_a_loss_would_not_be_notic
     place.settings = place.server.write_settings(place.tmp_path / "blind", place.database, reader=None)
     said = place.ingest()
     assert said.code == 0
-    assert said.err.count("whether the database still holds what was written") == 1
+    assert said.err.count("cannot check that the database holds all written points") == 1
     assert "not authorized" in said.err
 
 
@@ -98,7 +98,7 @@ def test_what_is_lacking_is_written_again(place: Place, which: str) -> None:
         place.server.write('event,experiment=other,host=none,kind=stage text="x" 5', place.database)
     said = place.ingest()
     assert said.code == 0
-    assert ("records of beta that were written" in said.err) == (which != "events")
+    assert ("records of beta: writing all points again" in said.err) == (which != "events")
     if which.startswith("all"):
         place.query("DELETE FROM event WHERE experiment = 'other'")
     place.all_there()
@@ -150,7 +150,7 @@ def test_what_expired_is_neither_missed_nor_sent_again(influx_server: InfluxServ
         path.write_text(json.dumps({**json.loads(path.read_text()), "refused": 0, "refusal": ""}))
     again = ingest(folder, settings, "--json")
     assert again.code == 0, again.err
-    assert "written again" not in again.err
+    assert "writing all points again" not in again.err
     assert json.loads(again.out)["written"] == 0
     with events_path(folder).open("ab") as file:
         file.write(encode_record({"v": 1, "utc_ns": START_NS, "kind": "provisioned", "host": "none"}))
@@ -158,7 +158,7 @@ def test_what_expired_is_neither_missed_nor_sent_again(influx_server: InfluxServ
     influx_server.query("DELETE FROM invocation", database)
     refilled = ingest(folder, settings)
     assert refilled.code == 0, refilled.err
-    assert "written again" in refilled.err
+    assert "writing all points again" in refilled.err
     assert database_values(influx_server, database) == new
     assert ingest(folder, settings).code == 0
 
@@ -176,9 +176,9 @@ def test_a_host_that_lacks_records_although_all_were_written_again_is_told_and_n
 
     monkeypatch.setattr(Client, "write", forgetful)
     said = place.ingest("--host", "alpha")
-    assert "written again" in said.err
-    assert "of alpha still; --verify says which" in said.err
-    assert "written again" not in place.ingest("--host", "alpha").err
+    assert "writing all points again" in said.err
+    assert "records of alpha; list them with --verify" in said.err
+    assert "writing all points again" not in place.ingest("--host", "alpha").err
 
 
 def another(place: Place) -> Path:
@@ -194,10 +194,10 @@ def test_another_experiment_of_this_name_is_not_mixed_with_the_one_that_is_there
     receipt = place.tmp_path / "receipt.json"
     said = place.ingest()
     assert said.code == 3
-    assert "another experiment of this name was written there" in said.err
+    assert "records of another experiment with this name" in said.err
     assert "--rebuild" in said.err
     assert place.ingest("--host", "alpha", "--receipt", str(receipt)).code == 0
-    assert "another experiment of this name" in json.loads(receipt.read_text())["reason"]
+    assert "another experiment with this name" in json.loads(receipt.read_text())["reason"]
     assert json.loads(receipt.read_text())["waiting"] > 0
     assert database_values(place.server, place.database) == journal_values(mine)
     assert place.ingest("--rebuild").code == 0
@@ -206,7 +206,7 @@ def test_another_experiment_of_this_name_is_not_mixed_with_the_one_that_is_there
     place.folder = mine
     said = place.ingest()
     assert said.code == 3
-    assert "another experiment of this name was written there" in said.err
+    assert "records of another experiment with this name" in said.err
     assert place.ingest("--rebuild").code == 0
     place.all_there()
 

@@ -192,9 +192,9 @@ def documents_of(hosts, counts=None, own=None):
     ids=lambda one: one[:12],
 )
 def test_no_host_of_the_database_becomes_another_folder_than_one_below_the_plan(name):
-    with pytest.raises(StoreError, match="expected hosts with names that folders can have"):
+    with pytest.raises(StoreError, match="expected host names that are valid folder names"):
         read_plan(asking(documents_of([name])), "made-up")
-    with pytest.raises(StoreError, match="expected hosts with names that folders can have"):
+    with pytest.raises(StoreError, match="expected host names that are valid folder names"):
         read_plan(asking(documents_of(["alpha"], {name: {"records": 1, "lines": 1}})), "made-up")
 
 
@@ -271,7 +271,7 @@ def test_two_runs_of_one_name_are_no_answer(settings, influx_server, tmp_path, o
         )
         regatta(blind, "ingest", folder)
     with (
-        pytest.raises(StoreError, match=r"expected the records of one run · got 2 where"),
+        pytest.raises(StoreError, match=r"expected the records of one run · got 2 records for"),
         read_back(settings),
     ):
         pass
@@ -320,7 +320,7 @@ def test_a_large_plan_is_cut_into_parts_and_read_back_whole(tmp_path):
     own = next(n for n, point in enumerate(points) if point.measurement == "plan" and point.tags[1])
     with pytest.raises(StoreError, match="other contents"):
         read_plan(asking(points[:own] + points[own + 1 :]), "made-up")
-    with pytest.raises(StoreError, match="its plan, whole"):
+    with pytest.raises(StoreError, match="its complete plan"):
         read_plan(asking([point for point in points if point.tags[1]]), "made-up")
 
 
@@ -328,7 +328,7 @@ def test_what_an_older_version_wrote_asks_for_another_ingest(settings):
     line = 'event,experiment=made-up,host=none,kind=plan text="eJyrVg==",document="x",part=0i,parts=1i 1\n'
     Client(read_settings(settings)).write([line.encode()])
     with (
-        pytest.raises(StoreError, match=r"its plan, whole · got none .*run `regatta ingest`"),
+        pytest.raises(StoreError, match=r"its complete plan · got none .*run `regatta ingest`"),
         read_back(settings),
     ):
         pass

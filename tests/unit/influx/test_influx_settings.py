@@ -69,7 +69,7 @@ def test_the_variable_comes_before_the_home_and_the_home_before_services(
 
 def test_a_variable_that_names_no_file_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGATTA_INFLUX", str(home / "absent.yml"))
-    with pytest.raises(SpecError, match=r"\$REGATTA_INFLUX: expected a file of settings, or `none`"):
+    with pytest.raises(SpecError, match=r"\$REGATTA_INFLUX: expected a settings file, or `none`"):
         find_settings(home)
 
 
@@ -90,14 +90,14 @@ def test_the_example_is_settings() -> None:
     [
         ("", "influx.yml:1:url: expected the key `url`"),
         ("url: localhost:8086\n", "influx.yml:1:url: expected an address that starts with http:// or https://"),
-        ("url: http://h:99999\n", "influx.yml:1:url: expected an address of InfluxDB"),
+        ("url: http://h:99999\n", "influx.yml:1:url: expected an InfluxDB address"),
         ("url: http://h/?db=x\n", "influx.yml:1:url: expected an address without `?` and `#`"),
-        (URL + "passwort: x\n", "influx.yml:2:passwort: expected a key that is known here"),
-        (URL + "batch_points: 0\n", "influx.yml:2:batch_points: expected a number of at least 1"),
+        (URL + "passwort: x\n", "influx.yml:2:passwort: expected a known key"),
+        (URL + "batch_points: 0\n", "influx.yml:2:batch_points: expected a number >= 1"),
         (URL + "write: {user: a}\n", "influx.yml:2:write: expected one of password_file, password_env, token_file, token_env"),
         (URL + "write: {password_env: A}\n", "influx.yml:2:write: expected `user` with a password"),
-        (URL + "write: {user: a, token_env: A}\n", "influx.yml:2:write: expected `user` with a password, and no `user` with a token"),
-        (URL + "read: {user: 'a:b', password_env: A}\n", "influx.yml:2:read.user: expected a user's name without `:`"),
+        (URL + "write: {user: a, token_env: A}\n", "influx.yml:2:write: expected `user` with a password, or a token without `user`"),
+        (URL + "read: {user: 'a:b', password_env: A}\n", "influx.yml:2:read.user: expected a user name without `:`"),
         (URL + "database: \"a\\nb\"\n", "influx.yml:2:database: expected a name of printable characters"),
     ],
 )  # fmt: skip
@@ -253,7 +253,7 @@ def test_a_secret_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").chmod(0o600)
     os.chown(tmp_path / "secret", 1234, -1)
     assert settings.write is not None
-    with pytest.raises(SpecError, match="the id 1234"):
+    with pytest.raises(SpecError, match="user 1234"):
         settings.write.authorization()
 
 

@@ -98,7 +98,7 @@ def test_another_run_of_the_same_shape_does_not_agree(place: Place) -> None:
     said = place.ingest("--verify")
     assert said.code == 1
     assert "invocation            120 in the journal          120 in the database" in said.out
-    assert "nothing says that alpha, beta was written from here" in said.out
+    assert "no send position for alpha, beta" in said.out
 
 
 def test_values_that_no_field_holds_and_sums_that_no_float_holds_agree(place: Place) -> None:

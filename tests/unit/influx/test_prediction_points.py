@@ -147,7 +147,7 @@ def test_entries_without_a_cost_say_so_in_their_sum_too() -> None:
     unknown = (count_of("fcntl", 2), replace(count_of("fcntl", 1), rule="light"))
     taken = entries_of(points_of(application_of(count_of("stat", 1), *unknown), system), "prediction")
     assert "value" not in taken["fcntl", ""]
-    assert taken["fcntl", ""]["reason"] == "s has no cost for it"
+    assert taken["fcntl", ""]["reason"] == "no cost on s"
     assert taken["fcntl", ""]["count"] == 3
 
 

@@ -6,7 +6,6 @@ import pytest
 from made_experiments import COLLECTORS, java_benchmark, resolved_runtime
 
 from regatta.host.values.experiment import (
-    Baseline,
     Collector,
     Cores,
     Experiment,
@@ -30,7 +29,7 @@ def experiment() -> Experiment:
         heaps=(Heap(factor=1.5), Heap(factor=3.0)), benchmarks=(java_benchmark("x"), java_benchmark("y")),
         invocations=7, steady=SteadyState("fixed", 3, 1), order="randomized-blocks", seed=5,
         compare=("runtime", "collector", "modifiers"), rounds_per_segment=3, timeout_s=10.0, output_kib=32, cores=Cores(),
-        limits=PerturbationLimits(), environment=ProcessEnvironment(), rlimits=Rlimits(), excludes=(), baseline=Baseline(),
+        limits=PerturbationLimits(), environment=ProcessEnvironment(), rlimits=Rlimits(), excludes=(), baseline={},
         minheap_passes=3, level=0.95,
     )  # fmt: skip
 

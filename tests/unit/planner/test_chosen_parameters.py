@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from made_experiments import java_benchmark
 
-from regatta.host.values.experiment import Baseline, Benchmark, Exclude, Experiment, Modifier, Runtime, Scalar
+from regatta.host.values.experiment import Benchmark, Exclude, Experiment, Modifier, Runtime, Scalar
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import cross
 from regatta.planner.plan import plan_host
@@ -55,7 +55,7 @@ def test_cells_of_different_values_share_no_block(experiment: Experiment, host: 
         program(parallel=1),
         program(parallel=2),
         modifiers=modifiers,
-        baseline=Baseline(modifiers="none"),
+        baseline={"modifiers": "none"},
     )
     plan = plan_host(many, host, cross(many, host, {}))
     assert plan.group_sizes == [2, 2]
@@ -80,3 +80,19 @@ def test_truth_is_written_as_yaml_writes_it(experiment: Experiment, host: Resolv
     (cell,) = cross(of(experiment, program(parallel=True)), host, {}).cells
     assert cell.argv == ("/bin/true", "true")
     assert cell.benchmark.label == "s/t:small parallel=true"
+
+
+def test_compared_parameters_and_programs_share_a_block(experiment: Experiment, host: ResolvedHost) -> None:
+    programs = [program(parallel=1), program(parallel=4), program(("false", "{parallel}"), parallel=1)]
+    programs[2] = replace(programs[2], name="f")
+    named = replace(host, programs={**host.programs, "false": host.programs["true"]})
+    sizes = {}
+    for compare in (
+        ("runtime",),
+        ("parameters.parallel",),
+        ("benchmark",),
+        ("benchmark", "parameters.parallel"),
+    ):
+        chosen = of(experiment, *programs, compare=compare)
+        sizes[compare] = plan_host(chosen, named, cross(chosen, named, {})).group_sizes
+    assert list(sizes.values()) == [[1, 1, 1], [2, 1], [2, 1], [3]]

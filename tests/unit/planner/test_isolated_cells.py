@@ -11,7 +11,7 @@ from regatta.host.errors import SpecError
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment, Modifier, Runtime
 from regatta.host.values.isolation import DEFAULT_IMAGE, Isolation
-from regatta.host.values.resolved import File, ResolvedHost
+from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.planner.cells import cross
 
 IMAGE_ID = "sha256:" + "1" * 64
@@ -71,7 +71,7 @@ def test_kind_image_network_and_memory_are_part_of_the_identity(
 
 def test_a_plan_says_what_a_container_needs(small: Experiment, docker_host: ResolvedHost) -> None:
     files = (File("/jdk/bin/java", "1"), File("/jdk/lib/modules", "2"), File("/jdk/release", "3"))
-    runtime = replace(resolved_runtime("a"), files=files)
+    runtime = replace(resolved_runtime("a"), files=files, root="/jdk")
     host = replace(docker_host, runtimes={**docker_host.runtimes, "a": runtime})
     planned = {
         (c.benchmark.name, c.runtime): c.to_json(1.0, 1)
@@ -84,6 +84,34 @@ def test_a_plan_says_what_a_container_needs(small: Experiment, docker_host: Reso
     }  # fmt: skip
     assert (native["isolation"]["image"], native["isolation"]["programs"]) == ("own", ["/bin/true"])
     assert native["files"] == [], "a program of the image is known by the image"
+
+
+def test_a_program_of_the_host_does_not_enter_a_container(
+    small: Experiment, docker_host: ResolvedHost
+) -> None:
+    benchmark = native_benchmark("p")
+    benchmark = replace(benchmark, kind="program", command=("{runtime}", "-c", "pass"))
+    runtimes = (Runtime("of-host", "program", "path", path="x"), Runtime("made", "program", "build"))
+    there = {
+        "of-host": ResolvedRuntime("of-host", "/usr/bin/x", "", "1", (File("/usr/bin/x", "1"),)),
+        "made": ResolvedRuntime("made", "/made/bin/x", "", "2", (File("/made/bin/x", "2"),), root="/made"),
+    }
+    experiment = replace(
+        small,
+        benchmarks=(benchmark,),
+        runtimes=runtimes,
+        isolation=Isolation("docker", images={"native": "own"}),
+    )
+    crossing = cross(experiment, replace(docker_host, runtimes=there), MINHEAPS)
+    (cell,) = crossing.cells
+    assert (cell.runtime, cell.isolation.folders, cell.argv) == (
+        "made",
+        ("/made",),
+        ("/made/bin/x", "-c", "pass"),
+    )
+    ((label, reason),) = crossing.impossible
+    assert "of-host" in label
+    assert "cannot run in a container" in reason
 
 
 def test_a_plan_says_the_limits_that_a_cell_has(small: Experiment, docker_host: ResolvedHost) -> None:
@@ -109,5 +137,21 @@ def test_a_modifier_has_an_isolation_of_its_own(small: Experiment, docker_host: 
 
 
 def test_an_image_that_nobody_looked_for_is_an_error(small: Experiment, host: ResolvedHost) -> None:
-    with pytest.raises(SpecError, match=f"the Docker image {DEFAULT_IMAGE}"):
+    with pytest.raises(SpecError, match=f"Docker image {DEFAULT_IMAGE}"):
         cells_of(small, host, Isolation("docker"))
+
+
+def test_a_directory_of_the_host_is_part_of_the_identity_and_not_in_a_container(
+    small: Experiment, docker_host: ResolvedHost
+) -> None:
+    (plain,) = cells_of(replace(small, benchmarks=(native_benchmark("n"),)), docker_host, Isolation())
+    benchmark = replace(native_benchmark("n"), directory="/here")
+    keeps, boxed = Modifier("keeps", keep=("f",)), Modifier("boxed", isolation=Isolation("docker"))
+    experiment = replace(small, benchmarks=(benchmark,), modifiers=((), (keeps,), (boxed,)))
+    crossing = cross(experiment, docker_host, MINHEAPS)
+    (cell,) = crossing.cells
+    assert cell.cell_id != plain.cell_id
+    assert (cell.to_json(1.0, 1)["directory"], "directory" in plain.to_json(1.0, 1)) == ("/here", False)
+    kept, contained = (reason for _, reason in crossing.impossible)
+    assert kept.startswith("keeps: ")
+    assert "/here" in contained

@@ -10,7 +10,6 @@ import pytest
 
 from regatta.host.minheap.search import Attempts, MinheapSearch, NotMeasured
 from regatta.host.values.experiment import (
-    Baseline,
     Benchmark,
     Collector,
     Cores,
@@ -49,7 +48,7 @@ def experiment() -> Experiment:
         collectors=(Collector("serial", ("-XX:+UseSerialGC",)),), modifiers=((),), heaps=(Heap(factor=1.5),),
         benchmarks=(BENCHMARK,), invocations=1, steady=SteadyState("startup", 1, 0), order="interleaved", seed=1,
         compare=("collector",), rounds_per_segment=1, timeout_s=5.0, output_kib=32, cores=Cores(), limits=PerturbationLimits(),
-        environment=ProcessEnvironment(), rlimits=Rlimits(), excludes=(), baseline=Baseline(), minheap_passes=1, level=0.95,
+        environment=ProcessEnvironment(), rlimits=Rlimits(), excludes=(), baseline={}, minheap_passes=1, level=0.95,
     )  # fmt: skip
 
 

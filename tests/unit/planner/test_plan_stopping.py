@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from regatta.answers.baseline import pairs_with_baseline
-from regatta.answers.pairs import comparison_groups
+from regatta.answers.pairs import pairs_of
 from regatta.answers.parts import Place
-from regatta.answers.samples import PlannedCell
+from regatta.answers.samples import PlannedCell, Samples
 from regatta.host.values.cell import Cell
-from regatta.host.values.experiment import Baseline, Experiment, Heap, SteadyState, Stopping
+from regatta.host.values.experiment import Experiment, Heap, SteadyState, Stopping
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import cross
 from regatta.planner.plan import HostPlan, plan_host, segment_bounds
@@ -75,18 +75,15 @@ def test_without_a_baseline_all_of_a_group_are_compared(
 
 
 @pytest.mark.parametrize(
-    "baseline", [Baseline(collector="serial"), Baseline(runtime="a"), Baseline(runtime="b", collector="g1")]
+    "baseline", [{"collector": "serial"}, {"runtime": "a"}, {"runtime": "b", "collector": "g1"}]
 )
 def test_with_a_baseline_pairs_are_those_of_the_analysis(
-    baseline: Baseline, adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+    baseline: Mapping[str, str], adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
 ) -> None:
     plan = plan_of(replace(adaptive, baseline=baseline), host, minheaps)
     planned = {tuple(p) for group in plan.header("")["stopping"]["groups"] for p in group["pairs"]}
-    analysed = {
-        (a.number, b.number)
-        for group in comparison_groups(as_analysed(plan.cells))
-        for a, b in pairs_with_baseline(group, baseline)[0]
-    }
+    pairs, _ = pairs_of(Samples(cells=as_analysed(plan.cells)), baseline)
+    analysed = {(pair.cell.number, pair.base.number) for pair in pairs}
     assert planned == analysed
 
 
@@ -102,7 +99,7 @@ def test_a_twin_is_compared_with_what_it_repeats_alone(
     adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
 ) -> None:
     plan = plan_of(
-        replace(adaptive, aa=True, baseline=Baseline(runtime="a", collector="serial")), host, minheaps
+        replace(adaptive, aa=True, baseline={"runtime": "a", "collector": "serial"}), host, minheaps
     )
     (first, *_) = plan.header("")["stopping"]["groups"]
     twin = next(i for i in first["cells"] if plan.cells[i].twin_of)
@@ -143,3 +140,28 @@ def test_decisions_rest_on_the_summary_but_what_is_measured_does_not(
     assert not set(mean[0]) & set(median[0])
     assert not set(median[0]) & set(minimum[0])
     assert (mean[2], median[2]) == ({"mean"}, {"median"})
+
+
+def test_decisions_rest_on_the_metric_but_what_is_measured_does_not(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    def made(metric: str) -> tuple[list[str], list[str]]:
+        benchmarks = tuple(replace(b, metric=metric) for b in adaptive.benchmarks)
+        header = plan_of(replace(adaptive, benchmarks=benchmarks), host, minheaps).header("")
+        groups = header["stopping"]["groups"]
+        return [group["key"] for group in groups], [cell["cell_id"] for cell in header["cells"]]
+
+    first, process = made("elapsed"), made("process_elapsed")
+    assert first[1] == process[1]
+    assert not set(first[0]) & set(process[0])
+
+
+def test_with_the_rule_for_cells_each_cell_is_a_group(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    rule = replace(STEIN, rule="javastats-cell")
+    header = plan_of(replace(adaptive, stopping=rule), host, minheaps).header("")
+    groups = header["stopping"]["groups"]
+    assert [group["cells"] for group in groups] == [[i] for i in range(len(header["cells"]))]
+    assert [group["pairs"] for group in groups] == [[[i, None]] for i in range(len(header["cells"]))]
+    assert len({group["key"] for group in groups}) == len(groups)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from made_experiments import java_benchmark, native_benchmark
 
 from regatta.host.values.cell import TrainingRun
-from regatta.host.values.experiment import Experiment, Modifier, Runtime, Training
-from regatta.host.values.resolved import ResolvedHost
-from regatta.planner.cells import Minheaps, cross
+from regatta.host.values.experiment import Experiment, Modifier, Runtime, Training, UserFile
+from regatta.host.values.resolved import File, ResolvedHost
+from regatta.planner.cells import Crossing, Minheaps, cross
 
 CACHE = Modifier("cache", ("-XX:Use={trained}",), training=Training(("-XX:Make={output}",), "app.aot"))
 INTERPRETER = Modifier("interpreter", ("-Xint",))
@@ -79,4 +79,31 @@ def test_flags_of_a_jvm_are_impossible_with_a_native_program(
     )
     crossing = cross(mixed, host, minheaps)
     assert [cell.modifiers for cell in crossing.cells] == ["none", "quiet"]
-    assert [reason for _, reason in crossing.impossible] == ["interpreter: its flags are a JVM's"]
+    assert [reason for _, reason in crossing.impossible] == ["interpreter: its flags are for a JVM"]
+
+
+def test_the_content_of_a_compilation_plan_is_part_of_what_is_measured(
+    experiment: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    replay = Modifier("replay", ("-XX:Directives={plan}",), plans="/plans")
+    key = replay.plan_key("a")
+    benchmark = replace(java_benchmark("x"), files={key: UserFile("/plans/x.json", "regatta jit-plan")})
+    planned = replace(with_sets(experiment, (), (replay,)), benchmarks=(benchmark,))
+
+    def cells(path: str, digest: str) -> Crossing:
+        return cross(
+            planned, replace(host, files={benchmark.label: {key: File(path, digest * 64)}}), minheaps
+        )
+
+    first, moved, other = (cells(*given) for given in (("/here/x", "1"), ("/there/x", "1"), ("/here/x", "2")))
+    replayed = [cell for cell in first.cells if cell.modifiers == "replay"]
+    assert {cell.runtime for cell in replayed} == {"a"}
+    assert all("-XX:Directives=/here/x" in cell.argv for cell in replayed)
+    assert all(File("/here/x", "1" * 64) in cell.files for cell in replayed)
+    # The path is not part of the identity, and plain cells do not depend on the plan.
+    assert [cell.cell_id for cell in first.cells] == [cell.cell_id for cell in moved.cells]
+    same = {cell.cell_id for cell in first.cells} & {cell.cell_id for cell in other.cells}
+    assert same == {cell.cell_id for cell in first.cells if cell.modifiers == "none"}
+    assert {reason for label, reason in first.impossible if " b " in f" {label} "} == {
+        "replay: no compilation plan in /plans: make one with `regatta jit-plan`"
+    }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from regatta.host.values.cell import Cell
-from regatta.host.values.experiment import Baseline, Experiment
+from regatta.host.values.experiment import Experiment
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import cross
 from regatta.planner.plan import HostPlan, plan_host
@@ -47,7 +47,7 @@ def test_a_twin_runs_the_same_command_under_a_name_of_its_own(
 
 
 def test_the_twin_is_the_baselines(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:
-    chosen = replace(experiment, aa=True, baseline=Baseline(collector="g1"))
+    chosen = replace(experiment, aa=True, baseline={"collector": "g1"})
     plan = plan_host(chosen, host, cross(chosen, host, minheaps))
     assert {original.collector for original, _ in twins_of(plan)} == {"g1"}
 

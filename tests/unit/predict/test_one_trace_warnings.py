@@ -10,8 +10,8 @@ from regatta.spec.vectors import ApplicationVector, Count, Value
 
 ONCE, OFTEN = Value(10, 10, 10, 1, "one trace"), Value(20, 18, 22, 5)
 SYSTEM = SystemSource(system_of(a=constant(100), b=constant(10)))
-COUNTS = "counts of {} are of one trace: how much they vary is in no interval"
-USER = "the user time of {} is of one run: how much it varies is in no interval"
+COUNTS = "{}: {} counts are from one trace. Intervals exclude their variation."
+USER = "{}: the user time is from one run. Intervals exclude its variation."
 
 
 def warnings(asked: Asked) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def of(number: Value, name: str, *primitives: str, user: Value | None = None) ->
 
 
 def test_counts_of_one_trace_and_a_user_time_of_one_run_are_told_each_by_itself() -> None:
-    assert "the " + COUNTS.format("x") in warnings(Asked(of(ONCE, "x", "a", user=OFTEN)))
+    assert COUNTS.format("x", "all") in warnings(Asked(of(ONCE, "x", "a", user=OFTEN)))
     assert USER.format("x") not in warnings(Asked(of(ONCE, "x", "a", user=OFTEN)))
     assert USER.format("x") in warnings(Asked(of(OFTEN, "x", "a", user=ONCE)))
     assert not any("one trace" in one for one in warnings(Asked(of(OFTEN, "x", "a", user=ONCE))))
@@ -32,7 +32,7 @@ def test_counts_of_one_trace_and_a_user_time_of_one_run_are_told_each_by_itself(
 def test_a_mix_with_an_application_of_one_trace_warns() -> None:
     parts = ((of(ONCE, "once", "a", user=ONCE), 0.5), (of(OFTEN, "often", "a", "b", user=OFTEN), 0.5))
     told = warnings(Asked(mixed("both", parts), parts))
-    assert "some " + COUNTS.format("both") in told
+    assert COUNTS.format("both", "some") in told
     assert USER.format("both") in told
     often = ((of(OFTEN, "one", "a", user=OFTEN), 0.5), parts[1])
-    assert not any("is in no interval" in one for one in warnings(Asked(mixed("both", often), often)))
+    assert not any("Intervals exclude" in one for one in warnings(Asked(mixed("both", often), often)))

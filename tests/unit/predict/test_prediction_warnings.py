@@ -7,6 +7,7 @@ from dataclasses import replace
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.predict.forecast import Forecast
 from regatta.predict.predictions import Asked, Request, forecast_of
+from regatta.predict.tables import changes_table
 from regatta.predict.vector_sources import SystemSource
 from regatta.predict.what_if import parse_change
 from regatta.spec.vectors import ApplicationVector, LinearCost, PrimitiveCost, SystemVector, Value
@@ -30,15 +31,15 @@ def forecast(application: ApplicationVector, *systems: SystemVector, **more: obj
 def test_a_cost_that_is_used_far_from_where_it_was_measured_is_told_with_its_part_of_the_time() -> None:
     systems = [system_of(name, read=READ, null=constant(1)) for name in ("one", "two")]
     far = application_of(count_of("read", 1, bytes=9000), count_of("read", 1, bytes=99_000), name="far")
-    (told,) = [one for one in forecast(far, *systems).warnings if "measured with" in one]
+    (told,) = [one for one in forecast(far, *systems).warnings if "extrapolated" in one]
     assert told == (
-        "read was measured with bytes from 1,024 to 16,384, and far uses it with up to 99,000: 90.9 % of the predicted time on one and two"
-        " is a guess of how it goes on"
+        "far: the cost of read at bytes 99,000 is extrapolated from the measured range 1,024 to 16,384, 90.9 % of the predicted"
+        " time on one, two."
     )
     near = application_of(count_of("read", 1000, bytes=9000), count_of("read", 1, bytes=99_000))
     small = application_of(count_of("read", 1, bytes=12), name="small")
-    assert not any("measured with" in one for one in forecast(near, *systems).warnings)
-    assert any("small uses it with down to 12" in one for one in forecast(small, *systems).warnings)
+    assert not any("extrapolated" in one for one in forecast(near, *systems).warnings)
+    assert any("read at bytes 12 is extrapolated" in one for one in forecast(small, *systems).warnings)
 
 
 def test_user_time_that_is_not_brought_to_a_system_is_told() -> None:
@@ -49,9 +50,12 @@ def test_user_time_that_is_not_brought_to_a_system_is_told() -> None:
         application_of(count_of("a", 4), name="cgi", user=Value.exact(4000)),
         provenance={"fingerprint": "old"},
     )
-    warning = "the user time of cgi is taken to be the same on plain as on old, where it was measured: one of both has no cost of user_work"
+    warning = (
+        "cgi: the user time on plain is assumed to be that of old, where it was measured, because one of both has no cost of"
+        " user_work."
+    )
     assert warning in forecast(traced, old, new, plain).warnings
-    assert not any("taken to be the same" in one for one in forecast(traced, old, new).warnings)
+    assert not any("is assumed to be" in one for one in forecast(traced, old, new).warnings)
 
 
 def test_a_change_of_what_work_in_user_mode_costs_is_told_as_what_it_saves() -> None:
@@ -64,7 +68,6 @@ def test_a_change_of_what_work_in_user_mode_costs_is_told_as_what_it_saves() -> 
     found = forecast(traced, old, new, changes={"user_work": parse_change("0.5x")})
     times = {row.system: row.elapsed.value for row in found.applications[0].systems}
     assert times == {"old": 6000, "new": 5000}
-    assert "with user_work 0.5x, cgi saves 2 µs per request on old, 25 % of what it takes" in found.sentences
-    assert (
-        "with user_work 0.5x, cgi saves 1 µs per request on new, 16.7 % of what it takes" in found.sentences
-    )
+    assert "user_work 0.5x: saves 16.7 to 25 % of the time of cgi" in found.sentences
+    table = changes_table(found.applications[0], found.changes)
+    assert [(row[0], row[-1]) for row in table.rows] == [("new", "16.7 %"), ("old", "25.0 %")]

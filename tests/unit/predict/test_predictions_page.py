@@ -66,7 +66,7 @@ def test_bars_are_as_long_as_the_whole_predicted_time_and_in_the_order_of_the_ra
     places = figure.traces[0]["y"]
     assert places[0] > places[1], "the fastest is at the top"
     assert [entry.name for entry in group.legend] == [
-        "primitive_2", "primitive_1", "primitive_0", "the application itself, in user mode",
+        "primitive_2", "primitive_1", "primitive_0", "application in user mode",
     ]  # fmt: skip
     colours = [trace["marker"]["color"] for trace in figure.traces]
     assert len(set(colours)) == len(colours)
@@ -87,7 +87,7 @@ def test_approximated_entries_say_what_they_stand_for_and_why() -> None:
     (table,) = topic(forecast(system("one")), "entries").tables
     rows = {row[0]: row for row in table.rows}
     assert rows["primitive_0"][-1] == "getpid, times (the cheapest call)"
-    assert rows["primitive_1"][table.columns.index("with")] == "bytes 512"
+    assert rows["primitive_1"][table.columns.index("arguments")] == "bytes 512"
     assert table.rows[-1][0] == "total"
     assert [row[0] for row in table.rows[:3]] == ["primitive_2", "primitive_1", "primitive_0"]
 
@@ -95,7 +95,7 @@ def test_approximated_entries_say_what_they_stand_for_and_why() -> None:
 def test_measured_columns_and_figures_are_there_only_where_something_was_measured() -> None:
     plain = forecast(system("a"), system("b", 2.0))
     assert topic(plain, "ranking").tables[0].columns == (
-        "system", "predicted elapsed", "interval", "predicted kernel", "user",
+        "system", "predicted elapsed", "CI", "predicted kernel", "predicted user",
     )  # fmt: skip
     assert "accuracy" not in [one.anchor for one in sections_of_forecast(plain)]
     told = forecast(system("a", measured=7000.0), system("b", 2.0, measured=12000.0))
@@ -131,7 +131,7 @@ def test_without_a_user_time_kernel_time_stands_beside_kernel_time() -> None:
         assert float(row["predicted / measured kernel"]) == pytest.approx(kernel / measured, abs=0.01)
     (figure,) = topic(told, "ranking").groups[0].figures
     assert [trace["x"] for trace in figure.traces] == [[6.0], [5.0], [8.0], [10.0]]
-    assert "kernel time of one request" in str(figure.layout)
+    assert "kernel time per request" in str(figure.layout)
 
 
 def test_each_quantity_has_its_own_figure_of_predicted_against_measured() -> None:
@@ -171,11 +171,11 @@ def test_speed_ups_show_all_ways_that_are_known() -> None:
     )
     known = topic(forecast(system("a"), speed_ups=(one,)), "speed-up")
     assert [entry.name for entry in known.groups[0].legend] == [
-        "kernel's times alone (r)", "with user time (r')", "each with its own user time", "measured",
+        "kernel time (r)", "constant user time (r')", "measured user times", "measured",
     ]  # fmt: skip
     unknown = replace(one, measured=Value(math.nan), with_user=Value(math.nan), own_user=Value(math.nan))
     legend = topic(forecast(system("a"), speed_ups=(unknown,)), "speed-up").groups[0].legend
-    assert [entry.name for entry in legend] == ["kernel's times alone (r)"]
+    assert [entry.name for entry in legend] == ["kernel time (r)"]
 
 
 def test_names_of_others_are_text_and_nothing_else(tmp_path: Path) -> None:

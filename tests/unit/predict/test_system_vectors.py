@@ -149,7 +149,7 @@ def test_a_line_that_misses_is_told_and_pieces_hit(tmp_path: Path) -> None:
     rules = table(line=rule("linear", "bytes"), pieces=rule("piecewise", "bytes", breaks=[16384.0]))
     (system,), told = system_vectors(folder, rules)
     assert len(told) == 1
-    assert told[0].startswith("alpha: the line of line misses what was measured by ")
+    assert told[0].startswith("alpha: line: the linear fit deviates by ")
     pieces = system.primitives["pieces"].cost
     assert isinstance(pieces, PiecewiseCost)
     assert [per.value for _, per in pieces.pieces] == pytest.approx([0.1, 0.5])
@@ -158,7 +158,7 @@ def test_a_line_that_misses_is_told_and_pieces_hit(tmp_path: Path) -> None:
     found, told = system_vectors(folder, few)
     assert found == []
     assert told == [
-        "alpha: pieces is left out: pieces: expected two sizes or more in each, got fewer from 0 to 2048"
+        "alpha: pieces excluded: pieces: expected at least two sizes per piece, got fewer from 0 to 2048"
     ]
 
 
@@ -214,12 +214,11 @@ def test_the_part_in_user_mode_is_measured_or_not_known(tmp_path: Path) -> None:
     (told_of, untold), told = system_vectors(folder, table(x=rule(share=share)))
     assert told_of.primitives["x"].user_share.value == pytest.approx(0.32)
     assert told_of.primitives["x"].user_share.low < 0.32
-    reason = "no user_share of x was measured"
+    reason = "no measured user_share of x"
     assert math.isnan(untold.primitives["x"].user_share.value)
     assert untold.primitives["x"].user_share.reason == reason
     assert told == [
-        "alpha-untold: how much of x is spent in user mode is not known:"
-        " lm/x user_share: expected such a series, got others"
+        "alpha-untold: unknown user share of x: lm/x user_share: expected a matching series, got others"
     ]
 
 
@@ -241,12 +240,12 @@ def test_what_was_not_measured_is_left_out_and_told(tmp_path: Path) -> None:
     )
     (system,), told = system_vectors(experiment(tmp_path, made), rules)
     assert list(system.primitives) == ["a"]
-    assert [sentence.split(" is left out: ")[0] for sentence in told] == [
+    assert [sentence.split(" excluded: ")[0] for sentence in told] == [
         "alpha: both", "alpha: none", "alpha: zero", "alpha: no_line", "alpha: elsewhere",
     ]  # fmt: skip
-    assert "one series for each cost, got lm/x:default call=a and lm/x:default call=b" in told[0]
-    assert told[4].endswith("lm/y latency: expected this benchmark's records, got none")
-    assert "elsewhere is left out" in system.provenance["remarks"]
+    assert "one series per cost, got lm/x:default call=a and lm/x:default call=b" in told[0]
+    assert told[4].endswith("lm/y latency: expected records of this benchmark, got none")
+    assert "elsewhere excluded" in system.provenance["remarks"]
 
 
 def test_a_system_without_any_series_is_told_in_one_sentence(tmp_path: Path) -> None:
@@ -254,7 +253,7 @@ def test_a_system_without_any_series_is_told_in_one_sentence(tmp_path: Path) -> 
     elsewhere = rule(benchmark="y")
     assert system_vectors(folder, table(a=elsewhere, b=elsewhere)) == (
         [],
-        ["alpha: no series of table.yml was measured"],
+        ["alpha: no series of table.yml in the records"],
     )
 
 

@@ -27,7 +27,7 @@ def measured(kernel: float, spread: float = 0.0) -> Value:
 
 def test_coverage_is_the_explained_share_with_its_interval() -> None:
     assert coverage(Value(80, 76, 84), Value.exact(100)) == (
-        "The vector explains 80 % [76, 84] of the measured kernel time.",
+        "Explained kernel time: 80 % [76, 84] of the measured one.",
         "",
     )
 
@@ -40,14 +40,14 @@ def test_a_vector_that_explains_little_is_warned_of() -> None:
 
 def test_more_than_everything_is_told() -> None:
     more, _ = coverage(Value(130, 120, 140), Value(100, 98, 102))
-    assert more.endswith("It predicts more than there is.")
+    assert more.endswith("The prediction exceeds the measurement.")
     open_, _ = coverage(Value(103, 90, 110), Value.exact(100))
-    assert not open_.endswith("than there is.")
+    assert "exceeds" not in open_
 
 
 def test_coverage_of_what_was_not_measured_is_not_known() -> None:
     words, warning = coverage(Value.exact(5), Value(math.nan, reason="the kernel has no counters"))
-    assert words.endswith("is not known: the kernel has no counters.")
+    assert words.endswith("undefined (the kernel has no counters).")
     assert warning == ""
 
 
@@ -131,4 +131,4 @@ def test_what_a_changed_cost_saves_in_user_mode_stays_saved() -> None:
 @pytest.mark.parametrize(("share", "told"), [("", False), ("0.97", False), ("0.51", True), ("much", False)])
 def test_costs_that_are_no_processor_time_are_named(share: str, told: bool) -> None:
     system = replace(system_of("s", a=constant(1)), provenance={"processor_share": share})
-    assert ("for 51 % of which" in shared_processor(system)) == told
+    assert ("for 51 % of the time" in shared_processor(system)) == told

@@ -237,7 +237,7 @@ def test_without_a_user_time_only_the_kernels_speed_up_is_known() -> None:
     assert found.kernel.value == 2
     for unknown in (found.user, found.user_stays, found.own_user):
         assert math.isnan(unknown.value)
-        assert unknown.reason == "the user time of a was not measured"
+        assert unknown.reason == "no measured user time of a"
 
 
 def test_an_uncertain_user_time_widens_the_speed_up() -> None:

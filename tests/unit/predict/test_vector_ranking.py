@@ -93,7 +93,7 @@ def test_the_order_of_elapsed_times_has_the_user_time_on_both_sides() -> None:
 
 def test_names_must_be_told_apart_and_there_must_be_a_system() -> None:
     application, system = application_of(count_of("a", 1)), system_of("s", a=constant(1))
-    with pytest.raises(RegattaError, match="two named s"):
+    with pytest.raises(RegattaError, match="two systems named s"):
         rank(application, [system, system])
     with pytest.raises(RegattaError, match="at least one system"):
         rank(application, [])
@@ -132,5 +132,5 @@ def test_a_ratio_by_what_may_be_zero_has_no_upper_limit_and_says_so() -> None:
     assert found.value == 2.5
     assert found.low > 0
     assert math.isnan(found.high)
-    assert found.reason == "the interval of what is divided by holds 0"
+    assert found.reason == "the interval of the divisor contains 0"
     assert math.isnan(ratio(Sum(1.0), Sum(0.0)).value)

@@ -58,10 +58,10 @@ def test_every_problem_is_told_at_once_by_file_line_and_key(tmp_path):
         ("{calls: read}", "either `counts` or `covered_by`"),
         ("{calls: read, counts: [{primitive: x}], covered_by: x}", "either `counts` or `covered_by`"),
         ("{calls: read, counts: [{primitive: x}], at_most: 2}", "no `at_most` without `covered_by`"),
-        ("{calls: read, counts: [{primitive: x}], approximated: true}", "a reason (`why`)"),
-        ("{calls: read, covered_by: x}", "a primitive that a rule above counts"),
-        ("{calls: read, counts: [{primitive: x, each: byte, argument: bytes}]}", "no `argument` beside"),
-        ("{calls: [], counts: [{primitive: x}]}", "at least 1 entry"),
+        ("{calls: read, counts: [{primitive: x}], approximated: true}", "a reason `why` for `approximated`"),
+        ("{calls: read, covered_by: x}", "a primitive counted by a rule above"),
+        ("{calls: read, counts: [{primitive: x, each: byte, argument: bytes}]}", "no `argument`"),
+        ("{calls: [], counts: [{primitive: x}]}", "a length >= 1"),
     ],
 )
 def test_a_rule_that_contradicts_itself_is_refused(tmp_path, rule, expected):
@@ -77,6 +77,6 @@ def test_a_call_that_a_rule_above_takes_whole_is_a_slip(tmp_path):
         "  b: {calls: read, on: file, counts: [{primitive: y}]}\nunknown: x\n",
     )
     assert found == [
-        "calls.yml:3:rules.b.calls: expected calls that the rules above leave some of · got read, which `a` takes whole"
-        " · fix: move this rule above it, or remove the call"
+        "calls.yml:3:rules.b.calls: expected calls not consumed by the rules above · got read, consumed by `a`"
+        " · fix: move this rule up, or remove the call"
     ]

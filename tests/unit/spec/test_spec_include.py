@@ -62,7 +62,7 @@ def test_a_mistake_between_two_files_is_told_at_the_key_to_blame(wrong: Wrong, h
     write(home / "base.yml", "iterations: {count: 9, warmup: 4}\n")
     (problem,) = wrong(MINIMAL, "include: base.yml\niterations: {count: 2}")
     assert str(problem) == (
-        "base.yml:1:iterations.warmup: expected `warmup` below `count` (2) · got 4 · fix: `count: 5` or more"
+        "base.yml:1:iterations.warmup: expected `warmup` < `count` (2) · got 4 · fix: write `count: 5` or more"
     )
 
 
@@ -78,8 +78,8 @@ def test_replaced_lists_leave_no_places_behind(home: Path) -> None:
 def test_missing_includes_are_all_told(wrong: Wrong) -> None:
     found = wrong(MINIMAL, "include: [gone.yml, away.yml]")
     assert [(p.where, p.expected, p.got) for p in found] == [
-        ("spec.yml:4:include[0]", "a file that is there", "'gone.yml'"),
-        ("spec.yml:4:include[1]", "a file that is there", "'away.yml'"),
+        ("spec.yml:4:include[0]", "an existing file", "'gone.yml'"),
+        ("spec.yml:4:include[1]", "an existing file", "'away.yml'"),
     ]
 
 
@@ -91,7 +91,7 @@ def test_an_included_file_with_bad_yaml_is_named(wrong: Wrong, home: Path) -> No
 def test_an_included_file_must_be_a_mapping(wrong: Wrong, home: Path) -> None:
     write(home / "base.yml", "- 1\n")
     (problem,) = wrong(MINIMAL, "include: base.yml")
-    assert (problem.where, problem.expected) == ("base.yml:1", "a mapping of keys to values")
+    assert (problem.where, problem.expected) == ("base.yml:1", "a mapping")
 
 
 @pytest.mark.parametrize("value", ["~", "{a: b}", "[[x]]", "''", '"a\\0"'])
@@ -109,7 +109,7 @@ def test_a_circle_of_includes_is_drawn(wrong: Wrong, home: Path) -> None:
     write(home / "b.yml", "seed: 1\ninclude: a.yml\n")
     (problem,) = wrong(MINIMAL, "include: a.yml")
     assert str(problem) == (
-        "b.yml:2:include: expected no file that includes itself · got a.yml -> b.yml -> a.yml · fix: remove one include"
+        "b.yml:2:include: expected includes without a cycle · got a.yml -> b.yml -> a.yml · fix: remove one include"
     )
 
 
@@ -129,7 +129,7 @@ def test_all_includes_of_a_spec_share_one_budget(wrong: Wrong, home: Path, part:
     for i in range(40):
         write(home / f"base{i}.yml", f"key{i}: {part}\n")
     names = ", ".join(f"base{i}.yml" for i in range(40))
-    problems = [p for p in wrong(MINIMAL, f"include: [{names}]") if "all that it includes" in p.expected]
+    problems = [p for p in wrong(MINIMAL, f"include: [{names}]") if "its includes" in p.expected]
     assert len(problems) == 1
     assert problems[0].where.startswith(("base1.yml", "base2.yml", "base3.yml", "base4.yml"))
 
@@ -139,7 +139,7 @@ def test_a_configuration_of_another_tool_has_the_same_budget(tmp_path: Path) -> 
         write(tmp_path / f"base{i}.yml", f"key{i}: [{'x,' * 15_000}]\n")
     main = tmp_path / "main.yml"
     write(main, f"includes: [{', '.join(f'base{i}.yml' for i in range(40))}]\n")
-    with pytest.raises(SpecError, match="all that it includes"):
+    with pytest.raises(SpecError, match="its includes"):
         read_configuration(main, None)
 
 
@@ -147,5 +147,5 @@ def test_the_suites_of_a_spec_share_a_budget_too(wrong: Wrong, home: Path) -> No
     for i in range(40):
         write(home / f"s{i}.suite.yml", f"suite: s{i}\nkey: [{'x,' * 15_000}]\n")
     names = ", ".join(f"s{i}.suite.yml" for i in range(40))
-    problems = [p for p in wrong(MINIMAL, f"suites: [{names}]") if "all that it includes" in p.expected]
+    problems = [p for p in wrong(MINIMAL, f"suites: [{names}]") if "its includes" in p.expected]
     assert len(problems) == 1

@@ -54,7 +54,7 @@ def test_limits_of_processors_time_and_capabilities_are_read(load: Load) -> None
 def test_what_makes_no_sense_is_refused_where_it_stands(wrong: Wrong) -> None:
     for text, expected in (
         ("isolation: podman", "one of cgroup, docker, none"),
-        ("isolation: {kind: none, memory_mib: 64}", "`memory_mib` with `kind: docker` only"),
+        ("isolation: {kind: none, memory_mib: 64}", "`memory_mib` only with `kind: docker`"),
         ("isolation: {kind: docker, memory_mib: 1}", "16"),
         ("isolation: {kind: docker, image: 'a b'}", "the name of a Docker image"),
         ("isolation: {kind: docker, image: --privileged}", "the name of a Docker image"),
@@ -62,11 +62,14 @@ def test_what_makes_no_sense_is_refused_where_it_stands(wrong: Wrong) -> None:
         ("isolation: {kind: docker, privileged: true}", ""),
         ("isolation: {processors: 0}", "1"),
         ("isolation: {cpu_quota: 0}", "0.01"),
-        ("isolation: {kind: none, cpu_quota: 0.5}", "`cpu_quota` with a control group"),
-        ("isolation: {capabilities: [SETUID]}", "`capabilities` with `kind: docker` only"),
-        ("isolation: {kind: docker, capabilities: [CAP_SETUID]}", "a capability of the kernel, without CAP_"),
-        ("isolation: {kind: docker, capabilities: [SUDO]}", "a capability of the kernel"),
-        ("isolation: {kind: docker, capabilities: [SETUID, SETUID]}", "every capability once"),
+        ("isolation: {kind: none, cpu_quota: 0.5}", "`cpu_quota` only with a control group"),
+        ("isolation: {capabilities: [SETUID]}", "`capabilities` only with `kind: docker`"),
+        (
+            "isolation: {kind: docker, capabilities: [CAP_SETUID]}",
+            "a kernel capability without the prefix CAP_",
+        ),
+        ("isolation: {kind: docker, capabilities: [SUDO]}", "a kernel capability"),
+        ("isolation: {kind: docker, capabilities: [SETUID, SETUID]}", "unique capabilities"),
     ):
         (problem,) = wrong(JAVA, text)
         assert "isolation" in problem.where

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spec_examples import JAVA, MINIMAL, write
 
 from regatta.host.errors import RegattaError, SpecError
-from regatta.host.values.experiment import Baseline, Cores, Exclude, Experiment, Heap, SteadyState
+from regatta.host.values.experiment import Cores, Exclude, Experiment, Heap, SteadyState
 from regatta.spec.heap_schema import FactorRange
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
@@ -105,7 +105,23 @@ def test_modifiers_give_the_plain_configuration_and_each_alone(load: Load) -> No
     experiment = load(JAVA, more + "\nmodifier_sets: [[a], [a, b]]\nbaseline: {modifiers: [b, a]}")
     assert [[m.name for m in s] for s in experiment.modifiers] == [["a"], ["a", "b"]]
     assert experiment.modifiers[1][1].environment == {"N": "1"}
-    assert experiment.baseline == Baseline(modifiers="a+b")
+    assert experiment.baseline == {"modifiers": "a+b"}
+
+
+def test_any_factor_can_be_compared_and_its_baseline_named(load: Load) -> None:
+    text = JAVA.replace("[2]", "[1.5, 2]").replace(
+        "benchmark: lzw}", "benchmark: lzw, parameters: {kib: [1, 4]}}"
+    )
+    more = "compare: [heap, benchmark, parameters.kib, platform]\n"
+    experiment = load(
+        text, more + "baseline: {heap: 1.5, benchmark: lzw, platform: local, parameters: {kib: 4}}"
+    )
+    assert experiment.compare == ("heap", "benchmark", "parameters.kib", "platform")
+    assert experiment.baseline == {
+        "heap": "1.5x", "benchmark": "toy/lzw:default", "platform": "local", "parameters.kib": "4"
+    }  # fmt: skip
+    sizes = text.replace("factors: [1.5, 2]", "sizes_mib: [64, 128]")
+    assert load(sizes, more + "baseline: {heap: 128}").baseline == {"heap": "128 MiB"}
 
 
 def test_excludes_name_benchmarks_by_their_labels(load: Load) -> None:
@@ -209,6 +225,7 @@ def test_the_home_is_found_from_the_current_folder_then_from_the_spec(
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     monkeypatch.chdir(elsewhere)
     assert find_home(inner / "spec.yml") == home
+    assert find_home() == ROOT, "the clone that contains the package"
     monkeypatch.setenv("REGATTA_HOME", str(elsewhere))
     with pytest.raises(RegattaError, match="REGATTA_HOME"):
         find_home()

@@ -61,7 +61,7 @@ def test_a_benchmark_without_one_is_told_with_what_measures_it(
     assert where == "spec.yml:6:minheap.source"
     assert "minheap of toy/lzw:default in " in expected
     assert "configs/suites/minheap/toy.yml" in expected
-    assert got == "none"
+    assert got == "missing"
     assert "regatta minheap SPEC --keep" in fix
 
 
@@ -83,7 +83,7 @@ def test_a_file_of_another_suite_and_a_heap_that_is_none_are_told(
     home: Path, wrong: Callable[..., tuple]
 ) -> None:
     keep(home, KEPT.model_copy(update={"suite": "other"}))
-    assert [problem.expected for problem in wrong(JAVA, ASKED)] == ["`toy`, as the file is called"]
+    assert [problem.expected for problem in wrong(JAVA, ASKED)] == ["`toy`, the name of the file"]
     write(home / "configs/suites/minheap/toy.yml", minheaps_text(KEPT).replace("small: 3", "small: 0"))
     (problem,) = wrong(JAVA, ASKED)
     assert "toy.yml:10:heaps_mib.lzw.small" in problem.where
@@ -96,6 +96,10 @@ def test_new_ones_are_added_to_those_measured_in_the_same_way_only() -> None:
         "lzw": {"default": 20, "small": 4},
         "gzip": {"default": 9},
     }
-    for key, value in {"build": "another", "collectors": ["serial"], "passes": 3, "iterations": 2}.items():
-        with pytest.raises(SpecError, match="one way"):
+    others = {"runtime": "other", "build": "other", "collectors": ["serial"], "passes": 3, "iterations": 2}
+    for key, value in others.items():
+        with pytest.raises(SpecError) as raised:
             merged_minheaps(KEPT, new.model_copy(update={key: value}))
+        (problem,) = raised.value.problems
+        assert not problem.expected.endswith(problem.got), key
+        assert "--replace" in problem.fix

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from spec_examples import JAVA, write
 
+from regatta.fleet.user_files import find_user_files
 from regatta.host.errors import SpecError
-from regatta.host.values.experiment import Experiment, Training
+from regatta.host.values.experiment import Experiment, Training, plan_path
+from regatta.host.values.resolved import File
 from regatta.spec.load import load_spec
 
 Load = Callable[..., Experiment]
@@ -47,11 +50,13 @@ def test_registered_modifiers_are_used_by_name_and_only_where_they_are_named(loa
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("modifiers: {interpreter: {flags: [-Xint]}}", "a name that configs/modifiers.yml does not have"),
+        ("modifiers: {interpreter: {flags: [-Xint]}}", "a name not defined in configs/modifiers.yml"),
         ("modifier_sets: [[interpretor]]", "a modifier (cache, interpreter)"),
         ("modifiers: {m: {refused_by: {jdk-26: why}}}", "a runtime"),
-        ("modifiers: {m: {flags: ['{trained}']}}", "`train`, which makes"),
+        ("modifiers: {m: {flags: ['{trained}']}}", "`train`"),
         ("modifiers: {m: {train: {flags: ['{output}'], output: a}}}", "`{trained}` in one of the flags"),
+        ("modifiers: {m: {plans: folder}}", "both `plans` and a flag with `{plan}`"),
+        ("modifiers: {m: {flags: ['-XX:File={plan}']}}", "both `plans` and a flag with `{plan}`"),
         (
             "modifiers: {m: {flags: ['{trained}'], train: {flags: [-Xshare:dump], output: a}}}",
             "`{output}` in one of the flags",
@@ -92,5 +97,21 @@ def test_replay_needs_two_iterations_and_leaves_out_the_first(load: Load) -> Non
     experiment = load(JAVA, "iterations: {count: 12, warmup: 8, method: replay}")
     assert (experiment.steady.method, experiment.steady.warmup) == ("replay", 8)
     assert experiment.discarded_rounds == 1
-    with pytest.raises(SpecError, match="2 iterations or more"):
+    with pytest.raises(SpecError, match="`count` >= 2"):
         load(JAVA, "iterations: {method: replay}")
+
+
+def test_plans_of_the_benchmarks_and_runtimes_of_a_spec_are_files_to_copy(home: Path, load: Load) -> None:
+    text = "modifiers: {replay: {plans: plans/best, flags: ['-XX:CompilerDirectivesFile={plan}']}}"
+    assert all(not benchmark.files for benchmark in load(JAVA, text).benchmarks)
+    before = load(JAVA, text)
+    (benchmark,), runtime = before.benchmarks, before.runtimes[0].name
+    folder = Path(before.spec_path).absolute().parent / "plans/best"
+    path = folder / plan_path(benchmark.label, runtime)
+    for one in (path, folder / plan_path(benchmark.label, "another")):
+        write(one, "[]\n")
+    experiment = load(JAVA, text)
+    key = experiment.modifiers[1][0].plan_key(runtime)
+    assert find_user_files(experiment, home) == {
+        benchmark.label: {key: File(str(path), hashlib.sha256(path.read_bytes()).hexdigest())}
+    }

@@ -27,7 +27,7 @@ def test_too_many_segments_are_refused_with_the_rounds_that_fit(
     (problem,) = wrong(_invocations(rounds), "segment: {rounds: 1}")
     assert problem.where.endswith(":segment")
     fits = -(-rounds // MAX_SEGMENTS)
-    assert problem.fix == f"`segment: {{rounds: {fits}}}`"
+    assert problem.fix == f"write `segment: {{rounds: {fits}}}`"
     assert load(_invocations(rounds), f"segment: {{rounds: {fits}}}").segments <= MAX_SEGMENTS
     assert load(_invocations(MAX_SEGMENTS), "segment: {rounds: 1}").segments == MAX_SEGMENTS
 

@@ -56,7 +56,7 @@ def test_methods_that_rest_on_means_are_refused_beside_it(
     of(home, "summary: minimum")
     where, expected, got, _ = one(spec(), f"iterations: {{count: {count}, method: {method}}}")
     assert where == "spec.yml:4:iterations.method"
-    assert expected.startswith("`method: fixed`, because the suite takes the minimum")
+    assert expected.startswith("`method: fixed`, because the suite uses the minimum")
     assert got == f"'{method}'"
 
 
@@ -76,8 +76,8 @@ def test_wrong_iterations_are_told_alone(home: Path, one: One) -> None:
 @pytest.mark.parametrize(
     ("text", "fix"),
     [
-        ("summary: minimum, better: higher", "`summary: maximum` or `summary: median`"),
-        ("summary: maximum", "`summary: minimum` or `summary: median`"),
+        ("summary: minimum, better: higher", "write `summary: maximum` or `summary: median`"),
+        ("summary: maximum", "write `summary: minimum` or `summary: median`"),
     ],
 )
 def test_the_repetition_that_was_disturbed_most_is_no_summary(
@@ -86,11 +86,11 @@ def test_the_repetition_that_was_disturbed_most_is_no_summary(
     of(home, text)
     (problem,) = wrong(spec(), "iterations: {method: fixed}")
     assert problem.where.endswith("benchmarks.one.summary")
-    assert problem.expected.endswith("that is the repetition that was disturbed most")
+    assert problem.expected.endswith("the most perturbed repetition")
     assert problem.fix == fix
 
 
 def test_a_statistic_that_there_is_not_has_the_nearest_that_there_is(home: Path, wrong: Wrong) -> None:
     of(home, "summary: medan")
     (problem,) = wrong(spec())
-    assert (problem.expected, problem.fix) == ("one of mean, median, minimum, maximum", "`median`")
+    assert (problem.expected, problem.fix) == ("one of mean, median, minimum, maximum", "use `median`")

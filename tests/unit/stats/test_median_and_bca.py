@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +15,11 @@ from regatta.stats.bca import BCA, LEAST_RESAMPLES, _count_matrix, _means, bca_m
 from regatta.stats.estimate import Interval
 from regatta.stats.median import median_interval, median_ranks
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 R = json.loads((Path(__file__).parents[2] / "reference/intervals.json").read_text())
 
 samples = st.lists(st.floats(-1e6, 1e6), min_size=6, max_size=30)
-
-
-@pytest.fixture(autouse=True)
-def no_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def seeded() -> np.random.Generator:
@@ -58,7 +52,7 @@ def test_the_median_of_ten_values_lies_between_the_second_and_the_ninth() -> Non
     ("values", "point", "reason"),
     [
         ([], math.nan, "no values"),
-        ([3.0], 3.0, "one value has no spread"),
+        ([3.0], 3.0, "one value has no variance"),
         ([3.0, 1.0], 2.0, "no interval of 2 values"),
         ([5.0, 1.0, 2.0, 4.0, 3.0], 3.0, "no interval of 5 values covers the median with 95 %"),
         ([2.0] * 20, 2.0, "all 20 values are equal"),
@@ -173,7 +167,7 @@ def test_bca_of_permuted_values_differs_only_by_the_luck_of_the_draw() -> None:
     ("values", "reason"),
     [
         ([], "no values"),
-        ([3.0], "one value has no spread"),
+        ([3.0], "one value has no variance"),
         ([3.0, 4.0], "too few different resamples"),
         ([3.0, 4.0, 5.0, 6.0], "too few different resamples"),
         ([3.0] * 8, "all 8 values are equal"),

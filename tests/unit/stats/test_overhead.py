@@ -51,7 +51,7 @@ def test_who_does_not_tell_its_known_cost_is_still_set_over_the_distilled_cost_o
     assert found.cheapest == 1
     assert found.overheads[0].point == pytest.approx(1.1 / 1.2, rel=0.03)
     assert found.overheads[0].reason.startswith(
-        "below 1, which no overhead is: what is surely its own cost is not known"
+        "below 1, which is impossible for an overhead: its own identifiable cost is unknown"
     )
     assert math.isfinite(found.overheads[0].low)
     assert found.overheads[1].reason == ""
@@ -63,7 +63,8 @@ def test_a_bound_that_chance_puts_below_1_says_so() -> None:
         totals, known = made(6, [1.0] * 6, [0.0] * 6, seed)
         low = [one for one in bounds(totals, known).overheads if one.point < 1.0]
         assert all(
-            one.reason.startswith("below 1, which no overhead is: the cheapest was chosen") for one in low
+            one.reason.startswith("below 1, which is impossible for an overhead: the cheapest was selected")
+            for one in low
         )
         if low:
             return
@@ -102,9 +103,9 @@ def test_few_rounds_give_no_interval(n: int) -> None:
 @pytest.mark.parametrize(
     ("totals", "known", "reason"),
     [
-        (np.full((6, 2), 5.0), np.full((6, 2), np.nan), "surely the collector's"),
+        (np.full((6, 2), 5.0), np.full((6, 2), np.nan), "identifiable cost of the collector"),
         (np.full((6, 2), np.nan), np.full((6, 2), 1.0), "no values"),
-        (np.full((6, 2), 5.0), np.full((6, 2), 5.0), "as much as the total"),
+        (np.full((6, 2), 5.0), np.full((6, 2), 5.0), "as large as the total"),
         (np.full((6, 2), 5.0), np.full((6, 2), 1.0), "equal"),
         (np.full((6, 2), -5.0), np.full((6, 2), 1.0), "no values"),
     ],

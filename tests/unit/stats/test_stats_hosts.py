@@ -18,6 +18,7 @@ from regatta.stats.hosts import (
     differing_hosts,
     host_interaction,
     paired_effect,
+    platform_difference,
     pool_hosts,
     pool_pair,
     unpaired_effect,
@@ -118,16 +119,60 @@ def test_independent_samples_keep_the_spread_of_each_side_on_each_host() -> None
     )
 
 
-def test_all_pairs_on_one_host_have_the_intervals_of_games_and_howell_that_scipy_gives() -> None:
+def test_all_pairs_on_one_host_are_those_of_tamhane() -> None:
     rng = np.random.default_rng(9)
     groups = [rng.normal(0.0, 0.1, 6), rng.normal(0.3, 0.4, 9), rng.normal(0.1, 0.2, 12)]
-    expected = stats.tukey_hsd(*groups, equal_var=False)
-    interval = expected.confidence_interval(0.95)
     for i, j in ((0, 1), (0, 2), (1, 2)):
         found = pool_pair([unpaired_effect(groups[i], groups[j])], 3).contrast
+        single = stats.ttest_ind(groups[i], groups[j], equal_var=False)
+        ends = single.confidence_interval(0.95 ** (1 / 3))
         assert (found.interval.low, found.interval.high, found.p) == pytest.approx(
-            (interval.low[i, j], interval.high[i, j], expected.pvalue[i, j]), rel=1e-6
+            (*ends, 1 - (1 - single.pvalue) ** 3), rel=1e-9
         )
+        assert found.interval.level == 0.95
+
+
+def test_platforms_are_compared_for_these_hosts_and_for_hosts_like_these() -> None:
+    rng = np.random.default_rng(12)
+    a = [rng.normal(1.0 + shift, 0.1, n) for shift, n in ((0.0, 8), (0.4, 12))]
+    b = [rng.normal(shift, 0.3, n) for shift, n in ((0.0, 9), (0.2, 7), (-0.1, 5))]
+    found = platform_difference(a, b)
+    means = [[float(x.mean()) for x in side] for side in (a, b)]
+    point = float(np.mean(means[0]) - np.mean(means[1]))
+    parts = [(x.var(ddof=1) / len(x) / len(side) ** 2, len(x) - 1) for side in (a, b) for x in side]
+    total = sum(variance for variance, _ in parts)
+    df = total**2 / sum(variance**2 / own for variance, own in parts)
+    half = float(stats.t(df).ppf(0.975)) * math.sqrt(total)
+    these = found.these.interval
+    assert (these.point, these.low, these.high, these.n) == pytest.approx(
+        (point, point - half, point + half, 41)
+    )
+    like = stats.ttest_ind(*means, equal_var=False)
+    assert found.like_these.interval.low == pytest.approx(like.confidence_interval(0.95).low)
+    one = platform_difference(a[:1], b)
+    assert not math.isnan(one.these.interval.low)
+    assert one.like_these.interval.reason == "one host does not represent others"
+    two = platform_difference(a[:1], b[:1]).these
+    single = stats.ttest_ind(a[0], b[0], equal_var=False)
+    assert (two.p, two.df) == pytest.approx((single.pvalue, single.df))
+
+
+def test_hosts_like_these_are_never_better_known_than_these() -> None:
+    rng = np.random.default_rng(2)
+    a, b = ([one - one.mean() for one in rng.normal(0, 1, (2, 5))] for _ in range(2))
+    a[0], b[0] = a[0] + 1e-3, b[0] - 1e-3
+    found = platform_difference(a, b)
+    assert found.like_these.interval.low == found.these.interval.low
+
+
+def test_platforms_without_two_values_or_without_spread_have_a_reason() -> None:
+    found = platform_difference([[1.0]], [[1.0, 2.0]])
+    assert math.isnan(found.these.interval.point)
+    assert found.these.interval.reason == "a side has no host with two values"
+    same = platform_difference([[1.0, 1.0]], [[2.0, 2.0]])
+    assert (same.these.interval.point, same.these.interval.reason) == (
+        -1.0, "the values do not vary within hosts, so the variance is unknown"
+    )  # fmt: skip
 
 
 def test_a_host_with_a_single_block_takes_no_part_where_hosts_are_fixed() -> None:
@@ -155,7 +200,7 @@ def test_hosts_that_differ_are_named_where_most_of_the_others_agree() -> None:
         ([], "no host has both sides"),
         ([[]], "no host has both sides"),
         ([[math.nan]], "no host has both sides"),
-        ([[0.1], [0.2]], "one value on each host has no spread"),
+        ([[0.1], [0.2]], "one value per host has no variance"),
         ([[0.1, 0.1], [0.1, 0.1]], "do not vary within hosts"),
         ([[0.1, 0.1], [0.2]], "do not vary within hosts"),
     ],

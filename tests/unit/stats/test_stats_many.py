@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +24,10 @@ from regatta.stats.manova import Manova, manova
 from regatta.stats.multiplicity import benjamini_hochberg, holm
 from regatta.stats.tukey import PairDifference, tukey, tukey_many
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 R: dict[str, Any] = json.loads((Path(__file__).parents[2] / "reference/many.json").read_text())
 STATISTICS = ("wilks", "pillai", "hotelling_lawley", "roy")
-
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def grouped(case: dict[str, Any]) -> list[np.ndarray]:

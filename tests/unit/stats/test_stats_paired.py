@@ -21,7 +21,7 @@ def test_a_batch_gives_what_each_comparison_gives_alone() -> None:
     assert [c.interval.reason for c in batch][1:4] == [
         "a value is not a finite number",
         "a value is not positive, so it has no logarithm",
-        "all 9 ratios are equal, so their spread is unknown",
+        "all 9 ratios are equal, so the variance is unknown",
     ]
     for row, found in enumerate(batch):
         alone = paired_log_ratio(a[row], b[row], 0.9)
@@ -40,7 +40,7 @@ def test_batches_without_rows_or_pairs_are_empty_or_undefined() -> None:
     ] * 2
     one = paired_log_ratios([[2.0], [0.0]], [[1.0], [1.0]])
     assert one[0].interval.point == pytest.approx(2.0)
-    assert one[0].interval.reason == "one pair has no spread"
+    assert one[0].interval.reason == "one pair has no variance"
     assert "logarithm" in one[1].interval.reason
     with pytest.raises(ValueError, match="as many values"):
         paired_log_ratios([[1.0, 2.0]], [[1.0]])

@@ -42,13 +42,13 @@ def test_with_nothing_but_the_pilot_it_is_the_ordinary_interval() -> None:
     ("a", "b", "pilot", "reason"),
     [
         ([], [], 0, "no pairs"),
-        ([1.0], [2.0], 1, "1 of 1 pairs in the pilot, which has no spread then"),
-        ([1.0, 2.0, 3.0], [1.0, 1.0, 1.0], 0, "0 of 3 pairs in the pilot, which has no spread then"),
+        ([1.0], [2.0], 1, "1 of 1 pairs in the pilot, so the variance is unknown"),
+        ([1.0, 2.0, 3.0], [1.0, 1.0, 1.0], 0, "0 of 3 pairs in the pilot, so the variance is unknown"),
         (
             [2.0, 2.0, 3.0],
             [1.0, 1.0, 1.0],
             2,
-            "all 2 ratios of the pilot are equal, so their spread is unknown",
+            "all 2 ratios of the pilot are equal, so the variance is unknown",
         ),
         ([1.0, -2.0], [1.0, 1.0], 2, "a value is not positive, so it has no logarithm"),
         ([1.0, math.nan], [1.0, 1.0], 2, "a value is not a finite number"),

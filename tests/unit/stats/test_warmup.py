@@ -100,7 +100,7 @@ def test_a_short_series_is_not_judged(n: int) -> None:
     course = course_of(_noise(n))
     assert (course.kind, course.start) == ("", -1)
     assert math.isnan(course.mean)
-    assert "too few to tell, it takes 20" in course.reason
+    assert "too few for change points (minimum 20)" in course.reason
 
 
 def test_what_is_no_number_is_not_judged() -> None:

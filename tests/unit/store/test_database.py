@@ -136,7 +136,7 @@ def test_a_plan_that_is_none_is_named(experiment: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_an_error_that_says_so(experiment: Path) -> None:
     (experiment / "store").write_text("in the way")
-    with pytest.raises(StoreError, match="can be written"):
+    with pytest.raises(StoreError, match="a writable folder"):
         rebuild(experiment)
 
 

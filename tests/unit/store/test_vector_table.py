@@ -156,7 +156,9 @@ def _bomb() -> str:
 )  # fmt: skip
 def test_what_is_no_vector_is_named_with_its_file(experiment: Path, text: str) -> None:
     (experiment / "vectors" / "wrong.yml").write_text(text)
-    with pytest.raises(StoreError, match=r"vectors/wrong\.yml: expected .* fix: `regatta vector check"):
+    with pytest.raises(
+        StoreError, match=r"vectors/wrong\.yml: expected .* fix: run `regatta vector check .*wrong\.yml`"
+    ):
         rebuild(experiment)
 
 

@@ -27,14 +27,14 @@ def printing(text: str) -> list[str]:
 
 def test_no_elapsed_time_is_refused_in_the_run():
     elapsed = Figures(1.0, elapsed_ns=Figure("-", "k"))
-    with pytest.raises(RegattaError, match="elapsed time: expected more than 0 ns in a run · got 0"):
+    with pytest.raises(RegattaError, match="elapsed time: expected more than 0 ns per run · got 0"):
         run_command(printing('{"k": 0}'), NoTracer(), elapsed)
     assert run_command(printing('{"k": 5}'), NoTracer(), elapsed)[0].elapsed_ns == 5
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1e999", "NaN", "-1", '"1"', "true"])
 def test_a_figure_is_a_finite_number(number):
-    with pytest.raises(RegattaError, match="k in the command's output: expected a number of at least 0"):
+    with pytest.raises(RegattaError, match="k in the output of the command: expected a number of at least 0"):
         read_figure(Figure("-", "k"), f'{{"k": {number}}}')
 
 
@@ -45,12 +45,17 @@ def test_the_user_time_of_a_process_that_ended_in_a_window_is_not_known():
     )
     assert process.stdout is not None
     process.stdout.readline()
-    threading.Timer(0.2, process.communicate, ["\n"]).start()
-    run, _ = watch(process.pid, NoTracer(), None, threading.Event(), 600.0)
-    assert run.user_ns is None
-    there, _ = watch(os.getpid(), NoTracer(), None, threading.Event(), 0.1)
+    there, _ = watch(process.pid, NoTracer(), None, threading.Event(), 0.1)
     assert there.user_ns is not None
     assert there.user_ns >= 0
+
+    class InTheWindow(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            process.communicate("\n")
+            return super().wait(timeout)
+
+    run, _ = watch(process.pid, NoTracer(), None, InTheWindow(), 600.0)
+    assert run.user_ns is None
 
 
 def wanted(folder: Path, **more: object) -> Wanted:
@@ -70,8 +75,8 @@ def wanted(folder: Path, **more: object) -> Wanted:
 @pytest.mark.parametrize(
     ("units", "user", "note"),
     [
-        (5.0, None, "process 1234, or a child of it, ended in a window without the tracer: its user time there is not known"),
-        (0.0, None, "process 1234 has ended: windows that were to come are missing"),
+        (5.0, None, "process 1234, or a child of it, ended in a window without the tracer: its user time in that window is unknown"),
+        (0.0, None, "process 1234 has ended: later windows are missing"),
     ],
 )  # fmt: skip
 def test_a_process_that_ends_in_the_last_window_leaves_what_was_traced(
@@ -101,7 +106,7 @@ def test_a_process_that_has_ended_has_no_more_windows(monkeypatch, tmp_path):
     monkeypatch.setattr(windows, "is_there", lambda pid: False)
     measured = measure(wanted(tmp_path), "strace", TABLE)
     assert (len(measured.without), len(measured.traces)) == (1, 1)
-    assert measured.notes == ["process 1234 has ended: windows that were to come are missing"]
+    assert measured.notes == ["process 1234 has ended: later windows are missing"]
 
 
 def test_an_argument_that_is_no_text_is_told_by_its_bytes(tmp_path):
@@ -112,14 +117,14 @@ def test_an_argument_that_is_no_text_is_told_by_its_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--per", ""], "--per: expected a word at least, got nothing"),
-        (["--name", ""], "--name: expected a word at least, got nothing"),
-        (["--per", "a\nb"], "per: expected text without NUL and line breaks"),
-        (["--name", "x" * 300], "the vector to be:2:name: expected"),
-        (["--benchmark", "a\nb"], "benchmark: expected text without NUL and line breaks"),
-        (["-o", "{file}/x.yml"], "expected a file to write · got "),
-        (["-o", "/proc/nowhere/x.yml"], "expected a file to write · got No such file or directory"),
-        (["--tally", "{folder}/none/t.json"], "expected a file to write · got No such file or directory"),
+        (["--per", ""], "--per: expected text, got nothing"),
+        (["--name", ""], "--name: expected text, got nothing"),
+        (["--per", "a\nb"], "per: expected a string without NUL and line breaks"),
+        (["--name", "x" * 300], "the new vector:2:name: expected"),
+        (["--benchmark", "a\nb"], "benchmark: expected a string without NUL and line breaks"),
+        (["-o", "{file}/x.yml"], "expected a writable file · got "),
+        (["-o", "/proc/nowhere/x.yml"], "expected a writable file · got No such file or directory"),
+        (["--tally", "{folder}/none/t.json"], "expected a writable file · got No such file or directory"),
     ],
 )
 def test_what_no_vector_can_be_written_with_is_told_before_anything_runs(tmp_path, words, said, monkeypatch):

@@ -63,7 +63,7 @@ def test_two_halves_with_other_processes_between_are_one_call():
     )
     assert tally.seen[Seen("read", "fifo", "some", size=2)] == (1, 5)
     assert tally.seen[Seen("write", "fifo", "some", size=2)] == (1, 5)
-    assert tally.remarks == ("1 lines of strace could not be read (the first: '--- nonsense\\n')",)
+    assert tally.remarks == ("1 unreadable lines of strace (first: '--- nonsense\\n')",)
 
 
 def test_a_path_that_looks_like_a_result_is_not_one():
@@ -93,7 +93,7 @@ def test_fork_and_exec_are_one_process_whichever_line_comes_first(child_first, c
 )
 def test_a_namespace_of_its_own_in_which_numbers_are_others_is_told(call):
     (remark,) = read(f"10 {call}").remarks
-    assert remark.startswith("1 new namespaces of processes")
+    assert remark.startswith("1 new PID namespaces")
     assert not read("10 unshare(CLONE_NEWNS) = 0", "10 unshare(CLONE_NEWPID) = -1 EPERM (x)").remarks
 
 
@@ -247,7 +247,7 @@ def test_what_was_under_way_before_and_after_the_trace_is_no_damage():
 def test_damaged_lines_are_numbered_and_count_nothing(line):
     tally = read("10 getpid() = 10", line)
     assert tally.calls == 1
-    assert tally.remarks[0].startswith("1 lines of strace could not be read")
+    assert tally.remarks[0].startswith("1 unreadable lines of strace")
 
 
 LINES = st.one_of(

@@ -74,5 +74,5 @@ def _hover(name: str, tally: Tally, at: int) -> str:
     return hover(
         name,
         f"{CLASSES[at]}: {100.0 * tally.shares[at]:.1f} % of {tally.comparisons} comparisons",
-        f"with the runs measured first: {tally.first[at]}",
+        f"first measured runs: {tally.first[at]}",
     )

@@ -67,11 +67,11 @@ def example_groups(audit: Audit, looks: Looks) -> list[Group]:
         spread = [v for c in cells for v in (c.estimate.low, c.estimate.high, best_of(c).estimate.point)]
         figures = [
             _dots("best of all", [best_of(cell) for cell in cells], spread, looks),
-            _dots(f"mean with {show_percent(audit.level)} interval", cells, spread, looks),
+            _dots(f"mean with {show_percent(audit.level)} CI", cells, spread, looks),
         ]
         note = (
-            "Each bar is the interval of one mean. Which pairs differ is judged by simultaneous intervals of their ratios, "
-            "paired by block where they were measured so: bars may overlap where a difference is shown."
+            "Each bar is the interval of one mean. Significance comes from simultaneous intervals of ratios, paired by block if "
+            "possible. Bars of a significant pair can overlap."
         )
         groups.append(Group(title, figures, looks.legend(cells), note))
     return groups
@@ -95,7 +95,7 @@ def heap_pairs(audit: Audit, looks: Looks) -> list[Group]:
             axes[1]["title"] = axes[0]["title"]
             name = figure.title
             figures += [
-                replace(figure, title=f"{name} · mean with interval".removeprefix(" · ")),
+                replace(figure, title=f"{name} · mean with CI".removeprefix(" · ")),
                 replace(best, title=f"{name} · best of all".removeprefix(" · ")),
             ]
         groups.append(Group(group.title, figures, group.legend))
@@ -117,9 +117,9 @@ def width_groups(audit: Audit, looks: Looks) -> list[Group]:
     figures = [
         _widths(place, each, looks)
         for place, each in list(places.items())[:_PLACES]
-        if any(finite(p.widths_percent) for p in each)
+        if any(finite(p.widths_percent[2:]) for p in each)
     ]
-    note = f"The first {_PLACES} of {len(places)} places." if len(places) > _PLACES else ""
+    note = f"First {_PLACES} of {len(places)} combinations." if len(places) > _PLACES else ""
     return [Group("", figures, looks.legend([p.cell for p in audit.precisions]), note)] if figures else []
 
 
@@ -141,7 +141,7 @@ def needed_groups(audit: Audit, looks: Looks) -> list[Group]:
                         (heap, by_key[(*series_key(cell), cell.place.host)])
                     )
             figures.append(
-                _needed(f"width {wanted:g} % of the mean", at, list(lines.values()), audit.maximum, looks)
+                _needed(f"CI width {wanted:g} % of the mean", at, list(lines.values()), audit.maximum, looks)
             )
         groups.append(Group(panel.title, figures, looks.legend(panel.cells)))
     return groups
@@ -208,11 +208,11 @@ def _widths(title: str, precisions: Sequence[Precision], looks: Looks) -> Figure
                 "x": list(n),
                 "y": [tidy(precision.widths_percent[i - 1]) for i in n],
                 "line": {"color": look.colour, "width": 2, "dash": look.dash},
-                "marker": {"color": look.colour, "symbol": look.mark, "size": 5},
+                "marker": {"color": look.colour, "symbol": look.mark, "size": 7},
                 "hoverinfo": "text",
                 "hovertext": [
                     cell_hover(
-                        precision.cell, f"after {i}: {precision.widths_percent[i - 1]:.2f} % of the mean"
+                        precision.cell, f"n = {i}: {precision.widths_percent[i - 1]:.2f} % of the mean"
                     )
                     for i in n
                 ],
@@ -220,9 +220,7 @@ def _widths(title: str, precisions: Sequence[Precision], looks: Looks) -> Figure
             }
         )
     x = axis("invocations", dtick=1 if max(len(p.widths_percent) for p in precisions) <= 12 else 5)
-    return Figure(
-        title, _HEIGHT_PX, traces, layout(x, axis("width of the interval (% of mean)", rangemode="tozero"))
-    )
+    return Figure(title, _HEIGHT_PX, traces, layout(x, axis("CI width (% of mean)", rangemode="tozero")))
 
 
 def _needed(
@@ -235,13 +233,9 @@ def _needed(
         texts = []
         for _, precision in ordered:
             _, until, needed = precision.needed[at]
-            asked = f"more than {maximum}" if needed > maximum else str(needed)
-            told = (
-                f"in the order measured it was so after {until}"
-                if until
-                else "never so narrow in what was measured"
-            )
-            texts.append(cell_hover(precision.cell, f"the variation asks for {asked} invocations", told))
+            required = f"> {maximum}" if needed > maximum else str(needed)
+            reached = f"reached after {until}" if until else "not reached"
+            texts.append(cell_hover(precision.cell, f"required invocations: {required}", reached))
         traces.append(
             {
                 "type": "scatter",
@@ -256,10 +250,10 @@ def _needed(
             }
         )
     factors = all(p.cell.place.heap.factor is not None for line in lines for _, p in line)
-    x = axis("heap, multiple of the least heap" if factors else "heap (MiB)")
+    x = axis("heap (multiple of minheap)" if factors else "heap (MiB)")
     ticks = [*range(0, maximum, 5), maximum + 1]
     y = axis(
-        "invocations needed", range=[0, maximum + 2.5], tickvals=ticks,
+        "required invocations", range=[0, maximum + 2.5], tickvals=ticks,
         ticktext=[*map(str, ticks[:-1]), plot_text(f">{maximum}")],
     )  # fmt: skip
     return Figure(title, _HEIGHT_PX, traces, layout(x, y))

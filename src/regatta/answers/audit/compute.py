@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,13 @@ from regatta.answers.audit.samples import (
 )
 from regatta.answers.audit.words import findings_of
 from regatta.answers.facts import read_facts
-from regatta.answers.families.compute import judge_families
+from regatta.answers.families.compute import ONLY_COLLECTORS, judge_families
 from regatta.answers.families.result import Family
 from regatta.answers.names import Names
-from regatta.answers.parts import TukeyPair, shared_heap
+from regatta.answers.parts import FamilyPair, shared_heap
 from regatta.answers.samples import PlannedCell, Series, load_samples
 from regatta.answers.words import counted, shows_difference
+from regatta.host.values.cell import NO_MODIFIERS
 from regatta.stats.estimate import Floats
 from regatta.stats.prevalent import CLASSES, STATISTICS, STEADY_STATISTICS, class_shares, relative_difference
 from regatta.store.database import Progress, open_database
@@ -41,6 +43,8 @@ INVOCATIONS = (3, 5, 10, 30)
 STEADY_INVOCATIONS, STEADY_ITERATIONS = (1, 3, 5), (3, 5, 10, 30)
 #: thresholds in the paper's figure 5, in percent
 SWEEP_PERCENT = tuple(step * 0.25 for step in range(13))
+#: phase of `iterations: {method: replay}` -> what it measures without controlled compilation
+_UNCONTROLLED = {"mix": "startup", "stable": "steady state"}
 #: Draws of the runs. The percentage is then known to about 3 points for one comparison, and half a point for fifty.
 DRAWS = 200
 
@@ -92,6 +96,7 @@ def audit_experiment(
         return runs[key]
 
     compared, families = _compare(material, facts.level, method, run)
+    compared = _with_compilation(compared, material.factor, facts.controlled)
     thetas = tuple(sorted({float(theta) for theta in thetas_percent}))
     tallies = tuple(_tallies(compared, thetas))
     audit = Audit(
@@ -125,7 +130,7 @@ def _compare(
         for series in many:
             cell = series.cell
             found.setdefault((*_group(cell, series), cell.place.collector), series)
-    families, _ = judge_families(samples, level, Names(samples.cells), method)
+    families, _ = judge_families(samples, level, Names(samples.cells), method, ONLY_COLLECTORS)
     compared = []
     for family in families:
         place = _group(family, family)
@@ -136,11 +141,36 @@ def _compare(
     return compared, families
 
 
+def _with_compilation(
+    compared: Sequence[_Compared], factor: AuditFactor | Literal[""], controlled: Sequence[str]
+) -> list[_Compared]:
+    """Name the kind of compilation of each comparison, if some are replays or have controlled compilation.
+
+    The reference of a mix replay is startup, that of a stable replay is steady state (figures 13 to 15).
+    """
+    names = []
+    for one in compared:
+        modifiers = "" if factor == "modifiers" else one.pair.place.modifiers
+        phase = str(one.pair.parameters.get("phase", ""))
+        under = modifiers in controlled
+        parts = [
+            "plain" if modifiers == NO_MODIFIERS else modifiers,
+            phase if under else _UNCONTROLLED.get(phase, phase),
+        ]
+        names.append((", ".join(filter(None, parts)), under or bool(phase)))
+    if not any(replayed for _, replayed in names):
+        return list(compared)
+    return [
+        replace(one, pair=replace(one.pair, compilation=name))
+        for one, (name, _) in zip(compared, names, strict=True)
+    ]
+
+
 def _group(of: PlannedCell | Family, series: Series | Family) -> tuple[object, ...]:
     return of.place.family, of.metric, tuple(sorted(series.parameters.items()))
 
 
-def _pair(material: Material, pair: TukeyPair, a: Series, b: Series) -> AuditedPair:
+def _pair(material: Material, pair: FamilyPair, a: Series, b: Series) -> AuditedPair:
     cell = material.planned[a.cell.number]
     return AuditedPair(
         place=replace(cell.place, heap=shared_heap((a.cell.place, b.cell.place))),
@@ -164,16 +194,16 @@ def _not_judged(compared: Sequence[_Compared], families: Sequence[Family]) -> li
         reasons = sorted(told - {""})
         why = f" ({'; '.join(reasons[:3])})" if reasons else ""
         said.append(
-            f"{counted(pairs - len(compared), 'comparison')} of {pairs} cannot be judged and are left out{why}"
+            f"excluded: {counted(pairs - len(compared), 'comparison')} of {pairs} without an interval{why}"
         )
     largest = max((min(c.pair.n_a, c.pair.n_b) for c in compared), default=0)
     missing = [str(k) for k in INVOCATIONS if k > largest]
     if compared and missing:
         said.append(
-            f"nothing is said of methods over {' or '.join(missing)} invocations: no comparison has more than {largest} on both sides"
+            f"methods over {', '.join(missing)} invocations excluded: no comparison has more than {largest} on both sides"
         )
     if compared and not any(c.a.iterations for c in compared):
-        said.append("nothing is said of steady-state methods: an invocation has one iteration")
+        said.append("steady-state methods excluded: one iteration per invocation")
     return said
 
 
@@ -243,11 +273,12 @@ def _tally(
 
 
 def _groups(compared: Sequence[_Compared]) -> Iterator[tuple[Group, str, list[int]]]:
-    """Group the comparisons by platform, host, benchmark and alternative; skip a group that contains all of them."""
+    """Group the comparisons by each kind of group; skip a group that contains all of them."""
     yield "all", "", list(range(len(compared)))
     sides: list[tuple[Group, list[tuple[str, ...]]]] = [
         ("platform", [(one.pair.place.platform,) for one in compared]),
         ("host", [(one.pair.place.host,) for one in compared]),
+        ("compilation", [(one.pair.compilation,) for one in compared]),
         ("benchmark", [(one.pair.place.benchmark,) for one in compared]),
         ("alternative", [(one.pair.a, one.pair.b) for one in compared]),
     ]

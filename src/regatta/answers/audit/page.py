@@ -31,8 +31,7 @@ def write_audit(audit: Audit, path: Path) -> None:
         StoreError: the file cannot be written.
     """
     question = (
-        "What would prevalent ways to report performance have claimed about these measurements, "
-        "and do intervals bear it out?"
+        "Which conclusions would prevalent methods have drawn, and do confidence intervals support them?"
     )
     write_sections_page(
         f"{audit.experiment}: audit", question, audit.findings, sections_of_audit(audit), path
@@ -50,14 +49,14 @@ def sections_of_audit(audit: Audit) -> list[Section]:
         Section(
             "example",
             "Example",
-            "Where the best of all invocations goes astray most: what it reports, and what the same invocations' means and "
-            "intervals show, on one scale. The axis does not start at 0.",
+            "The comparisons in which the best of all invocations misleads most: best values, and means with intervals of the "
+            "same invocations, on one scale. The axis does not start at 0.",
             groups=example_groups(audit, looks) if audit.precisions else [],
         ),
         Section(
             "heaps",
             "Heap size",
-            f"The same invocations twice, on one scale: means with {show_percent(audit.level)} intervals, and the best of all. "
+            f"Means with {show_percent(audit.level)} confidence intervals, and the best of the same invocations, on one scale. "
             "Axes do not start at 0.",
             groups=heap_pairs(audit, looks) if audit.precisions else [],
         ),
@@ -77,27 +76,31 @@ def _methods(audit: Audit, regime: str) -> Section | None:
     groups = []
     for theta in audit.thetas_percent:
         here = [t for t in mine if t.theta_percent == theta]
-        figures = [bars("", [(t.method.name, t) for t in here if t.group == "all"])]
-        for kind in ("platform", "host"):
-            names = dict.fromkeys(t.of for t in here if t.group == kind)
-            figures += [
-                bars(f"{kind} {name}", [(t.method.name, t) for t in here if (t.group, t.of) == (kind, name)])
-                for name in names
-            ]
+        kinds = ("platform", "host", "compilation")
+        parts = dict.fromkeys((t.group, t.of) for t in here if t.group in kinds)
+        figures = [
+            bars("all comparisons" if parts else "", [(t.method.name, t) for t in here if t.group == "all"]),
+            *(
+                bars(
+                    name if kind == "compilation" else f"{kind} {name}",
+                    [(t.method.name, t) for t in here if (t.group, t.of) == (kind, name)],
+                )
+                for kind, name in sorted(parts, key=lambda part: kinds.index(part[0]))
+            ),
+        ]
         groups.append(Figures(f"theta {theta:g} %", figures, class_legend()))
     if regime == "startup":
         title, words = (
             "Prevalent methods",
             (
-                "One bar a method: how its claims about all comparisons fall into the classes, when it takes so many of the "
-                "invocations' numbers."
+                "One bar per method: the classes of its claims about all comparisons. “of 3” means a method that uses 3 invocations."
             ),
         )
     else:
         title, words = (
             "Prevalent steady-state methods",
             (
-                "(x, y): x invocations of which the first y iterations are looked at. Held against the same intervals."
+                "(x, y): the first y iterations of x invocations. The claims are compared with the same intervals."
             ),
         )
     anchor = "methods" if regime == "startup" else "steady"
@@ -124,7 +127,7 @@ def _shares(audit: Audit, tallies: Sequence[Tally]) -> Table:
         "misleading, first runs",
         "incorrect, first runs",
     )
-    return Table("Shares of the classes", columns, rows, frozenset(range(1, len(columns))))
+    return Table("Claims by class", columns, rows, frozenset(range(1, len(columns))))
 
 
 def _theta(audit: Audit) -> Section | None:
@@ -141,8 +144,7 @@ def _theta(audit: Audit) -> Section | None:
     return Section(
         "theta",
         "Threshold",
-        "A larger theta makes fewer claims. It does not make a method rigorous: what is no longer claimed wrongly is then "
-        "claimed in no case.",
+        "With a larger theta a method makes fewer claims. This does not make it rigorous: it then misses true differences, too.",
         groups=[Figures("", figures, class_legend())],
     )
 
@@ -155,7 +157,7 @@ def _where(audit: Audit) -> Section | None:
     who = _WHO[audit.factor]
     kinds: tuple[tuple[Group, str], ...] = (
         ("benchmark", "By benchmark"),
-        ("alternative", f"By {who}, each against all others"),
+        ("alternative", f"By {who}, each compared with all others"),
     )
     for kind, title in kinds:
         mine = [
@@ -173,7 +175,7 @@ def _where(audit: Audit) -> Section | None:
             groups.append(Figures(title, figures, class_legend()))
     if not groups:
         return None
-    words = f"Some programs hide what a method does wrong, others show it. Theta is {theta:g} %."
+    words = f"The errors of a method depend on the benchmark. Theta is {theta:g} %."
     return Section("where", f"Misleading comparisons at theta {theta:g} %", words, groups=groups)
 
 
@@ -184,15 +186,15 @@ def _widths(audit: Audit, looks: Looks) -> Section | None:
     wanted = [width for width, _, _ in audit.precisions[0].needed]
     columns = ["benchmark", "configuration", "heap", "n", "width (% of mean)"]
     for width in wanted:
-        columns += [f"needed for {width:g} %", f"first so after ({width:g} %)"]
+        columns += [f"required for {width:g} %", f"reached after ({width:g} %)"]
     rows = [_precision(p, audit.maximum) for p in audit.precisions[:_ROWS]]
     return Section(
         "widths",
         "Precision",
-        f"Widths are of the whole {show_percent(audit.level)} interval of a mean, in per cent of the mean, after each further "
-        f"invocation from the third on. What is needed follows from how much a cell's invocations vary, up to {audit.maximum}; "
-        "stopping at the first narrow interval is not the same and makes intervals too narrow.",
-        tables=[Table("Invocations needed", tuple(columns), rows, frozenset(range(3, len(columns))))],
+        f"Width of the {show_percent(audit.level)} confidence interval of a mean, in % of the mean, from the third invocation on. "
+        f"The required number follows from the variance of the invocations, up to {audit.maximum}. Stopping at the first narrow "
+        "interval is different and makes intervals too narrow.",
+        tables=[Table("Required invocations", tuple(columns), rows, frozenset(range(3, len(columns))))],
         groups=groups,
     )
 
@@ -209,26 +211,31 @@ def _precision(precision: Precision, maximum: int) -> tuple[str, ...]:
     ]
     for _, until, needed in precision.needed:
         row.append(ABSENT if not needed else f"> {maximum}" if needed > maximum else str(needed))
-        row.append(str(until) if until else "not")
+        row.append(str(until) if until else ABSENT)
     return tuple(row)
 
 
 def _comparisons(audit: Audit) -> Section | None:
     if not audit.pairs:
         return None
-    columns = ("host", "benchmark", "heap", "comparison", "n", "ratio", "interval", "shown")
-    rows = [_pair(pair, audit) for pair in audit.pairs[:_ROWS]]
-    more = f" The first {_ROWS} of {len(audit.pairs)}." if len(audit.pairs) > _ROWS else ""
-    how = (
-        "one-way analysis of variance"
-        if audit.method == "georges2007"
-        else "analysis of variance by block on logarithms"
+    columns = (
+        "host",
+        "benchmark",
+        "heap",
+        "comparison",
+        "n",
+        "ratio",
+        f"{show_percent(audit.level)} CI",
+        "lower",
     )
+    rows = [_pair(pair, audit) for pair in audit.pairs[:_ROWS]]
+    more = f" First {_ROWS} of {len(audit.pairs)}." if len(audit.pairs) > _ROWS else ""
+    how = "one-way ANOVA" if audit.method == "georges2007" else "ANOVA by block on logarithms"
     return Section(
         "intervals",
         "Comparisons",
-        f"The answer that methods are held against: {how} and Tukey's {show_percent(audit.level)} intervals, which hold for "
-        f"all pairs of a benchmark, heap and host at once.{more}",
+        f"The reference for all methods: {how} with Tukey's {show_percent(audit.level)} intervals, simultaneous for all pairs of "
+        f"a benchmark, heap and host.{more}",
         tables=[Table("Comparisons", columns, rows, frozenset({4, 5}))],
     )
 
@@ -242,7 +249,7 @@ def _pair(pair: AuditedPair, audit: Audit) -> tuple[str, ...]:
     rest.pop(audit.factor, None)
     place = [value for value in rest.values() if value and value != "none"]
     ends = show_ends(pair.ratio)
-    shown = "no difference shown" if pair.verdict == 0 else f"{pair.a if pair.verdict < 0 else pair.b} lower"
+    lower = "not significant" if pair.verdict == 0 else pair.a if pair.verdict < 0 else pair.b
     return (
         pair.place.host,
         " ".join(part for part in (pair.place.benchmark, parameters_text(pair.parameters)) if part),
@@ -251,24 +258,23 @@ def _pair(pair: AuditedPair, audit: Audit) -> tuple[str, ...]:
         str(min(pair.n_a, pair.n_b)),
         show_ratio(pair.ratio.point),
         ends,
-        shown,
+        lower,
     )
 
 
 def _how(audit: Audit) -> Section:
     rows: list[tuple[str, ...]] = [
-        ("intervals overlap (no difference shown)", "indicative", "misleading"),
-        ("intervals apart, same order", "misleading but correct", "correct"),
-        ("intervals apart, not the same order", "misleading and incorrect", "incorrect"),
+        ("not significant", "indicative", "misleading"),
+        ("significant, same order", "misleading but correct", "correct"),
+        ("significant, different order", "misleading and incorrect", "incorrect"),
     ]
     return Section(
         "how",
         "Method",
-        f"A prevalent method reports one number for each alternative; how far the two are apart, relative to the smaller of "
-        f"them, is its difference. Shares are averages over {audit.draws} draws of the runs without replacement (seed "
-        f"{audit.seed}, each alternative by itself), so that they tell the method and not one sequence of runs; what the runs "
-        "that were measured first give stands beside them. The runs are the same that the intervals are made of: a method "
-        "over all of them cannot be further off than they are.",
+        f"A prevalent method reports one number per alternative. Its difference is relative to the smaller number. Shares are "
+        f"averages over {audit.draws} draws of the runs without replacement (seed {audit.seed}, separate for each alternative), "
+        "so that they characterize the method and not one sequence of runs. The table also lists counts for the runs measured "
+        "first. The runs are those of the intervals.",
         sentences=audit.left_out,
-        tables=[Table("", ("intervals", "difference below theta", "difference of theta or more"), rows)],
+        tables=[Table("", ("intervals", "difference < theta", "difference ≥ theta"), rows)],
     )

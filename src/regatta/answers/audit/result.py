@@ -11,8 +11,8 @@ from regatta.answers.result import CellAnswer
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 
-#: which comparisons a tally contains: all, or those of one platform, host, benchmark or alternative
-Group = Literal["all", "platform", "host", "benchmark", "alternative"]
+#: which comparisons a tally contains: all, or those of one platform, host, kind of compilation, benchmark or alternative
+Group = Literal["all", "platform", "host", "compilation", "benchmark", "alternative"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class AuditedPair:
     ratio: Interval
     #: -1: a is significantly lower, +1: a is significantly higher, 0: no significant difference
     verdict: int
+    #: kind of compilation, such as `plain, startup` and `replay-best, mix`; "" if the experiment has one kind
+    compilation: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Tally:
 
     method: PrevalentMethod
     group: Group
-    #: the host, benchmark or alternative; "" for all
+    #: the host, kind of compilation, benchmark or alternative; "" for all
     of: str
     theta_percent: float
     comparisons: int
@@ -116,3 +118,18 @@ class Audit:
     left_out: tuple[str, ...]
     #: families as indices into `pairs`, those with the most wrong claims first
     telling: tuple[tuple[int, ...], ...] = ()
+
+    def by_compilation(self) -> list[Tally]:
+        """Return the tallies of the first startup method, the best of a few runs, at the first threshold.
+
+        There is one per kind of compilation; none if the experiment has one kind.
+        """
+        found = [
+            tally
+            for tally in self.tallies
+            if tally.group == "compilation"
+            and tally.method.regime == "startup"
+            and tally.theta_percent in self.thetas_percent[:1]
+            and tally.comparisons
+        ]
+        return [tally for tally in found if tally.method == found[0].method]

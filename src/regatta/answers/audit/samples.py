@@ -113,11 +113,11 @@ def prepare(samples: Samples, factor: AuditFactor | Literal[""]) -> Material:
             short.append(f"{cell.label} ({min(len(s.samples) for s in own)})")
     material = Material(factor, swapped, planned)
     if empty:
-        material.left_out.append(f"{counted(empty, 'cell')} without a valid invocation left out")
+        material.left_out.append(f"excluded: {counted(empty, 'cell')} without a valid invocation")
     if short:
         some = ", ".join(short[:3]) + (" ..." if len(short) > 3 else "")
         material.left_out.append(
-            f"{counted(len(short), 'cell')} with fewer than {LEAST_INVOCATIONS} valid invocations left out: {some}"
+            f"excluded: {counted(len(short), 'cell')} with fewer than {LEAST_INVOCATIONS} valid invocations: {some}"
         )
     return material
 

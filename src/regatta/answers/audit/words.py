@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from regatta.answers.audit.result import Audit, Tally
@@ -32,18 +31,6 @@ def percent(share: float) -> str:
     return "below 0.1 %" if value < 0.05 else f"{value:.1f} %"
 
 
-def tally(tallies: Sequence[Tally], name: str, theta: float) -> Tally | None:
-    """Return the tally of all comparisons for a method name, at a threshold in percent."""
-    return next(
-        (
-            t
-            for t in tallies
-            if t.group == "all" and t.method.name == name and t.theta_percent == theta and t.comparisons
-        ),
-        None,
-    )
-
-
 def what_compared(audit: Audit) -> str:
     """Return `collectors`, `runtimes` or `sets of modifiers`."""
     return _PLURALS.get(audit.factor, "alternatives")
@@ -51,16 +38,14 @@ def what_compared(audit: Audit) -> str:
 
 def _findings(audit: Audit) -> list[str]:
     if not audit.factor:
-        return [
-            "There is nothing to audit: no collectors, runtimes or modifiers are compared with each other."
-        ]
+        return ["Nothing to audit: the experiment compares no collectors, runtimes or modifiers."]
     if not audit.pairs:
-        return ["There is nothing to audit: no comparison has values and an interval on both sides."]
+        return ["Nothing to audit: no comparison has an interval."]
     shown = sum(pair.verdict != 0 for pair in audit.pairs)
     total = len(audit.pairs)
     said = [
-        f"{counted(total, 'comparison')} of {what_compared(audit)}: simultaneous {show_percent(audit.level)} intervals show a "
-        f"difference in {percent(shown / total)} of them and none in {percent(1 - shown / total)}"
+        f"{counted(total, 'comparison')} of {what_compared(audit)}: {percent(shown / total)} significant (simultaneous "
+        f"{show_percent(audit.level)} CI)"
     ]
     for theta in audit.thetas_percent:
         said += _at(audit, theta)
@@ -89,12 +74,12 @@ def _at(audit: Audit, theta: float) -> list[str]:
 
 
 def claims(found: Tally, theta: float) -> str:
-    """Return `best of 3 would have misled in 18 % of 120 comparisons at theta 1 %, and been incorrect in 2 %`."""
+    """Return `best of 3, theta 1 %: 18 % misleading, 2 % incorrect, 5 % missed (n = 120 comparisons)`."""
     missed = found.shares[MISLEADING_BUT_CORRECT] + found.shares[MISLEADING_AND_INCORRECT]
     return (
-        f"{found.method.name} would have misled in {percent(found.shares[MISLEADING])} of "
-        f"{counted(found.comparisons, 'comparison')} at theta {theta:g} %, been incorrect in "
-        f"{percent(found.shares[INCORRECT])}, and overlooked a difference that is shown in {percent(missed)}"
+        f"{found.method.name}, theta {theta:g} %: {percent(found.shares[MISLEADING])} misleading, "
+        f"{percent(found.shares[INCORRECT])} incorrect, {percent(missed)} significant but missed "
+        f"(n = {counted(found.comparisons, 'comparison')})"
     )
 
 
@@ -118,8 +103,8 @@ def _worst_benchmark(audit: Audit) -> list[str]:
     if _astray(most) == _astray(least):
         return []
     return [
-        f"{most.method.name} goes astray (misleading or incorrect) most on {most.of}, in {percent(_astray(most))} of its "
-        f"{counted(most.comparisons, 'comparison')} at theta {theta:g} %, and least on {least.of}, in {percent(_astray(least))}"
+        f"{most.method.name}, theta {theta:g} %, misleading or incorrect: most on {most.of} ({percent(_astray(most))}), "
+        f"least on {least.of} ({percent(_astray(least))})"
     ]
 
 
@@ -134,7 +119,11 @@ def _sweep(audit: Audit) -> list[str]:
     ]
     before, after = (sum(t.shares[i] for i in quiet) for t in (first, last))
     return [
-        f"with theta from {first.theta_percent:g} to {last.theta_percent:g} % {first.method.name} goes from "
-        f"{percent(_astray(first))} misleading or incorrect claims to {percent(_astray(last))}, and from claiming nothing in "
-        f"{percent(before)} of the comparisons to {percent(after)}"
+        f"{first.method.name}, theta {first.theta_percent:g} to {last.theta_percent:g} %: misleading or incorrect "
+        f"{_change(_astray(first), _astray(last))}, no claim {_change(before, after)}"
     ]
+
+
+def _change(before: float, after: float) -> str:
+    """Return `4.1 % to 18 %`, or `18 %` if both shares read the same."""
+    return " to ".join(dict.fromkeys((percent(before), percent(after))))

@@ -139,7 +139,7 @@ def _paired(names: tuple[str, ...], blocks: Floats | None, level: float) -> tupl
         x, y = blocks[both, i], blocks[both, j]
         difference = paired_difference(x, y, level)
         if not both.any():
-            reason = "no block holds both"
+            reason = "no common block"
             difference = Contrast(undefined(0, level, PAIRED_DIFFERENCE, reason), math.nan)
         found.append(PairAnswer(names[i], names[j], difference, paired_log_ratio(x, y, level).interval))
     return tuple(found)
@@ -168,7 +168,7 @@ def _bca(groups: Sequence[Floats], level: float, seed: int) -> list[Interval]:
     for n in {x.size for x in groups}:
         members = [i for i, x in enumerate(groups) if x.size == n]
         if n > MOST_FOR_BCA:
-            reason = f"not resampled: of more than {MOST_FOR_BCA:,} values t says the same"
+            reason = f"not resampled: Student's interval is equivalent for more than {MOST_FOR_BCA:,} values"
             for i in members:
                 found[i] = undefined(n, level, BCA, reason, mean_interval(groups[i], level).point)
             continue
@@ -183,24 +183,21 @@ def _bca(groups: Sequence[Floats], level: float, seed: int) -> list[Interval]:
 def _notes(table: ForeignTable) -> tuple[str, ...]:
     notes = []
     if table.left_out:
-        rows = "1 row has" if table.left_out == 1 else f"{table.left_out} rows have"
-        notes.append(f"{rows} no {table.value} and {'is' if table.left_out == 1 else 'are'} left out")
+        notes.append(f"excluded rows without {table.value}: {table.left_out}")
     if table.block:
         blocks = table.blocks()
         partial = int((np.isnan(blocks).any(axis=1)).sum())
         if partial:
-            notes.append(
-                f"{partial} of {len(blocks)} blocks lack a group; a pair rests on the blocks that hold both"
-            )
+            notes.append(f"{partial} of {len(blocks)} blocks lack a group; each pair uses its common blocks")
     if table.factors:
         if table.block:
             notes.append(
-                f"the analysis of several factors takes no account of {table.block.column}; the pairs do"
+                f"the ANOVA of several factors ignores blocks of {table.block.column}; pairs use them"
             )
         if not _balanced(table):
             notes.append(
-                f"the groups of {table.by.column} are not spread evenly over {' and '.join(f.column for f in table.factors)}:"
-                " differences of their means hold some of what those do"
+                f"the groups of {table.by.column} are not balanced over {', '.join(f.column for f in table.factors)}:"
+                " differences of their means include effects of these factors"
             )
     return tuple(notes)
 

@@ -132,9 +132,9 @@ def read_foreign(
             for line, row in rows:
                 _take(reading, str(path), line, row, len(header), (value, place[value]), columns)
     except FileNotFoundError:
-        raise SpecError([Problem(str(path), "a CSV file", "nothing of that name")]) from None
+        raise SpecError([Problem(str(path), "a CSV file", "no such file")]) from None
     except (IsADirectoryError, PermissionError) as error:
-        raise SpecError([Problem(str(path), "a CSV file that can be read", str(error.strerror))]) from None
+        raise SpecError([Problem(str(path), "a readable CSV file", str(error.strerror))]) from None
     except UnicodeDecodeError as error:
         got = f"a byte that is not UTF-8 (0x{error.object[error.start]:02x})"
         raise SpecError([Problem(str(path), "text in UTF-8", got, "save the file as UTF-8")]) from None
@@ -160,10 +160,12 @@ def _check_roles(file: str, value: str, by: str, block: str | None, order: Seque
     problems = []
     for option, name in (("--by", by), ("--block", block), *(("--factors", name) for name in order)):
         if name == value:
-            problems.append(Problem(f"{file}: {option}", "a column of names", f"the values, {shown(name)}"))
+            problems.append(
+                Problem(f"{file}: {option}", "a column of names", f"the column of values, {shown(name)}")
+            )
     for option, name in (("--by", by), *(("--factors", name) for name in order if name != by)):
         if block is not None and name == block:
-            expected = "a column that is not the block"
+            expected = "another column than the block"
             problems.append(Problem(f"{file}: {option}", expected, shown(name)))
     if problems:
         raise SpecError(problems)
@@ -187,7 +189,7 @@ def _records(reader: Iterator[list[str]], file: str) -> Iterator[tuple[int, list
 def _header(rows: Iterator[tuple[int, list[str]]], file: str) -> list[str]:
     first = next(rows, None)
     if first is None:
-        raise SpecError([Problem(file, "names of columns in the first line", "an empty file")])
+        raise SpecError([Problem(file, "column names in the first line", "an empty file")])
     return [name.strip() for name in first[1]]
 
 
@@ -198,14 +200,14 @@ def _places(header: Sequence[str], file: str, wanted: Sequence[str]) -> Mapping[
         if header.count(name) == 1:
             continue
         if name in header:
-            fix = "give each column a name of its own"
+            fix = "give each column a unique name"
             problems.append(Problem(f"{file}:1", f"one column {shown(name)}", f"{header.count(name)}", fix))
             continue
         fix = nearest(name, [column for column in header if column])
         if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
             fix = "separate the columns by commas"
         listed = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
-        problems.append(Problem(f"{file}:1", f"a column {shown(name)}", f"the columns {listed}", fix))
+        problems.append(Problem(f"{file}:1", f"a column {shown(name)}", f"columns {listed}", fix))
     if problems:
         raise SpecError(problems)
     return {name: header.index(name) for name in wanted}
@@ -236,12 +238,12 @@ def _take(
         return
     number = _number(text)
     if not math.isfinite(number):
-        fix = "write it with a point: 1.5" if "," in text else "leave the cell empty if nothing was measured"
+        fix = "use a decimal point: 1.5" if "," in text else "leave the cell empty for a missing value"
         _wrong(reading, Problem(f"{file}:{line}:{name}", "a finite number", shown(row[place]), fix))
         return
     for column, label in zip(columns.values(), labels, strict=True):
         if not label:
-            _wrong(reading, Problem(f"{file}:{line}:{column.name}", "a name", "nothing"))
+            _wrong(reading, Problem(f"{file}:{line}:{column.name}", "a name", "an empty cell"))
             return
     reading.values.append(number)
     reading.lines.append(line)
@@ -275,9 +277,9 @@ def _finish(
     problems = reading.problems
     if reading.wrong > len(problems):
         further = reading.wrong - len(problems)
-        problems.append(Problem(file, "no wrong row", f"{further} more of them"))
+        problems.append(Problem(file, "no invalid rows", f"{further} more"))
     if not problems and not reading.values:
-        got = f"{reading.rows} rows without one" if reading.rows else "no rows"
+        got = f"{reading.rows} rows without a value" if reading.rows else "no rows"
         problems.append(Problem(f"{file}: {value}", "at least one value", got))
     if not problems:
         groups = columns[by].numbers
@@ -287,7 +289,7 @@ def _finish(
                 Problem(f"{file}: {by}", f"at most {MOST_GROUPS} groups", f"{len(groups):,}", fix)
             )
         problems += [
-            Problem(f"{file}: {name}", "a factor of at least two levels", "one", "leave it out of --factors")
+            Problem(f"{file}: {name}", "a factor with at least two levels", "one", "remove it from --factors")
             for name in others
             if len(set(columns[name].codes)) < 2
         ]
@@ -308,9 +310,9 @@ def _one_value_a_block(table: ForeignTable, lines: Sequence[int]) -> None:
     for row in again[:_NAMED].tolist():
         group, block = (column.names[int(column.codes[row])] for column in (table.by, table.block))
         expected = f"one value of {shown(group)} in block {shown(block)}"
-        got = f"another one than in line {lines[int(first[place[row]])]}"
-        fix = "give the mean of a group in a block, or name its blocks apart"
+        got = f"a second value, after line {lines[int(first[place[row]])]}"
+        fix = "use the mean of a group per block, or unique names of blocks"
         problems.append(Problem(f"{table.file}:{lines[row]}", expected, got, fix))
     if again.size > _NAMED:
-        problems.append(Problem(table.file, "no second value", f"{again.size - _NAMED} more of them"))
+        problems.append(Problem(table.file, "no second values", f"{again.size - _NAMED} more"))
     raise SpecError(problems)

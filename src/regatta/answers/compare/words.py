@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regatta.answers.compare.compute import ForeignAnswer
-from regatta.answers.words import bound_words, compared, listed, shows_difference
+from regatta.answers.words import bound_words, compared, shows_difference
 from regatta.figures.text import show_percent
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
@@ -20,7 +20,7 @@ _MOST = 10
 def foreign_sentences(answer: ForeignAnswer) -> list[str]:
     """List the significant pairs, then the pairs without a significant difference, then the pairs that cannot be compared."""
     if len(answer.means) == 1:
-        return [f"only one group ({next(iter(answer.means))}), so there is nothing to compare it with"]
+        return [f"Nothing to compare: only one group ({next(iter(answer.means))})"]
     pairs, how = _pairs(answer)
     value = answer.table.value
     differ: list[str] = []
@@ -29,28 +29,26 @@ def foreign_sentences(answer: ForeignAnswer) -> list[str]:
     baselines = _baselines(answer)
     for a, b, interval in pairs:
         if math.isnan(interval.low):
-            unknown.setdefault(interval.reason, []).append(f"{a} and {b}")
+            unknown.setdefault(interval.reason, []).append(f"{a} / {b}")
             continue
         share = _share(interval, baselines[a, b])
         if interval.low <= 0.0 <= interval.high:
-            alike.append((f"{a} and {b}", share, interval))
+            alike.append((f"{a} / {b}", share, interval))
         elif share is not None:
             differ.append(compared(a, b, share, value, "", "lower"))
         else:
             differ.append(_absolute(a, b, interval, value))
     sentences = [f"{sentence} ({how})" for sentence in differ[:_MOST]]
     if len(differ) > _MOST:
-        sentences.append(f"{len(differ)} of {len(pairs)} pairs differ; the table has them all")
+        sentences.append(f"{len(differ)} of {len(pairs)} pairs differ significantly (all in the table)")
     if alike:
-        sentences.append(f"no difference shown between {_between(alike)}; {_bound(alike, value)} ({how})")
-    sentences += [
-        f"{listed(who[:_MOST])}{' and others' if len(who) > _MOST else ''} cannot be compared: {reason}"
-        for reason, who in unknown.items()
-    ]
-    return [
-        sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
-        for sentence in sentences
-    ]
+        who = _named([names for names, _, _ in alike])
+        sentences.append(f"{who}: no significant difference, {_bound(alike, value)} ({how})")
+    return sentences + [f"{_named(who)}: undefined ({reason})" for reason, who in unknown.items()]
+
+
+def _named(pairs: Sequence[str]) -> str:
+    return ", ".join(pairs) if len(pairs) <= _MOST else f"{len(pairs)} pairs"
 
 
 def _pairs(answer: ForeignAnswer) -> tuple[list[tuple[str, str, Interval]], str]:
@@ -60,10 +58,10 @@ def _pairs(answer: ForeignAnswer) -> tuple[list[tuple[str, str, Interval]], str]
         # Two alternatives need no correction for multiple comparisons, and Tukey's interval would assume equal variances.
         pair = (answer.paired or answer.welch)[0]
         interval = pair.difference.interval
-        blocks = f"paired in {interval.n} blocks, {level}"
-        return [(pair.a, pair.b, interval)], blocks if answer.paired else f"Welch, {level}"
+        blocks = f"paired, n = {interval.n} blocks, {level} CI"
+        return [(pair.a, pair.b, interval)], blocks if answer.paired else f"Welch, {level} CI"
     found = [(names[p.first], names[p.second], p.difference) for p in answer.tukey]
-    return found, f"Tukey, {level} for all pairs together"
+    return found, f"Tukey, simultaneous {level} CI"
 
 
 def _baselines(answer: ForeignAnswer) -> dict[tuple[str, str], float]:
@@ -100,16 +98,9 @@ def _absolute(a: str, b: str, difference: Interval, value: str) -> str:
     return f"{a} has {abs(difference.point):.4g} [{edges[0]:.4g}, {edges[1]:.4g}] {word} {value} than {b}"
 
 
-def _between(alike: Sequence[tuple[str, Interval | None, Interval]]) -> str:
-    who = [names for names, _, _ in alike]
-    if len(who) > _MOST:
-        return f"{len(who)} pairs (the table has them)"
-    return who[0] if len(who) == 1 else ", nor between ".join(who)
-
-
 def _bound(alike: Sequence[tuple[str, Interval | None, Interval]], value: str) -> str:
     shares = [share for _, share, _ in alike if share is not None]
     if len(shares) == len(alike):
         return bound_words(shares)
     largest = max(abs(edge) for _, _, interval in alike for edge in (interval.low, interval.high))
-    return f"any is likely below {largest:.3g} in {value}"
+    return f"likely at most {largest:.3g} {value}"

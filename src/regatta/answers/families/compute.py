@@ -1,4 +1,4 @@
-"""Compare all collectors of one benchmark, runtime and heap: ANOVA with blocks, and Tukey's intervals."""
+"""Compare all alternatives of one place that differ in one factor: ANOVA with blocks, and the ratios of all pairs."""
 
 from __future__ import annotations
 
@@ -10,56 +10,72 @@ import numpy as np
 
 from regatta.answers.blocks import LEAST_BLOCKS, block_table
 from regatta.answers.families.result import Family
-from regatta.answers.families.words import GEORGES_TUKEY, Told, family_words
+from regatta.answers.families.words import GEORGES_TUKEY, Sampled, family_words, plural, ranking
 from regatta.answers.methods import GEORGES_2007, REGATTA
 from regatta.answers.names import Names
-from regatta.answers.pairs import comparison_groups
-from regatta.answers.parts import TukeyPair
+from regatta.answers.pairs import comparison_groups, series_key
+from regatta.answers.parts import FamilyPair, level_names, shared_heap
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.words import counted, listed
+from regatta.answers.words import counted, listed, sample_words
+from regatta.host.values.levels import ALWAYS, components, parameters_in, place_key
+from regatta.stats.all_pairs import paired_pairs, welch_pairs
 from regatta.stats.anova import Anova, block_anova_many, one_way, one_way_many
-from regatta.stats.estimate import Floats, safe_exp
+from regatta.stats.estimate import Floats
 from regatta.stats.intervals import why_no_logs
 from regatta.stats.multiplicity import benjamini_hochberg
 from regatta.stats.tukey import PairDifference, tukey_many
 
+#: for answers that are about collectors alone
+ONLY_COLLECTORS = ("collector",)
+#: least number of collectors that are a family
+_LEAST_COLLECTORS = 2
+#: the same for other factors: of two levels, the comparison with the baseline is the only pair
+_LEAST_LEVELS = 3
+
 
 def judge_families(
-    samples: Samples, level: float, names: Names, method: str = REGATTA
+    samples: Samples,
+    level: float,
+    names: Names,
+    method: str = REGATTA,
+    factors: Sequence[str] = ALWAYS,
 ) -> tuple[list[Family], list[str]]:
-    """Compare the collectors of each host, benchmark, runtime, modifiers, heap and set of parameters.
+    """Compare the levels of each factor, on each host and for each combination of levels of the other factors.
 
     Args:
         samples: samples of the experiment; only the cells' own metrics are compared.
         level: simultaneous confidence of all intervals of a family, between 0 and 1.
         names: names for the sentences.
-        method: `regatta`: on logarithms, with blocks where blocks are shared. `georges2007`: one-way on the values,
-            differences shown relative to the mean of `b`.
+        method: `regatta`: on logarithms, with blocks where blocks are shared, and pairs that do not assume equal variances.
+            `georges2007`: one-way on the values, and Tukey's differences relative to the mean of `b`.
+        factors: the compared factors, and crossings of them.
 
     Returns:
-        Families of at least two planned collectors, in plan order, and warnings about families without common blocks. `q`
-        is the p-value of a family, adjusted over all families (Benjamini-Hochberg).
+        Families of at least three planned alternatives (two collectors), in plan order, and warnings about families without
+        common blocks. `q` is the p-value of a family, adjusted over all families of its factor (Benjamini-Hochberg).
     """
-    asked = list(_ask(samples, names))
+    asked = list(_ask(samples, names, factors))
     together = [one for one in asked if not one.problem]
     tables = [_values(one, method) for one in together]
-    fits = _fit_all(tables)
+    fits = _fit_all(tables if method == GEORGES_2007 else [_logs(one) for one in tables])
     families: list[Family] = []
     unblocked = 0
-    judged = iter(zip(tables, fits, tukey_many(fits, level), strict=True))
+    judged = iter(zip(tables, fits, _all_pairs(together, tables, fits, method, level), strict=True))
     for one in asked:
         if one.problem:
             families.append(_without_values(one))
             continue
         values, fit, pairs = next(judged)
-        families.append(_judged(one, values, fit, pairs, method, names))
+        families.append(_judged(one, values, fit, pairs, method))
         unblocked += method == REGATTA and not values.blocks
-    adjusted = benjamini_hochberg([family.p for family in families]).tolist()
-    families = [replace(family, q=q) for family, q in zip(families, adjusted, strict=True)]
+    for factor in factors:
+        places = [place for place, family in enumerate(families) if family.factor == factor]
+        adjusted = benjamini_hochberg([families[place].p for place in places]).tolist()
+        for place, q in zip(places, adjusted, strict=True):
+            families[place] = replace(families[place], q=q)
     warnings = []
     if unblocked:
-        what = "1 family of collectors" if unblocked == 1 else f"{unblocked} families of collectors"
-        warnings.append(f"{what} not interleaved: judged without blocks (one-way analysis of variance)")
+        warnings.append(f"{counted(unblocked, 'group')} of alternatives without common blocks: one-way ANOVA")
     return families, warnings
 
 
@@ -73,21 +89,28 @@ class _Asked:
     place: str
     problem: str
 
+    @property
+    def compared(self) -> list[str]:
+        """Return the names of `present`."""
+        return [name for name in self.family.names if name not in self.absent]
+
 
 @dataclass(frozen=True)
 class _Values:
-    """The input of a fit: a table of (blocks, collectors), or groups of values with `blocks` 0."""
+    """The input of a fit: a table of (blocks, alternatives), or groups of values with `blocks` 0."""
 
     groups: list[Floats]
     table: Floats
     blocks: int
 
 
-def _ask(samples: Samples, names: Names) -> Iterator[_Asked]:
-    for group in comparison_groups(samples.cells):
-        for cells in _families(group):
-            for key in _series_keys(samples, cells):
-                yield _asked(cells, [_find(samples, cell, key) for cell in cells], names)
+def _ask(samples: Samples, names: Names, factors: Sequence[str]) -> Iterator[_Asked]:
+    for group in comparison_groups(samples.cells, {*ALWAYS, *factors}):
+        for factor in factors:
+            for cells in _families(group, factor):
+                found = [_series_by_key(samples, cell, factor) for cell in cells]
+                for key in dict.fromkeys(key for own in found for key in own) or [("", "")]:
+                    yield _asked(factor, cells, [own.get(key) for own in found], names)
 
 
 def _values(asked: _Asked, method: str) -> _Values:
@@ -96,8 +119,41 @@ def _values(asked: _Asked, method: str) -> _Values:
         return _Values([s.values for s in asked.present], nothing, 0)
     table = block_table(asked.present)
     if len(table) >= LEAST_BLOCKS:
-        return _Values([], np.log(table), len(table))
-    return _Values([np.log(s.values) for s in asked.present], nothing, 0)
+        return _Values([], table, len(table))
+    return _Values([s.values for s in asked.present], nothing, 0)
+
+
+def _logs(values: _Values) -> _Values:
+    return _Values([np.log(group) for group in values.groups], np.log(values.table), values.blocks)
+
+
+def _all_pairs(
+    asked: Sequence[_Asked], values: Sequence[_Values], fits: Sequence[Anova], method: str, level: float
+) -> list[tuple[FamilyPair, ...]]:
+    """Return all pairs of each family, as ratios with simultaneous intervals."""
+    if method == GEORGES_2007:
+        return [_by_the_paper(one, pairs) for one, pairs in zip(asked, tukey_many(fits, level), strict=True)]
+    paired = iter(paired_pairs([one.table for one in values if one.blocks], level))
+    found = [next(paired) if one.blocks else welch_pairs(one.groups, level) for one in values]
+    return [
+        tuple(FamilyPair(names[p.first], names[p.second], p.ratio, p.p) for p in pairs)
+        for pairs, names in zip(found, (one.compared for one in asked), strict=True)
+    ]
+
+
+def _by_the_paper(asked: _Asked, pairs: Sequence[PairDifference]) -> tuple[FamilyPair, ...]:
+    """Return Tukey's differences as ratios, with the mean of the second alternative taken as known."""
+    names = asked.compared
+    means = [float(s.values.mean()) for s in asked.present]
+    return tuple(
+        FamilyPair(
+            names[p.first],
+            names[p.second],
+            replace(p.difference.mapped(_share_of(means[p.second])), method=GEORGES_TUKEY),
+            p.p,
+        )
+        for p in pairs
+    )
 
 
 def _fit_all(families: Sequence[_Values]) -> list[Anova]:
@@ -118,101 +174,95 @@ def _fit_all(families: Sequence[_Values]) -> list[Anova]:
     return [fits[place] for place in range(len(families))]
 
 
-def _families(group: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
-    found: dict[tuple[str, str], list[PlannedCell]] = {}
+def _families(group: Sequence[PlannedCell], factor: str) -> list[list[PlannedCell]]:
+    found: dict[frozenset[tuple[str, str]], list[PlannedCell]] = {}
     for cell in group:
-        if cell.place.collector:
-            found.setdefault((cell.place.runtime, cell.place.modifiers), []).append(cell)
-    return [cells for cells in found.values() if len(cells) >= 2]
+        if cell.place.levels.keys() >= set(components([factor])):
+            found.setdefault(place_key(cell.place.levels, [factor]), []).append(cell)
+    return [cells for cells in found.values() if len(cells) >= least_levels(factor)]
 
 
-def _series_keys(samples: Samples, cells: Sequence[PlannedCell]) -> list[tuple[str, str]]:
-    keys = [(s.unit, s.parameters_text) for c in cells for s in samples.own(c)]
-    return list(dict.fromkeys(keys)) or [("", "")]
+def least_levels(factor: str) -> int:
+    """Return the least number of levels of a factor that are compared together."""
+    return _LEAST_COLLECTORS if factor == "collector" else _LEAST_LEVELS
 
 
-def _find(samples: Samples, cell: PlannedCell, key: tuple[str, str]) -> Series | None:
-    return next(
-        (s for s in samples.own(cell) if (s.unit, s.parameters_text) == key and s.samples),
-        None,
-    )
+def _series_by_key(samples: Samples, cell: PlannedCell, factor: str) -> dict[tuple[str, str], Series | None]:
+    """Return unit and parameters -> series; None for a series without valid samples."""
+    return {series_key(s, [factor]): s if s.samples else None for s in samples.own(cell)}
 
 
-def _asked(cells: Sequence[PlannedCell], series: Sequence[Series | None], names: Names) -> _Asked:
+def _asked(
+    factor: str, cells: Sequence[PlannedCell], series: Sequence[Series | None], names: Names
+) -> _Asked:
     first = cells[0]
     present = [s for s in series if s is not None]
-    absent = [cell.place.collector for cell, s in zip(cells, series, strict=True) if s is None]
-    parameters = present[0].parameters if present else {}
+    names_of = level_names([cell.place for cell in cells], factor)
+    of_cell = {cell.number: name for cell, name in zip(cells, names_of, strict=True)}
+    absent = [of_cell[cell.number] for cell, s in zip(cells, series, strict=True) if s is None]
+    compared = parameters_in([factor])
+    given = present[0].parameters if present else {}
+    parameters = {name: value for name, value in given.items() if name not in compared}
     family = Family(
-        place=replace(first.place, collector=""),
+        factor=factor,
+        better=first.better,
+        benchmarks=tuple(dict.fromkeys(cell.place.benchmark for cell in cells)),
+        place=replace(first.place, heap=shared_heap(cell.place for cell in cells)).without(factor),
         metric=first.metric,
         parameters=parameters,
-        names=tuple(cell.place.collector for cell in cells),
+        names=tuple(of_cell.values()),
         f=math.nan,
         df_between=math.nan,
         df_error=math.nan,
         p=math.nan,
-        method="block-anova+tukey",
+        method="block-anova+sidak",
         pairs=(),
         words="",
     )
     problem = next(filter(None, (why_no_logs(s.values) for s in present)), "")
     if not present:
-        problem = "no collector has valid invocations"
+        problem = f"none of the {plural(factor)} has valid invocations"
     elif len(present) < 2:
-        problem = problem or f"only {present[0].cell.place.collector} has valid invocations"
-    return _Asked(
-        family, present, absent, names.place(first, parameters) + names.within(first, ("collector",)), problem
-    )
+        problem = problem or f"only {of_cell[present[0].cell.number]} has valid invocations"
+    return _Asked(family, present, absent, names.where(first, parameters, components([factor])), problem)
 
 
 def _without_values(asked: _Asked) -> Family:
-    words = f"the collectors cannot be compared on {asked.place}: {asked.problem}"
+    words = f"{asked.place}: {plural(asked.family.factor)} not compared ({asked.problem})"
     return replace(asked.family, reason=asked.problem, words=words)
 
 
-def _judged(
-    asked: _Asked, values: _Values, fit: Anova, found: Sequence[PairDifference], method: str, names: Names
-) -> Family:
-    collectors = [s.cell.place.collector for s in asked.present]
-    means = [float(s.values.mean()) for s in asked.present]
-    pairs = tuple(
-        TukeyPair(collectors[p.first], collectors[p.second], interval, p.p)
-        for p in found
-        for interval in [
-            replace(p.difference.mapped(_share_of(means[p.second])), method=GEORGES_TUKEY)
-            if method == GEORGES_2007
-            else p.difference.mapped(safe_exp)
-        ]
-    )
+def _judged(asked: _Asked, values: _Values, fit: Anova, pairs: tuple[FamilyPair, ...], method: str) -> Family:
+    factor = asked.family.factor
     if fit.reason:
-        words = f"the collectors cannot be told apart on {asked.place}: {fit.reason}"
+        words = f"{plural(factor)} not compared ({fit.reason})"
     else:
-        invocations = counted(int(np.diag(fit.counts).sum()), "invocation")
-        many = counted(values.blocks, "block") if values.blocks else invocations
         first = asked.present[0]
-        told = Told(first.cell, first.unit, asked.place, many, names.host(first.cell))
-        words = family_words(_ranked(collectors, fit, first.cell.better == "lower"), pairs, told)
+        sampled = Sampled(first.cell, first.unit, _sample(values, pairs), factor)
+        words = family_words(ranking(asked.compared, pairs, first.cell.better), pairs, sampled)
     if asked.absent:
-        words += f"; {listed(asked.absent)} {'has' if len(asked.absent) == 1 else 'have'} no valid invocation"
-    way = f"{fit.method}+tukey"
+        words += f"; no valid invocation: {listed(asked.absent)}"
     return replace(
         asked.family,
         f=fit.f,
         df_between=float(fit.df_between),
         df_error=float(fit.df_error),
         p=fit.p,
-        method=f"{GEORGES_2007}-{way}" if method == GEORGES_2007 else way,
+        method=f"{GEORGES_2007}-{fit.method}+tukey" if method == GEORGES_2007 else f"{fit.method}+sidak",
         pairs=pairs,
-        words=words,
+        words=f"{asked.place}: {words}",
         reason=fit.reason,
     )
 
 
-def _ranked(collectors: Sequence[str], fit: Anova, lower_is_better: bool) -> list[str]:
-    """Rank the collectors, best first. The order is meaningful only among collectors that share blocks."""
-    effects = fit.effects if lower_is_better else -fit.effects
-    return [collectors[place] for place in np.argsort(effects, kind="stable").tolist()]
+def _sample(values: _Values, pairs: Sequence[FamilyPair]) -> str:
+    """Return the sample size in words: of the family, or of its pairs if blocks are incomplete."""
+    if not values.blocks:
+        return sample_words(sum(group.size for group in values.groups), "invocation")
+    sizes = sorted({pair.ratio.n for pair in pairs if not math.isnan(pair.ratio.low)}) or [values.blocks]
+    if len(sizes) == 1:
+        return sample_words(sizes[0], "block")
+    return f"(n = {sizes[0]} to {sizes[-1]} blocks per pair)"
 
 
 def _share_of(mean: float) -> Callable[[float], float]:

@@ -1,4 +1,4 @@
-"""Comparison of all collectors of one place. Frozen values."""
+"""Comparison of all alternatives of one place that differ in one factor. Frozen values."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from regatta.answers.parts import HEAP, INLINED, Place, TukeyPair
-from regatta.host.values.experiment import Scalar
+from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place
+from regatta.host.values.experiment import Better, Scalar
 
 
 @dataclass(frozen=True)
 class Family:
-    """All collectors of one benchmark, runtime, modifiers, heap and host: ANOVA with block as factor, and Tukey's HSD."""
+    """All levels of a factor at one benchmark, heap and host: ANOVA with block as factor, and the ratios of all pairs."""
 
-    #: place of all its cells, so without a collector
+    #: place of all its cells, with "" for the factor
     place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", "modifiers", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
@@ -24,9 +24,14 @@ class Family:
     df_error: float
     p: float
     method: str
-    pairs: tuple[TukeyPair, ...]
+    pairs: tuple[FamilyPair, ...]
     #: "g1 is fastest ..." or "no difference shown; ..."
     words: str
     reason: str = ""
-    #: p adjusted over all families of the answer (Benjamini-Hochberg), for exploration
+    #: p adjusted over all families of the factor (Benjamini-Hochberg), for exploration
     q: float = math.nan
+    #: what its alternatives differ in
+    factor: str = "collector"
+    better: Better = "lower"
+    #: labels of its alternatives' benchmarks, in plan order
+    benchmarks: tuple[str, ...] = ()

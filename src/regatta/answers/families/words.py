@@ -1,4 +1,4 @@
-"""Describe a family of collectors in words: the leader and its margin, or the collectors without significant differences."""
+"""Describe a family in words: the leader and its margin, or the alternatives without significant differences."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regatta.answers.methods import GEORGES_2007
-from regatta.answers.parts import TukeyPair
+from regatta.answers.parts import FamilyPair
 from regatta.answers.samples import PlannedCell
 from regatta.answers.words import bound_words, compared, difference, listed, shows_difference, superlative
 from regatta.host.values.experiment import Better
+from regatta.host.values.levels import CROSSED, PARAMETERS, components
 from regatta.stats.estimate import Interval
 from regatta.stats.tukey import TUKEY
 
@@ -18,7 +19,7 @@ from regatta.stats.tukey import TUKEY
 GEORGES_TUKEY = f"{GEORGES_2007}-{TUKEY}"
 
 
-def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> str:
+def winner(pairs: Sequence[FamilyPair], names: Sequence[str], better: Better) -> str:
     """Return the alternative that is significantly better than every other one with values; "" if none is.
 
     If no chain of blocks connects some of them with the others, no alternative wins; a single unconnected one is ignored.
@@ -37,7 +38,25 @@ def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> 
     return ""
 
 
-def tied_sets(pairs: Sequence[TukeyPair], ranked: Sequence[str]) -> list[list[str]]:
+def ranking(names: Sequence[str], pairs: Sequence[FamilyPair], better: Better) -> list[str]:
+    """Return the alternatives by the mean logarithm of their ratios to the others, best first.
+
+    The order is meaningful only among those that share blocks.
+    """
+
+    def standing(name: str) -> float:
+        logs = [
+            (1.0 if pair.a_name == name else -1.0) * math.log(pair.ratio.point)
+            for pair in pairs
+            if name in (pair.a_name, pair.b_name) and pair.ratio.point > 0.0
+        ]
+        mean = math.fsum(logs) / len(logs) if logs else math.inf
+        return mean if better == "lower" else -mean
+
+    return sorted(names, key=standing)
+
+
+def tied_sets(pairs: Sequence[FamilyPair], ranked: Sequence[str]) -> list[list[str]]:
     """Return the sets of at least two that can be compared with each other, each in the order of `ranked`."""
     sets: list[set[str]] = []
     for pair in pairs:
@@ -50,66 +69,87 @@ def tied_sets(pairs: Sequence[TukeyPair], ranked: Sequence[str]) -> list[list[st
     return sorted((own for own in ordered if own), key=lambda own: ranked.index(own[0]))
 
 
+def plural(factor: str) -> str:
+    """Return `collectors`, `runtimes`, `modifiers`, `heaps`, `values of threads`, `combinations of runtime and heap`."""
+    if CROSSED in factor:
+        return "combinations of " + listed([one.removeprefix(PARAMETERS) for one in components([factor])])
+    if factor.startswith(PARAMETERS):
+        return f"values of {factor[len(PARAMETERS) :]}"
+    return factor if factor.endswith("s") else f"{factor}s"
+
+
 @dataclass(frozen=True)
-class Told:
-    """Place and sample size of a family in words. `on`: the host, or "" if the sentence names it elsewhere."""
+class Sampled:
+    """What a family measures. `sample`: its sample size in words, `(n = 10 blocks)`. `factor`: what is compared."""
 
     cell: PlannedCell
     unit: str
-    place: str
-    many: str
-    on: str
+    sample: str
+    factor: str = "collector"
 
 
-def family_words(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) -> str:
-    """Name the leader and its margin over the second, or the collectors without significant differences.
+def family_words(ranked: Sequence[str], pairs: Sequence[FamilyPair], sampled: Sampled) -> str:
+    """Name the leader and its margin over the second, or the alternatives without significant differences.
 
     Args:
-        ranked: the collectors with values, best first.
+        ranked: the alternatives with values, best first.
         pairs: pairs among them; NaN where no blocks connect the two.
-        told: place and sample size in words.
+        sampled: metric and sample size.
     """
     sets = tied_sets(pairs, ranked)
     tied = {name for own in sets for name in own}
     apart = [name for name in ranked if name not in tied]
     if not sets:
-        return f"the collectors cannot be told apart on {told.place}: {listed(apart)} cannot be compared with any: no block in common"
-    words = "; ".join(_told(own, pairs, told) for own in sets)
-    if len(sets) > 1:
-        words += f"; no block ties {' or '.join(listed(own) for own in sets)} to the others"
+        return f"{plural(sampled.factor)} not compared (no common blocks)"
+    if len(sets) == 1:
+        words = _connected(sets[0], pairs, sampled)
+    else:
+        words = "; ".join(f"among {listed(own)}, {_connected(own, pairs, sampled)}" for own in sets)
+        words += "; these sets have no common blocks"
     if apart:
-        words += f"; {listed(apart)} cannot be compared with them: no block in common"
+        words += f"; not compared (no common blocks): {listed(apart)}"
     return words
 
 
-def _told(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) -> str:
-    """Do the same for collectors that common blocks connect, best first."""
-    cell, unit = told.cell, told.unit
+def _connected(ranked: Sequence[str], pairs: Sequence[FamilyPair], sampled: Sampled) -> str:
+    """Do the same for alternatives that common blocks connect, best first."""
+    cell, unit = sampled.cell, sampled.unit
     best, others = ranked[0], ranked[1:]
     ratios = {name: _ratio(pairs, best, name) for name in others}
+    ahead = [
+        name for name in others if shows_difference(ratios[name]) and _is_worse(ratios[name], cell.better)
+    ]
+    if ahead:
+        # Pairs that have other blocks can contradict each other.
+        found = [
+            compared(name, best, _ratio(pairs, name, best), cell.metric, unit, cell.better) for name in ahead
+        ]
+        return f"no common order, because pairs have different blocks: {'; '.join(found)} {sampled.sample}"
     beside = [name for name in others if not shows_difference(ratios[name])]
-    ending = f"{told.many}, on {told.on}" if told.on else told.many
-    where = f"on {told.place}, {ending}"
     if not beside:
-        lead = difference(others[0], ratios[others[0]], cell.metric, unit, cell.better)
-        return f"{best} {superlative(cell.metric, unit, cell.better)} on {told.place}: {lead}, {ending}"
+        margin = difference(others[0], ratios[others[0]], cell.metric, unit, cell.better)
+        return f"{best} {superlative(cell.metric, unit, cell.better)}, {margin} {sampled.sample}"
     leaders = [best, *beside]
     between = [_ratio(pairs, a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
     alike = not any(shows_difference(ratio) for ratio in between)
     bound = bound_words(between if alike else [ratios[name] for name in beside])
-    word = "between" if len(leaders) == 2 else "among"
-    if len(leaders) == len(ranked) and alike:
-        return f"no difference shown {word} {listed(leaders)} {where}; {bound}"
-    told_of = f"{word} them" if alike else f"from {best}"
+    verb = "are tied" if alike else "lead"
+    from_best = "" if alike else f" from {best}"
+    leading = f"{listed(leaders)} {verb} (no significant difference{from_best}; {bound})"
     behind = [
         compared(name, best, _ratio(pairs, name, best), cell.metric, unit, cell.better)
         for name in others
         if name not in beside
     ]
-    return "; ".join([f"{listed(leaders)} lead {where}: no difference shown {told_of} ({bound})", *behind])
+    return f"{'; '.join([leading, *behind])} {sampled.sample}"
 
 
-def _ratio(pairs: Sequence[TukeyPair], a: str, b: str) -> Interval:
+def _is_worse(ratio: Interval, better: Better) -> bool:
+    """Return whether an alternative with this ratio to another one is worse."""
+    return ratio.low > 1.0 if better == "lower" else ratio.high < 1.0
+
+
+def _ratio(pairs: Sequence[FamilyPair], a: str, b: str) -> Interval:
     """Return the ratio a/b with its simultaneous interval, in whichever direction the pair is stored."""
     for pair in pairs:
         if (pair.a_name, pair.b_name) == (a, b):

@@ -15,7 +15,7 @@ from regatta.answers.history.result import History, LevelShift, PastExperiment, 
 from regatta.answers.names import Names
 from regatta.answers.plain import plain
 from regatta.answers.samples import PlannedCell, Samples, Series, load_samples
-from regatta.answers.words import bound_words, counted, difference, is_speed, listed, practical
+from regatta.answers.words import bound_words, counted, difference, is_speed, listed, practical, too_small
 from regatta.figures.text import show_percent
 from regatta.host.units import is_positive
 from regatta.host.values.experiment import Heap, SteadyState
@@ -205,11 +205,9 @@ def _shift(
     how = difference("before", ratio, latest.metric, latest.unit, latest.cell.better)
     verb = "is" if is_speed(latest.unit, latest.cell.better) else "has"
     small = practical(ratio, theta_percent) == "no"
-    words = (
-        f"{place} {verb} {how} since {names[since]}"
-        f" ({counted(shift.after, 'experiment')} against {shift.before}, {ratio.n} {unit})"
-        + (f", less than the {theta_percent:g} % from which on it would matter" if small else "")
-    )
+    words = f"{place} {verb} {how} since {names[since]} (n = {ratio.n} {unit})"
+    if small:
+        words += f", {too_small(theta_percent)}"
     return LevelShift(since, ratio, shift.ratio.p, shift.before, shift.after, words)
 
 
@@ -221,25 +219,25 @@ def _sentences(series: Sequence[SeriesHistory], experiments: int, level: float) 
     found = [shift.words for shift in shifted]
     still = [one for one in series if not one.shifts]
     if still:
-        first = f"In {len(still)} of {len(series)} series no shift is shown over {counted(experiments, 'experiment')}"
+        first = f"{len(still)} of {len(series)} series: no significant shift over {counted(experiments, 'experiment')}"
         latest = [_first_to_last(one) for one in still if len(one.points) == 2]
-        found.append(f"{first}; {bound_words(latest)}" if len(latest) == len(still) else first)
+        found.append(f"{first} ({bound_words(latest)})" if len(latest) == len(still) else first)
     varied = [one.title for one in series if one.replicates == EXPERIMENTS]
     if varied:
         more = f" and {len(varied) - 3} more" if len(varied) > 3 else ""
         found.append(
-            "Experiments differ by more than their invocations explain, so that experiments are the replicates in "
-            f"{listed(varied[:3])}{more}"
+            "Experiments differ by more than their invocations explain. Replicates are therefore experiments in "
+            f"{'; '.join(varied[:3])}{more}"
         )
     if len(series) * (1.0 - level) >= 0.5:
         found.append(
-            f"Each series is judged by itself: of {len(series)} in which nothing happens, about "
-            f"{len(series) * (1.0 - level):.0f} show a shift at a level of {show_percent(level)}"
+            f"Series are tested separately: expect about {len(series) * (1.0 - level):.0f} false shifts in {len(series)} "
+            f"series (level {show_percent(level)})"
         )
     if experiments < LEAST_TO_SEE_VARIATION:
         found.append(
-            f"With {counted(experiments, 'experiment')} a shift cannot be told from how experiments on the same thing differ "
-            "from day to day: measure the same again, or collect more"
+            f"{counted(experiments, 'experiment')}: a shift is not distinguishable from day-to-day variation. Repeat the "
+            "experiment unchanged, or collect more experiments"
         )
     return found
 
@@ -255,23 +253,23 @@ def _warnings(
     many: Mapping[_Key, Sequence[tuple[int, Series]]],
     names: Sequence[str],
 ) -> list[str]:
-    warnings = [f"{one.path} has no value and is left out" for one in read if one not in used]
+    warnings = [f"{one.path} excluded: no values" for one in read if one not in used]
     alone = sum(len(points) < 2 for points in many.values())
     if alone:
-        warnings.append(f"{alone} series are in one experiment only and have no history")
+        warnings.append(f"series in one experiment only, without a history: {alone}")
     ways: dict[str, list[str]] = {}
     for name, one in zip(names, used, strict=True):
         ways.setdefault(_steady(one.facts.steady), []).append(name)
     if len(ways) > 1:
         each = "; ".join(f"{way} in {listed(those)}" for way, those in ways.items())
-        warnings.append(f"numbers of invocations are made in different ways, which are not compared: {each}")
+        warnings.append(f"values by different steady-state methods are not compared: {each}")
     ways_of: dict[tuple[Any, ...], set[str]] = {}
     for key, points in many.items():
         ways_of.setdefault(key[:-1], set()).add(points[-1][1].cell.summary)
     mixed = sorted({str(key[1]) for key, summaries in ways_of.items() if len(summaries) > 1})
     if mixed:
         warnings.append(
-            f"the suite took another statistic of an invocation's repetitions in some experiments, which are not compared: {listed(mixed)}"
+            f"values by different statistics of an invocation's repetitions are not compared: {', '.join(mixed)}"
         )
     moved = {
         points[-1][1].cell.label
@@ -281,7 +279,7 @@ def _warnings(
     }
     if moved:
         warnings.append(
-            f"the heap in MiB is not the same in all experiments for {counted(len(moved), 'cell')}, because minheap is not: "
+            f"minheap differs between experiments, and so does the heap in MiB, in {counted(len(moved), 'cell')}, for example "
             f"{sorted(moved)[0]}"
         )
     return warnings

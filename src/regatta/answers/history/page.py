@@ -36,7 +36,7 @@ _NAME = 18
 _NAMES_AT_MOST = 12
 #: Share of the space between two experiments over which the invocations of one are spread.
 _SPREAD = 0.5
-_COLUMNS = ("series", "since", "ratio", "interval", "p", "experiments", "n", "replicates")
+_COLUMNS = ("series", "since", "ratio", "CI", "p", "experiments after / before", "n", "replicates")
 
 
 def write_history(history: History, path: Path) -> None:
@@ -61,24 +61,24 @@ def sections_of_history(history: History) -> list[Section]:
     shifts = Section(
         "shifts",
         "Shifts",
-        f"The ratio of what came after to what came before, between the neighbouring shifts, with its {level} interval.",
+        f"Ratio of the mean after a shift to the mean before it, up to the neighboring shifts, with its {level} confidence interval.",
         tables=[_shifts(history)],
     )
     over_time = Section(
         "time",
         "Over time",
-        f"Each point is an invocation, the mark an experiment's mean with its {level} interval, the line the mean between shifts; "
-        "a dashed line is a shift. Experiments are in order of their first record. Axes do not start at 0.",
+        f"Points are invocations. Marks are means of experiments with {level} confidence intervals. Lines are means between "
+        "shifts, dashed lines are shifts. Experiments are in order of their first record. Axes do not start at 0.",
         groups=_groups(history),
     )
-    told = Section(
+    experiments = Section(
         "experiments",
         "Experiments",
         "In order of their first record.",
         tables=[_experiments(history)],
     )
     found = [shifts] if any(one.shifts for one in history.series) else []
-    return [*found, *([over_time] if history.series else []), told]
+    return [*found, *([over_time] if history.series else []), experiments]
 
 
 def _shifts(history: History) -> Table:
@@ -93,7 +93,7 @@ def _shifts(history: History) -> Table:
                     show_ratio(ratio.point),
                     show_ends(ratio),
                     show_p(shift.p),
-                    f"{shift.after} against {shift.before}",
+                    f"{shift.after} / {shift.before}",
                     str(ratio.n),
                     one.replicates,
                 )
@@ -166,7 +166,7 @@ def _means(history: History, one: SeriesHistory, scale: Scale) -> Trace:
         ),
         "hoverinfo": "text",
         "hovertext": [
-            hover(history.experiments[point.experiment].name, f"mean {scale.with_unit(point.mean.point)}, n {point.mean.n}")
+            hover(history.experiments[point.experiment].name, f"mean {scale.with_unit(point.mean.point)}, n = {point.mean.n}")
             for point in one.points
         ],
     }  # fmt: skip

@@ -12,8 +12,9 @@ from regatta.answers.topics import registry
 _BOARDS = {
     "regatta-experiment": "experiment",
     "regatta-compare-runtimes": "runtimes",
+    "regatta-compare-platforms": "platforms",
     "regatta-collectors": "collectors",
-    "regatta-host-health": "health of the hosts",
+    "regatta-host-health": "host health",
     "regatta-history": "history",
 }
 _ROOM_MS = 60_000

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from regatta.answers.methods import method_name
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, parameters_but, series_key
 from regatta.answers.page.view import View
@@ -22,6 +23,7 @@ from regatta.figures.text import (
     show_heap,
     show_percent,
     show_ratio,
+    show_significance,
 )
 from regatta.host.values.experiment import Better
 
@@ -53,7 +55,7 @@ class Row:
     """One cell. `place`: host, benchmark, heap, configuration, metric. `perturbed`: number of perturbed invocations.
 
     `first` marks the first row of a heap setting. `verdict` is `better`, `worse` or empty.
-    `matters`: whether the difference is practically significant: `yes`, `no`, `open` or empty.
+    `significant`: practical significance: `yes`, `no`, `inconclusive` or empty.
     """
 
     cell_id: str
@@ -62,9 +64,13 @@ class Row:
     n: str
     perturbed: str
     mean: Figures
+    #: coefficient of variation
+    cv: str
+    #: minimum and maximum
+    range: str
     ratio: Figures
     verdict: str
-    matters: str
+    significant: str
     bar: Bar | None
     look: Look
     first: bool
@@ -118,16 +124,17 @@ def texts_of(tables: Sequence[CellTable], level: float) -> Table:
     rows = [
         (
             row.place[0] if several else "", *row.place[1:],
-            row.n, row.perturbed, row.mean.value, row.mean.interval, table.unit, row.mean.reason,
+            row.n, row.perturbed, row.mean.value, row.mean.interval, row.cv, row.range, table.unit,
+            row.mean.reason,
         )
         for table in tables
         for row in table.rows
     ]  # fmt: skip
     columns = (
         "host", "benchmark", "heap", "configuration", "metric", "n", "perturbed", "mean",
-        f"{show_percent(level)} interval", "unit", "note",
+        f"{show_percent(level)} CI", "CV", "range", "unit", "reason",
     )  # fmt: skip
-    return Table("Cells", columns, rows, frozenset({5, 6, 7, 8})).without_empty()
+    return Table("Cells", columns, rows, frozenset({5, 6, 7, 8, 9})).without_empty()
 
 
 def _table(
@@ -155,9 +162,11 @@ def _table(
                     _n(cell),
                     str(len(cell.perturbed) or ""),
                     _mean(cell, panel.scale, footnotes),
+                    show_percent(cell.dispersion.cv_percent / 100, 2),
+                    _range(cell, panel.scale),
                     _ratio(comparison, series_key(cell) in baselines, footnotes),
                     _verdict(comparison, panel.better),
-                    "" if comparison is None else comparison.practical,
+                    "" if comparison is None else show_significance(comparison.practical),
                     _bar(cell, widest),
                     looks.of(cell),
                     number == 0,
@@ -222,8 +231,14 @@ def _mean(cell: CellAnswer, scale: Scale, footnotes: list[str]) -> Figures:
     undefined = not math.isfinite(estimate.point) or not text
     reason = (estimate.reason or "undefined") if undefined else ""
     if not reason and estimate.within_range:
-        reason = f"interval: {estimate.method}, because Student's t reaches below 0"
+        reason = f"CI: {method_name(estimate.method)}, because Student's t interval includes values below 0"
     return Figures(scale.show(estimate.point), text or ABSENT, _footnote(reason, footnotes), reason)
+
+
+def _range(cell: CellAnswer, scale: Scale) -> str:
+    """Return the smallest and the largest value; "" without several."""
+    low, high = cell.dispersion.minimum, cell.dispersion.maximum
+    return f"{scale.show(low)} to {scale.show(high)}" if cell.estimate.n > 1 else ""
 
 
 def _ratio(row: Comparison | None, baseline: bool, footnotes: list[str]) -> Figures:

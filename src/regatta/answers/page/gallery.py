@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure, Group, Trace
-from regatta.figures.looks import MARKS, LegendEntry, in_light
+from regatta.figures.looks import MARKS, LegendEntry, Look, in_light
 from regatta.figures.section import Section
 from regatta.figures.text import joined, plot_text, shorten
 
@@ -125,8 +126,18 @@ def _legend_trace(entry: LegendEntry, lines: bool) -> Trace:
 
 def _used(legend: Sequence[LegendEntry], traces: Sequence[Trace]) -> list[LegendEntry]:
     """Return the legend entries that this figure needs: a page shows them once above all figures of the group."""
-    drawn = json.dumps(traces)
-    hues = [e for e in legend if e.look.colour != "@ink" and re.search(rf'"{e.look.colour}[/"]', drawn)]
+    texts = [json.dumps(trace) for trace in traces]
+    drawn = "".join(texts)
+    colours = Counter(entry.look.colour for entry in legend)
+
+    def is_drawn(look: Look) -> bool:
+        return any(
+            re.search(rf'"{look.colour}[/"]', text)
+            and (colours[look.colour] == 1 or re.search(rf'"{look.mark}(-open)?"', text))
+            for text in texts
+        )
+
+    hues = [entry for entry in legend if entry.look.colour != "@ink" and is_drawn(entry.look)]
     marks = [mark for mark in MARKS if f'"{mark}"' in drawn or f'"{mark}-open"' in drawn]
     # With two marks both need an entry, even the mark of cells without modifiers.
     others = [e for e in legend if e.look.colour == "@ink" and e.look.mark in marks and len(marks) > 1]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from regatta.answers.result import CellAnswer
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
 
+_Key = TypeVar("_Key")
 _MARK_NAMES = tuple(MARKS)
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 #: Factors that distinguish alternatives, most important first.
@@ -18,7 +21,11 @@ _FACTORS: tuple[tuple[str, Callable[[CellAnswer], str]], ...] = (
 
 
 class Looks:
-    """The looks of cells: hue by the first factor that varies, mark and dash by the others."""
+    """The looks of cells: hue by the first factor that varies, dash by the others.
+
+    Every alternative has its own mark, so that a figure can be read without colours. If the combinations of factors exceed
+    the marks, the mark shows the other factors only.
+    """
 
     def __init__(self, cells: Sequence[CellAnswer]) -> None:
         named = any(cell.place.collector for cell in cells)
@@ -26,43 +33,55 @@ class Looks:
             entry for entry in _FACTORS if len({entry[1](cell) for cell in cells if entry[1](cell)}) > 1
         ]
         _, self._hue = varying[0] if varying else _FACTORS[0 if named else 1]
-        self._others = list(varying[1:])
-        self._hues: dict[str, int] = {}
-        self._marks: dict[str, int] = {}
-        for cell in cells:
-            if hue := self._hue(cell):
-                self._hues.setdefault(hue, len(self._hues))
-                self._marks.setdefault(self._other(cell), len(self._marks))
+        self._factors = list(varying[1:])
+        pairs = dict.fromkeys(self._pair(cell) for cell in cells if self._hue(cell))
+        self._hues = _numbered(hue for hue, _ in pairs)
+        self._others = _numbered(other for _, other in pairs)
+        self._pairs = _numbered(pairs)
+        self._own_marks = len(self._others) < 2 or len(self._pairs) <= len(MARKS)
 
     def of(self, cell: CellAnswer) -> Look:
         """Return the look of a cell."""
-        return self._look(self._hue(cell), self._other(cell))
+        return self._look(*self._pair(cell))
 
     def legend(self, cells: Sequence[CellAnswer]) -> list[LegendEntry]:
         """Return entries for the factors that differ among `cells`, and no others."""
-        hues = list(dict.fromkeys(self._hue(cell) for cell in cells))
-        others = list(dict.fromkeys(self._other(cell) for cell in cells))
-        if len(hues) < 2 and len(others) < 2:
+        pairs = dict.fromkeys(self._pair(cell) for cell in cells)
+        hues, others = ({pair[at] for pair in pairs} for at in (0, 1))
+        if len(pairs) < 2:
             return []
+        if self._own_marks:
+            return [
+                LegendEntry(
+                    f"{other if len(others) > 1 else ''} {hue if len(hues) > 1 else ''}".strip() or "native",
+                    self._look(hue, other),
+                )
+                for hue, other in sorted(pairs, key=lambda pair: self._pairs.get(pair, len(self._pairs)))
+            ]
         entries = [
-            LegendEntry(hue or "native", Look(self._look(hue, "").colour, "circle", "solid"))
-            for hue in sorted(hues, key=lambda hue: self._hues.get(hue, HUES))
+            LegendEntry(hue or "native", replace(self._look(hue, ""), mark="circle", dash="solid"))
+            for hue in sorted(hues, key=lambda hue: self._hues.get(hue, len(self._hues)))
         ]
         if len(others) > 1:
             entries += [
-                LegendEntry(other, Look("@ink", self._look("", other).mark, self._look("", other).dash))
-                for other in sorted((o for o in others if o), key=lambda o: self._marks.get(o, 0))
+                LegendEntry(other, replace(self._look("", other), colour="@ink"))
+                for other in sorted(
+                    (o for o in others if o in self._others and o), key=lambda o: self._others[o]
+                )
             ]
         return entries
 
-    def _other(self, cell: CellAnswer) -> str:
-        return " ".join(part for _, read in self._others if (part := read(cell)) and part != "none")
+    def _pair(self, cell: CellAnswer) -> tuple[str, str]:
+        others = (part for _, read in self._factors if (part := read(cell)) and part != "none")
+        return self._hue(cell), " ".join(others)
 
     def _look(self, hue: str, other: str) -> Look:
-        number = self._hues.get(hue)
-        if number is None:
-            colour, turn = "@muted", 0
-        else:
-            colour, turn = f"@c{number % HUES}", number // HUES
-        mark = self._marks.get(other, 0) + turn
-        return Look(colour, _MARK_NAMES[mark % len(_MARK_NAMES)], _DASHES[mark % len(_DASHES)])
+        number, dash = self._hues.get(hue), self._others.get(other, 0)
+        mark = self._pairs.get((hue, other), 0) if self._own_marks else dash + (number or 0) // HUES
+        colour = "@muted" if number is None else f"@c{number % HUES}"
+        return Look(colour, _MARK_NAMES[mark % len(_MARK_NAMES)], _DASHES[dash % len(_DASHES)])
+
+
+def _numbered(keys: Iterable[_Key]) -> dict[_Key, int]:
+    """Return each key with the number of its first appearance."""
+    return {key: number for number, key in enumerate(dict.fromkeys(keys))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from regatta.answers.page.boards import board_links
@@ -18,10 +19,14 @@ from regatta.answers.page.summary import (
 )
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
+from regatta.answers.short import judged_title, short_comparisons
 from regatta.answers.topics.registry import sections_of
 from regatta.figures.html import encoded, fill, number_figures, write_page
-from regatta.figures.section import Section
+from regatta.figures.section import Section, Table
 from regatta.figures.text import show_percent
+
+#: Maximum rows of the table in the summary, so that the first screen has room for it.
+_SUMMARY_ROWS = 8
 
 
 def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> None:
@@ -65,6 +70,8 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
         title=answer.experiment,
         question=answer.question,
         answer=answer,
+        compared=_summary_table(answer),
+        undefined=any(not math.isfinite(one.ratio.low) for one in answer.comparisons),
         platforms=answer.platforms if len(answer.platforms) > 1 else {},
         valued=any(math.isfinite(cell.estimate.point) for cell in answer.cells),
         counts=count(answer),
@@ -84,3 +91,11 @@ def render_sections(title: str, question: str, sentences: Sequence[str], given: 
     """Return a page of sections as HTML text; see `write_sections_page`."""
     sections = [number_figures(section) for section in given]
     return fill("sections.html.j2", sections, title=title, question=question, sentences=tuple(sentences))
+
+
+def _summary_table(answer: Answer) -> Table | None:
+    """Return the first comparisons, as a terminal shows them; None without any."""
+    if not answer.comparisons:
+        return None
+    table = short_comparisons(answer.comparisons, answer.level, judged=True)
+    return replace(table, title=judged_title(answer, table), rows=table.rows[:_SUMMARY_ROWS])

@@ -69,7 +69,7 @@ def percentile_figure(
         tops.append(top)
     every = [point for points in (*drawn, other) for point in points]
     values = finite(v * panel.scale.factor for p in every for v in (p.y, p.low, p.high))
-    texts = ["longest" if percent == 100 else f"{percent:g} %" for percent in percents]
+    texts = ["max" if percent == 100 else f"{percent:g} %" for percent in percents]
     x = axis("percentile", tickvals=[places[p] for p in percents], ticktext=texts)
     return Figure(title, _HEIGHT_PX, bands + tops, layout(x, value_axis(panel.axis, values)))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regatta.answers.methods import method_name
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
 from regatta.figures.curves import error_bars, segment
 from regatta.figures.text import (
@@ -25,18 +26,20 @@ _ROW_PX = 40
 _FRAME_PX = 84
 #: With more rows, each place gets a separate figure.
 _ROWS_AT_MOST = 24
+#: Room for a usual reason why a ratio is undefined, next to the name of a row without a point.
+_INTERVAL_CHARACTERS = 48
 
 
 @dataclass(frozen=True)
 class RatioRow:
-    """One ratio. `colour`: colour slot. `mark`: a mark of plotly. `told`: lines of hover text."""
+    """One ratio. `colour`: colour slot. `mark`: a mark of plotly. `lines`: lines of hover text."""
 
     name: str
     ratio: Interval
     p: float
     colour: str
     mark: str
-    told: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class RatioFrame:
 
 
 def ratio_figures(rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioFrame) -> list[Figure]:
-    """Draw ratios in one figure with a heading per place (such as `heap 2×`), or many rows in one figure per place.
+    """Draw ratios in one figure with a heading per place (such as `heap 2x`), or many rows in one figure per place.
 
     Return no figure if no row has a number.
     """
@@ -80,7 +83,13 @@ def band_words(theta_percent: float) -> str:
     """Return the text that explains the band; "" without a band."""
     if theta_percent <= 0:
         return ""
-    return f" The shaded band is ±{theta_percent:g} %: what lies within it does not matter in practice."
+    return f" The shaded band is ±{theta_percent:g} %: differences within it are not practically significant."
+
+
+def method_note(methods: Iterable[str]) -> str:
+    """Return `Method: paired t on logs`, each method once; "" without any."""
+    names = sorted(method_name(method) for method in set(methods) - {""})
+    return f"Method: {'; '.join(names)}" if names else ""
 
 
 def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioFrame) -> Figure:
@@ -94,7 +103,9 @@ def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: 
         for row in rows:
             y -= 1
             labels.append(row_label(y + 0.2, shorten(row.name)))
-            labels.append(row_label(y + 0.2, show_interval(row.ratio), side="right"))
+            labels.append(
+                row_label(y + 0.2, shorten(show_interval(row.ratio), _INTERVAL_CHARACTERS), side="right")
+            )
             if math.isfinite(row.ratio.point):
                 traces.append(_trace(row, y))
     traces.insert(0, segment([1, 1], [y - 0.5, 0.1], dash="dash"))
@@ -119,16 +130,21 @@ def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: 
 
 def _trace(row: RatioRow, y: float) -> Trace:
     point, low, high = row.ratio.point, row.ratio.low, row.ratio.high
-    ends = f"{show_percent(row.ratio.level)} interval {show_ends(row.ratio)}, p {show_p(row.p)}"
+    ends = f"{show_percent(row.ratio.level)} CI {show_ends(row.ratio)}, p {show_p(row.p)}"
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",
         "x": [tidy(point)],
         "y": [y],
-        "marker": {"symbol": row.mark, "size": 10, "color": row.colour},
+        "marker": {"symbol": row.mark, "size": 12, "color": row.colour},
         "hoverinfo": "text",
         "hovertext": [
-            hover(*row.told, f"ratio {show_ratio(point)}", ends, f"n {row.ratio.n}, {row.ratio.method}")
+            hover(
+                *row.lines,
+                f"ratio {show_ratio(point)}",
+                ends,
+                f"n = {row.ratio.n}, {method_name(row.ratio.method)}",
+            )
         ],
     }
     if math.isfinite(low) and math.isfinite(high):

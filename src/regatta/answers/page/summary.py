@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from regatta.answers.methods import method_name
 from regatta.answers.parts import Sample
 from regatta.answers.result import Answer, CellAnswer
 from regatta.answers.topics import registry
@@ -37,7 +38,7 @@ class PerturbedCell:
     name: str
     host: str
     cell_id: str
-    left_out: int
+    excluded: int
     kept: int
     where: str
 
@@ -116,7 +117,7 @@ def failures_table(answer: Answer) -> Table | None:
         )
         for one in answer.failures
     ]
-    columns = ("cell", "host", "status", "count", "reason", "look closer", "invocations")
+    columns = ("cell", "host", "status", "count", "reason", "command", "invocations")
     table = Table("", columns, rows, numeric=frozenset({3}), folded=frozenset({6}))
     return table.without_empty() if rows else None
 
@@ -135,9 +136,9 @@ def impossible_by_reason(answer: Answer) -> list[tuple[str, list[str]]]:
 
 
 def methods(answer: Answer) -> dict[str, list[str]]:
-    """Return computed quantity -> its methods."""
+    """Return computed quantity -> the names of its methods."""
     found = {
-        "Mean and interval": {cell.estimate.method for cell in answer.cells},
+        "Mean and CI": {cell.estimate.method for cell in answer.cells},
         "Ratio to the baseline": {row.ratio.method for row in answer.comparisons},
         **{
             what: names
@@ -145,10 +146,10 @@ def methods(answer: Answer) -> dict[str, list[str]]:
             if topic.methods is not None
             for what, names in topic.methods(topic.of(answer)).items()
         },
-        "Differences among collectors": {family.method for family in answer.families},
+        "Differences among alternatives": {family.method for family in answer.families},
         "Pairs": {pair.ratio.method for family in answer.families for pair in family.pairs},
     }
-    return {what: sorted(names - {""}) for what, names in found.items() if names - {""}}
+    return {what: sorted(map(method_name, names - {""})) for what, names in found.items() if names - {""}}
 
 
 def _perturbed_samples(answer: Answer) -> list[tuple[CellAnswer, Sample]]:

@@ -26,10 +26,13 @@ from regatta.answers.topics.levels.topic import LEVELS
 from regatta.answers.topics.load.topic import LOAD
 from regatta.answers.topics.memory.topic import MEMORY
 from regatta.answers.topics.method.topic import METHOD
+from regatta.answers.topics.normality.topic import NORMALITY
 from regatta.answers.topics.order.topic import ORDER
 from regatta.answers.topics.outliers.topic import OUTLIERS
+from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.answers.topics.ratios.topic import RATIOS
 from regatta.answers.topics.replay.topic import REPLAY
+from regatta.answers.topics.runtimes.topic import RUNTIMES
 from regatta.answers.topics.scores.topic import SCORES
 from regatta.answers.topics.series.topic import SERIES
 from regatta.answers.topics.sleeps.topic import SLEEPS
@@ -47,8 +50,10 @@ TOPICS: tuple[Topic[Any], ...] = (
     RATIOS,
     COMPARISONS,
     FAMILIES,
+    RUNTIMES,
     SUITES,
     SCORES,
+    PLATFORMS,
     HOSTS,
     # its factors
     HEAP,
@@ -63,6 +68,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     REPLAY,
     # distribution and number of the values
     SPREAD,
+    NORMALITY,
     LEVELS,
     STEADY,
     STOPPING,

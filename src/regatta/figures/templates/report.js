@@ -1,4 +1,4 @@
-// Draws the figures of the report: those in sight first, those in folded parts when they are opened, all for print.
+// Draw the figures of the report: visible ones first, folded ones when they are opened, all before printing.
 (function () {
   "use strict";
   var body = document.body;
@@ -11,7 +11,7 @@
   var errors = 0;
   var printing = false;
 
-  // The page tells how it fares, for those who look at it without eyes.
+  // Expose the state of the page to tests and scripts.
   function tell() {
     body.dataset.errors = String(errors);
     body.dataset.figures = String(plots.length);
@@ -30,7 +30,7 @@
     return "rgba(" + channels.join(",") + "," + match[2] + ")";
   }
 
-  // A copy of a figure in which every colour slot has become a colour. Only attributes that hold colours are touched.
+  // Return a copy of a figure with colours instead of colour slots. Only attributes that hold colours change.
   function coloured(value, key) {
     if (typeof value === "string") { return /color$/.test(key) ? colour(value) : value; }
     if (Array.isArray(value)) { return value.map(function (item) { return typeof item === "object" ? coloured(item, key) : item; }); }
@@ -46,7 +46,7 @@
     layout.width = plot.clientWidth;
     layout.height = Number(plot.dataset.height);
     if (touch) {
-      // A finger that scrolls the page must not be caught by a plot.
+      // Scrolling with a finger must not drag a plot.
       layout.dragmode = false;
       layout.xaxis.fixedrange = layout.yaxis.fixedrange = true;
     }
@@ -67,7 +67,7 @@
   function pending() { return plots.filter(function (plot) { return visible(plot) && plot.dataset.drawn === undefined; }); }
   function redraw() { plots.forEach(function (plot) { if (visible(plot)) { draw(plot); } }); }
 
-  // One figure at a time, so that the page can be scrolled and read meanwhile.
+  // Draw one figure at a time, so that the page stays responsive.
   function drawNext() {
     var waiting = pending();
     if (!waiting.length) { return; }
@@ -95,7 +95,13 @@
   });
   if (window.location.hash === "#everything") { openAll(); }
 
-  // A drawing keeps its width; when its place gets another (a turned phone, a resized window), it is made anew.
+  // A section that a link opens begins below the bar of sections, which needs more lines on a narrower screen.
+  var bar = document.querySelector("nav");
+  function leaveRoom() { root.style.scrollPaddingTop = bar.offsetHeight + 12 + "px"; }
+  leaveRoom();
+  new ResizeObserver(leaveRoom).observe(bar);
+
+  // Redraw a figure when the width of its container changes (rotated phone, resized window).
   var settle = 0;
   var places = new ResizeObserver(function () {
     window.clearTimeout(settle);
@@ -109,7 +115,7 @@
   plots.forEach(function (plot) { places.observe(plot); });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { if (!printing) { redraw(); } });
 
-  // Paper is white and cannot be clicked: everything opens, in the light scheme, at the width of a sheet.
+  // For print, open everything in the light scheme at the width of a sheet.
   window.addEventListener("beforeprint", function () {
     printing = true;
     root.dataset.scheme = "light";

@@ -97,7 +97,9 @@ def _read_both(process: subprocess.Popen[bytes], where: str, timeout_s: float) -
         while answering or process.poll() is None:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                raise Unreachable(where, f"an answer within {timeout_s:g} s", "none", "see whether it is up")
+                raise Unreachable(
+                    where, f"an answer within {timeout_s:g} s", "none", "check that it is running"
+                )
             if not selector.get_map():
                 time.sleep(min(left_s, _LOOK_S))
             for key, _ in selector.select(left_s if answering else min(left_s, _LOOK_S)):
@@ -120,7 +122,7 @@ def _read_both(process: subprocess.Popen[bytes], where: str, timeout_s: float) -
 
 def _too_much(where: str, what: str, limit_bytes: int) -> HostError:
     limit = f"{what} of at most {limit_bytes >> 20} MiB"
-    return HostError(where, limit, "more", "do not trust this host before you know why")
+    return HostError(where, limit, "more", "find the cause before you trust this host")
 
 
 @contextmanager

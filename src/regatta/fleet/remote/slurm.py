@@ -143,7 +143,7 @@ class SlurmRemote(Here):
                 self._node = self._kept(folder) or self._choose(folder)
         except OSError as error:
             raise HostError(
-                f"{self.host.name}: {folder}", "a folder to write on a file system that the nodes share",
+                f"{self.host.name}: {folder}", "a writable folder on a file system that the nodes share",
                 str(error.strerror), "set `regatta_root` in the inventory",
             ) from error  # fmt: skip
         return self._node
@@ -173,8 +173,8 @@ class SlurmRemote(Here):
         if answer.returncode != 0 or words[1:] != [token]:
             raise HostError(
                 f"{self.host.name}: {folder}", f"a file system that node {words[0] if words else ''} shares",
-                answer.last_line() if answer.returncode else "another folder there",
-                "set `regatta_root` in the inventory to a folder that every node has",
+                answer.last_line() if answer.returncode else "another folder on the node",
+                "set `regatta_root` in the inventory to a folder that all nodes share",
             )  # fmt: skip
         with replacing(folder / f"{self.host.name}.json") as temporary:
             temporary.write_text(
@@ -214,9 +214,9 @@ class SlurmRemote(Here):
             if waited_s + pause > (max(patience_s, _SILENCE_S) if now.in_service else patience_s):
                 raise HostError(
                     f"{self.host.name} (node {self._node})", "a node in service", str(now),
-                    f"mend it, then `scontrol update NodeName={self._node} State=RESUME`, and start the same command again",
+                    f"repair the node, then run `scontrol update NodeName={self._node} State=RESUME` and the same command again",
                 )  # fmt: skip
-            tell(f"node {self._node} is {now}; looks again in {pause:.0f} s")
+            tell(f"node {self._node} is {now}; checking again in {pause:.0f} s")
             time.sleep(pause)
 
     def _is_finished(self, owner: Owner) -> bool:
@@ -269,11 +269,12 @@ class SlurmRemote(Here):
                         given = None  # the input is still being sent
                     text = _read_all(told)
                     if _QUEUED in text and _GRANTED not in text:
+                        granted_at = None  # srun has said so only after the first look
                         continue
                     granted_at = granted_at or time.monotonic()
                     if time.monotonic() - granted_at > timeout_s:
                         what = f"an answer within {timeout_s:g} s"
-                        raise Unreachable(self.host.name, what, "none", "see whether it is up")
+                        raise Unreachable(self.host.name, what, "none", "check that it is running")
             finally:
                 _end(process)
             text = _read_all(told)
@@ -288,21 +289,21 @@ class SlurmRemote(Here):
         told = answer.stderr
         why = re.search(r"^srun: (?:error|fatal): (.*)$", told, re.MULTILINE)
         text = why[1][:400] if why else answer.last_line()
-        again = "see `sinfo`, then start the same command again"
+        again = "check `sinfo`, then run the same command again"
         if "Node failure on" in told or "launch failed" in told:
-            raise Unreachable(where, "a node that answers", text, again)
+            raise Unreachable(where, "a responding node", text, again)
         if "DUE TO TIME LIMIT" in told:
             fix = "raise `regatta_slurm_time_limit_min` in the inventory"
-            raise HostError(where, "an end within the job's time limit", "none", fix)
+            raise HostError(
+                where, "completion within the time limit of the job", "the limit was reached", fix
+            )
         if answer.returncode == _SRUN_FAILED:
             raise HostError(
                 where, "a node from Slurm", text.removeprefix("Unable to allocate resources: "),
-                "see the host's `regatta_slurm_*` in the inventory, and `sinfo`",
+                "check the host's `regatta_slurm_*` in the inventory, and `sinfo`",
             )  # fmt: skip
         if re.search(r"CANCELLED AT|allocation .* has been revoked", told) and answer.returncode != 0:
-            raise Unreachable(
-                where, "a job that runs to its end", "it was cancelled", "start the same command again"
-            )
+            raise Unreachable(where, "a job that completes", "it was canceled", "run the same command again")
 
     # ---- how it ended ------------------------------------------------------------------------------------------------
 

@@ -111,9 +111,7 @@ def program(name: str) -> str:
     """
     found = shutil.which(name)
     if found is None:
-        raise HostError(
-            name, "Slurm's commands", "none on the path", "start this on a machine of the cluster"
-        )
+        raise HostError(name, "the commands of Slurm", "none on PATH", "run this on a machine of the cluster")
     return found
 
 
@@ -151,8 +149,8 @@ def ask(argv: Sequence[str]) -> str:
     if done.returncode != 0:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         raise HostError(
-            argv[0], "an answer of Slurm", lines[-1][:400] if lines else f"exit {done.returncode}",
-            "see whether `sinfo` works here",
+            argv[0], "an answer from Slurm", lines[-1][:400] if lines else f"exit {done.returncode}",
+            "check that `sinfo` works on this machine",
         )  # fmt: skip
     return done.stdout
 
@@ -160,7 +158,7 @@ def ask(argv: Sequence[str]) -> str:
 def no_controller() -> NoController:
     """Return the error of an unresponsive controller."""
     return NoController(
-        "Slurm", "its controller to answer", "no answer", "see `scontrol ping`; what is measured is kept"
+        "Slurm", "an answer from its controller", "none", "check `scontrol ping`; records are kept"
     )
 
 
@@ -182,7 +180,7 @@ def patiently(question: Callable[[], _T], patience_s: float) -> _T:
         except NoController:
             if time.monotonic() + pause > deadline:
                 raise
-            tell(f"Slurm's controller does not answer; asks again in {pause:.0f} s")
+            tell(f"the controller of Slurm does not answer; trying again in {pause:.0f} s")
             time.sleep(pause)
     raise AssertionError("pauses never end")
 
@@ -265,7 +263,7 @@ def end_orphans(names: Iterable[str], finished: Callable[[Owner], bool] = lambda
     measuring = [job for job in orphans if job.job_id in busy]
     for job in orphans:
         tell(
-            f"ends job {job.job_id} ({job.state.lower()}{f', {job.node}' if job.node else ''}): its starter is gone"
+            f"canceling job {job.job_id} ({job.state.lower()}{f', {job.node}' if job.node else ''}): the process that submitted it has ended"
         )
     if measuring:
         _cancel(measuring, "--signal=TERM")
@@ -334,7 +332,7 @@ def node(name: str) -> Node:
             return Node(*fields)
     raise HostError(
         f"node {name}",
-        "a node of Slurm's",
-        "none of that name",
-        "mend `regatta_slurm_node` in the inventory: `sinfo --Node`",
+        "a node of the cluster",
+        "no such node",
+        "correct `regatta_slurm_node` in the inventory (names: `sinfo --Node`)",
     )

@@ -58,7 +58,7 @@ class Ssh(Remote):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         if host.ssh is None:
-            raise HostError(host.name, "an address for SSH", "none", "set `ansible_host` in the inventory")
+            raise HostError(host.name, "an SSH address", "none", "set `ansible_host` in the inventory")
         self._command = _command(host.name, host.ssh)
 
     def _argv(self, argv: Sequence[str]) -> list[str]:
@@ -75,14 +75,16 @@ class Ssh(Remote):
     def broken(self, told: str) -> Unreachable:
         """Return the error of a failed connection from the messages of ssh."""
         lines = [line.strip() for line in told.splitlines() if line.strip()]
-        text = lines[-1][:400] if lines else "the connection is lost"
-        fix = "see whether it is up: `regatta hosts`"
+        text = lines[-1][:400] if lines else "connection lost"
+        fix = "check that it is running: `regatta hosts`"
         if "Host key verification failed" in told or "REMOTE HOST IDENTIFICATION HAS CHANGED" in told:
-            text = "its host key is not the known one"
-            fix = "check its key, then put it into known_hosts (ssh-keyscan shows it, and does not check it)"
+            text = "its host key differs from the one in known_hosts"
+            fix = (
+                "verify its key, then add it to known_hosts (ssh-keyscan shows the key without verifying it)"
+            )
         elif "Permission denied" in told:
-            fix = "load the key into the SSH agent, or name it by `ansible_ssh_private_key_file`"
-        return Unreachable(self.host.name, "a connection by SSH", text, fix)
+            fix = "load the key into the SSH agent, or set `ansible_ssh_private_key_file`"
+        return Unreachable(self.host.name, "an SSH connection", text, fix)
 
     def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """See `Remote.open`."""
@@ -102,8 +104,8 @@ class Ssh(Remote):
         )
         if answer.returncode != 0:
             where = f"{self.host.name}: {target}"
-            fix = f"make the host ready: `regatta provision`, or make {self.host.root} writable"
-            raise HostError(where, "a file to write", answer.last_line(), fix)
+            fix = f"prepare the host: `regatta provision`, or make {self.host.root} writable"
+            raise HostError(where, "a writable file", answer.last_line(), fix)
 
     def get(self, source: str, target: Path, maximum_bytes: int) -> None:
         """See `Remote.get`."""
@@ -120,7 +122,7 @@ class Ssh(Remote):
                     left -= len(data)
                     if left < 0:
                         raise HostError(
-                            f"{self.host.name}: {source}", f"at most {maximum_bytes} bytes", "more of them"
+                            f"{self.host.name}: {source}", f"at most {maximum_bytes} bytes", "more"
                         )
                     file.write(data)
                 told = process.stderr.read(65536).decode("utf-8", "replace")
@@ -187,5 +189,5 @@ def _socket_folder() -> str:
     os.makedirs(folder, mode=0o700, exist_ok=True)
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise HostError(folder, "a folder that only you can enter", "somebody else's", "remove it")
+        raise HostError(folder, "a folder with access for you only", "a folder of another user", "remove it")
     return folder

@@ -60,14 +60,14 @@ def bounded(work: Callable[[], Any], limit_s: int = LIMIT_S) -> Any:
             os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
     if data is None and too_long:
-        raise OverLimit(f"its answer has more than {_ANSWER_BYTES >> 20} MiB")
+        raise OverLimit(f"result larger than {_ANSWER_BYTES >> 20} MiB")
     if data is None or os.WIFSIGNALED(status):
-        raise OverLimit(f"it takes more than {limit_s} s")
+        raise OverLimit(f"runs longer than {limit_s} s")
     code = os.WEXITSTATUS(status)
     if code == _OUT_OF_MEMORY:
-        raise OverLimit(f"it takes more than {_MEMORY_BYTES >> 20} MiB of memory")
+        raise OverLimit(f"uses more than {_MEMORY_BYTES >> 20} MiB of memory")
     if code != 0:
-        raise OverLimit(data.decode(errors="replace") or f"an end with exit code {code}")
+        raise OverLimit(data.decode(errors="replace") or f"exit code {code}")
     return json.loads(data)
 
 

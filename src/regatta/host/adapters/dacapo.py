@@ -54,34 +54,32 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
             told.error = _take(line, told)
     error = told.error or uncaught(left.stderr, left.stdout)
     if not error and not told.times_ms:
-        return Reported(error="no result: DaCapo tells of no iteration")
+        return Reported(error="no result: DaCapo reported no iteration")
     if not error and left.stderr_cut and told.unnumbered:
-        error = (
-            "standard error is longer than what was kept, so that an iteration may be lost; raise output_kib"
-        )
+        error = "standard error was truncated, an iteration may be missing; increase output_kib"
     if not error and not told.timed:
-        error = f"DaCapo tells of {len(told.times_ms)} warm-up iterations and not of the timed one"
+        error = f"DaCapo reported {len(told.times_ms)} warm-up iterations but no timed iteration"
     rows: list[list[Any]] = [[i, "elapsed", time, "ms", None, None] for i, time in enumerate(told.times_ms)]
     requests = list(_requests(left.stdout, left.stdout_cut, len(rows)))
     reported = Reported(rows + [row for row in requests if row is not None], error=error)
     if None in requests:
-        reported.info["latency"] = "told for some of the iterations, not for which"
+        reported.info["latency"] = "reported for some iterations without their numbers"
     return reported
 
 
 def _take(line: str, told: _Iterations) -> str:
     """Parse the end of an iteration. Return the error, or ""."""
     if line.startswith(_REFUSED):
-        return f"DaCapo says: {line[:300]}"
+        return f"DaCapo reports: {line[:300]}"
     found = _LINE.match(line)
     said = found.group(1) if found else ""
     ended = _ENDED.match(said)
     if not ended:
         if _FAILED.match(said):
-            return f"iteration {len(told.times_ms) + 1} FAILED: the output is not the expected one"
-        return f"the end of an iteration cannot be read: {quoted(line)}" if " in " in said else ""
+            return f"iteration {len(told.times_ms) + 1} FAILED: wrong output"
+        return f"unknown format of the end of an iteration: {quoted(line)}" if " in " in said else ""
     if told.timed:
-        return f"an iteration after the timed one: {quoted(line)}"
+        return f"an iteration after the timed iteration: {quoted(line)}"
     if ended.group(3) and int(ended.group(3)) != len(told.times_ms) + 1:
         return f"expected the end of iteration {len(told.times_ms) + 1}, got {quoted(line)}"
     if int(ended.group(4)) == 0:

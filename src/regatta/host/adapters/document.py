@@ -23,7 +23,7 @@ def document(left: Left, harness: str) -> Any:
     try:
         return json.loads(left.results)
     except (ValueError, RecursionError) as error:
-        raise BadDocument(f"the file of {harness} is not whole JSON: {str(error)[:200]}") from error
+        raise BadDocument(f"the file of {harness} is not valid JSON: {str(error)[:200]}") from error
 
 
 def part(value: Any, key: str, kind: type, where: str) -> Any:

@@ -52,7 +52,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         if not isinstance(results, list):
             raise BadDocument(f"expected a list of results, got {results!r:.80}")
         if not results:
-            raise BadDocument("JMH wrote no result: the benchmark failed, or none has that name")
+            raise BadDocument("JMH wrote no result: the benchmark failed or does not exist")
         several = len({part(result, "benchmark", str, "a result") for result in results}) > 1
         modes = len({part(result, "mode", str, "a result") for result in results}) > 1
         for result in results:
@@ -62,7 +62,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
     # Without `-foe true`, JMH continues after a benchmark throws, and its document contains only the other benchmarks.
     reported.error = _failure(left.stdout) or problem
     if left.stdout_cut and not reported.error:
-        reported.error = "the output, which tells of failures, is longer than what was kept; raise output_kib"
+        reported.error = "the output, which reports failures, was truncated; increase output_kib"
     return reported
 
 
@@ -82,9 +82,7 @@ def _add(result: dict[str, Any], several: bool, modes: bool, reported: Reported)
         raise BadDocument(f"{where}: unknown mode {mode!r:.40}")
     forks = result.get("forks")
     if forks != 1:
-        raise BadDocument(
-            f"{where}: expected 1 fork (`-f 1`), because an invocation is one, got {forks!r:.40}"
-        )
+        raise BadDocument(f"{where}: expected 1 fork per invocation (`-f 1`), got {forks!r:.40}")
     parameters = _parameters(result, where)
     if several:
         parameters["benchmark"] = ".".join(name.split(".")[-2:])[:100]
@@ -138,7 +136,7 @@ def _rows(
     """Yield the values of the single fork. A profiler with one value for all iterations reports it as iteration 0."""
     forks = part(metric, "rawData", list, where)
     if len(forks) != 1 or not isinstance(forks[0], list) or not forks[0]:
-        raise BadDocument(f"{where}: expected the values of one fork, got {forks!r:.80}")
+        raise BadDocument(f"{where}: expected values of one fork, got {forks!r:.80}")
     for iteration, value in enumerate(forks[0]):
         yield [
             iteration,
@@ -154,7 +152,7 @@ def _positive(rows: Iterable[list[Any]], where: str) -> Iterator[list[Any]]:
     """Check that values of the benchmark are positive, as times and rates are. Values of a profiler can be 0 or less."""
     for row in rows:
         if row[2] <= 0:
-            raise BadDocument(f"{where}: expected a value above 0, got {row[2]!r:.80}")
+            raise BadDocument(f"{where}: expected a value > 0, got {row[2]!r:.80}")
         yield row
 
 
@@ -164,12 +162,12 @@ def _samples(
     """Yield the mean of each iteration, and percentiles of its sampled calls."""
     forks = part(metric, "rawDataHistogram", list, where)
     if len(forks) != 1 or not isinstance(forks[0], list) or not forks[0]:
-        raise BadDocument(f"{where}: expected the samples of one fork, got {forks!r:.80}")
+        raise BadDocument(f"{where}: expected samples of one fork, got {forks!r:.80}")
     for iteration, histogram in enumerate(forks[0]):
         values = sorted(_expanded(histogram, factor, where))
         mean = sum(values) / len(values)
         if values[0] < 0 or mean <= 0:
-            raise BadDocument(f"{where}: expected samples above 0, got {values[0]!r:.80} as the least")
+            raise BadDocument(f"{where}: expected samples > 0, got a minimum of {values[0]!r:.80}")
         yield [iteration, "time", mean, unit, None, dict(sorted(parameters.items())) or None]
         for percent, value in percentiles(values):
             # A sample can be below the resolution of the clock.
@@ -183,9 +181,9 @@ def _expanded(histogram: Any, factor: float, where: str) -> list[float]:
     values: list[float] = []
     for pair in histogram if isinstance(histogram, list) else ():
         if not isinstance(pair, list) or len(pair) != 2 or type(pair[1]) is not int or pair[1] < 0:
-            raise BadDocument(f"{where}: expected pairs of a value and its count, got {pair!r:.80}")
+            raise BadDocument(f"{where}: expected [value, count], got {pair!r:.80}")
         if len(values) + pair[1] > _MAXIMUM_SAMPLES:
-            raise BadDocument(f"{where}: more than {_MAXIMUM_SAMPLES} samples in one iteration")
+            raise BadDocument(f"{where}: more than {_MAXIMUM_SAMPLES} samples in an iteration")
         values += [_scaled(pair[0], factor, where)] * pair[1]
     if not values:
         raise BadDocument(f"{where}: an iteration without samples")
@@ -220,11 +218,9 @@ def _parameters(result: Mapping[str, Any], where: str) -> dict[str, object]:
     for name, value in given.items() if isinstance(given, dict) else ():
         called = _snake(name)
         if not called or called in named or called in ("benchmark", "mode", "kind", "percentile"):
-            raise BadDocument(
-                f"{where}: the parameter {name!r:.60} cannot be recorded under a name of its own"
-            )
+            raise BadDocument(f"{where}: no unique name for the parameter {name!r:.60}")
         if not isinstance(value, str):
-            raise BadDocument(f"{where}: expected text for the parameter {name[:60]}, got {value!r:.80}")
+            raise BadDocument(f"{where}: expected a string for the parameter {name[:60]}, got {value!r:.80}")
         named[called] = value[:200]
     return named
 

@@ -30,7 +30,7 @@ class _BadLine(ValueError):
 
 def _whole(value: object, name: str, least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
-        raise _BadLine(f"{name} must be a whole number of at least {least}, got {value!r:.80}")
+        raise _BadLine(f"{name} must be an integer >= {least}, got {value!r:.80}")
     return value
 
 
@@ -51,10 +51,10 @@ def _measurement(line: dict[str, Any]) -> list[Any]:
     parameters = line.get("parameters")
     if parameters is not None:
         if not isinstance(parameters, dict) or not parameters:
-            raise _BadLine(f"parameters must be an object with names, got {parameters!r:.80}")
+            raise _BadLine(f"parameters must be an object, got {parameters!r:.80}")
         for name, item in parameters.items():
             if not _METRIC.match(name) or not (isinstance(item, (str, bool)) or is_number(item)):
-                raise _BadLine(f"parameter {name!r:.80} must be a lower-case name with a plain value")
+                raise _BadLine(f"parameter {name!r:.80} must have a lower-case name and a scalar value")
         parameters = dict(sorted(parameters.items()))
     return [_whole(line.get("iteration"), "iteration", 0), metric, value, unit, operations, parameters]
 
@@ -62,22 +62,20 @@ def _measurement(line: dict[str, Any]) -> list[Any]:
 def _add_requests(line: dict[str, Any], requests: _Requests) -> None:
     iteration, given = _whole(line.get("iteration"), "iteration", 0), line["requests"]
     if set(line) != {"iteration", "requests"} or not isinstance(given, dict):
-        raise _BadLine("requests must be an object beside iteration and nothing else")
+        raise _BadLine("a line with requests must have only requests (an object) and iteration")
     starts, ends = given.get("start_ns"), given.get("end_ns")
     if set(given) != {"start_ns", "end_ns"} or not isinstance(starts, list) or not isinstance(ends, list):
-        raise _BadLine("requests must have start_ns and end_ns, each a list")
+        raise _BadLine("requests must have the lists start_ns and end_ns")
     if len(starts) != len(ends):
-        raise _BadLine(f"requests have {len(starts)} starts and {len(ends)} ends")
+        raise _BadLine(f"start_ns has {len(starts)} values, end_ns {len(ends)}")
     for start, end in zip(starts, ends):
         if type(start) is not int or type(end) is not int or not 0 <= start <= end < 2**63:
-            raise _BadLine(
-                f"a request must start at 0 ns or later and end no earlier, got {start!r:.40} to {end!r:.40}"
-            )
+            raise _BadLine(f"a request must have 0 <= start_ns <= end_ns, got {start!r:.40} and {end!r:.40}")
     kept = requests.setdefault(iteration, ([], []))
     kept[0].extend(starts)
     kept[1].extend(ends)
     if sum(len(starts) for starts, _ in requests.values()) > _MAXIMUM_REQUESTS:
-        raise _BadLine(f"more than {_MAXIMUM_REQUESTS} requests in one invocation")
+        raise _BadLine(f"more than {_MAXIMUM_REQUESTS} requests in an invocation")
 
 
 def _take(line: dict[str, Any], reported: Reported, requests: _Requests) -> None:
@@ -90,13 +88,15 @@ def _take(line: dict[str, Any], reported: Reported, requests: _Requests) -> None
             raise _BadLine(f"digest must be 64 hexadecimal digits, got {line['digest']!r:.80}")
         reported.digests.append(line["digest"])
     elif "error" in line:
-        reported.error = reported.error or f"the workload says: {line['error']!s:.500}"
+        reported.error = reported.error or f"the workload reports: {line['error']!s:.500}"
     elif isinstance(line.get("info"), dict):
         if not is_plain(line["info"], _MAXIMUM_INFO_DEPTH):
-            raise _BadLine(f"info must have finite numbers and at most {_MAXIMUM_INFO_DEPTH} levels")
+            raise _BadLine(
+                f"info must have finite numbers and at most {_MAXIMUM_INFO_DEPTH} levels of nesting"
+            )
         reported.info.update(line["info"])
     else:
-        raise _BadLine(f"none of metric, requests, digest, info, error in {json.dumps(line):.80}")
+        raise _BadLine(f"expected metric, requests, digest, info or error, got {json.dumps(line):.80}")
 
 
 def _reject_constant(name: str) -> float:
@@ -108,7 +108,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
     reported = Reported()
     requests: _Requests = {}
     if left.results is None:
-        reported.error = left.refused or "no result: the workload wrote nothing to REGATTA_RESULTS"
+        reported.error = left.refused or "no result: REGATTA_RESULTS is empty"
         return reported
     for number, text in enumerate(left.results.split(b"\n"), start=1):
         if not text.strip():
@@ -125,8 +125,8 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         for value, parameters in latency_rows(starts, ends):
             reported.iterations.append([iteration, "latency", value, "ns", None, parameters])
     if len(json.dumps(reported.info)) > _MAXIMUM_INFO_BYTES:
-        reported.error = f"info is longer than {_MAXIMUM_INFO_BYTES} bytes"
+        reported.error = f"info is larger than {_MAXIMUM_INFO_BYTES} bytes"
         reported.info = {}
     if not reported.iterations and not reported.error:
-        reported.error = "no result: no measurement in REGATTA_RESULTS"
+        reported.error = "no result: REGATTA_RESULTS has no measurement"
     return reported

@@ -20,11 +20,11 @@ from regatta.host.units import UNITS
 def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Match the whole text with line anchors (`^`, `$`). Match in a child process, because a pattern may never end."""
     if left.stdout_cut:
-        return Reported(error="standard output is longer than what was kept; raise output_kib")
+        return Reported(error="standard output was truncated; increase output_kib")
     output, streams = left.stdout, "standard output"
     if options.get("stderr") is True:
         if left.stderr_cut:
-            return Reported(error="standard error is longer than what was kept; raise output_kib")
+            return Reported(error="standard error was truncated; increase output_kib")
         output, streams = b"\n".join([left.stdout, left.stderr]), "standard output and error"
     pattern = str(options["pattern"])
     try:
@@ -32,7 +32,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
     except OverLimit as over:
         rows, error = [], f"the pattern {pattern!r:.200} on {streams}: {over}"
     if not rows and not error:
-        error = f"no result: the pattern matches nothing in {streams}"
+        error = f"no result: no match for the pattern in {streams}"
     return Reported(iterations=rows, error=error)
 
 
@@ -41,7 +41,7 @@ def _rows(pattern: str, output: bytes, options: Mapping[str, object]) -> tuple[l
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except (re.error, RecursionError, OverflowError) as error:
-        return [], f"the pattern {pattern!r:.200} is none for the Python of this host: {error}"
+        return [], f"invalid pattern {pattern!r:.200} for the Python of this host: {error}"
     counts: dict[str, int] = {}
     rows: list[list[Any]] = []
     for match in compiled.finditer(output.decode("utf-8", "replace")):
@@ -51,7 +51,7 @@ def _rows(pattern: str, output: bytes, options: Mapping[str, object]) -> tuple[l
         try:
             value = float(groups["value"])
         except (KeyError, TypeError, ValueError):
-            return [], f"the pattern found no number in {match.group(0)!r:.80}"
+            return [], f"not a number: {match.group(0)!r:.80}"
         if not math.isfinite(value):
             return [], f"not a finite number: {match.group(0)!r:.80}"
         if unit not in UNITS:

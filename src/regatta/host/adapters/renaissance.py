@@ -22,18 +22,14 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
             raise BadDocument(f"expected an object, got {value!r:.80}")
         data = part(value, "data", dict, "the file of Renaissance")
         if not data:
-            raise BadDocument(
-                "no result: Renaissance measured nothing; the benchmark failed before its first repetition"
-            )
+            raise BadDocument("no result: the benchmark failed before its first repetition")
         if len(data) != 1:
-            raise BadDocument(
-                f"expected one benchmark, because an invocation is of one, got {', '.join(data)[:200]}"
-            )
+            raise BadDocument(f"expected one benchmark per invocation, got {', '.join(data)[:200]}")
         ((name, measured),) = data.items()
         _add(name[:60], measured, reported)
         vm = value.get("environment", {}).get("vm", {}) if isinstance(value.get("environment"), dict) else {}
         if isinstance(vm, dict) and vm.get("termination", "normal") != "normal":
-            raise BadDocument(f"the JVM's termination is {vm['termination']!r:.40}, not normal")
+            raise BadDocument(f"expected termination 'normal' of the JVM, got {vm['termination']!r:.40}")
     except BadDocument as error:
         reported.error = str(error)
     return reported
@@ -49,6 +45,6 @@ def _add(name: str, measured: Any, reported: Reported) -> None:
             )
         reported.iterations.append([iteration, "elapsed", duration, "ns", None, None])
     if measured.get("termination", "normal") != "normal":
-        raise BadDocument(f"{name}: its termination is {measured['termination']!r:.40}, not normal")
+        raise BadDocument(f"{name}: expected termination 'normal', got {measured['termination']!r:.40}")
     if not results:
-        raise BadDocument(f"no result: Renaissance tells of no repetition of {name}")
+        raise BadDocument(f"no result: Renaissance reported no repetition of {name}")

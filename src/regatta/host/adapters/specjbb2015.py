@@ -31,7 +31,7 @@ _WRONG = re.compile(
 def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Return `max_jops` and `critical_jops` in ops/s, and the two rates of the preceding search."""
     if left.stdout_cut or left.stderr_cut:
-        return Reported(error="the output is longer than what was kept; raise output_kib")
+        return Reported(error="the output was truncated; increase output_kib")
     reported = Reported()
     for line in [*lines_of(left.stdout), *lines_of(left.stderr)]:
         result = _RESULT.match(line)
@@ -40,10 +40,10 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         elif result:
             reported.error = reported.error or _take(result.group(1), reported)
         elif _WRONG.search(line):
-            reported.error = reported.error or f"SPECjbb2015 says: {line[:300]}"
+            reported.error = reported.error or f"SPECjbb2015 reports: {line[:300]}"
     reported.error = reported.error or uncaught(left.stdout, left.stderr)
     if not reported.error and not reported.iterations:
-        reported.error = "no result: SPECjbb2015 prints no RUN RESULT"
+        reported.error = "no result: no RUN RESULT in the output of SPECjbb2015"
     return reported
 
 

@@ -28,7 +28,7 @@ _WRONG = re.compile(
 def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Return `throughput` in ops/min for each iteration of the single benchmark, and `warmup_throughput`."""
     if left.stderr_cut or left.stdout_cut:
-        return Reported(error="the output is longer than what was kept; raise output_kib")
+        return Reported(error="the output was truncated; increase output_kib")
     reported = Reported()
     checking = valid = False
     names: list[str] = []
@@ -42,15 +42,15 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         valid = valid or (line == "Valid run!" and not checking)
         reported.error = reported.error or problem
     wrong = next((line for line in lines_of(left.stderr) if _WRONG.search(line)), "")
-    reported.error = reported.error or (f"SPECjvm2008 says: {wrong[:300]}" if wrong else "")
+    reported.error = reported.error or (f"SPECjvm2008 reports: {wrong[:300]}" if wrong else "")
     reported.error = reported.error or uncaught(left.stdout, left.stderr)
     if len(names) > 1:
         reported.error = reported.error or f"expected one benchmark, got {', '.join(names)[:200]}"
     measured = any(row[1] == "throughput" for row in reported.iterations)
     if not reported.error and not measured:
-        reported.error = "no result: SPECjvm2008 tells of no iteration"
+        reported.error = "no result: SPECjvm2008 reported no iteration"
     elif not reported.error and not valid:
-        reported.error = "SPECjvm2008 does not call the run valid"
+        reported.error = "SPECjvm2008 does not report a valid run"
     return reported
 
 
@@ -72,4 +72,4 @@ def _take(line: str, reported: Reported, checking: bool) -> str:
         )
     if line.startswith("Noncompliant"):
         reported.info["compliant"] = False
-    return f"SPECjvm2008 says: {line[:300]}" if _WRONG.search(line) else ""
+    return f"SPECjvm2008 reports: {line[:300]}" if _WRONG.search(line) else ""

@@ -24,7 +24,7 @@ _WRONG = re.compile(
 def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Return `elapsed` in s for each execution."""
     if left.stderr_cut or left.stdout_cut:
-        return Reported(error="the output is longer than what was kept; raise output_kib")
+        return Reported(error="the output was truncated; increase output_kib")
     reported = Reported()
     started = 0
     names: list[str] = []
@@ -35,17 +35,17 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         if finished:
             seconds = number(finished.group(2))
             if seconds is None:
-                reported.error = reported.error or f"no number of seconds: {quoted(line)}"
+                reported.error = reported.error or f"expected seconds, got {quoted(line)}"
             else:
                 reported.iterations.append([len(reported.iterations), "elapsed", seconds, "s", None, None])
         elif _WRONG.search(line):
-            reported.error = reported.error or f"SPECjvm98 says: {line[:300]}"
+            reported.error = reported.error or f"SPECjvm98 reports: {line[:300]}"
     reported.error = reported.error or uncaught(left.stdout, left.stderr)
     if len(set(names)) > 1:
         several = ", ".join(dict.fromkeys(names))[:200]
         reported.error = reported.error or f"expected one benchmark, got {several}"
     if not reported.error and started > len(reported.iterations):
-        reported.error = f"{started} executions began and {len(reported.iterations)} ended"
+        reported.error = f"{started} executions started, {len(reported.iterations)} ended"
     if not reported.error and not reported.iterations:
-        reported.error = "no result: SPECjvm98 tells of no execution"
+        reported.error = "no result: SPECjvm98 reported no execution"
     return reported

@@ -27,7 +27,7 @@ from regatta.host.values.record import Rusage
 _RESULTS_LABEL = "regatta.results"
 #: Limits that Docker can set. The gate limits the address space.
 _ULIMITS = {resource.RLIMIT_NOFILE: "nofile", resource.RLIMIT_NPROC: "nproc", resource.RLIMIT_CORE: "core"}
-_UNTOLD_RUSAGE = "wait4 tells of one's own children only; the rest is the control group's"
+_UNTOLD_RUSAGE = "wait4 covers only child processes; other values come from the control group"
 
 
 @dataclass
@@ -71,8 +71,8 @@ def _wait_until_none(engine: Engine, results_file: str) -> None:
     while engine.containers(f"{_RESULTS_LABEL}={results_file}"):
         if time.monotonic() > deadline:
             raise HostError(
-                f"Docker at {engine.path}", "containers of an earlier run to go", "some that stay",
-                f"docker ps -a --filter label={_RESULTS_LABEL}={results_file}",
+                f"Docker at {engine.path}", "no containers of an earlier run", "containers that cannot be removed",
+                f"remove those of `docker ps -a --filter label={_RESULTS_LABEL}={results_file}`",
             )  # fmt: skip
         time.sleep(0.02)
 
@@ -131,7 +131,7 @@ class Containers:
             if found["Id"] != image_id:
                 raise HostError(
                     f"Docker image {name}", f"{image_id[:19]} as planned", str(found["Id"])[:19],
-                    "it changed since the plan was made; `regatta run` plans again",
+                    "run `regatta run`, which updates the plan",
                 )  # fmt: skip
             set_there = (found.get("Config") or {}).get("Env") or []
             self._variables[image_id] = [str(each).partition("=")[0] for each in set_there]
@@ -141,16 +141,16 @@ class Containers:
         about = self.engine.ask("GET", "/info")
         if about.get("CgroupDriver") == "cgroupfs":
             self._parent = "/"
-        needs = {"CPUSet": "sets of CPUs"}
+        needs = {"CPUSet": "CPU sets"}
         if any(cell["isolation"]["memory_mib"] for cell in cells):
-            needs["MemoryLimit"] = "limits of memory"
+            needs["MemoryLimit"] = "memory limits"
         if any(quota_asked(cell) is not None for cell in cells):
-            needs["CpuCfsQuota"] = "quotas of processor time"
+            needs["CpuCfsQuota"] = "CPU quotas"
         for key, what in needs.items():
             if not about.get(key):
                 raise HostError(
-                    f"Docker at {self.engine.path}", f"an engine that can set {what}", "one that cannot",
-                    "mount the control groups cpu, cpuset and memory, and start dockerd again",
+                    f"Docker at {self.engine.path}", f"support for {what}", "no support",
+                    "mount the control groups cpu, cpuset and memory, and restart dockerd",
                 )  # fmt: skip
 
     def _try(self, image: str, cells: list[PlanCell], launch: Callable[[list[str]], Launch]) -> None:
@@ -170,11 +170,13 @@ class Containers:
         said = outcome.stdout.kept.decode("utf-8", "replace").split()
         if outcome.exit_code != 0:
             got = outcome.stderr.kept.decode("utf-8", "replace").strip() or f"exit code {outcome.exit_code}"
-            raise HostError(f"Docker image {image}", f"{SHELL} in it to run", got, "another image")
+            raise HostError(
+                f"Docker image {image}", f"an image with a working {SHELL}", got, "use another image"
+            )
         if said:
             raise HostError(
-                f"Docker image {image}", f"{', '.join(said)} in it", "none",
-                "an image that has them; programs that are found on PATH come from the image",
+                f"Docker image {image}", f"an image with {', '.join(said)}", "missing",
+                "use an image with these programs; programs on PATH come from the image",
             )  # fmt: skip
 
     def run(
@@ -199,7 +201,9 @@ class Containers:
         try:
             gate = Gate(self._scratch / "gate")
         except OSError as error:
-            raise HostError(str(self._scratch), "room for named pipes", str(error.strerror)) from error
+            raise HostError(
+                str(self._scratch), "a writable folder for named pipes", str(error.strerror)
+            ) from error
         try:
             container = self.engine.create(f"regatta-{time.time_ns():x}", self._body(cell, launch, gate))
         except Refusal as refusal:
@@ -240,7 +244,7 @@ class Containers:
     def _refused(self, cell: PlanCell, refusal: Refusal) -> HostError:
         wanted = f"a container of {cell['isolation']['image']}"
         return HostError(
-            f"Docker at {self.engine.path}", wanted, refusal.message, "see `isolation` in the spec"
+            f"Docker at {self.engine.path}", wanted, refusal.message, "correct `isolation` in the spec"
         )
 
     def _body(self, cell: PlanCell, launch: Launch, gate: Gate) -> dict[str, Any]:

@@ -96,8 +96,8 @@ class Engine:
         """Return the error for an engine that does not answer correctly."""
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return HostError(
-            f"Docker at {self.path}", "an engine that answers", text,
-            "start dockerd, let this user use its socket, or take `isolation: cgroup`",
+            f"Docker at {self.path}", "a running engine", text,
+            "start dockerd, give this user access to its socket, or use `isolation: cgroup`",
         )  # fmt: skip
 
     def _send(self, method: str, path: str, body: object) -> tuple[_Connection, http.client.HTTPResponse]:
@@ -140,10 +140,10 @@ class Engine:
             found = self.ask("GET", f"/images/{quote(name, safe='/:@')}/json")
         except Refusal as refusal:
             own = name.startswith(_OWN_IMAGES)
-            make = f"make it: `docker/base --name {name}`" if own else f"`docker pull {name}`, or build it"
+            make = f"run `docker/base --name {name}`" if own else f"run `docker pull {name}`, or build it"
             raise HostError(f"Docker image {name}", "an image on this host", refusal.message, make) from None
         if not isinstance(found, dict) or not isinstance(found.get("Id"), str):
-            raise self.gone("an answer about an image that has no Id")
+            raise self.gone("an image without Id in the response")
         return found
 
     def create(self, name: str, body: object) -> str:
@@ -199,8 +199,8 @@ def open_engine() -> Engine:
     scheme, _, path = given.partition("://")
     if given and (scheme != "unix" or not path):
         raise HostError(
-            "DOCKER_HOST", "the socket of an engine on this machine, such as unix:///var/run/docker.sock", given,
-            "unset it: what is measured runs where the runner runs",
+            "DOCKER_HOST", "a local socket such as unix:///var/run/docker.sock", given,
+            "unset it: measured programs run on the machine of the runner",
         )  # fmt: skip
     return Engine(path or DEFAULT_SOCKET)
 

@@ -46,15 +46,19 @@ class ContainerLimits:
         if not self._allowed <= self._cores or (processors and self._allowed != self._cores):
             # If these CPUs are not available, cgroup v2 silently assigns others.
             raise HostError(
-                self._where, f"a container on CPUs {sorted(self._cores)}", f"one on {sorted(self._allowed)}",
-                "let Docker's own group have these CPUs: they may be in a partition of others",
+                self._where, f"a container on CPUs {sorted(self._cores)}", f"CPUs {sorted(self._allowed)}",
+                "give these CPUs to the control group of Docker; they may belong to another partition",
             )  # fmt: skip
         if self._quota is not None:
-            why = cpu_quota.why_not(*self._group, self._quota) if self._group else "no control group of it"
+            why = (
+                cpu_quota.why_not(*self._group, self._quota)
+                if self._group
+                else "no control group of the container"
+            )
             if why:
                 raise HostError(
-                    self._where, f"a container with a quota of {self._quota:g} processors", why,
-                    "mount the control group cpu, start dockerd again, and see its warnings",
+                    self._where, f"a container with a quota of {self._quota:g} CPUs", why,
+                    "mount the control group cpu, restart dockerd, and check its warnings",
                 )  # fmt: skip
         self._check_capabilities()
 
@@ -67,7 +71,7 @@ class ContainerLimits:
             got = [name for number, name in enumerate(CAPABILITIES) if found >> number & 1]
             raise HostError(
                 self._where, f"a container with the capabilities {', '.join(asked)}", ", ".join(got) or "none",
-                "they are root's: run `regatta` as root, or leave them out",
+                "run `regatta` as root, or remove the capabilities",
             )  # fmt: skip
 
     def begin(self) -> None:

@@ -46,8 +46,10 @@ class Program:
         self._gate = gate
         self._fds: list[int] = []
         if not gate.wait(time.monotonic() + START_S):
-            got = "it did not come so far"
-            raise HostError(f"Docker image {cell['isolation']['image']}", f"{SHELL} to reach the gate", got)
+            got = "not started"
+            raise HostError(
+                f"Docker image {cell['isolation']['image']}", f"{SHELL} to start the program", got
+            )
         self._holder_pid = int(engine.ask("GET", f"/containers/{container}/json")["State"]["Pid"])
         try:
             self.groups = ContainerGroups(self._holder_pid, container)
@@ -58,8 +60,8 @@ class Program:
         except (LookupError, ValueError, OSError) as error:
             self._close()
             raise HostError(
-                f"Docker at {engine.path}", "the container's processes on this machine, to be seen", str(error),
-                "an engine on the machine where the runner runs",
+                f"Docker at {engine.path}", "a container with processes on this machine", str(error),
+                "use an engine on the machine of the runner",
             ) from error  # fmt: skip
         self._holder, self._main = self._fds
         try:

@@ -122,14 +122,14 @@ class ContainerGroups:
             since[key] = None if begin is None or end is None else end - begin
         peak = self._value(_PEAK[self.version]) if self._peak_fresh else None
         if peak is None:
-            untold["memory_peak_bytes"] = "the kernel does not let this user begin a peak anew"
+            untold["memory_peak_bytes"] = "this user may not reset the peak"
         if since["oom"] is None:
-            untold["oom_kills"] = "the control group does not count them"
+            untold["oom_kills"] = "not counted by the control group"
         total = since["all"] or 0
         user_s, system_s = _split(total, since["user"] or 0, since["system"] or 0)
         minor = None if since["faults"] is None else since["faults"] - (since["major"] or 0)
         if minor is None:
-            untold["minor_faults"] = "the control group does not count them"
+            untold["minor_faults"] = "not counted by the control group"
         return ContainerUsage(
             self.version, total, user_s, system_s, peak, since["oom"], minor, since["major"], untold
         )  # fmt: skip

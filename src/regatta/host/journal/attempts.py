@@ -82,5 +82,4 @@ class History:
         if status not in FAILURES or len(invocations) < self._give_up_after:
             return ""
         count = self._give_up_after
-        which = "the first invocation" if count == 1 else f"the first {count} invocations"
-        return f"gave up: {which} ended with {status}"
+        return f"gave up after {count} x {status}"

@@ -66,7 +66,7 @@ class CellsFile:
             line = description_line(cell, self._experiment, self._host)
             if line:
                 self._file.append(
-                    line, "make room; the records before are whole, and the same command goes on"
+                    line, "free disk space and run the same command again; previous records are intact"
                 )
             self._known.add(cell_id)
             self._offset += len(line)

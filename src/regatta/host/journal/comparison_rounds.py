@@ -8,11 +8,16 @@ from typing import Any
 
 from regatta.host.journal.round_values import CellRounds
 from regatta.host.journal.stopping import Pair
+from regatta.host.values.levels import differing, levels_of_planned, shared_parameters
 from regatta.host.values.plan_cell import PlanCell
 
 
 def pairs_of(
-    group: Mapping[str, Any], cells: Sequence[PlanCell], rounds: Mapping[str, CellRounds]
+    group: Mapping[str, Any],
+    cells: Sequence[PlanCell],
+    rounds: Mapping[str, CellRounds],
+    *,
+    logs: bool = True,
 ) -> list[Pair]:
     """Return the comparisons of a group, separately for each series of the metric.
 
@@ -20,11 +25,12 @@ def pairs_of(
         group: from `stopping` in `plan.json`: `cells` and `pairs`, by index.
         cells: of the plan.
         rounds: recorded values (`read_rounds`).
+        logs: whether a cell without a counterpart is judged by the logs of its values.
     """
     found: list[Pair] = []
     for a, b in group["pairs"]:
         if b is None:
-            found += _alone(cells[a], rounds[cells[a]["cell_id"]])
+            found += _alone(cells[a], rounds[cells[a]["cell_id"]], logs)
         else:
             found += _paired(cells[a], cells[b], rounds[cells[a]["cell_id"]], rounds[cells[b]["cell_id"]])
     return found
@@ -46,25 +52,33 @@ def pilots_of(
     return found
 
 
-def _alone(cell: PlanCell, of: CellRounds) -> Iterator[Pair]:
+def _alone(cell: PlanCell, of: CellRounds, logs: bool) -> Iterator[Pair]:
     for key, values in of.values.items():
         problem = _no_logs(values.values(), cell)
-        yield Pair(cell["cell_id"], "", key[1], [] if problem else _logs(values.values()), problem)
+        own = [] if problem else [math.log(value) if logs else value for value in values.values()]
+        yield Pair(cell["cell_id"], "", key[1], own, problem)
     if not of.values:
         yield Pair(cell["cell_id"], "", "", (), _nothing(cell))
 
 
 def _paired(a: PlanCell, b: PlanCell, of_a: CellRounds, of_b: CellRounds) -> Iterator[Pair]:
-    for key in dict.fromkeys([*of_a.values, *of_b.values]):
+    # A metric can repeat the parameters in which the cells differ.
+    differ = differing(levels_of_planned(a), levels_of_planned(b))
+    keys = [
+        {(unit, shared_parameters(text, differ)): (unit, text) for unit, text in of.values}
+        for of in (of_a, of_b)
+    ]
+    for shared in dict.fromkeys([*keys[0], *keys[1]]):
+        key_a, key_b = keys[0].get(shared, ("", "")), keys[1].get(shared, ("", ""))
         problem = ""
-        for cell, of in ((a, of_a), (b, of_b)):
+        for cell, of, key in ((a, of_a, key_a), (b, of_b, key_b)):
             problem = problem or _no_logs(of.values.get(key, {}).values(), cell)
         differences: list[float] = []
         if not problem:
-            left, right = of_a.by_block.get(key, {}), of_b.by_block.get(key, {})
+            left, right = of_a.by_block.get(key_a, {}), of_b.by_block.get(key_b, {})
             common = sorted((block for block in left if block in right), key=lambda block: block[1])
             differences = [math.log(left[block]) - math.log(right[block]) for block in common]
-        yield Pair(a["cell_id"], b["cell_id"], key[1], differences, problem)
+        yield Pair(a["cell_id"], b["cell_id"], keys[0].get(shared, key_b)[1], differences, problem)
     if not of_a.values and not of_b.values:
         yield Pair(a["cell_id"], b["cell_id"], "", (), _nothing(a))
 
@@ -72,12 +86,8 @@ def _paired(a: PlanCell, b: PlanCell, of_a: CellRounds, of_b: CellRounds) -> Ite
 def _no_logs(values: Any, cell: PlanCell) -> str:
     if not values:
         return _nothing(cell)
-    return "" if min(values) > 0 else f"{cell['label']} has a value that is not positive"
+    return "" if min(values) > 0 else f"{cell['label']} has a value <= 0"
 
 
 def _nothing(cell: PlanCell) -> str:
     return f"{cell['label']} has no valid invocation"
-
-
-def _logs(values: Any) -> list[float]:
-    return [math.log(value) for value in values]

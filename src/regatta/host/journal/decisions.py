@@ -23,7 +23,7 @@ DECISIONS_VERSION = 1
 
 #: group key -> decision
 Decisions = dict[str, dict[str, Any]]
-_ON_THE_HOST = "; decided by the last half of the iterations: change points are looked for in the analysis"
+_ON_THE_HOST = "; based on the last half of the iterations (the analysis detects change points)"
 
 
 def read_decisions(path: Path) -> Decisions:
@@ -73,6 +73,8 @@ class Deciding:
         self._header = plan.header
         self._stopping = plan.header["stopping"]
         self._groups = groups_of(plan.header)
+        cells = plan.header["cells"]
+        self._group_of = {cells[i]["cell_id"]: group for group in self._groups for i in group["cells"]}
         self._discarded = int(plan.header["discarded_rounds"])
         self._journal = journal
         self._path = journal / DECISIONS
@@ -80,7 +82,7 @@ class Deciding:
 
     def wants(self, row: Row) -> bool:
         """Return whether to run the row: its group needs the round, or is undecided."""
-        needed = needed_rounds(self._groups[row.block], self._decisions)
+        needed = needed_rounds(self._group_of[row.cell["cell_id"]], self._decisions)
         return needed is None or row.round < self._discarded + needed
 
     def decide(self, before_round: int) -> None:
@@ -114,7 +116,8 @@ class Deciding:
             if not all(recorded[cell_id].recorded >= set(rounds) for cell_id in ids):
                 continue
             pilots = pilots_of(group, cells, recorded, rounds[: rule.pilot])
-            decision = decide(rule, pairs_of(group, cells, recorded), pilots, len(rounds))
+            pairs = pairs_of(group, cells, recorded, logs=not rule.per_cell)
+            decision = decide(rule, pairs, pilots, len(rounds))
             entry = asdict(decision)
             if self._stopping["steady"]["method"] == "changepoints":
                 entry["reason"] += _ON_THE_HOST
@@ -139,6 +142,6 @@ def _write(path: Path, value: dict[str, Any]) -> None:
         write_object(path, value, durable=True)
     except OSError as error:
         raise StoreError(
-            str(path), "room for the decisions", str(error.strerror or error),
-            "make room; everything is recorded, and the same command goes on",
+            str(path), "free space for the decisions", str(error.strerror or error),
+            "free disk space and run the same command again; all records are intact",
         ) from error  # fmt: skip

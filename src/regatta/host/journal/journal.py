@@ -111,7 +111,7 @@ def _decoded(path: Path, decode: Callable[[bytes], _Line], first: int = 0) -> It
         file.seek(first)
         for number, offset, line in _lines(file):
             if not line.endswith(b"\n"):
-                yield Damage(path, number, first + offset, "the line has no end", torn=True)
+                yield Damage(path, number, first + offset, "incomplete line", torn=True)
                 continue
             try:
                 yield decode(line)

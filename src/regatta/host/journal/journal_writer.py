@@ -28,7 +28,7 @@ class JournalWriter:
         except OSError as error:
             self._file.close()
             raise StoreError(
-                str(path), "no other runner", "one that holds it", "see `regatta status`"
+                str(path), "no other runner", "a file locked by another runner", "see `regatta status`"
             ) from error
         self.records: list[Record] = []
         self._recover()
@@ -52,7 +52,7 @@ class JournalWriter:
             StoreError: the disk is full or broken. The file is truncated to its last complete line.
         """
         record["sequence"] = self.sequence
-        fix = "make room; the records before are whole, and the same command goes on"
+        fix = "free disk space and run the same command again; previous records are intact"
         self._file.append(encode_record(record), fix)
         self.sequence += 1
 

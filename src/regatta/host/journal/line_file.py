@@ -31,7 +31,7 @@ class LineFile:
                 sync(path.parent)
                 sync(path.parent.parent)
         except OSError as error:
-            raise StoreError(str(path), "a file to append to", str(error.strerror)) from error
+            raise StoreError(str(path), "a writable file", str(error.strerror)) from error
 
     def lock(self, patience_s: float | None = None, say: Callable[[], object] | None = None) -> None:
         """Take the lock until the file is closed; see `take_lock`.
@@ -76,7 +76,7 @@ class LineFile:
             with suppress(OSError):  # if this fails too, the next start cuts off the torn line
                 os.ftruncate(self._fd, size)
             raise StoreError(
-                str(self.path), f"room for a line of {len(line)} bytes", str(error.strerror or error), fix
+                str(self.path), f"free space for {len(line)} bytes", str(error.strerror or error), fix
             ) from error
 
     def close(self) -> None:

@@ -64,9 +64,9 @@ class WrittenPlan:
         except IndexError:
             raise StoreError(
                 str(self.rows_path.parent),
-                f"a segment below {len(self.segments)}",
+                f"a segment < {len(self.segments)}",
                 str(segment),
-                "make the plan again",
+                "run `regatta plan SPEC --write`",
             ) from None
         numbers = array.array("i")
         with self.rows_path.open("rb") as file:
@@ -77,8 +77,8 @@ class WrittenPlan:
         if digest != self.header["rows_sha256"] or len(data) != (end - first) * _ROW_BYTES:
             raise StoreError(
                 str(self.rows_path),
-                "the rows that plan.json names",
-                "others",
+                "the rows of plan.json",
+                "other rows",
                 f"remove {self.rows_path.parent}",
             )
         numbers.frombytes(data)
@@ -106,9 +106,13 @@ def read_plan(directory: Path) -> WrittenPlan:
     try:
         header = parse_object(path)
     except (OSError, ValueError) as error:
-        raise StoreError(str(path), "the plan of a host", str(error), "run `regatta plan`") from error
+        raise StoreError(
+            str(path), "the plan of a host", str(error), "run `regatta plan SPEC --write`"
+        ) from error
     if header.get("v") != PLAN_VERSION:
-        raise StoreError(str(path), f"version {PLAN_VERSION}", str(header.get("v")), "make the plan again")
+        raise StoreError(
+            str(path), f"version {PLAN_VERSION}", str(header.get("v")), "run `regatta plan SPEC --write`"
+        )
     return WrittenPlan(header, directory / "rows.i32")
 
 
@@ -132,7 +136,7 @@ def check_files(cells: list[PlanCell]) -> None:
         if digest != expected:
             raise HostError(
                 path, f"SHA-256 {expected[:12]} as planned", digest[:12],
-                "it changed since the plan was made; `regatta run` plans again",
+                "run `regatta run`, which updates the plan",
             )  # fmt: skip
 
 

@@ -71,9 +71,9 @@ def check_line(line: bytes) -> bytes:
     line = line.rstrip(b"\n")
     body, tail = line[:-_TAIL_LENGTH], line[-_TAIL_LENGTH:]
     if not tail.startswith(_CRC_KEY) or not tail.endswith(b'"}'):
-        raise DamagedLine("no checksum at its end")
+        raise DamagedLine("checksum missing")
     if tail[len(_CRC_KEY) : -2] != b"%08x" % zlib.crc32(body):
-        raise DamagedLine("its checksum differs")
+        raise DamagedLine("checksum mismatch")
     return body
 
 

@@ -173,7 +173,11 @@ _IS: dict[Kind | None, _Check] = {
 
 
 def _values_of(kind: Kind | None) -> str:
-    return f"a value of type {kind}" if kind else "finite numbers of 64 bits that are not nested too deeply"
+    return (
+        f"a value of type {'string' if kind == 'text' else kind}"
+        if kind
+        else f"finite 64-bit numbers and at most {_DEEPEST} levels of nesting"
+    )
 
 
 def _kind_of_others(kinds: Mapping[str, Kind]) -> Kind | None:
@@ -271,15 +275,15 @@ def _is_kept_file(value: object) -> bool:
 #: key of a record -> check of its value, and the expected type
 _RULES: dict[str, tuple[_Check, str]] = {
     **{key: (_IS[kind], _values_of(kind)) for key, kind in KEYS.items()},
-    **{key: (_is_name, f"text of at most {_LONGEST_NAME} characters") for key in NEEDED if KEYS.get(key) == _TEXT},
-    **{key: (_within(end), "a whole number") for key, end in _SIGNED.items()},
+    **{key: (_is_name, f"a string of at most {_LONGEST_NAME} characters") for key in NEEDED if KEYS.get(key) == _TEXT},
+    **{key: (_within(end), "an integer") for key, end in _SIGNED.items()},
     **{key: (_group_of(kinds), "an object") for key, kinds in GROUPS.items()},
     "status": (STATUSES.__contains__, "one of " + ", ".join(STATUSES)),
     "iterations": (
         _are_measurements, "a list of [iteration, metric, value, unit, operations, parameters]"
     ),
     **dict.fromkeys(
-        ("info", "isolation"), (_is_plain_object, "an object that is not nested too deeply")
+        ("info", "isolation"), (_is_plain_object, f"an object with at most {_DEEPEST} levels of nesting")
     ),
     "perturbation": (_list_of(_is_exceeded_limit), "a list of {limit, allowed, measured}"),
     "kept": (_list_of(_is_kept_file), "a list of {name, bytes, sha256} or {name, error}"),
@@ -291,7 +295,7 @@ _CELL_TYPES: dict[str, tuple[_Check, str]] = {
     "str": (_is_text, _values_of("text")),
     "int": (_is_int64, _values_of("int64")),
     "float": (is_number, _values_of("float")),
-    "list[str]": (_list_of(_is_text), "a list of text"),
+    "list[str]": (_list_of(_is_text), "a list of strings"),
 }
 _ANY = (is_plain, _values_of(None))
 _CELL_NEEDED = ("cell_id", "experiment", "host", "benchmark")

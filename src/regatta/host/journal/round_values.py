@@ -14,7 +14,7 @@ from typing import Any
 
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.journal import read_records_of, segment_files
-from regatta.host.values.plan_cell import PlanCell
+from regatta.host.values.plan_cell import PROCESS_ELAPSED, PlanCell
 from regatta.host.values.record import Record
 
 #: identity of a block, whose values are paired: plan, round, block
@@ -100,7 +100,9 @@ def read_rounds(
 
 def _last(record: Record, cell: PlanCell, steady: Mapping[str, Any]) -> _Last:
     numbers = {}
-    if record["status"] == "ok":
+    if record["status"] == "ok" and cell["metric"] == PROCESS_ELAPSED:
+        numbers = {("ns", ""): float(record["elapsed_ns"])}
+    elif record["status"] == "ok":
         summary = cell.get("summary", "mean")
         numbers = invocation_values(record["iterations"], cell["metric"], steady, summary)
     return _Last(

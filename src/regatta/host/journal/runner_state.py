@@ -73,7 +73,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def waits_for(state: Mapping[str, Any]) -> str:
-    """Describe the holder of the lock: `waiting for host local: demo (ada@lab), since 20:41` (local time); "" if not waiting."""
+    """Describe the holder of the lock: `waiting for host local, used by demo (ada@lab) since 20:41` (local time); "" if not waiting."""
     holder = state.get("waiting_for")
     if not isinstance(holder, dict):
         return ""
@@ -81,8 +81,8 @@ def waits_for(state: Mapping[str, Any]) -> str:
     who = told.get("experiment") or (f"process {told['pid']}" if "pid" in told else "another process")
     if "holder" in told:
         who += f" ({told['holder']})"
-    since = f", since {_local(told['since'])}" if "since" in told else ""
-    return f"waiting for host {state.get('host')}: {who}{since}"
+    since = f" since {_local(told['since'])}" if "since" in told else ""
+    return f"waiting for host {state.get('host')}, used by {who}{since}"
 
 
 def _local(since: str) -> str:

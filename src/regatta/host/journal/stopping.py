@@ -1,12 +1,13 @@
 """Stopping rules of block groups. Pure; standard library only, because the runner carries it.
 
-All alternatives of a group stop together. The rules use the compared differences: d = log a - log b within blocks.
+All alternatives of a group stop together. The first two rules use the compared differences: d = log a - log b within blocks.
 
 - `stein`: the standard deviation s of the pilot determines once how many rounds give an interval of the target width.
   Source: C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals of
   Mathematical Statistics 16 (1945).
 - `javastats`: checks after each segment, and stops as soon as every interval is narrow enough.
-  Source: Georges, Buytaert and Eeckhout, Statistically Rigorous Java Performance Evaluation (OOPSLA 2007), section 4.3.
+- `javastats-cell`: the same for a single cell, by the interval of its mean relative to the mean. This is the rule of the paper.
+  Source of both: Georges, Buytaert and Eeckhout, Statistically Rigorous Java Performance Evaluation (OOPSLA 2007), section 4.3.
 
 Numbers of rounds in this module do not include discarded rounds.
 """
@@ -22,6 +23,8 @@ from typing import Any
 
 from regatta.host.journal.modes import modes_in
 
+#: the rule that stops each cell by the interval of its own mean
+PER_CELL = "javastats-cell"
 #: fewer common blocks do not estimate the spread well enough to stop
 LEAST_BLOCKS = 3
 #: a smaller range of logs is rounding, not spread: 8 units in the last place of logs as large as 64
@@ -35,7 +38,7 @@ class Rule:
     name: str
     pilot: int
     maximum: int
-    #: target half-width of each ratio's interval, in percent
+    #: target half-width of each interval, in percent: of the ratio, or with `javastats-cell` of the mean
     target_percent: float
     #: two-sided quantiles of Student's t for 1, 2, ... degrees of freedom
     t: Sequence[float]
@@ -47,8 +50,17 @@ class Rule:
 
     @property
     def width(self) -> float:
-        """Return the target half-width on logs."""
-        return math.log1p(self.target_percent / 100)
+        """Return the target half-width on logs; with `javastats-cell` as a share of the mean."""
+        return self.target_percent / 100 if self.per_cell else math.log1p(self.target_percent / 100)
+
+    @property
+    def per_cell(self) -> bool:
+        """Return whether each cell stops by its own mean."""
+        return self.name == PER_CELL
+
+    def percent(self, half_width: float) -> float:
+        """Convert a half-width to percent of the ratio, or of the mean."""
+        return 100 * half_width if self.per_cell else percent_of(half_width)
 
     def quantile(self, df: int) -> float:
         """Return t for `df` >= 1 degrees of freedom. Beyond the table, return its last value, which is larger (conservative)."""
@@ -59,7 +71,8 @@ class Rule:
 class Pair:
     """One comparison of a group. `b` is empty for a group with one alternative, which is judged by its own mean.
 
-    `differences`: log a - log b of the blocks that both have, in order of rounds (for one alternative: its logs).
+    `differences`: log a - log b of the blocks that both have, in order of rounds (for one alternative: its logs, or with
+    `javastats-cell` its values).
     `problem`: why no difference can ever exist; such a pair is ignored.
     """
 
@@ -79,9 +92,9 @@ class PairDecision:
     series: str
     #: number of blocks used
     n: int
-    #: standard deviation of the differences of logs; None: unknown
+    #: standard deviation of the differences of logs (`javastats-cell`: relative to the mean); None: unknown
     sd: float | None
-    #: half-width of the ratio's interval in percent: after `needed` rounds (`stein`), or now (`javastats`)
+    #: half-width of the interval in percent: after `needed` rounds (`stein`), or now
     half_width_percent: float | None
     needed: int | None
     met: bool
@@ -117,13 +130,14 @@ def decide(
     """
     judged = tuple(_judge(rule, pair, seen) for pair in pairs)
     asking = [pair for pair, given in zip(judged, pairs) if not given.problem]
-    modes = tuple(name for name, logs in pilots.items() if modes_in(logs, rule.width))
+    # The rule of the paper looks at the width alone.
+    modes = () if rule.per_cell else tuple(n for n, logs in pilots.items() if modes_in(logs, rule.width))
     met = bool(asking) and all(pair.met for pair in asking)
     if not asking:
         why = next((pair.problem for pair in pairs), "no comparison")
-        return GroupDecision(rule.pilot, False, modes, judged, f"nothing can be compared: {why}")
+        return GroupDecision(rule.pilot, False, modes, judged, f"no comparison possible: {why}")
     if modes:
-        reason = f"several modes in the first {rule.pilot} rounds: all {rule.maximum} rounds are run"
+        reason = f"multimodal in the first {rule.pilot} rounds: all {rule.maximum} rounds are needed"
         return GroupDecision(rule.maximum, met, modes, judged, reason)
     if any(pair.needed is None for pair in asking):
         return GroupDecision(
@@ -155,22 +169,26 @@ def _judge(rule: Rule, pair: Pair, seen: int) -> PairDecision:
     def decided(
         needed: int | None, met: bool, reason: str, sd: float | None = None, half: float | None = None
     ) -> PairDecision:
-        width = None if half is None else percent_of(half)
+        width = None if half is None else rule.percent(half)
         return PairDecision(pair.a, pair.b, pair.series, n, sd, width, needed, met, reason)
 
     if pair.problem:
-        return decided(None, False, f"left out: {pair.problem}")
+        return decided(None, False, f"excluded: {pair.problem}")
     if n < LEAST_BLOCKS:
-        what = "blocks hold both sides" if pair.b else "valid invocations"
-        if rule.name == "javastats" and seen < rule.maximum:
-            return decided(None, False, f"only {n} {what} after {seen} rounds, too few to stop by")
-        reason = f"only {n} {what}, too few to stop by: all {rule.maximum} rounds are run"
+        what = "complete blocks" if pair.b else "valid invocations"
+        if rule.name != "stein" and seen < rule.maximum:
+            return decided(None, False, f"too few {what} to decide: {n} after {seen} rounds")
+        reason = f"too few {what} to decide: {n}; all {rule.maximum} rounds are needed"
         return decided(rule.maximum, False, reason)
-    sd = statistics.stdev(pair.differences)
-    if max(pair.differences) - min(pair.differences) <= _ROUNDING:
-        return decided(max(seen, rule.pilot), True, f"all {n} blocks agree: no spread to stop by", 0.0)
+    differences = pair.differences
+    if rule.per_cell:
+        mean = math.fsum(differences) / n
+        differences = [value / mean for value in differences]
+    sd = statistics.stdev(differences)
+    if max(differences) - min(differences) <= _ROUNDING:
+        return decided(max(seen, rule.pilot), True, f"no variation in {n} blocks", 0.0)
     t = rule.quantile(n - 1)
-    if rule.name == "javastats":
+    if rule.name != "stein":
         half = t * sd / math.sqrt(n)
         if half <= rule.width:
             return decided(seen, True, f"target {_percent(rule)} met after {seen} rounds", sd, half)
@@ -182,12 +200,12 @@ def _judge(rule: Rule, pair: Pair, seen: int) -> PairDecision:
     needed = min(wanted, rule.maximum)
     half = t * sd / math.sqrt(needed - lost)
     if needed < wanted:
-        return decided(needed, False, f"{_not_met(rule, half)}; it would take {wanted}", sd, half)
-    return decided(needed, True, f"target {_percent(rule)} met by {needed} rounds", sd, half)
+        return decided(needed, False, f"{_not_met(rule, half)}; {wanted} rounds are needed", sd, half)
+    return decided(needed, True, f"target {_percent(rule)} met with {needed} rounds", sd, half)
 
 
 def _not_met(rule: Rule, half: float) -> str:
-    return f"target {_percent(rule)} not met: {rule.maximum} rounds give {percent_of(half):.2g} %"
+    return f"target {_percent(rule)} not met: {rule.maximum} rounds give {rule.percent(half):.2g} %"
 
 
 def _percent(rule: Rule) -> str:

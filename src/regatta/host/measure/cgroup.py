@@ -1,7 +1,8 @@
 """Account for whole process trees with a control group, version 2 or 1, where this process may create one.
 
 The runner has one group for its measured processes. It enters the group for the start, so that the child is created inside,
-and leaves it again: a move costs 10 us, a new group per invocation ten times as much.
+and leaves it again: a move costs 10 us, a new group per invocation ten times as much. With version 1 only the thread moves that
+starts the process: before the kernel moves a whole process, it may wait for 10 to 15 ms (a grace period of RCU).
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ class _Group:
         self.directory.mkdir()
         opened: list[int] = []
         try:
+            # Only version 1 has a file for threads that need not share a group with the rest of their process.
+            members = "tasks" if (self.directory / "tasks").exists() else "cgroup.procs"
             for place in (self.directory, own or home):
-                opened.append(os.open(place / "cgroup.procs", os.O_WRONLY))
+                opened.append(os.open(place / members, os.O_WRONLY))
             self._inside, self._outside = opened
             self.enter()
             self.leave()
@@ -117,7 +120,7 @@ class TreeAccounting:
         """
         self.version = version
         #: reason why no quota is possible; "" if one is possible
-        self.no_quota = "nobody asked for one" if quota_home is None else ""
+        self.no_quota = "not requested" if quota_home is None else ""
         self._groups: list[_Group] = []
         #: Entered only with a quota: a separate group changes a process's CPU weight relative to other groups.
         self._quota_group: _Group | None = None
@@ -153,7 +156,7 @@ class TreeAccounting:
         if can_limit(group.directory, self.version):
             self._quota_folder = group.directory
         else:
-            self.no_quota = f"{group.directory}: the controller cpu is not there"
+            self.no_quota = f"{group.directory}: the controller cpu is missing"
 
     def limit(self, quota: float | None) -> str:
         """Set the CPU quota of the next process, in processors; None: unlimited.
@@ -302,7 +305,7 @@ def open_accounting(with_quota: bool = False) -> tuple[TreeAccounting | None, st
             reason = f"version {attempt.version}: {error.strerror}: {error.filename}"
             continue
         if with_quota and attempt.quota_home is None:
-            found.no_quota = "no control group that this process may use has the controller cpu"
+            found.no_quota = "no usable control group has the controller cpu"
         return found, ""
     return None, reason
 

@@ -64,7 +64,7 @@ def why_not(folder: Path, version: int, quota: float) -> str:
                 break
             found, period_us = quota_of(above, version)
             if found is not None and found / period_us < quota:
-                return f"{found / period_us:g} in {above / _FILE[version]}, which holds for all below"
+                return f"{found / period_us:g} in {above / _FILE[version]}, which limits all groups below"
     except (OSError, ValueError) as error:
         return str(error)
     return ""

@@ -90,14 +90,14 @@ class HostLock:
             if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
                 os.close(fd)
                 raise HostError(
-                    str(self.path), "a plain file of its own", "a link or something else", "remove it"
+                    str(self.path), "a regular file without other links", "another kind of file", "remove it"
                 )
             if status.st_uid == os.geteuid() and status.st_size == 0:
                 # Writable for every user of the host, independent of the creator's umask.
                 with contextlib.suppress(OSError):
                     os.fchmod(fd, 0o666)
             return fd
-        raise HostError(str(self.path), "a lock file", str(last.strerror), "see who made it, and remove it")
+        raise HostError(str(self.path), "a lock file", str(last.strerror), "check its owner, and remove it")
 
     def _take_socket(self) -> None:
         """Bind the abstract name. Without support for such sockets, the file is the only lock."""
@@ -168,10 +168,10 @@ class HostLock:
         holder = {**known, **self._told()}
         name = _named(holder)
         if not self._wait:
-            raise HostError(str(self.path), "no other measurement", name, "wait for it")
+            raise HostError(str(self.path), "an unused host", f"in use by {name}", "wait until it ends")
         if name != self.waited_for:
             self.waited_for = name
-            print(f"waiting: {name} measures on this host", file=sys.stderr, flush=True)
+            print(f"waiting: the host is in use by {name}", file=sys.stderr, flush=True)
             self._waiting(holder)
 
     def _told(self) -> dict[str, str]:

@@ -161,7 +161,7 @@ class Bench:
         except FileNotFoundError:
             return None, ""
         except NotPlain:
-            return None, f"{called}: expected a plain file, got something else"
+            return None, f"{called}: expected a regular file, got another kind of file"
         except OSError as error:
             return None, f"{called}: {error.strerror}"
 
@@ -183,13 +183,17 @@ class Bench:
             lambda argv: Launch(argv, self._environment, str(self.directory), _TRIAL_S, 8192, self._rlimits),
         )
 
+    def directory_of(self, cell: PlanCell) -> str:
+        """Return the folder in which the commands of a cell run."""
+        return cell.get("directory") or str(self.directory)
+
     def run(self, cell: PlanCell, environment: dict[str, str]) -> Run:
         """Run the cell's command once, measured."""
         cores = self.cores_of(cell)
         launch = Launch(
             argv=cell["argv"],
             environment=environment,
-            directory=str(self.directory),
+            directory=self.directory_of(cell),
             timeout_s=cell["timeout_s"],
             output_bytes=self.header["output_kib"] * 1024,
             rlimits=self._rlimits,
@@ -233,26 +237,36 @@ class Bench:
         before, after = states
         return Run(done.outcome, done.tree, before, after, ends[0], done.isolation, done.rusage)
 
+    def prepare(self, cell: PlanCell, environment: dict[str, str]) -> str:
+        """Run the cell's command before an invocation, not measured; return why it failed, or ""."""
+        return self._unmeasured(cell, cell["prepare"], environment, "prepare")[1]
+
     def check(self, cell: PlanCell, environment: dict[str, str]) -> str:
         """Run the cell's check command, not measured; return why the output is wrong, or ""."""
-        launch = Launch(
-            cell["check"], environment, str(self.directory), cell["timeout_s"], 8192, hash_stdout=True
-        )
-        if isolation_kind(cell) == "docker" and self.containers is not None:
-            outcome = self.containers.run(cell, launch).outcome
-        else:
-            outcome = run_process(launch, self.stop)
-        if outcome.timed_out:
-            return f"wrong output: the check was still running after {cell['timeout_s']:g} s"
-        if outcome.exit_code != 0:
-            how = f"signal {outcome.signal}" if outcome.signal else f"exit code {outcome.exit_code}"
-            return f"wrong output: the check ended with {outcome.start_error or how}"
+        outcome, problem = self._unmeasured(cell, cell["check"], environment, "the check")
+        if problem:
+            return f"wrong output: {problem}"
         expected = cell["expect"].get("check_sha256")
         if expected and outcome.stdout.sha256 != expected:
             return (
                 f"wrong output: the check printed {str(outcome.stdout.sha256)[:16]}, expected {expected[:16]}"
             )
         return ""
+
+    def _unmeasured(
+        self, cell: PlanCell, argv: list[str], environment: dict[str, str], called: str
+    ) -> tuple[Outcome, str]:
+        launch = Launch(argv, environment, self.directory_of(cell), cell["timeout_s"], 8192, hash_stdout=True)
+        if isolation_kind(cell) == "docker" and self.containers is not None:
+            outcome = self.containers.run(cell, launch).outcome
+        else:
+            outcome = run_process(launch, self.stop)
+        if outcome.timed_out:
+            return outcome, f"{called} timed out after {cell['timeout_s']:g} s"
+        if outcome.exit_code != 0:
+            how = f"signal {outcome.signal}" if outcome.signal else f"exit code {outcome.exit_code}"
+            return outcome, f"{called} ended with {outcome.start_error or how}"
+        return outcome, ""
 
 
 def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
@@ -269,6 +283,17 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
     for name, source in cell.get("arrange", {}).items():
         place(Path(source), bench.directory / name)
     environment = bench.environment_for(cell, invocation_id, attempt)
+    if cell.get("prepare") and (problem := bench.prepare(cell, environment)):
+        record = unmeasured(header, row, attempt, segment)
+        before_ns = time.monotonic_ns() - entered_ns
+        record.update(
+            {
+                "status": "failed",
+                "reason": problem,
+                "runner": {"version": regatta.__version__, "before_ns": before_ns, "after_ns": 0},
+            }
+        )
+        return record
     run = bench.run(cell, environment)
     outcome, tree, before, after = run.outcome, run.tree, run.before, run.after
     usage = outcome.usage
@@ -352,7 +377,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
                 "elapsed_ns": unreadable["elapsed_ns"],
                 "runner": unreadable["runner"],
                 "status": "failed",
-                "reason": f"a record that cannot be read again: {problem}",
+                "reason": f"the record is not readable: {problem}",
             }
         )
     return record

@@ -34,7 +34,7 @@ def keep_files(work: EmptyDirectory, names: Sequence[str], target: Path) -> list
         except FileNotFoundError:
             continue
         except NotPlain as error:
-            kept.append({"name": name, "error": f"expected a plain file, got {error}"})
+            kept.append({"name": name, "error": f"expected a regular file, got {error}"})
             continue
         except OSError as error:
             kept.append({"name": name, "error": _why(error)})

@@ -65,7 +65,7 @@ def set_quota(cell: PlanCell, accounting: TreeAccounting | None, why_none: str =
         raise HostError(
             f"{cell['label']}: isolation: cpu_quota",
             f"a control group with {'no quota' if quota is None else f'a quota of {quota:g}'}", why,
-            "run as a user who may make a control group with the controller cpu, take `kind: docker`, or leave the quota out",
+            "run as a user who may create control groups with the controller cpu, use `kind: docker`, or remove the quota",
         )  # fmt: skip
 
 
@@ -98,12 +98,12 @@ def check_limits(
 
 
 def _check_processors(cell: PlanCell, processors: int, chosen: list[int], own: set[int]) -> None:
-    got = f"{len(chosen)} to measure on: {chosen}"
+    got = f"{len(chosen)}: {chosen}"
     if len(chosen) == processors:
         try:
             os.sched_setaffinity(0, chosen)
             found = sorted(os.sched_getaffinity(0))
-            got = f"CPUs {found} where {chosen} were asked for"
+            got = f"CPUs {found} instead of {chosen}"
         except OSError as error:
             got = f"CPUs {chosen}: {error.strerror}"
             found = []
@@ -112,6 +112,6 @@ def _check_processors(cell: PlanCell, processors: int, chosen: list[int], own: s
         if found == chosen:
             return
     raise HostError(
-        f"{cell['label']}: isolation: processors", f"{processors} CPUs on this host", got,
-        "ask for fewer, or see `cores` in the spec",
+        f"{cell['label']}: isolation: processors", f"{processors} measured CPUs on this host", got,
+        "reduce `processors`, or correct `cores` in the spec",
     )  # fmt: skip

@@ -163,9 +163,10 @@ def run_process(
             pid, start_ns = _start(launch, actions, before_start, after_start)
         except OSError as error:
             usage = resource.struct_rusage((0.0, 0.0) + (0,) * 14)
+            where = f" in {launch.directory}" if error.filename == launch.directory else ""
             return Outcome(
                 utc_ns, time.monotonic_ns(), 0, None, None, False, usage, 0, stdout, stderr,
-                start_error=f"cannot start {launch.argv[0]}: {error.strerror}",
+                start_error=f"cannot start {launch.argv[0]}{where}: {error.strerror}",
             )  # fmt: skip
         finally:
             os.close(out_write)

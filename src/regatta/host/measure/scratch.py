@@ -9,8 +9,7 @@ import stat
 import time
 from pathlib import Path
 
-#: After this time, no later change can have the same change time, even with a coarse file system clock.
-_SETTLED_NS = 1_000_000_000
+from regatta.host.files import SETTLED_NS
 
 
 def work_of(scratch: Path) -> Path:
@@ -52,7 +51,7 @@ class EmptyDirectory:
         if identity == self._untouched:
             return
         if is_empty_directory(self.path):
-            settled = time.time_ns() - identity[1] > _SETTLED_NS
+            settled = time.time_ns() - identity[1] > SETTLED_NS
             self._untouched = identity if settled else None
         else:
             self._untouched = None
@@ -88,9 +87,9 @@ class EmptyDirectory:
         try:
             status = os.fstat(seen)
             if not stat.S_ISREG(status.st_mode):
-                raise NotPlain("a link, a folder, a pipe or a device")
+                raise NotPlain("a symbolic link, a folder, a pipe or a device")
             if status.st_nlink != 1:
-                raise NotPlain("a file with a second name")
+                raise NotPlain("a file with several hard links")
             # Use the descriptor, because the name may refer to another file by now.
             same = f"/proc/self/fd/{seen}"
             if not status.st_mode & stat.S_IRUSR:

@@ -117,7 +117,7 @@ def place_on_cores(header: Mapping[str, Any]) -> dict[str, Any]:
         measured, own = choose_cores(header["cores"], topology, os.sched_getaffinity(0))
     except ValueError as error:
         raise HostError(
-            f"{header['host']}: cores", "CPUs to measure on", str(error), "see `cores` in the spec"
+            f"{header['host']}: cores", "available CPUs", str(error), "correct `cores` in the spec"
         ) from error
     return {"topology": topology, "measured": measured, "runner": own}
 
@@ -132,8 +132,8 @@ def check_host(header: Mapping[str, Any]) -> None:
     changed = changes(planned, fingerprint(local_facts())) if planned else []
     if changed:
         raise HostError(
-            f"host {header['host']}", "to be as it was when the plan was made", "; ".join(changed),
-            "run the same command again: it plans again, and measures what is new",
+            f"host {header['host']}", "a host unchanged since planning", "; ".join(changed),
+            "run the same command again, which updates the plan",
         )  # fmt: skip
 
 
@@ -225,9 +225,10 @@ class SegmentRun:
         )  # fmt: skip
 
     def _leave_out(self, deciding: Deciding) -> None:
-        """Drop the blocks of rounds that their comparisons do not need."""
+        """Drop the rows of rounds that their comparisons do not need."""
         planned = sum(len(block) for block in self.blocks)
-        self.blocks = [block for block in self.blocks if deciding.wants(block[0])]
+        wanted = ([row for row in block if deciding.wants(row)] for block in self.blocks)
+        self.blocks = [block for block in wanted if block]
         self.not_needed = planned - sum(len(block) for block in self.blocks)
 
     def _history(self, journal: JournalWriter) -> History:
@@ -390,7 +391,7 @@ def write_receipt(path: Path, receipt: dict[str, Any]) -> None:
     except OSError as error:
         raise StoreError(
             str(path),
-            "room for a receipt",
+            "free space for a receipt",
             str(error.strerror),
-            "make room; everything is recorded, and the same command goes on",
+            "free disk space and run the same command again; all records are intact",
         ) from error

@@ -74,7 +74,7 @@ def choose_cores(
     if cores["use"] == "cpus":
         missing = sorted(set(cores["cpus"]) - allowed)
         if missing:
-            raise ValueError(f"CPU {missing[0]} is not there or not allowed; allowed are {sorted(allowed)}")
+            raise ValueError(f"CPU {missing[0]} is missing or not allowed (allowed: {sorted(allowed)})")
         return sorted(cores["cpus"]), sorted(allowed - set(cores["cpus"])) or None
     if cores["use"] == "all" and not cores["housekeeping"] and not cores["count"]:
         return None, None
@@ -88,7 +88,7 @@ def choose_cores(
     wanted = cores["count"] or len(free)
     if not free or wanted > len(free):
         raise ValueError(
-            f"{len(ordered)} cores less {len(kept)} for housekeeping leave {len(free)}; {wanted or 1} are wanted"
+            f"{len(free)} of {len(ordered)} cores are free ({len(kept)} for housekeeping), {wanted or 1} are needed"
         )
     chosen = _together(free, wanted, threads_of)
     measured = (

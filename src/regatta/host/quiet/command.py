@@ -54,7 +54,7 @@ def _enter(host: QuietHost, command: Sequence[str]) -> int:
     entry = partition_entry(host)
     if entry is None:
         raise HostError(
-            "quiet enter", "a partition of the measured CPUs", "none", "make the host quiet with --isolate"
+            "quiet enter", "a partition of the measured CPUs", "missing", "run `quiet apply --isolate`"
         )
     host.write(entry, str(os.getpid()))
     os.execvp(command[0], list(command))
@@ -65,39 +65,41 @@ def _cpus(text: str) -> list[int]:
         return parse_cpu_list(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"expected CPU numbers and ranges, such as 2-5,8, got {text!r}"
+            f"expected CPU numbers and ranges such as 2-5,8, got {text!r}"
         ) from None
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="regatta quiet", description="Makes this host quiet to measure on, and puts everything back."
+        prog="regatta quiet", description="Make this host quiet for measurements, or restore its settings."
     )
     parser.set_defaults(isolate=False, cpus=[], housekeeping=[], leave=[])
     verbs = parser.add_subparsers(dest="verb", required=True)
     for name, what in (
-        ("status", "look, and change nothing"),
-        ("apply", "make quiet; what was there is kept first"),
-        ("restore", "put back what was there"),
+        ("status", "show the settings without changes"),
+        ("apply", "store the settings, then make the host quiet"),
+        ("restore", "restore the stored settings"),
     ):
         verb = verbs.add_parser(name, help=what, description=what)
         verb.add_argument(
-            "--state", type=Path, required=True, help="folder on this host for what was there before"
+            "--state", type=Path, required=True, help="folder on this host for the stored settings"
         )
-        verb.add_argument("--root", type=Path, default=Path("/"), help="where proc and sys lie")
+        verb.add_argument("--root", type=Path, default=Path("/"), help="folder that contains proc and sys")
         if name != "restore":
-            verb.add_argument("--cpus", type=_cpus, default=[], help="CPUs to measure on, such as 2-5,8")
-            verb.add_argument("--housekeeping", type=_cpus, default=[], help="CPUs for the rest [all others]")
-            verb.add_argument("--isolate", action="store_true", help="a partition that processes must enter")
+            verb.add_argument("--cpus", type=_cpus, default=[], help="measured CPUs, such as 2-5,8")
+            verb.add_argument("--housekeeping", type=_cpus, default=[], help="housekeeping CPUs [all others]")
+            verb.add_argument(
+                "--isolate", action="store_true", help="isolate the measured CPUs in a partition"
+            )
             verb.add_argument(
                 "--leave",
                 action="append",
                 default=[],
                 choices=NAMES,
-                help="a knob not to touch; may be repeated",
+                help="a setting to leave unchanged; may be repeated",
             )
-    enter = verbs.add_parser("enter", help="run a command on the CPUs that --isolate keeps apart")
-    enter.add_argument("--root", type=Path, default=Path("/"), help="where proc and sys lie")
+    enter = verbs.add_parser("enter", help="run a command on the CPUs of --isolate")
+    enter.add_argument("--root", type=Path, default=Path("/"), help="folder that contains proc and sys")
     enter.add_argument("command", nargs="+", help="the command and its arguments")
     return parser
 

@@ -181,7 +181,7 @@ def _set(host: QuietHost, knob: Knob, item: Item, report: KnobReport, refused: d
     if got == item.wanted:
         report.changed += 1
     elif got is None:
-        report.told.append(f"{where} is gone")
+        report.told.append(f"{where} no longer exists")
     elif knob.may_refuse:
         report.refused.append(f"{where} stays on CPU {got}" + (f": {reason}" if reason else ""))
         refused.setdefault(knob.name, []).append(item.key)
@@ -206,7 +206,7 @@ def _drop_once(host: QuietHost, folder: StateFolder, knob: PageCache, before: Be
             report.state, report.told = "not available", [reason]
         else:
             report.state = "noisy"
-            report.problems.append(Problem("the page cache", "dropped", reason))
+            report.problems.append(Problem("page cache", "dropped", reason))
         return report
     before.dropped = True
     folder.save(before)
@@ -236,7 +236,7 @@ def _restore_one(
         else:
             got = now
         if got is None:
-            report.told.append(f"{where} is gone")
+            report.told.append(f"{where} no longer exists")
             gone.setdefault(knob.name, {})[key] = value
         elif got != value and knob.may_refuse:
             report.refused.append(f"{where} stays on CPU {got}" + (f": {reason}" if reason else ""))

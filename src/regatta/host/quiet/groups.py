@@ -39,7 +39,7 @@ class Services(Knob):
 
     name = "services"
     aim = "services on the housekeeping CPUs"
-    effect = "other processes may run on measured CPUs whenever the scheduler likes"
+    effect = "the scheduler may run other processes on measured CPUs"
     level = "fair"
     keys = re.compile(r"(enable|cpus|partition|others):(?!.*\.\.)[^/].*")
 
@@ -76,13 +76,13 @@ class Services(Knob):
             wanted[f"cpus:{group}"] = self._confined_to(host, f"cpus:{group}", found.told)
         found.items = self._items(host, wanted)
         if not found.items:
-            found.told.append("there is no group of services to confine")
+            found.told.append("no group of services to confine")
         return found
 
     def _version_1(self, host: QuietHost, base: str) -> Found:
         found = Found()
         if host.isolate:
-            found.told.append("a partition needs control groups of version 2: services are confined instead")
+            found.told.append("no partition, because it needs cgroup v2; services are confined instead")
         wanted = {}
         for group in sorted(_descendants(host, base), key=lambda key: -key.count("/")):
             relative = PurePosixPath(group).relative_to(base)
@@ -100,7 +100,7 @@ class Services(Knob):
             return cpu_list_text(host.housekeeping)
         rest = set(parse_cpu_list(now)) - host.noisy
         if not rest:
-            told.append(f"/{key.partition(':')[2]} was given CPU {now} alone, and keeps it")
+            told.append(f"/{key.partition(':')[2]} keeps CPU {now}, its only CPU")
         return cpu_list_text(rest) or now
 
     def _items(self, host: QuietHost, wanted: Mapping[str, str]) -> list[Item]:
@@ -203,7 +203,7 @@ def _move_processes(host: QuietHost, base: str, folder: str) -> list[str]:
         except OSError as error:
             if error.errno != errno.ESRCH:
                 kept.append(name)
-    return [f"these may still use measured CPUs: {', '.join(sorted(set(kept)))}"] if kept else []
+    return [f"processes that may still use measured CPUs: {', '.join(sorted(set(kept)))}"] if kept else []
 
 
 def _ancestors(host: QuietHost) -> set[str]:
@@ -265,7 +265,7 @@ def _confined(
         if relative.name == _PARTITION:
             continue
         if _is_spared(relative.name) or relative == own:
-            told.append(f"{relative} keeps all CPUs, for measurements may come from there")
+            told.append(f"{relative} keeps all CPUs, because it may start measurements")
         elif relative in own.parents or (depth < _DEEPEST and _holds_spared(host, child, depth)):
             yield from _confined(host, base, child, own, told, depth + 1)
         else:

@@ -70,13 +70,13 @@ class QuietHost:
             absent = sorted(set(cpus) - set(present))
             if absent:
                 raise HostError(
-                    name, f"CPUs that are there ({cpu_list_text(present)})", f"CPU {absent[0]}",
+                    name, f"existing CPUs ({cpu_list_text(present)})", f"CPU {absent[0]}",
                     "correct regatta_cpus and regatta_housekeeping_cpus in the inventory",
                 )  # fmt: skip
         both = sorted(set(self.measured) & set(self.named_housekeeping))
         if both:
             raise HostError(
-                "--housekeeping", "other CPUs than those to measure on", f"CPU {both[0]} in both lists",
+                "--housekeeping", "CPUs that are not measured", f"CPU {both[0]} in both lists",
                 "correct regatta_cpus and regatta_housekeeping_cpus in the inventory",
             )  # fmt: skip
 
@@ -103,7 +103,7 @@ class QuietHost:
         try:
             status = os.statvfs(path)
         except OSError:
-            return f"/{key} is not there"
+            return f"/{key} does not exist"
         return f"/{key} is read-only" if status.f_flag & os.ST_RDONLY else ""
 
     def write(self, key: str, text: str) -> None:
@@ -129,7 +129,7 @@ class QuietHost:
     def set_affinity(self, pid: int, cpus: Sequence[int]) -> None:
         """Restrict a task to these CPUs. Raises OSError."""
         if not self.is_real:
-            raise OSError(errno.EOPNOTSUPP, "tasks of another root are not touched")
+            raise OSError(errno.EOPNOTSUPP, "tasks outside this root are not changed")
         os.sched_setaffinity(pid, cpus)
 
     def has_program(self, name: str) -> bool:
@@ -148,7 +148,7 @@ class QuietHost:
                 timeout=_COMMAND_TIMEOUT_S, env={"PATH": _path(), "LC_ALL": "C"}, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise OSError(errno.ETIMEDOUT, f"{argv[0]} took more than {_COMMAND_TIMEOUT_S:g} s") from None
+            raise OSError(errno.ETIMEDOUT, f"{argv[0]} timed out after {_COMMAND_TIMEOUT_S:g} s") from None
         if done.returncode != 0:
             words = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
             refused = "not permitted" in words or "ermission denied" in words

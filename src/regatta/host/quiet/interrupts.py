@@ -48,7 +48,7 @@ class Interrupts(_Masks):
 
     name = "interrupts"
     aim = "device interrupts on the housekeeping CPUs"
-    effect = "a measured process is interrupted whenever a disk or the network has something to say"
+    effect = "disks and network interrupt measured processes"
     level = "fair"
     keys = re.compile(r"proc/irq/([0-9]+/smp_affinity_list|default_smp_affinity)")
     may_refuse = True
@@ -78,8 +78,8 @@ class WorkQueues(_Masks):
     """Unbound work queues of the kernel. Bound ones are left: they serve work that their CPU started."""
 
     name = "workqueues"
-    aim = "unbound work of the kernel on the housekeeping CPUs"
-    effect = "the kernel does some of its own work, such as writing back, on measured CPUs"
+    aim = "unbound kernel work queues on the housekeeping CPUs"
+    effect = "kernel work, such as writeback, may run on measured CPUs"
     level = "good"
     keys = re.compile(r"sys/devices/virtual/workqueue/([\w-]+/)?cpumask")
 
@@ -95,7 +95,7 @@ class KernelThreads(Knob):
 
     name = "kernel_threads"
     aim = "movable kernel threads on the housekeeping CPUs"
-    effect = "threads of the kernel may run on measured CPUs"
+    effect = "kernel threads may run on measured CPUs"
     level = "good"
     keys = re.compile(r"thread:[0-9]+:[0-9]+")
     may_refuse = True
@@ -117,9 +117,9 @@ class KernelThreads(Knob):
             else:
                 found.items.append(Item(key, now, cpu_list_text(host.housekeeping) if touches else now))
         if not any_thread:
-            found.missing = "threads of the kernel are not shown here"
+            found.missing = "kernel threads are not visible"
         elif bound:
-            found.told.append(f"{bound} kernel threads belong to a CPU by their nature and stay")
+            found.told.append(f"kernel threads that are bound to a CPU and stay: {bound}")
         return found
 
     def describe(self, host: QuietHost, key: str) -> str:

@@ -27,8 +27,8 @@ class Aslr(_Values):
     """Address space randomization. Without it, a program's layout is constant, and so is its effect on speed."""
 
     name = "aslr"
-    aim = "the same addresses in every process"
-    effect = "addresses differ from process to process, and caches with them: more invocations are needed"
+    aim = "no address space randomization"
+    effect = "addresses and cache behaviour vary between processes, so more invocations are needed"
     level = "good"
     keys = re.compile(r"proc/sys/kernel/randomize_va_space")
     wanted: ClassVar[Mapping[str, str]] = {"proc/sys/kernel/randomize_va_space": "0"}
@@ -38,8 +38,8 @@ class HugePages(_Values):
     """Transparent huge pages on request only: with `never`, a runtime's own flag for them would have no effect."""
 
     name = "thp"
-    aim = "transparent huge pages only for memory whose program asks for them"
-    effect = "the kernel chooses which memory gets huge pages, by what is free at that moment"
+    aim = "transparent huge pages only on request (madvise)"
+    effect = "huge pages depend on the memory that is free at that moment"
     level = "fair"
     keys = re.compile(r"sys/kernel/mm/transparent_hugepage/(enabled|defrag)")
     wanted: ClassVar[Mapping[str, str]] = {
@@ -58,7 +58,7 @@ class Watchdogs(_Values):
 
     name = "watchdogs"
     aim = "no NMI watchdog, no soft lockup watchdog"
-    effect = "a watchdog interrupts every CPU each few seconds, and one of the hardware counters is taken"
+    effect = "a watchdog interrupts every CPU every few seconds and uses a hardware counter"
     level = "good"
     keys = re.compile(r"proc/sys/kernel/(nmi_watchdog|soft_watchdog)")
     wanted: ClassVar[Mapping[str, str]] = {
@@ -71,8 +71,8 @@ class TimerMigration(_Values):
     """Migration of timers from an idle CPU to a busy one, which is the measured CPU."""
 
     name = "timer_migration"
-    aim = "timers stay on the CPU that armed them"
-    effect = "timers of idle CPUs may fire on the busy one, which is the one measured"
+    aim = "no migration of timers to other CPUs"
+    effect = "timers of idle CPUs may fire on a busy, measured CPU"
     level = "good"
     keys = re.compile(r"proc/sys/kernel/timer_migration")
     wanted: ClassVar[Mapping[str, str]] = {"proc/sys/kernel/timer_migration": "0"}
@@ -82,8 +82,8 @@ class Swappiness(_Values):
     """Swappiness of the kernel: 1, because with 0 the kernel kills processes before it swaps."""
 
     name = "swappiness"
-    aim = "the kernel swaps only where it must"
-    effect = "memory of a measured process may be swapped out for the sake of the page cache"
+    aim = "minimal swapping"
+    effect = "the kernel may swap out memory of a measured process to enlarge the page cache"
     level = "good"
     keys = re.compile(r"proc/sys/vm/swappiness")
     wanted: ClassVar[Mapping[str, str]] = {"proc/sys/vm/swappiness": "1"}
@@ -93,8 +93,8 @@ class PageCache(Knob):
     """The page cache, dropped once when the host is made quiet. Nothing is restored."""
 
     name = "page_cache"
-    aim = "the page cache as empty as after a start, once"
-    effect = "what earlier work left in memory may be used or must be evicted in the first invocations"
+    aim = "page cache dropped once"
+    effect = "cached data of earlier work may affect the first invocations"
     level = "good"
     _FILE = "proc/sys/vm/drop_caches"
 

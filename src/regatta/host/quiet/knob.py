@@ -83,18 +83,18 @@ class Knob:
             reason = host.why_fixed(key)
             now = self.get(host, key)
             if reason or now is None:
-                reasons.append(reason or f"/{key} cannot be read")
+                reasons.append(reason or f"/{key} is not readable")
             else:
                 found.items.append(Item(key, now, value))
         if not found.items:
-            found.missing = reasons[0] if reasons else "there is nothing of the kind"
+            found.missing = reasons[0] if reasons else "no such setting on this host"
         return found
 
 
 def of_cpus(host: QuietHost) -> Found | None:
     """Return why a knob about the measured CPUs has nothing to do; None: it applies."""
     if not host.measured:
-        return Found(missing="no CPUs to measure on are named (regatta_cpus)", asked=False)
+        return Found(missing="measured CPUs are not set (regatta_cpus)", asked=False)
     if not host.housekeeping:
-        return Found(missing="no CPU is left for anything else")
+        return Found(missing="no CPU is left for housekeeping")
     return None

@@ -16,10 +16,8 @@ class Governor(Knob):
     """The frequency governor of every policy, including housekeeping CPUs: they share caches and the power budget."""
 
     name = "governor"
-    aim = "the governor performance on every CPU"
-    effect = (
-        "the frequency follows the load, or whoever rules it outside: the same work takes different times"
-    )
+    aim = "the `performance` governor on every CPU"
+    effect = "the frequency follows the load or a hypervisor, so equal work takes different times"
     level = "poor"
     keys = re.compile(rf"{_POLICY}/scaling_governor")
 
@@ -30,11 +28,11 @@ class Governor(Knob):
                 host.read(key.replace("scaling_governor", "scaling_available_governors")) or ""
             ).split()
             if offered and "performance" not in offered:
-                told.append(f"/{key}: performance is not offered, only {', '.join(offered)}")
+                told.append(f"/{key}: no `performance`, only {', '.join(offered)}")
             else:
                 wanted[key] = "performance"
         if not wanted:
-            return Found(missing=told[0] if told else "the kernel shows no frequency scaling (cpufreq) here")
+            return Found(missing=told[0] if told else "no frequency scaling (cpufreq) on this host")
         found = self.found_files(host, wanted)
         found.told += told
         return found
@@ -44,8 +42,8 @@ class Boost(Knob):
     """Turbo and boost, through any switch that the driver provides."""
 
     name = "boost"
-    aim = "no frequency beyond the nominal one"
-    effect = "the frequency depends on temperature, power and on how many cores are busy"
+    aim = "no turbo or boost frequencies"
+    effect = "the frequency depends on temperature, power and the number of busy cores"
     level = "fair"
     keys = re.compile(rf"{CPU}/(intel_pstate/no_turbo|cpufreq/boost|cpufreq/policy[0-9]+/boost)")
     # If a global switch exists, a policy's own switch has an effect only while the global one is on.
@@ -59,7 +57,7 @@ class Boost(Knob):
             wanted[f"{CPU}/cpufreq/boost"] = "0"
         wanted.update((key, "0") for key in host.find(f"{CPU}/cpufreq/policy*/boost"))
         if not wanted:
-            return Found(missing="the kernel shows no switch for turbo or boost here")
+            return Found(missing="no switch for turbo or boost on this host")
         return self.found_files(host, wanted)
 
 
@@ -68,30 +66,28 @@ class Siblings(Knob):
 
     name = "smt"
     aim = "no second hardware thread on a measured core"
-    effect = "what runs on the other thread of a core takes part of it: up to half of its speed, by chance"
+    effect = "work on the sibling thread takes up to half of the speed of a core"
     level = "poor"
     keys = re.compile(rf"{CPU}/cpu[0-9]+/online")
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
         if not host.measured:
-            return Found(missing="no CPUs to measure on are named (regatta_cpus)", asked=False)
+            return Found(missing="measured CPUs are not set (regatta_cpus)", asked=False)
         wanted = {f"{CPU}/cpu{cpu}/online": "0" for cpu in host.siblings}
         # The kernel does not report the siblings of an offline CPU.
         wanted.update((key, "0") for key in saved if self.get(host, key) is not None)
         shared = cpu_list_text(host.shared)
-        told = (
-            [f"CPU {shared}, as asked for, stays on beside measured ones on the same core"] if shared else []
-        )
+        told = [f"CPU {shared} stays online as requested, although its core is measured"] if shared else []
         if not wanted:
-            return Found(told=told or ["no measured core has a second thread that runs"])
+            return Found(told=told or ["no measured core has an online sibling thread"])
         found = self.found_files(host, wanted)
         found.told += told
         fixed = [cpu for cpu in host.siblings if host.why_fixed(f"{CPU}/cpu{cpu}/online")]
         if fixed and found.items:
-            found.told.append(f"CPU {cpu_list_text(fixed)} cannot be turned off")
+            found.told.append(f"CPU {cpu_list_text(fixed)} cannot be switched off")
         elif fixed:
             found.missing = (
-                f"CPU {cpu_list_text(fixed)}, a second thread of a measured core, cannot be turned off"
+                f"CPU {cpu_list_text(fixed)}, a sibling thread of a measured core, cannot be switched off"
             )
         return Found(_descending(found.items), found.told, found.missing)
 

@@ -16,7 +16,7 @@ from regatta.host.files import locked, sync, write_whole
 
 _VERSION = 1
 _NAME = "before.json"
-_FIX = "restart the host, which brings its own settings back, and delete the file"
+_FIX = "reboot the host, which resets its settings, and delete the file"
 
 
 @dataclass
@@ -73,7 +73,7 @@ class StateFolder:
                 stack.enter_context(locked(self.folder / "lock", patience_s=0, mode=0o644))
             except BlockingIOError:
                 raise HostError(
-                    str(self.folder), "one command at a time", "another one is at work", "wait for it"
+                    str(self.folder), "one command at a time", "another running command", "wait until it ends"
                 ) from None
             yield
 
@@ -82,9 +82,9 @@ class StateFolder:
         status = os.lstat(self.folder)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not os.path.isdir(self.folder):
             raise HostError(
-                str(self.folder), "a folder that only the user who runs this may write",
-                f"one of user {status.st_uid} with mode {status.st_mode & 0o7777:o}",
-                "remove it, or name another one with --state",
+                str(self.folder), "a folder writable only by the current user",
+                f"owner {status.st_uid}, mode {status.st_mode & 0o7777:o}",
+                "remove it, or choose another one with --state",
             )  # fmt: skip
 
     def load(self) -> Before | None:
@@ -98,15 +98,15 @@ class StateFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise StoreError(str(self.path), "what was there before", str(error), _FIX) from None
+            raise StoreError(str(self.path), "stored settings", str(error), _FIX) from None
         problem = self._problem(value)
         if problem:
-            raise StoreError(str(self.path), "what was there before", problem, _FIX)
+            raise StoreError(str(self.path), "stored settings", problem, _FIX)
         return Before(**{name: value[name] for name in Before.__dataclass_fields__})
 
     def _problem(self, value: Any) -> str:
         if not isinstance(value, dict) or value.get("version") != _VERSION:
-            return f"not version {_VERSION} of it"
+            return f"not version {_VERSION}"
         kinds = {
             "boot_id": str, "cpus": list, "housekeeping": list, "isolate": bool, "values": dict, "refused": dict,
             "dropped": bool,
@@ -115,13 +115,13 @@ class StateFolder:
             if not isinstance(value.get(name), kind):
                 return f"{name} is {value.get(name)!r:.50}"
         if not all(isinstance(keys, list) for keys in value["refused"].values()):
-            return "refused holds no lists"
+            return "refused must contain lists"
         for knob, places in value["values"].items():
             if knob not in self._keys or not isinstance(places, dict):
-                return f"an unknown knob {knob!r:.50}"
+                return f"unknown setting {knob!r:.50}"
             for key, before in places.items():
                 if not self._keys[knob].fullmatch(key) or not isinstance(before, str):
-                    return f"{knob}: an unknown place {key!r:.100}"
+                    return f"{knob}: unknown place {key!r:.100}"
         return ""
 
     def save(self, before: Before) -> None:

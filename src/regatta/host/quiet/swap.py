@@ -21,21 +21,21 @@ class Swap(Knob):
 
     name = "swap"
     aim = "no swap"
-    effect = "a page that is swapped out costs milliseconds, and which one it is changes from run to run"
+    effect = "a swapped page costs milliseconds, and swapped pages vary between runs"
     level = "fair"
     keys = re.compile(r"swap:/.+")
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
         areas = _areas(host)
         if areas is None:
-            return Found(missing="/proc/swaps is not there")
+            return Found(missing="/proc/swaps does not exist")
         # The kernel's own priorities decrease in the order of swapon. Disabling the lowest first leaves the others unchanged, and
         # enabling in the reverse order restores all.
         items = [Item(f"swap:{path}", now, "off") for path, (now, _) in areas.items()]
         items += [Item(key, "off", "off") for key in saved if key[5:] not in areas]
         if items and not (host.has_program("swapoff") and host.has_program("swapon")):
-            return Found(missing="the commands swapoff and swapon are not here")
-        return Found(items, [] if items else ["this host has no swap"])
+            return Found(missing="swapoff and swapon are not installed")
+        return Found(items, [] if items else ["no swap on this host"])
 
     def get(self, host: QuietHost, key: str) -> str | None:
         areas = _areas(host) or {}
@@ -76,5 +76,5 @@ def _check_room(host: QuietHost, path: str) -> None:
             if used_kib and used_kib + _SPARE_KIB > free_kib:
                 raise OSError(
                     errno.ENOMEM,
-                    f"{used_kib >> 10} MiB are swapped out and {free_kib >> 10} MiB of memory are free",
+                    f"{used_kib >> 10} MiB are in swap, only {free_kib >> 10} MiB of memory are free",
                 )

@@ -24,16 +24,16 @@ class Units(Knob):
     """Units to stop, not disable: a reboot of the host starts them again."""
 
     name = "units"
-    aim = "no timers and services that start work of their own accord"
-    effect = "updates, indexing and clean-up may begin while something is measured"
+    aim = "no timers and services with background work"
+    effect = "updates, indexing and clean-up may start during a measurement"
     level = "fair"
     keys = re.compile(r"unit:[\w@.-]+\.(timer|service)")
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
         if not (host.root / "run/systemd/system").is_dir():
-            return Found(missing="systemd does not run this host")
+            return Found(missing="systemd is not running")
         if not host.has_program("systemctl"):
-            return Found(missing="the command systemctl is not here")
+            return Found(missing="systemctl is not installed")
         try:
             states = _states(host, NOISY_UNITS)
         except OSError as error:
@@ -42,7 +42,7 @@ class Units(Knob):
             Item(f"unit:{name}", state, "inactive") for name, state in states.items() if state == "active"
         ]
         items += [Item(key, "inactive", "inactive") for key in saved if states.get(key[5:]) == "inactive"]
-        return Found(items, self._running(host, states) or ([] if items else ["none of them is active"]))
+        return Found(items, self._running(host, states) or ([] if items else ["none is active"]))
 
     def _running(self, host: QuietHost, states: Mapping[str, str]) -> list[str]:
         """Report work that has begun; it is not aborted, because half an upgrade is worse than a disturbed run."""
@@ -51,7 +51,9 @@ class Units(Knob):
             begun = _states(host, [name.replace(".timer", ".service") for name in timers], "activating")
         except OSError:
             return []
-        return [f"{name} runs now: wait for it" for name, state in begun.items() if state == "activating"]
+        return [
+            f"{name} is running: wait until it ends" for name, state in begun.items() if state == "activating"
+        ]
 
     def get(self, host: QuietHost, key: str) -> str | None:
         return _states(host, [key[5:]]).get(key[5:])

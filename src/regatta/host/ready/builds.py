@@ -11,7 +11,7 @@ from pathlib import Path
 from regatta.host.cache import cache_folder, file_sha256, made_directory
 from regatta.host.errors import HostError
 from regatta.host.ready.commands import run_command
-from regatta.host.ready.sources import generator_files, source_files
+from regatta.host.ready.sources import generator_files, source_files, sources_sha256
 from regatta.host.values.experiment import Benchmark, Build, Input
 from regatta.host.values.resolved import File
 from regatta.host.values.template import fill, placeholders, scalar_text
@@ -27,39 +27,32 @@ def build(build: Build, home: Path) -> dict[str, File]:
         HostError: the directory or a program is missing, or the build fails.
     """
     where = f"build {build.name}"
+    folder = home / build.directory
     sources = source_files(home, build.directory)
     if not sources:
-        raise HostError(
-            where, f"sources in {home / build.directory}", "none", "correct `directory` in the suite"
-        )
+        raise HostError(where, f"sources in {folder}", "missing", "correct `directory`")
     missing = [program for program in build.needs if shutil.which(program) is None]
-    digest = hashlib.sha256(json.dumps([build.command, dict(build.outputs)]).encode())
-    for path in sources:
-        digest.update(
-            f"\0{path.relative_to(home / build.directory)}\0{path.stat().st_mode & 0o111:o}\0{path.stat().st_size}\0".encode()
-        )
-        with path.open("rb") as stream:
-            while chunk := stream.read(1 << 20):
-                digest.update(chunk)
+    digest = sources_sha256(folder, [build.command, dict(build.outputs)])
 
     def make(directory: Path) -> None:
         if missing:
             raise HostError(
-                where, f"the programs {', '.join(build.needs)}", f"no {', '.join(missing)}", "install them"
+                where,
+                f"the programs {', '.join(build.needs)}",
+                f"missing {', '.join(missing)}",
+                f"install {', '.join(missing)}",
             )
         print(f"building {build.name}", file=sys.stderr)
         for path in sources:
-            target = directory / path.relative_to(home / build.directory)
+            target = directory / path.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
         run_command(build.command, where, directory=directory).succeeded()
         for output in build.outputs.values():
             if not (directory / output).is_file():
-                raise HostError(
-                    where, f"{output} to be made", "no such file", "correct `outputs` in the suite"
-                )
+                raise HostError(where, f"the output {output}", "missing", "correct the path of the output")
 
-    root = made_directory(cache_folder("builds") / f"{build.name}-{digest.hexdigest()[:24]}", make)
+    root = made_directory(cache_folder("builds") / f"{build.name}-{digest[:24]}", make)
     return {
         name: File(str(root / output), file_sha256(root / output)) for name, output in build.outputs.items()
     }
@@ -89,13 +82,13 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
         print(f"generating {where}", file=sys.stderr)
         run_command(argv, where, directory=home).succeeded()
         if not output.is_file():
-            raise HostError(where, "its {output} to be made", "no such file", "correct `inputs` in the suite")
+            raise HostError(where, "the file `{output}`", "missing", "correct `inputs` in the suite")
 
     name = f"{source.name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
     path = made_directory(cache_folder("inputs") / name, make) / source.name
     made = File(str(path), file_sha256(path))
     expected = benchmark.expect.inputs.get(source.name, made.sha256)
     if made.sha256 != expected:
-        fix = "correct the generator, or `expect.inputs` of the size if the file shall be another one"
+        fix = "correct the generator, or change `expect.inputs` of the size"
         raise HostError(where, f"SHA-256 {expected}", f"{made.sha256} ({path})", fix)
     return made

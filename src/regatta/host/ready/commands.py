@@ -63,11 +63,9 @@ def run_command(
             check=False,
         )
     except FileNotFoundError as error:
-        raise HostError(
-            what, f"the program {argv[0]}", "it is not installed", fix or f"install {argv[0]}"
-        ) from error
+        raise HostError(what, f"the program {argv[0]}", "missing", fix or f"install {argv[0]}") from error
     except subprocess.TimeoutExpired as error:
-        raise HostError(what, f"`{argv[0]}` to end within {timeout_s:g} s", "it still ran", fix) from error
+        raise HostError(what, f"`{argv[0]}` to end within {timeout_s:g} s", "timeout", fix) from error
     except OSError as error:
         raise HostError(what, f"`{argv[0]}` to start", str(error.strerror), fix) from error
     return Done(" ".join(argv), what, fix, done.returncode, done.stdout.decode("utf-8", "replace"))

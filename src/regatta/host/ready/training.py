@@ -73,7 +73,7 @@ def train_cell(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
         if not output.is_file():
             raise HostError(
                 f"training run of {cell.label}",
-                f"{training.output} to be made",
+                f"the file {training.output}",
                 "no such file",
                 "correct `train`",
             )

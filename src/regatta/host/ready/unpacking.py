@@ -62,17 +62,20 @@ def unpack(archive: Path, folder: Path) -> None:
         members = _zip_members(archive) if zipfile.is_zipfile(archive) else _tar_members(archive)
         _extract(members, archive, folder)
     except tarfile.ReadError as error:
-        expected = "an archive of zip, or of tar that gzip, bzip2 or xz has compressed"
+        expected = "a zip archive, or a tar archive with gzip, bzip2 or xz"
         raise HostError(
             str(archive),
             expected,
-            "something else, or a damaged one",
-            "fetch it again, or pack it as .tar.gz",
+            "another format, or a damaged archive",
+            "download it again, or pack it as .tar.gz",
         ) from error
     except _FAILURES as error:
-        expected = "an archive of tar or zip that can be extracted"
+        expected = "a valid tar or zip archive"
         raise HostError(
-            str(archive), expected, str(error) or type(error).__name__, "make room, or fetch it again"
+            str(archive),
+            expected,
+            str(error) or type(error).__name__,
+            "free disk space, or download it again",
         ) from error
 
 
@@ -89,7 +92,7 @@ def _extract(members: Iterator[_Member], archive: Path, folder: Path) -> None:
             continue
         _make_folder(path.parent)
         if os.path.lexists(path):
-            raise _refused(where, "each file once", "it is there twice")
+            raise _refused(where, "unique files", "a duplicate")
         if member.kind == "link":
             if posixpath.isabs(member.target):
                 raise _leads_out(where, member)
@@ -97,7 +100,9 @@ def _extract(members: Iterator[_Member], archive: Path, folder: Path) -> None:
         elif member.kind == "hard link":
             source = _inside(folder, member.target, where)
             if not source.is_file():
-                raise _refused(where, "a hard link to an earlier file", f"one to {member.target[:200]!r}")
+                raise _refused(
+                    where, "a hard link to a previous file", f"a hard link to {member.target[:200]!r}"
+                )
             os.link(source, path)
         elif member.kind == "file" and member.content is not None:
             left -= _write(path, member, left)
@@ -185,8 +190,8 @@ def _zip_members(path: Path) -> Iterator[_Member]:
 
 
 def _leads_out(where: str, member: _Member) -> HostError:
-    return _refused(where, "a link that stays inside", f"one to {member.target[:200]!r}")
+    return _refused(where, "a link inside the archive", f"a link to {member.target[:200]!r}")
 
 
 def _refused(where: str, expected: str, got: str) -> HostError:
-    return HostError(where, expected, got, "do not trust the archive; use another one")
+    return HostError(where, expected, got, "use another archive; do not trust this one")

@@ -15,6 +15,8 @@ NO_MODIFIERS = "none"
 
 #: placeholders: the file that a training run writes, and, in the command of that run, its path
 TRAINED, OUTPUT = "{trained}", "{output}"
+#: placeholder: the compilation plan of the benchmark on the runtime
+PLAN = "{plan}"
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,13 @@ class Cell:
     twin_of: str = ""
     #: files of the working directory that are kept with the record
     keep: tuple[str, ...] = ()
+    #: command to run before each invocation, not timed
+    prepare: tuple[str, ...] = ()
     isolation: CellIsolation = field(default_factory=lambda: CellIsolation("cgroup"))
 
     @property
     def label(self) -> str:
-        """Return the label to display: `vm/compress:s10 · temurin-21 g1 · 24 MiB (2x)`."""
+        """Return the label to display: `vm/compress:s10 · temurin-21 g1 · 2x (24 MiB)`."""
         label = cell_label(
             self.benchmark.label,
             self.runtime,
@@ -107,6 +111,10 @@ class Cell:
         }
         if self.isolation.identity():
             planned["isolation"] = self.isolation.to_json()
+        if self.prepare:
+            planned["prepare"] = list(self.prepare)
+        if benchmark.directory:
+            planned["directory"] = benchmark.directory
         return planned
 
 
@@ -116,10 +124,18 @@ def configuration_name(runtime: str, collector: str, modifiers: str) -> str:
 
 
 def heap_text(factor: float | None, mib: float | None) -> str:
-    """Format a heap as one word: `1.5x`, `64MiB`; "" for none."""
+    """Format a heap as one word, for identities: `1.5x`, `64MiB`; "" for none."""
     if factor is not None:
         return f"{factor:g}x"
     return "" if mib is None else f"{mib:g}MiB"
+
+
+def heap_label(factor: float | None, mib: float | None) -> str:
+    """Format a heap for people: `1.5x (96 MiB)`, `1.5x`, `96 MiB`; "" for none."""
+    size = "" if mib is None else f"{mib:,} MiB"
+    if factor is None:
+        return size
+    return f"{factor:g}x ({size})" if size else f"{factor:g}x"
 
 
 def cell_label(
@@ -132,5 +148,5 @@ def cell_label(
 ) -> str:
     """Join the existing parts in the order benchmark · configuration · heap."""
     configuration = configuration_name(runtime, collector, modifiers)
-    heap = "" if heap_mib is None else f" · {heap_mib} MiB" + (f" ({heap_factor:g}x)" if heap_factor else "")
-    return f"{benchmark} · {configuration}{heap}"
+    heap = heap_label(heap_factor, heap_mib)
+    return f"{benchmark} · {configuration}" + (f" · {heap}" if heap else "")

@@ -21,7 +21,7 @@ def parse_cpu_list(text: str) -> list[int]:
         first, _, last = part.partition("-")
         start, end = int(first), int(last or first)
         if not 0 <= start <= end < _MAX_CPUS:
-            raise ValueError(f"{part[:40]!r} is no range of CPUs")
+            raise ValueError(f"{part[:40]!r} is not a range of CPUs")
         if len(cpus) + end - start >= _MAX_CPUS:
             raise ValueError(f"more than {_MAX_CPUS} CPUs")
         cpus.extend(range(start, end + 1))

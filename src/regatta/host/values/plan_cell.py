@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
+#: metric of a cell: wall time from the start to the end of its process. It is the `elapsed_ns` of the record, for every
+#: program; adapters do not report it.
+PROCESS_ELAPSED = "process_elapsed"
+
 
 class PlanAdapter(TypedDict):
     """The adapter that reads the measurements."""
@@ -59,6 +63,10 @@ class PlanCell(_PlanCell, total=False):
 
     #: missing: the default control group
     isolation: dict[str, Any]
+    #: command to run before each invocation; missing: none
+    prepare: list[str]
+    #: folder to run in; missing: the new working directory
+    directory: str
 
 
 class CellDescription(PlanCell):

@@ -32,6 +32,8 @@ class ResolvedRuntime:
     collectors: Mapping[str, str] = field(default_factory=dict)
     #: modifier name -> why the runtime refuses it; modifiers without flags are not checked
     modifiers: Mapping[str, str] = field(default_factory=dict)
+    #: folder with all files of the runtime, for containers; "" if it belongs to the system
+    root: str = ""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def command(argv: Sequence[str]) -> int:
     """Execute the action. Print one JSON object."""
     parser = argparse.ArgumentParser(prog="regatta.pyz detached")
     parser.add_argument("what", choices=("start", "hello", "stop"))
-    parser.add_argument("--folder", type=Path, required=True, help="the experiment's folder on this host")
+    parser.add_argument("--folder", type=Path, required=True, help="folder of the experiment on this host")
     parser.add_argument("--segment", type=int, default=0)
     parser.add_argument("--retry-failed", action="store_true")
     parser.add_argument("--holder", default="")

@@ -30,11 +30,9 @@ _LOG_BYTES = 4096
 def command(argv: Sequence[str]) -> int:
     """Stream until the segment has ended. Return exit code 0."""
     parser = argparse.ArgumentParser(prog="regatta.pyz follow")
-    parser.add_argument("--folder", type=Path, required=True, help="the experiment's folder on this host")
+    parser.add_argument("--folder", type=Path, required=True, help="folder of the experiment on this host")
     parser.add_argument("--segment", type=int, required=True)
-    parser.add_argument(
-        "--after", type=int, default=-1, help="records with greater sequence numbers are sent"
-    )
+    parser.add_argument("--after", type=int, default=-1, help="send records with greater sequence numbers")
     arguments = parser.parse_args(argv)
     with contextlib.suppress(OSError):
         os.nice(10)

@@ -64,7 +64,11 @@ def command(argv: Sequence[str]) -> int:
     except RegattaError as error:
         told = {"error": _problems(error)}
     except OSError as error:
-        told = {"error": _problems(RegattaError(str(error.filename or "the host"), "to go on", str(error)))}
+        told = {
+            "error": _problems(
+                RegattaError(str(error.filename or "host"), "a successful system call", str(error))
+            )
+        }
     print(json.dumps(told))
     return 0
 

@@ -22,19 +22,17 @@ INTERRUPTED_EXIT = 130
 def parser() -> argparse.ArgumentParser:
     """Return the argument parser of a segment."""
     found = argparse.ArgumentParser(
-        prog="regatta-runner segment", description="Measures one segment of a plan on this host."
+        prog="regatta-runner segment", description="Measure one segment of a plan on this host."
     )
     found.add_argument("--plan", type=Path, required=True, help="folder with plan.json and rows.i32")
     found.add_argument("--segment", type=int, required=True)
-    found.add_argument("--journal", type=Path, required=True, help="folder of this host's journal files")
-    found.add_argument("--state", type=Path, required=True, help="file that tells what is being measured now")
-    found.add_argument("--scratch", type=Path, required=True, help="folder for the empty working directory")
-    found.add_argument("--receipt", type=Path, required=True, help="written when the segment is done")
-    found.add_argument("--retry-failed", action="store_true", help="run failed invocations once more")
-    found.add_argument(
-        "--pauses", type=int, help="descriptor of a socket of a process that works between blocks"
-    )
-    found.add_argument("--holder", default="", help="who measures, for those who wait for the host")
+    found.add_argument("--journal", type=Path, required=True, help="folder of the journal files of this host")
+    found.add_argument("--state", type=Path, required=True, help="file with the current state of the runner")
+    found.add_argument("--scratch", type=Path, required=True, help="folder for the working directories")
+    found.add_argument("--receipt", type=Path, required=True, help="file to write after the segment")
+    found.add_argument("--retry-failed", action="store_true", help="retry failed invocations once")
+    found.add_argument("--pauses", type=int, help="socket descriptor of a process that works between blocks")
+    found.add_argument("--holder", default="", help="name of this run for runs that wait for the host")
     return found
 
 
@@ -57,7 +55,9 @@ def run_segment(argv: Sequence[str]) -> int:
     except RegattaError as error:
         return tell(str(error), error.exit_code)
     except (Interrupted, KeyboardInterrupt):
-        print("stopped; what was measured is recorded, and the same command goes on", file=sys.stderr)
+        print(
+            "stopped; all measurements are recorded; run the same command again to continue", file=sys.stderr
+        )
         return INTERRUPTED_EXIT
     except OSError as error:
         return tell(f"{error.filename or 'the host'}: {error.strerror}", RegattaError.exit_code)

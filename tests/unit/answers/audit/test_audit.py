@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ from helpers.synthetic_journal import (
     write_plan,
 )
 from regatta.answers.audit.compute import DRAWS, audit_experiment
+from regatta.answers.audit.document import audit_document
+from regatta.answers.audit.page import sections_of_audit
 from regatta.answers.audit.result import Audit, Tally
+from regatta.figures.axes import Figure
 from regatta.stats.prevalent import CLASSES
 
 MS = 1_000_000
@@ -150,7 +154,7 @@ def test_short_cells_and_failures_are_left_out_and_said(tmp_path: Path) -> None:
     said = " ".join(audit.left_out)
     assert "1 cell with fewer than 3 valid invocations" in said
     assert "1 cell without a valid invocation" in said
-    assert "methods over 5 or 10 or 30 invocations" in said
+    assert "methods over 5, 10, 30 invocations" in said
     assert "steady-state methods" in said
 
 
@@ -171,7 +175,7 @@ def test_an_experiment_without_a_comparison_is_told_so(
     audit = experiment(tmp_path, columns)
     assert audit.pairs == ()
     assert audit.tallies == ()
-    assert "nothing to audit" in audit.findings[0]
+    assert "Nothing to audit" in audit.findings[0]
 
 
 def test_runtimes_and_modifiers_are_audited_where_they_are_what_differs(tmp_path: Path) -> None:
@@ -247,3 +251,63 @@ def test_several_hosts_are_tallied_together_and_apart(tmp_path: Path) -> None:
     assert first(of(audit, "best of all")) == {"correct": 1, "misleading": 1}
     assert first(of(audit, "best of all", 1.0, "host", "alpha")) == {"correct": 1}
     assert first(of(audit, "best of all", 1.0, "host", "beta")) == {"misleading": 1}
+
+
+def replayed(folder: Path, controlled: Sequence[str], method: str = "replay") -> Audit:
+    """Serial and g1 without control and under `plan`: clear in every first iteration, later by luck of serial."""
+    cells = [cell(c, modifiers=m) for m in ("none", "plan") for c in ("serial", "g1")]
+    records = [
+        record(one, round_, [first * MS, later * MS], position=position)
+        for position, one in enumerate(cells)
+        for round_, (first, later) in enumerate(
+            zip(*((FAST, LUCKY) if one["collector"] == "serial" else (SLOW, STEADY)), strict=True)
+        )
+    ]
+    write_experiment(folder, cells, records, 4, method=method, warmup=1)
+    path = folder / "plan/experiment.json"
+    facts = json.loads(path.read_text())
+    facts["experiment"]["controlled"] = [*controlled]
+    path.write_text(json.dumps(facts))
+    return audit_experiment(folder)
+
+
+def test_claims_are_split_by_plain_mix_and_stable_replay(tmp_path: Path) -> None:
+    audit = replayed(tmp_path, ["plan"])
+    kinds = ["plain, startup", "plain, steady state", "plan, mix", "plan, stable"]
+    assert sorted({pair.compilation for pair in audit.pairs}) == kinds
+    for kind, expected in zip(kinds, ["correct", "misleading"] * 2, strict=True):
+        found = of(audit, "best of 3", group="compilation", who=kind)
+        assert (found.comparisons, first(found)) == (1, {expected: 1})
+        # The table for theta sweeps is for all comparisons only.
+        assert {t.theta_percent for t in audit.tallies if t.of == kind} == {1.0, 2.0}
+    assert first(of(audit, "best of 3")) == {"correct": 2, "misleading": 2}
+    assert sorted(tally.of for tally in audit.by_compilation()) == kinds
+    assert {tally.method.name for tally in audit.by_compilation()} == {"best of 3"}
+    document = audit_document(audit)
+    assert {one["of"] for one in document["tallies"] if one["group"] == "compilation"} == set(kinds)
+    assert [bar for bar in (figure.title for figure in _figures(audit)) if bar in kinds]
+
+
+def test_modifiers_that_do_not_control_compilation_have_no_phases_of_replay(tmp_path: Path) -> None:
+    audit = replayed(tmp_path, [])
+    assert {pair.compilation for pair in audit.pairs} == {
+        "plain, startup", "plain, steady state", "plan, startup", "plan, steady state"
+    }  # fmt: skip
+
+
+def test_control_without_replay_is_split_by_modifiers(tmp_path: Path) -> None:
+    audit = replayed(tmp_path, ["plan"], method="fixed")
+    assert {pair.compilation for pair in audit.pairs} == {"plain", "plan"}
+
+
+def test_an_experiment_without_control_and_replay_is_not_split(tmp_path: Path) -> None:
+    audit = replayed(tmp_path, [], method="fixed")
+    assert {pair.compilation for pair in audit.pairs} == {""}
+    assert not [tally for tally in audit.tallies if tally.group == "compilation"]
+    assert audit.by_compilation() == []
+
+
+def _figures(audit: Audit) -> list[Figure]:
+    return [
+        figure for section in sections_of_audit(audit) for group in section.groups for figure in group.figures
+    ]

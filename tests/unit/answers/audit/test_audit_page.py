@@ -50,7 +50,7 @@ def test_the_page_has_every_section_and_shares_that_fill_each_bar(folder: Path, 
         assert np.sum([trace["x"] for trace in traces], axis=0) == pytest.approx(100.0, abs=0.01)
     for sentence in audit.findings:
         assert sentence in page
-    for words in ("best of 3", "best of median (3, 3)", "width of the interval (% of mean)", "theta (%)"):
+    for words in ("best of 3", "best of median (3, 3)", "CI width (% of mean)", "theta (%)"):
         assert words in page
 
 
@@ -74,16 +74,25 @@ def test_an_experiment_without_answers_has_a_page_that_says_so(tmp_path: Path) -
     folder = write_experiment(tmp_path / "alone", [one], [record(one, 0, status="oom")], 1)
     done = run("alone", "--results", str(tmp_path))
     assert done.exit_code == 0
-    assert "nothing to audit" in done.stdout
-    assert "nothing to audit" in (folder / "audit.html").read_text()
+    assert "Nothing to audit" in done.stdout
+    assert "Nothing to audit" in (folder / "audit.html").read_text()
+
+
+def test_a_width_without_a_third_invocation_has_no_empty_figure(tmp_path: Path) -> None:
+    cells = [cell("serial"), cell("g1")]
+    lines = [record(one, r, [1e9 + r], position=at) for r in range(2) for at, one in enumerate(cells)]
+    sections = sections_of_audit(audit_experiment(write_experiment(tmp_path / "made-up", cells, lines, 2)))
+    (widths,) = (section for section in sections if section.anchor == "widths")
+    assert widths.tables
+    assert not widths.groups
 
 
 def test_the_command_prints_sentences_and_a_table_a_theta(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "page.html"
     done = run("made-up", "--results", str(folder.parent), "--theta", "0.5,3", "--output", str(output))
     assert done.exit_code == 0
-    assert "comparisons at theta 0.5 %" in done.stdout
-    assert "in each class, theta 3 %" in done.stdout
+    assert "theta 0.5 %: " in done.stdout
+    assert "by class (%), theta 3 %" in done.stdout
     assert output.is_file()
 
 

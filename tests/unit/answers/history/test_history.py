@@ -61,11 +61,9 @@ def test_a_shift_is_told_with_its_ratio_and_the_commit_since_which_it_is(week: l
     after = [value for point in g1.points[4:] for value in point.values]
     assert shift.ratio.point == pytest.approx(welch_log_ratio(after, before).interval.point)
     assert (shift.before, shift.after, shift.ratio.n) == (4, 3, 56)
-    assert found.sentences[0].startswith("h2 at 2 x minheap (jdk-21 g1) is ")
-    assert (
-        "slower than before since commit c4 (3 experiments against 4, 56 invocations)" in found.sentences[0]
-    )
-    assert "In 1 of 2 series no shift is shown over 7 experiments" in found.sentences
+    assert found.sentences[0].startswith("h2")
+    assert "slower than before since commit c4 (n = 56 invocations)" in found.sentences[0]
+    assert "1 of 2 series: no significant shift over 7 experiments" in found.sentences
 
 
 def test_experiments_are_in_order_of_time_whatever_the_order_in_which_they_are_given(
@@ -79,10 +77,8 @@ def test_experiments_are_in_order_of_time_whatever_the_order_in_which_they_are_g
 def test_two_experiments_say_that_they_may_differ_by_the_day(tmp_path: Path) -> None:
     found = history_of([_experiment(tmp_path / name, day, (1.0, 1.0)) for day, name in enumerate(("a", "b"))])
     assert [one.name for one in found.experiments] == ["a", "b"]
-    assert found.sentences[0].startswith(
-        "In 2 of 2 series no shift is shown over 2 experiments; any is likely below"
-    )
-    assert "With 2 experiments a shift cannot be told" in found.sentences[-1]
+    assert found.sentences[0].startswith("2 of 2 series: no significant shift over 2 experiments (")
+    assert found.sentences[-1].startswith("2 experiments: a shift is not distinguishable")
 
 
 def test_names_that_are_the_same_get_their_time(tmp_path: Path) -> None:
@@ -101,30 +97,29 @@ def test_days_that_differ_by_themselves_make_experiments_the_replicates(tmp_path
     serial, g1 = found.series
     assert (serial.replicates, g1.replicates) == ("experiments", "invocations")
     assert not serial.shifts
-    assert any(
-        "experiments are the replicates in h2 at 2 x minheap (jdk-21 serial)" in s for s in found.sentences
-    )
+    (told,) = [sentence for sentence in found.sentences if "Replicates are therefore experiments" in sentence]
+    assert told.endswith("(jdk-21 serial)")
 
 
 def test_cells_of_one_experiment_only_have_no_history(tmp_path: Path) -> None:
     folders = [_experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1, cells=[SERIAL])]
     found = history_of(folders)
     assert [one.place.configuration for one in found.series] == ["jdk-21 serial"]
-    assert "1 series are in one experiment only and have no history" in found.warnings
+    assert "series in one experiment only, without a history: 1" in found.warnings
 
 
 def test_numbers_made_in_different_ways_are_not_compared(tmp_path: Path) -> None:
     folders = [_experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1, method="startup")]
     found = history_of(folders)
     assert found.series == ()
-    assert any("made in different ways, which are not compared" in w for w in found.warnings)
+    assert any("different steady-state methods" in w for w in found.warnings)
 
 
 def test_an_experiment_without_values_is_left_out_and_told(tmp_path: Path) -> None:
     empty = write_experiment(tmp_path / "empty", CELLS, [], ROUNDS)
     found = history_of([empty, _experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1)])
     assert len(found.experiments) == 2
-    assert f"{empty} has no value and is left out" in found.warnings
+    assert f"{empty} excluded: no values" in found.warnings
 
 
 def test_nothing_measured_has_no_history(tmp_path: Path) -> None:
@@ -141,7 +136,7 @@ def test_a_minheap_that_moved_is_told(tmp_path: Path) -> None:
     ]
     found = history_of(folders)
     assert len(found.series) == 2
-    assert any("the heap in MiB is not the same" in w for w in found.warnings)
+    assert any("minheap differs between experiments" in w for w in found.warnings)
 
 
 def test_a_folder_without_a_plan_is_an_error(tmp_path: Path) -> None:

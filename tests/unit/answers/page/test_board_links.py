@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from helpers.boards import ROOT
+from helpers.fleet_experiment import Fleet, write_fleet
 from helpers.rich_experiment import write_rich_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.boards import board_links
@@ -35,3 +36,10 @@ def test_a_link_leads_to_a_board_that_is_there_with_the_experiment_in_its_time(a
 def test_a_report_links_to_grafana_only_where_its_address_is_known(answer):
     assert "In Grafana" not in render(answer)
     assert "https://grafana.example/d/regatta-experiment?" in render(answer, "https://grafana.example")
+
+
+@pytest.mark.parametrize(("compare", "linked"), [((), False), (("platform",), True)])
+def test_a_report_links_to_the_comparison_of_platforms_only_where_there_is_one(tmp_path, compare, linked):
+    fleet = Fleet(rounds=2, collectors=("g1",), compare=compare, baseline={})
+    links = board_links(answer_experiment(write_fleet(tmp_path, fleet)), "https://grafana.example")
+    assert ("platforms" in [link.title for link in links]) is linked

@@ -65,7 +65,7 @@ def test_no_slot_of_a_colour_is_left(name: str) -> None:
 def test_title_and_legend_take_their_place_above_the_plot() -> None:
     one = picture(java_answer(), "spread")
     layout = standalone(one, 640)["layout"]
-    assert layout["title"]["text"] == "Distribution: vm/compress:s10 · heap 1.5× (36 MiB)"
+    assert layout["title"]["text"] == "Distribution: vm/compress:s10 · heap 1.5x (36 MiB)"
     assert layout["showlegend"] is True
     assert layout["height"] - one.figure.height == layout["margin"]["t"] - 12
     narrow = standalone(one, 240)["layout"]
@@ -74,21 +74,35 @@ def test_title_and_legend_take_their_place_above_the_plot() -> None:
 
 def test_the_legend_names_what_the_figure_shows_and_nothing_else() -> None:
     shown = standalone(picture(java_answer(), "heap-vm-compress-s10-temurin-21"), 640)["data"]
-    assert [t["name"] for t in shown if t["showlegend"]] == ["serial", "parallel", "g1"]
+    assert [t["name"] for t in shown if t["showlegend"]] == [
+        f"temurin-21 {collector}" for collector in ("serial", "parallel", "g1")
+    ]
     ratios = standalone(picture(java_answer(), "ratios"), 640)["data"]
-    assert [t["name"] for t in ratios if t["showlegend"]] == ["parallel", "g1", "temurin-21", "temurin-25"]
+    assert [t["name"] for t in ratios if t["showlegend"]] == [
+        f"{runtime} {collector}"
+        for runtime in ("temurin-21", "temurin-25")
+        for collector in ("parallel", "g1")
+    ]
+    many = java_answer(collectors=("serial", "parallel", "g1", "z"))
+    ratios = standalone(picture(many, "ratios"), 640)["data"]
+    names = ["parallel", "g1", "z", "temurin-21", "temurin-25"]
+    assert [t["name"] for t in ratios if t["showlegend"]] == names, "more alternatives than marks"
     one = replace(java_answer(collectors=("g1",), runtimes=("r",)), families=())
     assert not any(t["showlegend"] for t in standalone(picture(one, "heap"), 640)["data"])
 
 
-def test_a_mark_is_named_where_the_cells_without_modifiers_have_another() -> None:
+def test_a_legend_names_the_modifiers_of_the_cells_that_have_some() -> None:
     answer = java_answer(runtimes=("r",), benchmarks=("x",), heaps=(2,))
     more = tuple(
         replace(c, place=replace(c.place, modifiers="c1-only"), cell_id=f"c1{c.cell_id}")
         for c in answer.cells
     )
     both = standalone(picture(replace(answer, cells=answer.cells + more), "spread"), 640)["data"]
-    assert [t["name"] for t in both if t["showlegend"]] == ["serial", "parallel", "g1", "c1-only"]
+    collectors = ("serial", "parallel", "g1")
+    assert [t["name"] for t in both if t["showlegend"]] == [
+        *collectors,
+        *(f"c1-only {collector}" for collector in collectors),
+    ]
     assert "c1-only" not in json.dumps(standalone(picture(answer, "spread"), 640))
 
 

@@ -37,8 +37,8 @@ def test_the_table_says_beside_better_and_worse_whether_it_matters() -> None:
     words = ("open", "yes")
     marked = tuple(replace(c, practical=word) for c, word in zip(answer.comparisons, words, strict=True))
     (table,) = tables_of(View(replace(answer, comparisons=marked)))
-    assert [row.matters for row in table.rows] == ["", *words]
-    assert '<th scope="col">matters</th>' in render(replace(answer, comparisons=marked))
+    assert [row.significant for row in table.rows] == ["", "inconclusive", "yes"]
+    assert '<th scope="col">significant</th>' in render(replace(answer, comparisons=marked))
 
 
 def test_the_band_is_as_wide_as_theta_and_gone_at_0() -> None:
@@ -66,14 +66,14 @@ def test_every_pair_of_collectors_has_a_row_with_its_simultaneous_interval() -> 
     texts = labels(figure)
     assert texts.count("g1 / serial") == 2, "one a heap"
     assert [text for text in texts if "heap" in text] == [
-        "<b>heap 1.5× (36 MiB)</b>",
-        "<b>heap 4× (96 MiB)</b>",
+        "<b>heap 1.5x (36 MiB)</b>",
+        "<b>heap 4x (96 MiB)</b>",
     ]
     bars = [trace for trace in figure.traces if "error_x" in trace]
     assert len(bars) == 2 * 6
     assert figure.traces[0]["x"] == [1, 1]
-    assert figure.layout["xaxis"]["title"]["text"] == "ratio first / second (lower is better)"
-    assert topic.groups[0].note == "Tukey HSD on logs"
+    assert figure.layout["xaxis"]["title"]["text"] == "ratio (lower is better)"
+    assert topic.groups[0].note == "Method: Tukey HSD on logs"
 
 
 def test_pairs_that_are_not_shown_to_differ_are_faint() -> None:
@@ -94,7 +94,7 @@ def test_many_pairs_are_split_into_a_figure_a_heap() -> None:
     topic = pairs(answer)
     assert topic is not None
     figures = topic.groups[0].figures
-    assert [figure.title for figure in figures] == [f"heap {h}× ({int(24 * h)} MiB)" for h in (1, 1.5, 2, 3)]
+    assert [figure.title for figure in figures] == [f"heap {h}x ({int(24 * h)} MiB)" for h in (1, 1.5, 2, 3)]
     assert len({tuple(figure.layout["xaxis"]["range"]) for figure in figures}) == 1, "one axis for all"
 
 

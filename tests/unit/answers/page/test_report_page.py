@@ -132,7 +132,7 @@ def test_every_place_for_a_figure_has_its_figure(name: str) -> None:
 
 def test_first_screen_answers_the_question() -> None:
     answer = java_answer()
-    head = shape(answer).text.split("Table of cells")[0]
+    head = shape(answer).text.split("Means with")[0]
     for sentence in (answer.experiment, answer.question, *answer.headline, *answer.warnings):
         assert sentence in head
     for fact in (
@@ -140,18 +140,24 @@ def test_first_screen_answers_the_question() -> None:
         "240recorded",
         "2failed",
         "4perturbed",
-        "AMD EPYC 7763 64-Core",
+        "parallel / serial",
         "alpha",
         "2026-01-01",
     ):
         assert fact in head
 
 
+def test_hosts_and_runtimes_are_in_the_section_on_the_environment() -> None:
+    section = shape(java_answer()).text.split("as recorded during the measurements")[1]
+    for fact in ("alpha", "AMD EPYC 7763 64-Core", "temurin-25", "25.0.4"):
+        assert fact in section
+
+
 def test_hostile_names_are_shown_as_text_and_make_no_element() -> None:
     page = shape(hostile_answer())
     assert page.text.count(HOSTILE) > 20
     assert not [tag for tag, _ in page.tags if tag in {"img", "b x"}]
-    assert "49" not in page.text.split("Table of cells")[0]
+    assert "49" not in page.text.split("Means with")[0]
 
 
 def test_hostile_names_are_escaped_once_more_for_plotlys_own_html() -> None:
@@ -171,7 +177,7 @@ def test_json_in_a_script_cannot_end_the_script() -> None:
 
 def test_an_undefined_number_is_a_dash_with_its_reason_and_never_zero() -> None:
     page = shape(failed_answer())
-    table = page.text.split("Table of cells")[1].split("Failures")[0]
+    table = page.text.split("Means with")[1].split("Failures")[0]
     assert "–1" in table
     assert "all 10 invocations failed (oom)" in table
     assert "the alternative has no value" in table
@@ -189,14 +195,14 @@ def test_one_undefined_cell_among_others_is_a_gap_in_the_plots() -> None:
 
 
 def test_an_interval_of_one_invocation_is_told_apart_from_a_mean() -> None:
-    table = shape(java_answer(n=1)).text.split("Table of cells")[1]
+    table = shape(java_answer(n=1)).text.split("Means with")[1]
     assert "one invocation has no interval" in table
 
 
 def test_empty_answer_says_so_and_hides_what_has_nothing() -> None:
     page = shape(empty_answer())
-    assert "Nothing has been measured yet" in page.text
-    assert page.ids == ["answer", "method"]
+    assert "No measurements yet" in page.text
+    assert page.ids == ["answer", "results", "method"]
     assert len(render(empty_answer())) < 50_000
 
 
@@ -209,7 +215,7 @@ def test_failures_name_the_command_that_explains_them() -> None:
 
 
 def test_how_it_was_measured_names_order_seed_methods_and_the_unit_of_replication() -> None:
-    text = shape(java_answer()).text.split("How it was measured")[1]
+    text = shape(java_answer()).text.rpartition("Order")[2]
     for words in (
         "randomized-blocks, seed 20070101",
         "unit of replication",
@@ -223,7 +229,7 @@ def test_how_it_was_measured_names_order_seed_methods_and_the_unit_of_replicatio
 def test_perturbed_invocations_are_hollow_points_and_are_counted_once() -> None:
     answer = java_answer()
     figures = json.dumps(shape(answer).figures)
-    assert "circle-open" in figures
+    assert "square-open" in figures
     twice = replace(
         answer, cells=answer.cells + tuple(replace(c, metric="max_rss", unit="bytes") for c in answer.cells)
     )

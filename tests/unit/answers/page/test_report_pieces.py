@@ -11,6 +11,7 @@ from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import panels_of
 from regatta.figures.axes import log_ticks, parameter_axis
 from regatta.figures.text import choose_scale, plot_text, shorten, show_heap, show_p, show_ratio, significant
+from regatta.host.values.cell import cell_label
 from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
@@ -61,18 +62,40 @@ def test_a_long_name_keeps_both_ends() -> None:
 
 
 def test_heaps_are_named_by_factor_and_size() -> None:
-    assert show_heap(Heap(1.5, 96)) == "1.5× (96 MiB)"
+    assert show_heap(Heap(1.5, 96)) == "1.5x (96 MiB)"
     assert show_heap(Heap(mib=4096)) == "4,096 MiB"
+    assert show_heap(Heap(1.5)) == "1.5x"
     assert show_heap(Heap()) == ""
+    # The label of a cell names its heap in the same way.
+    assert cell_label("a", "jdk", "g1", "none", 1.5, 96) == "a · jdk g1 · 1.5x (96 MiB)"
+    assert cell_label("a", "jdk", "g1", "none", None, None) == "a · jdk g1"
 
 
-def test_a_collector_has_one_colour_and_a_runtime_one_mark_everywhere() -> None:
+def test_a_collector_has_one_colour_and_an_alternative_one_mark_everywhere() -> None:
     answer = java_answer()
     looks = Looks(answer.cells)
     colours = {(c.place.collector, looks.of(c).colour) for c in answer.cells}
-    marks = {(c.place.runtime, looks.of(c).mark) for c in answer.cells}
     assert len(colours) == len({collector for collector, _ in colours}) == 3
-    assert len(marks) == 2
+    alternatives = {(c.place.runtime, c.place.collector, looks.of(c).mark) for c in answer.cells}
+    assert len(alternatives) == len({mark for *_, mark in alternatives}) == 6
+    legend = looks.legend(answer.cells)
+    assert {(entry.look.colour, entry.look.mark) for entry in legend} == {
+        (looks.of(c).colour, looks.of(c).mark) for c in answer.cells
+    }
+
+
+def test_with_more_alternatives_than_marks_a_runtime_has_one_mark() -> None:
+    answer = java_answer(collectors=("serial", "parallel", "g1", "z"))
+    looks = Looks(answer.cells)
+    assert len({(c.place.runtime, looks.of(c).mark) for c in answer.cells}) == 2
+    assert len({looks.of(c) for c in answer.cells}) == 8
+
+
+@pytest.mark.parametrize("collectors", [("serial", "g1"), ("serial", "parallel", "g1", "z")])
+def test_native_cells_have_one_entry_in_a_legend(collectors: tuple[str, ...]) -> None:
+    cells = java_answer(collectors=collectors).cells + curve_answer().cells
+    names = [entry.name for entry in Looks(cells).legend(cells)]
+    assert names.count("native") == 1
 
 
 def test_runtimes_have_the_colours_where_only_one_collector_ran() -> None:

@@ -26,11 +26,11 @@ def test_a_file_of_the_working_directory_is_what_the_adapter_reads(runner: Runne
 NOT_READ = {
     "nothing": ("true", "no result: Renaissance wrote no file"),
     "an empty file": (": > out.json", "no result: Renaissance wrote no file"),
-    "a link": ("ln -s /etc/passwd out.json", "out.json: expected a plain file"),
-    "a pipe": ("mkfifo out.json", "out.json: expected a plain file"),
-    "a directory": ("mkdir out.json", "out.json: expected a plain file"),
+    "a link": ("ln -s /etc/passwd out.json", "out.json: expected a regular file"),
+    "a pipe": ("mkfifo out.json", "out.json: expected a regular file"),
+    "a directory": ("mkdir out.json", "out.json: expected a regular file"),
     "a hundred megabytes": ("head -c 104857600 /dev/zero > out.json", "out.json: expected at most 64 MiB"),
-    "half of one": (f"echo '{DOCUMENT[:30]}' > out.json", "not whole JSON"),
+    "half of one": (f"echo '{DOCUMENT[:30]}' > out.json", "not valid JSON"),
     "one beside it": (f"echo '{DOCUMENT}' > other.json", "no result"),
 }
 

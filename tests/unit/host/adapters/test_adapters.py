@@ -118,13 +118,13 @@ WRONG = {
     "a value in words": (line(value="5"), "finite number"),
     "a truth for a value": (line(value=True), "finite number"),
     "no unit of ours": (line(unit="parsec"), "one of ns, us"),
-    "an iteration below 0": (line(iteration=-1), "at least 0"),
-    "half an iteration": (line(iteration=0.5), "whole number"),
-    "no operation": (line(operations=0), "at least 1"),
-    "no parameters": (line(parameters={}), "object with names"),
-    "a list for a parameter": (line(parameters={"a": [1]}), "plain value"),
+    "an iteration below 0": (line(iteration=-1), ">= 0, got -1"),
+    "half an iteration": (line(iteration=0.5), "iteration must be an integer >= 0, got 0.5"),
+    "no operation": (line(operations=0), ">= 1, got 0"),
+    "no parameters": (line(parameters={}), "parameters must be an object"),
+    "a list for a parameter": (line(parameters={"a": [1]}), "parameter 'a'"),
     "half a digest": (b'{"digest": "abc"}', "64 hexadecimal"),
-    "none of the shapes": (b"{}", "none of metric, requests, digest, info, error"),
+    "none of the shapes": (b"{}", "expected metric, requests, digest, info or error"),
 }
 
 
@@ -137,7 +137,7 @@ def test_the_first_wrong_line_is_named(text: bytes, words: str) -> None:
 def test_what_the_workload_calls_wrong_is_wrong_and_the_rest_is_kept() -> None:
     reported = read(b'{"error": "differs"}\n{"error": "again"}\n{"info": {"a": 1}}\n' + line())
     assert (reported.error, reported.info, len(reported.iterations)) == (
-        "the workload says: differs",
+        "the workload reports: differs",
         {"a": 1},
         1,
     )
@@ -145,7 +145,7 @@ def test_what_the_workload_calls_wrong_is_wrong_and_the_rest_is_kept() -> None:
 
 def test_too_much_info_is_refused_and_dropped() -> None:
     reported = read(line() + b"\n" + json.dumps({"info": {"x": "y" * 70_000}}).encode())
-    assert "longer than" in reported.error
+    assert "65536 bytes" in reported.error
     assert reported.info == {}
 
 

@@ -64,7 +64,7 @@ def test_what_takes_too_long_leaves_no_core_dump(tmp_path: Path, monkeypatch: py
 def test_the_child_keeps_no_file_of_the_runner_and_no_process_is_left(tmp_path: object) -> None:
     # Other tests may have children of their own.
     children = Path(f"/proc/self/task/{os.getpid()}/children")
-    before = children.read_text()
+    before = children.read_text().split()
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
     try:
@@ -75,4 +75,5 @@ def test_the_child_keeps_no_file_of_the_runner_and_no_process_is_left(tmp_path: 
     finally:
         os.close(reader)
         os.close(writer)
-    assert children.read_text() == before
+    # What other tests have left may end meanwhile.
+    assert set(children.read_text().split()) <= set(before)

@@ -175,21 +175,21 @@ def test_a_latency_below_the_clocks_resolution_is_no_number() -> None:
 
 def test_requests_alone_are_a_result() -> None:
     assert read(requests([1], [2])).error == ""
-    assert "no measurement" in read(requests([], [])).error
+    assert "no result" in read(requests([], [])).error
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (requests([1, 2], [3]), "2 starts and 1 ends"),
-        (requests([5], [4]), "end no earlier"),
-        (requests([-1], [4]), "at 0 ns or later"),
-        (requests([1.5], [4]), "at 0 ns or later"),
-        (requests([True], [4]), "at 0 ns or later"),
-        (requests([1], [2**63]), "end no earlier"),
-        (requests("1", [4]), "each a list"),
-        (requests([1], [4], iteration=-1), "at least 0"),
-        (requests([1], [4], unit="ns"), "nothing else"),
+        (requests([1, 2], [3]), "start_ns has 2 values, end_ns 1"),
+        (requests([5], [4]), "start_ns <= end_ns"),
+        (requests([-1], [4]), "0 <= start_ns"),
+        (requests([1.5], [4]), "0 <= start_ns"),
+        (requests([True], [4]), "0 <= start_ns"),
+        (requests([1], [2**63]), "start_ns <= end_ns"),
+        (requests("1", [4]), "lists start_ns and end_ns"),
+        (requests([1], [4], iteration=-1), "iteration must be an integer >= 0, got -1"),
+        (requests([1], [4], unit="ns"), "only requests (an object) and iteration"),
         ({"iteration": 0, "requests": {"start_ns": []}}, "start_ns and end_ns"),
         ({"iteration": 0, "requests": [1]}, "an object"),
         ({"requests": {"start_ns": [], "end_ns": []}}, "iteration"),

@@ -83,7 +83,7 @@ def test_it_is_spoken_to_in_the_oldest_words_that_both_know(fake: Fake) -> None:
 )
 def test_an_answer_that_makes_no_sense_is_an_error_of_the_host(fake: Fake, answer: tuple[int, str]) -> None:
     fake.answers["/version"] = answer
-    with pytest.raises(HostError, match="an engine that answers"):
+    with pytest.raises(HostError, match="a running engine"):
         Engine(fake.path)
 
 
@@ -113,7 +113,7 @@ def test_a_missing_image_says_how_to_come_by_it(fake: Fake, monkeypatch: pytest.
     with pytest.raises(HostError, match="docker pull other"):
         image_ids(["other"])
     fake.answers["/v1.41/images/my/image:1/json"] = (200, "{}")
-    with pytest.raises(HostError, match="no Id"):
+    with pytest.raises(HostError, match="without Id"):
         image_ids(["my/image:1"])
 
 

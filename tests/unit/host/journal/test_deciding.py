@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,13 @@ STEADY = {"method": "fixed", "iterations": 1, "warmup": 0, "window": 10, "thresh
 NOISE = [0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 0.2, -0.2, 0.8, -0.8, 0.4]
 
 
-def reporting(name: str, values: list[float]) -> dict[str, Any]:
-    """A program that reports the value of its round."""
+def reporting(name: str, values: list[float], **parameters: Any) -> dict[str, Any]:
+    """A program that reports the value of its round, and parameters of it."""
     code = (
         "import json, os; r = int(os.environ['REGATTA_INVOCATION'].rpartition('-r')[2]); "
         f"v = {values!r}; "
         "open(os.environ['REGATTA_RESULTS'], 'w').write(json.dumps({'iteration': 0, 'metric': 'elapsed',"
-        " 'value': v[r % len(v)], 'unit': 'ns'}) + '\\n')"
+        f" 'value': v[r % len(v)], 'unit': 'ns', 'parameters': {parameters or None!r}}}) + '\\n')"
     )
     return python(name, code, adapter={"name": "regatta", "options": {}})
 
@@ -84,6 +86,15 @@ def test_all_alternatives_run_as_many_rounds_as_the_differences_ask_for(runner: 
     needed = decision(runner)["needed"]
     assert 4 < needed < 12
     assert rounds(runner) == [r for r in range(needed) for _ in range(2)]
+
+
+def test_a_reported_parameter_that_is_compared_does_not_part_the_alternatives(runner: Runner) -> None:
+    one, four = reporting("a", noisy(1.0), threads=1), reporting("b", [2e6], threads=4)
+    one["benchmark"], four["benchmark"] = "hand/sort:small threads=1", "hand/sort:small threads=4"
+    plan(runner, [one, four])
+    run_all(runner)
+    assert 4 < decision(runner)["needed"] < 12
+    assert decision(runner)["met"]
 
 
 def test_what_the_target_would_take_beyond_the_maximum_is_said(runner: Runner) -> None:
@@ -159,7 +170,7 @@ def test_several_modes_in_the_pilot_take_the_maximum(runner: Runner) -> None:
     runner.run(0)
     assert decision(runner)["needed"] == 12
     assert decision(runner)["modes"] == ["hand/a:default · native"]
-    assert "several modes" in decision(runner)["reason"]
+    assert "multimodal in the first 6 rounds" in decision(runner)["reason"]
 
 
 def test_an_alternative_that_always_fails_does_not_hold_the_others_up(runner: Runner) -> None:
@@ -169,7 +180,7 @@ def test_an_alternative_that_always_fails_does_not_hold_the_others_up(runner: Ru
     run_all(runner)
     assert decision(runner)["needed"] == 4
     assert [p["reason"] for p in decision(runner)["pairs"]][1:] == [
-        "left out: hand/c:default · native has no valid invocation"
+        "excluded: hand/c:default · native has no valid invocation"
     ] * 2
 
 
@@ -191,3 +202,36 @@ def test_a_decision_rests_on_the_summary_of_the_repetitions(
     plan(runner, [repeating("a", 1e6), reporting("b", [2e6])])
     runner.run(0)
     assert decision(runner)["met"] is enough
+
+
+def test_the_time_of_the_process_decides_where_it_is_compared(runner: Runner) -> None:
+    cells = [{**reporting(name, [1e6]), "metric": "process_elapsed"} for name in ("a", "b")]
+    plan(runner, cells)
+    runner.run(0)
+    (pair,) = decision(runner)["pairs"]
+    times: dict[str, list[float]] = {}
+    for record in read_records(runner.folder.path):
+        times.setdefault(record["cell_id"], []).append(math.log(record["elapsed_ns"]))
+    differences = [a - b for a, b in zip(times[pair["a"]], times[pair["b"]], strict=True)]
+    assert pair["n"] == 4
+    assert pair["sd"] == pytest.approx(statistics.stdev(differences))
+
+
+def test_each_cell_stops_alone_with_the_rule_for_cells(runner: Runner) -> None:
+    groups = [{"key": f"cell-{i}", "cells": [i], "pairs": [[i, None]]} for i in range(2)]
+    plan(
+        runner, [reporting("a", noisy(0.8)), reporting("b", noisy(0.1))], rule="javastats-cell", groups=groups
+    )
+    run_all(runner)
+    decisions = read_decisions(runner.folder.journal / HOST / DECISIONS)
+    values = [1 + 0.8 * noise / 100 for noise in NOISE]
+    for n in (4, 8):
+        half = t_quantiles(0.95, 11)[n - 2] * statistics.stdev(values[:n]) / math.sqrt(n)
+        if half <= 0.01 * statistics.fmean(values[:n]):
+            break
+    assert n == 8
+    assert [decisions[key]["needed"] for key in ("cell-0", "cell-1")] == [8, 4]
+    (wide,) = decisions["cell-0"]["pairs"]
+    assert wide["half_width_percent"] == pytest.approx(100 * half / statistics.fmean(values[:8]))
+    assert rounds(runner) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7]
+    assert planned_rounds(runner.folder.host_header(HOST), decisions) == [8, 4]

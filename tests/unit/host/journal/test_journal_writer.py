@@ -163,7 +163,7 @@ def test_a_full_disk_is_an_error_that_leaves_earlier_records_whole(
         patch.setattr(os, "write", write)
         if fault == "sync":
             patch.setattr(os, "fdatasync", sync)
-        with pytest.raises(StoreError, match="make room; the records before are whole") as caught:
+        with pytest.raises(StoreError, match="free disk space") as caught:
             writer.append(record(2))
     assert caught.value.exit_code == 3
     assert path.read_bytes() == whole

@@ -149,7 +149,7 @@ def test_a_record_of_another_shape_is_damage(key: str) -> None:
         ("host_before", "governor", "performance", "float", "'performance'"),
         ("host_before", "load1", [1], "float", "list"),
         ("cgroup", "cpu_ns", 1.5, "int64", "1.5"),
-        ("stdout", "new", 2**64, "64 bits", str(2**64)),
+        ("stdout", "new", 2**64, "64-bit", str(2**64)),
     ],
 )
 def test_the_wrong_value_of_a_group_is_named_with_what_it_is(
@@ -178,7 +178,7 @@ def test_a_measurement_of_another_shape_is_damage(row: Any) -> None:
 def test_a_value_that_is_nested_too_deeply_is_damage(key: str) -> None:
     assert decode_record(changed(**{key: deep(16)}))
     for depth in (65, 500):
-        with pytest.raises(DamagedLine, match="deeply"):
+        with pytest.raises(DamagedLine, match="at most 64 levels of nesting"):
             decode_record(changed(**{key: deep(depth)}))
 
 

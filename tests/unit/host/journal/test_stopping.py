@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.modes import modes_in
-from regatta.host.journal.stopping import Pair, Rule, decide, rounds_for
+from regatta.host.journal.stopping import GroupDecision, Pair, Rule, decide, rounds_for
 from regatta.planner.stopping import t_quantiles
 
 T = t_quantiles(0.95, 29)
 STEIN = Rule("stein", 4, 30, 1.0, T)
 JAVASTATS = Rule("javastats", 4, 30, 1.0, T)
+PER_CELL = Rule("javastats-cell", 4, 30, 1.0, T)
 #: standard deviation 0.01 exactly: 0.01 * sqrt(3 / 4) * (1, -1, 1, -1)
 PILOT = [0.01 * math.sqrt(0.75) * sign for sign in (1, -1, 1, -1)]
 NO_PILOTS: dict[str, list[float]] = {}
@@ -37,7 +38,7 @@ def test_stein_asks_for_what_the_pilots_spread_says() -> None:
     # (t(3) s / w)^2 = (3.1824463 * 0.01 / 0.00995033)^2 = 10.229
     assert rounds_for(STEIN, 0.01, 3) == 11
     found = decide(STEIN, [pair(PILOT)], NO_PILOTS, 4)
-    assert (found.needed, found.met, found.reason) == (11, True, "target 1 % met by 11 rounds")
+    assert (found.needed, found.met, found.reason) == (11, True, "target 1 % met with 11 rounds")
     assert found.pairs[0].half_width_percent == pytest.approx(
         100 * math.expm1(3.1824463 * 0.01 / math.sqrt(11))
     )
@@ -54,7 +55,7 @@ def test_a_target_beyond_the_maximum_is_said_with_what_the_maximum_gives() -> No
     found = decide(STEIN, [pair([2 * d for d in PILOT])], NO_PILOTS, 4)
     assert (found.needed, found.met) == (30, False)
     # 100 (exp(3.1824463 * 0.02 / sqrt 30) - 1) = 1.169; (3.1824463 * 0.02 / 0.00995033)^2 = 40.9
-    assert found.reason == "target 1 % not met: 30 rounds give 1.2 %; it would take 41"
+    assert found.reason == "target 1 % not met: 30 rounds give 1.2 %; 41 rounds are needed"
 
 
 def test_blocks_that_the_pilot_lost_are_made_up_for() -> None:
@@ -69,7 +70,7 @@ def test_too_few_common_blocks_take_the_maximum() -> None:
     for rule, seen in ((STEIN, 4), (JAVASTATS, 30)):
         found = decide(rule, pairs, NO_PILOTS, seen)
         assert (found.needed, found.met) == (30, False)
-        assert found.reason == "only 2 blocks hold both sides, too few to stop by: all 30 rounds are run"
+        assert found.reason == "too few complete blocks to decide: 2; all 30 rounds are needed"
     assert decide(JAVASTATS, pairs, NO_PILOTS, 8).needed is None
 
 
@@ -78,17 +79,17 @@ def test_what_never_gives_a_value_has_no_say(rule: Rule) -> None:
     small = [d / 10 for d in PILOT]
     found = decide(rule, [pair(small), pair([], "c has no valid invocation")], NO_PILOTS, 4)
     assert (found.needed, found.met) == (4, True)
-    assert found.pairs[1].reason == "left out: c has no valid invocation"
+    assert found.pairs[1].reason == "excluded: c has no valid invocation"
     alone = decide(rule, [pair([], "c has no valid invocation")], NO_PILOTS, 4)
     assert (alone.needed, alone.met) == (4, False)
-    assert alone.reason == "nothing can be compared: c has no valid invocation"
+    assert alone.reason == "no comparison possible: c has no valid invocation"
 
 
 @pytest.mark.parametrize("rule", [STEIN, JAVASTATS])
 def test_blocks_that_all_agree_need_no_more(rule: Rule) -> None:
     found = decide(rule, [pair([0.7] * 4)], NO_PILOTS, 4)
     assert (found.needed, found.met) == (4, True)
-    assert "no spread" in found.reason
+    assert "4 blocks" in found.reason
 
 
 def test_javastats_goes_on_until_every_interval_is_narrow() -> None:
@@ -102,12 +103,60 @@ def test_javastats_goes_on_until_every_interval_is_narrow() -> None:
     assert last.reason.startswith("target 1 % not met: 30 rounds give ")
 
 
+def test_a_cell_stops_when_the_interval_of_its_mean_is_within_a_share_of_the_mean() -> None:
+    def of(scale: float, times: int, seen: int) -> GroupDecision:
+        values = [500.0 * (1 + scale * d) for d in PILOT] * times
+        return decide(PER_CELL, [Pair("a", "", "", values)], {"a": [0.0, 0.0, 0.0, 9.0]}, seen)
+
+    # t(3) * 0.01 / 2 = 1.591 % of the mean; half the spread: 0.796 %
+    first = of(1.0, 1, 4)
+    assert (first.needed, first.met, first.modes) == (None, False, ())
+    assert first.pairs[0].half_width_percent == pytest.approx(1.5912232)
+    assert first.pairs[0].sd == pytest.approx(0.01)
+    second = of(0.5, 1, 4)
+    assert (second.needed, second.met, second.reason) == (4, True, "target 1 % met after 4 rounds")
+    assert second.pairs[0].half_width_percent == pytest.approx(1.5912232 / 2)
+    last = of(10.0, 7, 30)
+    # sd 0.1 * sqrt(0.75 * 28 / 27) = 0.08819; t(27) = 2.0518305: 3.42 %
+    assert (last.needed, last.met, last.reason) == (30, False, "target 1 % not met: 30 rounds give 3.4 %")
+
+
+def test_a_cell_without_enough_values_goes_on_to_the_maximum() -> None:
+    assert decide(PER_CELL, [Pair("a", "", "", [5.0, 5.1])], NO_PILOTS, 8).needed is None
+    last = decide(PER_CELL, [Pair("a", "", "", [5.0, 5.1])], NO_PILOTS, 30)
+    assert (last.needed, last.reason) == (
+        30,
+        "too few valid invocations to decide: 2; all 30 rounds are needed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("pilot", "looks", "coverage", "rounds"),
+    [(3, range(3, 31), 0.904, 10.0), (10, range(10, 31, 10), 0.940, 15.6)],
+)
+def test_cells_that_stop_alone_cover_as_the_methodology_says(
+    pilot: int, looks: range, coverage: float, rounds: float
+) -> None:
+    rule, rng, cells = Rule("javastats-cell", pilot, 30, 1.0, T), random.Random(2007), 2000
+    covered, run = 0, 0
+    for _ in range(cells):
+        values = [rng.gauss(1.0, 0.015) for _ in range(30)]
+        n = next(n for n in looks if decide(rule, [Pair("a", "", "", values[:n])], NO_PILOTS, n).needed)
+        mean = statistics.fmean(values[:n])
+        half = T[n - 2] * statistics.stdev(values[:n], mean) / math.sqrt(n)
+        covered += abs(mean - 1.0) <= half
+        run += n
+    # four standard deviations of a binomial share; rounds vary by about 8
+    assert covered / cells == pytest.approx(coverage, abs=4 * math.sqrt(coverage * (1 - coverage) / cells))
+    assert run / cells == pytest.approx(rounds, abs=4 * 8 / math.sqrt(cells))
+
+
 def test_several_modes_take_the_maximum_and_are_named() -> None:
     rule = Rule("stein", 10, 30, 1.0, T)
     quiet = [0.001 * i for i in range(10)]
     found = decide(rule, [pair(quiet)], {"calm": quiet, "torn": [*quiet[:9], math.log(1.2)]}, 10)
     assert (found.needed, found.modes) == (30, ("torn",))
-    assert found.reason == "several modes in the first 10 rounds: all 30 rounds are run"
+    assert found.reason == "multimodal in the first 10 rounds: all 30 rounds are needed"
 
 
 @given(

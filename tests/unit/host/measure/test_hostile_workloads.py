@@ -27,7 +27,6 @@ from helpers.runner_plans import (
     wait_until,
     write_plan,
 )
-from regatta.host.measure.process import GRACE_S
 
 pytestmark = pytest.mark.full  # each test starts runners, and waits for what they kill
 
@@ -88,23 +87,25 @@ def test_a_row_of_daemons_that_fork_faster_than_they_die_is_ended(runner: Runner
     assert record["left_behind"] >= 1
 
 
-@pytest.mark.parametrize("how", ["trap '' TERM; while :; do sleep 0.05; done", "trap '' TERM; sleep 600"])
-def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(runner: Runner, how: str) -> None:
-    record = runner.one(sh("stubborn", how, timeout_s=0.3))
-    assert record["status"] == "timeout"
-    assert record["reason"] == "still running after 0.3 s"
-    assert record["signal"] == signal.SIGKILL
-    assert 0.3e9 <= record["elapsed_ns"] < (0.3 + GRACE_S) * 1e9, "the grace is not counted as its time"
+#: seconds; a test goes on to the next where the machine has not let a program begin in time
+TIMEOUTS_S = (0.3, 3.0, 30.0)
 
 
-def test_a_program_that_heeds_sigterm_ends_at_once(runner: Runner) -> None:
-    record = runner.one(cell("gentle", ["/bin/sleep", "600"], timeout_s=0.2))
-    assert (record["status"], record["signal"]) == ("timeout", signal.SIGTERM)
-
-
-def test_a_program_that_stops_itself_is_killed_at_its_timeout(runner: Runner) -> None:
-    record = runner.one(sh("stopped", "kill -STOP $$; sleep 600", timeout_s=0.3))
-    assert record["status"] == "timeout"
+@pytest.mark.parametrize(
+    "how",
+    ["while :; do sleep 0.05; done", "sleep 600", "kill -STOP $$; sleep 600"],
+    ids=["restarts", "waits", "stops itself"],
+)
+def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path, how: str) -> None:
+    for timeout_s in TIMEOUTS_S:
+        runner, ignores = Runner(tmp_path / f"{timeout_s:g}" / "hand"), tmp_path / f"ignores-{timeout_s:g}"
+        record = runner.one(sh("stubborn", f"trap '' TERM; : > {ignores}; {how}", timeout_s=timeout_s))
+        runner.assert_nothing_left()
+        assert record["status"] == "timeout"
+        assert record["reason"] == f"timed out after {timeout_s:g} s"
+        assert record["elapsed_ns"] >= timeout_s * 1e9
+        if ignores.exists():
+            break
     assert record["signal"] == signal.SIGKILL
 
 
@@ -156,15 +157,6 @@ def test_invalid_utf_8_is_kept_byte_by_byte(runner: Runner) -> None:
     assert record["reason"] == "exit code 1: �"
 
 
-def test_a_program_that_closes_its_streams_early_is_waited_for(runner: Runner) -> None:
-    record = runner.one(sh("quiet", "exec >&- 2>&-; sleep 0.2"))
-    assert record["status"] == "ok"
-    assert record["elapsed_ns"] >= 0.2e9
-    assert record["rusage"]["user_s"] + record["rusage"]["system_s"] < 0.15, (
-        "and not by turning round and round"
-    )
-
-
 def test_a_program_that_deletes_its_working_directory_disturbs_nobody(runner: Runner) -> None:
     scripts = {
         "directory": 'rm -rf "$HOME"',
@@ -190,7 +182,7 @@ def test_a_program_that_deletes_its_working_directory_disturbs_nobody(runner: Ru
 
 RESULTS_ARE = {
     "garbage": ("head -c 100000 /dev/urandom", "line 1 of the results"),
-    "not ours": ("echo '{\"iteration\": 0}'", "line 1 of the results: none of metric"),
+    "not ours": ("echo '{\"iteration\": 0}'", "line 1 of the results: expected metric"),
     "nothing": (":", "no result"),
     "not a number": (
         'echo \'{"iteration": 0, "metric": "elapsed", "value": 1e999, "unit": "ns"}\'',
@@ -213,10 +205,10 @@ def test_results_that_cannot_be_read_are_a_failure(runner: Runner, script: str, 
 
 NOT_A_FILE = {
     "a hundred megabytes": ('head -c 104857600 /dev/zero > "$REGATTA_RESULTS"', "at most 64 MiB"),
-    "a link": ('ln -s /etc/passwd "$REGATTA_RESULTS"', "a plain file"),
-    "a directory": ('mkdir -p "$REGATTA_RESULTS/a"', "a plain file"),
-    "a pipe": ('mkfifo "$REGATTA_RESULTS"', "a plain file"),
-    "a device": ('mknod "$REGATTA_RESULTS" c 1 5 || ln -s /dev/zero "$REGATTA_RESULTS"', "a plain file"),
+    "a link": ('ln -s /etc/passwd "$REGATTA_RESULTS"', "a regular file"),
+    "a directory": ('mkdir -p "$REGATTA_RESULTS/a"', "a regular file"),
+    "a pipe": ('mkfifo "$REGATTA_RESULTS"', "a regular file"),
+    "a device": ('mknod "$REGATTA_RESULTS" c 1 5 || ln -s /dev/zero "$REGATTA_RESULTS"', "a regular file"),
 }
 
 
@@ -246,17 +238,28 @@ def test_wrong_output_is_a_failure(runner: Runner) -> None:
     )
     check_fails = sh("check fails", "touch made", check=["/bin/sh", "-c", "test -e made && exit 4"])
     check_differs = cell("check differs", [TRUE], check=["/bin/echo", "no"], expect={"check_sha256": digest})
-    check_hangs = cell("check hangs", [TRUE], check=["/bin/sleep", "600"], timeout_s=0.2)
     no_check = cell("no check", [TRUE], check=["/no/such/program"])
-    records = runner.measure(wrong, printed_wrong, check_fails, check_differs, check_hangs, no_check)
+    records = runner.measure(wrong, printed_wrong, check_fails, check_differs, no_check)
     assert {r["status"] for r in records} == {"failed"}
     reasons = [r["reason"] for r in records]
     assert reasons[0].startswith("wrong output: digest cdcd")
-    assert reasons[1].startswith("wrong output: stdout hashes to")
+    assert reasons[1].startswith("wrong output: SHA-256 of stdout")
     assert reasons[2] == "wrong output: the check ended with exit code 4"
     assert reasons[3].startswith("wrong output: the check printed")
-    assert reasons[4] == "wrong output: the check was still running after 0.2 s"
-    assert reasons[5].startswith("wrong output: the check ended with cannot start /no/such/program")
+    assert reasons[4].startswith("wrong output: the check ended with cannot start /no/such/program")
+
+
+def test_a_check_that_hangs_is_a_failure(tmp_path: Path) -> None:
+    for timeout_s in TIMEOUTS_S:
+        runner = Runner(tmp_path / f"{timeout_s:g}" / "hand")
+        hangs = cell("hangs", [TRUE], check=["/bin/sleep", "600"], timeout_s=timeout_s)
+        record = runner.one(hangs)
+        runner.assert_nothing_left()
+        # The same timeout holds for the program itself.
+        if record["status"] != "timeout":
+            break
+    assert record["status"] == "failed"
+    assert record["reason"] == f"wrong output: the check timed out after {timeout_s:g} s"
 
 
 def test_a_program_that_cannot_be_started_is_a_failure_among_others(runner: Runner, tmp_path: Path) -> None:
@@ -279,7 +282,7 @@ public class Hostile {
         }
         if (arguments[0].equals("throw")) throw new IllegalStateException("on purpose");
         new ProcessBuilder("kill", "-ABRT", Long.toString(ProcessHandle.current().pid())).start();
-        Thread.sleep(60000);
+        Thread.sleep(600000);
     }
 }
 """
@@ -297,7 +300,7 @@ def test_an_exhausted_heap_is_told_apart_from_a_crash_and_from_a_failure(
 
     def jvm(name: str, *flags: str) -> dict[str, object]:
         argv = [java, "-XX:+UseSerialGC", *flags, "-cp", str(tmp_path), "Hostile", name]
-        return cell(name + " ".join(flags), argv, kind="java", timeout_s=60)
+        return cell(name + " ".join(flags), argv, kind="java", timeout_s=300)
 
     records = runner.measure(
         jvm("fill", "-Xmx8m"),
@@ -328,33 +331,42 @@ def test_a_fork_bomb_is_held_by_its_limit_and_ended(for_all: Path) -> None:
     if not python_of_all:
         pytest.skip("NOT TESTED: no python3 that every user can execute")
     user = 61_613
-    bomb = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True:\n    try: os.fork()\n    except BlockingIOError: time.sleep(0.01)\n"
-    runner = Runner(for_all / "hand")
-    write_plan(
-        runner.folder,
-        [cell("bomb", [python_of_all, "-I", "-S", "-c", bomb], timeout_s=1.0), cell("good", [TRUE])],
-        rlimits={**NO_RLIMITS, "processes": 40},
+    bomb = (
+        "import os, signal, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True:\n    try: os.fork()\n"
+        "    except BlockingIOError: open(sys.argv[1], 'w').close(); time.sleep(0.01)\n"
     )
     os.chmod(for_all, 0o755)
-    os.chmod(runner.folder.path, 0o777)
-    done = subprocess.run(
-        [python_of_all, *runner.argv()[1:]],
-        env={"PATH": os.environ["PATH"], "REGATTA_HOST_LOCK": str(for_all / "hand" / "lock")},
-        user=user,
-        group=user,
-        extra_groups=[],
-        cwd="/",
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    bombed, good = runner.records()
-    assert bombed["status"] == "timeout"
-    assert 1 <= bombed["left_behind"] < 40
-    assert (good["status"], good["cgroup"]) == ("ok", None)
-    assert measured_processes(runner.results_file) == []
-    assert not [p for p in Path("/proc").glob("[0-9]*") if _owner(p) == user]
+    for timeout_s in (1.0, 10.0, 100.0):
+        runner = Runner(for_all / f"{timeout_s:g}" / "hand")
+        held = runner.folder.path / "held"
+        argv = [python_of_all, "-I", "-S", "-c", bomb, str(held)]
+        write_plan(
+            runner.folder,
+            [cell("bomb", argv, timeout_s=timeout_s), cell("good", [TRUE], timeout_s=300)],
+            rlimits={**NO_RLIMITS, "processes": 40},
+        )
+        os.chmod(runner.folder.path, 0o777)
+        done = subprocess.run(
+            [python_of_all, *runner.argv()[1:]],
+            env={"PATH": os.environ["PATH"], "REGATTA_HOST_LOCK": str(runner.folder.path / "lock")},
+            user=user,
+            group=user,
+            extra_groups=[],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        bombed, good = runner.records()
+        assert bombed["status"] == "timeout"
+        assert bombed["left_behind"] < 40
+        assert (good["status"], good["cgroup"]) == ("ok", None)
+        assert measured_processes(runner.results_file) == []
+        assert not [p for p in Path("/proc").glob("[0-9]*") if _owner(p) == user]
+        if held.exists():
+            break
+    assert bombed["left_behind"] >= 1
 
 
 def _owner(path: Path) -> int:
@@ -403,7 +415,7 @@ def _is_ended_by_the_next_start(place: Path) -> bool:
     process.communicate()
     orphans = measured_processes(runner.results_file)
     assert runner.run().returncode == 0
-    assert is_gone(int(told.read_text()))
+    wait_until(lambda: is_gone(int(told.read_text())), "the end of what was killed")
     assert [(r["status"], r["attempt"]) for r in runner.records()] == [("ok", 0)]
     runner.assert_nothing_left()
     return (orphans, runner.receipt()["orphans_ended"]) == ([int(told.read_text())], 1)
@@ -414,13 +426,13 @@ def test_a_second_runner_under_another_host_lock_is_refused_and_ends_no_process_
 ) -> None:
     started, go_on = tmp_path / "started", tmp_path / "go-on"
     script = f"echo > {started}; while [ ! -e {go_on} ]; do sleep 0.01; done"
-    write_plan(runner.folder, [sh("long", script)])
+    write_plan(runner.folder, [sh("long", script, timeout_s=600)])
     first = runner.start()
     wait_until(started.exists, "the first runner to measure")
     runner.lock = tmp_path / "other.lock"
     second = runner.run()
     go_on.touch()
-    _, said = first.communicate(timeout=60)
+    _, said = first.communicate(timeout=300)
     assert second.returncode != 0
     assert "00000.jsonl: expected no other runner" in second.stderr
     assert (first.returncode, said) == (0, "")
@@ -437,9 +449,9 @@ def test_a_runner_that_is_told_to_stop_ends_the_tree_and_records_nothing_of_it(
     process = runner.start()
     wait_until(told.exists, "the long one to run")
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
-    assert "the same command goes on" in err
+    assert "run the same command again" in err
     runner.assert_nothing_left()
     assert len(runner.records()) == 1
     assert not runner.receipt_path().exists()
@@ -457,7 +469,7 @@ def test_a_runner_that_is_told_to_stop_while_it_waits_for_the_host_stops(runner:
         assert process.stderr is not None
         assert "waiting" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in err
 

@@ -46,6 +46,7 @@ def test_pauses_are_between_blocks_and_never_inside_one(
     other: tuple[Pauses, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pauses, "EVERY_S", 0.0)
+    monkeypatch.setattr(pauses, "_LONGEST_S", 300.0)
     ours, theirs = other
     came = answer(theirs)
     with StopSignals() as stop:
@@ -54,7 +55,11 @@ def test_pauses_are_between_blocks_and_never_inside_one(
     assert came == [PAUSE] * 3
 
 
-def test_there_is_no_pause_shortly_after_another(other: tuple[Pauses, socket.socket]) -> None:
+def test_there_is_no_pause_shortly_after_another(
+    other: tuple[Pauses, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pauses, "EVERY_S", 3600.0)
+    monkeypatch.setattr(pauses, "_LONGEST_S", 300.0)
     ours, theirs = other
     came = answer(theirs)
     with StopSignals() as stop:
@@ -88,10 +93,11 @@ def test_a_pause_is_the_runners_own_time_and_its_socket_no_measured_process_has(
         with ours:
             fd = ours.fileno()
             process = runner.start(0, "--pauses", str(fd), pass_fds=[fd])
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
     records = runner.records()
-    assert came == [PAUSE]
+    # There is a second one where the machine stops for longer than the runner's minimum between pauses.
+    assert set(came) == {PAUSE}
     assert records[0]["runner"]["before_ns"] >= 300_000_000
     for record in records:
         assert record["status"] == "ok"

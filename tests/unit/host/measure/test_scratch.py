@@ -55,7 +55,7 @@ def test_whatever_was_done_to_the_directory_it_is_empty_and_open_again(
     directory = EmptyDirectory(tmp_path / "scratch" / "work")
     directory.make()
     if settled:
-        monkeypatch.setattr(scratch, "_SETTLED_NS", 20_000_000)
+        monkeypatch.setattr(scratch, "SETTLED_NS", 20_000_000)
         time.sleep(0.05)
         directory.make()
     deed(directory.path)
@@ -70,7 +70,7 @@ def test_a_directory_that_nothing_touched_is_not_looked_into_again(
 ) -> None:
     directory = EmptyDirectory(tmp_path / "work")
     directory.make()
-    monkeypatch.setattr(scratch, "_SETTLED_NS", 20_000_000)
+    monkeypatch.setattr(scratch, "SETTLED_NS", 20_000_000)
     time.sleep(0.05)
     directory.make()
     monkeypatch.setattr(scratch, "is_empty_directory", lambda path: pytest.fail("it was looked into"))

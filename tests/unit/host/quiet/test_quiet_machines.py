@@ -197,18 +197,18 @@ def test_what_cannot_be_moved_is_named(tmp_path: Path) -> None:
     bench = Bench(tmp_path, AMD)
     bench.set("proc/720/status", "Name:\tpinned\nCpus_allowed_list:\t4-5")
     outcome = bench.apply()
-    assert knob(outcome, "services").told == ["these may still use measured CPUs: pinned, sshd"]
+    assert knob(outcome, "services").told == ["processes that may still use measured CPUs: pinned, sshd"]
 
 
 def test_threads_that_belong_to_a_measured_cpu_are_counted(tmp_path: Path) -> None:
     told = knob(Bench(tmp_path, INTEL).apply(), "kernel_threads").told
-    assert told == ["1 kernel threads belong to a CPU by their nature and stay"]
+    assert told == ["kernel threads that are bound to a CPU and stay: 1"]
 
 
 def test_the_group_by_which_the_command_came_keeps_all_cpus(tmp_path: Path) -> None:
     bench = Bench(tmp_path, ARM)
     told = knob(bench.apply(), "services").told
-    assert "system.slice/ssh.service keeps all CPUs, for measurements may come from there" in told
+    assert "system.slice/ssh.service keeps all CPUs, because it may start measurements" in told
     assert bench.read("sys/fs/cgroup/cgroup.subtree_control") == "cpu memory"
 
 
@@ -245,7 +245,7 @@ def test_a_thread_that_is_asked_for_stays_on_and_is_told(
     kernel.measured, kernel.named_housekeeping = measured, housekeeping
     kernel.look_again()
     told = knob(apply(kernel, bench.state), "smt").told
-    assert told == [f"CPU {shared}, as asked for, stays on beside measured ones on the same core"]
+    assert told == [f"CPU {shared} stays online as requested, although its core is measured"]
     assert bench.read(f"{CPU}/cpu6/online") == "1"
     bench.restore()
     assert snapshot(bench.root) == bench.at_first

@@ -59,7 +59,7 @@ def test_a_runtime_that_cannot_run_it_is_refused_in_the_benchmarks_last_words(
     assert probed.refused_benchmarks == {
         BENCHMARK.label: {
             "lacking": "not possible: no module jdk.compiler",
-            "mute": "its probe says that it is not possible, and not why",
+            "mute": "not supported (the probe gives no reason)",
             "old": "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main",
         }
     }

@@ -12,7 +12,6 @@ from regatta.host.ready.runtimes import provision
 from regatta.host.ready.training import train_here
 from regatta.host.values.cell import Cell, TrainingRun
 from regatta.host.values.experiment import (
-    Baseline,
     Benchmark,
     Cores,
     Expectation,
@@ -38,7 +37,7 @@ EXPERIMENT = Experiment(
     name="e", question="", spec_path="e.yml", hosts=(), runtimes=(), collectors=(), modifiers=((),), heaps=(),
     benchmarks=(BENCHMARK,), invocations=1, steady=SteadyState("startup", 1, 0), order="interleaved", seed=5,
     compare=("runtime",), rounds_per_segment=1, timeout_s=10.0, output_kib=1, cores=Cores(), limits=PerturbationLimits(),
-    environment=ProcessEnvironment(), rlimits=Rlimits(), excludes=(), baseline=Baseline(), minheap_passes=1, level=0.95,
+    environment=ProcessEnvironment(), rlimits=Rlimits(), excludes=(), baseline={}, minheap_passes=1, level=0.95,
 )  # fmt: skip
 HOST = ResolvedHost("local", "local", {}, "class", {"PATH": "/usr/bin:/bin"}, {}, {}, {}, {}, {})
 
@@ -111,8 +110,8 @@ def test_other_commands_and_changed_files_are_trained_again(tmp_path: Path, log:
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
-        ("fail", "its training run failed: exit 1; java.lang.OutOfMemoryError: Java heap space"),
-        ("idle", "its training run failed: no such file"),
+        ("fail", "training run failed: exit 1; java.lang.OutOfMemoryError: Java heap space"),
+        ("idle", "training run failed: no such file"),
     ],
 )
 def test_a_cell_whose_training_fails_is_impossible_and_the_others_go_on(
@@ -171,5 +170,5 @@ def test_a_jvm_is_asked_about_each_modifier_and_answers_in_its_own_words(tmp_pat
         "odd": "the JVM refuses: Unrecognized option: -Xodd",
         "cache": "",
         "old": "the JVM refuses: Unrecognized option: -XX:Unknown=.../app.aot",
-        "idle": "the JVM leaves no app.aot with -XX:Idle={output}",
+        "idle": "the JVM does not write app.aot with -XX:Idle={output}",
     }

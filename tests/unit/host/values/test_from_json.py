@@ -12,7 +12,6 @@ from regatta.host.errors import HostError
 from regatta.host.minheap.search import MinheapSearch, OpenAttempt
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import (
-    Baseline,
     Benchmark,
     Collector,
     Expectation,
@@ -85,8 +84,8 @@ def test_another_shape_is_named_with_its_place(kind: type[Any], changes: dict[st
 
 @pytest.mark.parametrize("value", [None, 1, "text", [], {}])
 def test_what_is_no_object_of_the_fields_is_refused(value: Any) -> None:
-    with pytest.raises(HostError, match="expected an object of runtime, collector, modifiers"):
-        value_from_json(Baseline, value, "v")
+    with pytest.raises(HostError, match="expected an object of factor, mib"):
+        value_from_json(Heap, value, "v")
 
 
 def test_a_whole_number_may_stand_for_a_float_and_stays_as_it_is() -> None:

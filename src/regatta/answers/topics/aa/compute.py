@@ -93,7 +93,7 @@ def _gate(
     if windows:
         rate = proportion_interval(window_alarms, windows, level)
     else:
-        rate = undefined(0, level, PAIRED, f"no {WINDOW_BLOCKS} blocks hold a cell and its twin")
+        rate = undefined(0, level, PAIRED, f"fewer than {WINDOW_BLOCKS} blocks with a cell and its twin")
     p = too_often_p(window_alarms, windows, 1.0 - level) if windows else math.nan
     judged = sum(not math.isnan(pair.ratio.low) for pair in pairs)
     holds = None if windows < _LEAST_WINDOWS else p >= _SIGNIFICANT
@@ -132,14 +132,14 @@ def _words(
     host: str, judged: int, alarms: int, windows: int, window_alarms: int, level: float, holds: bool | None
 ) -> str:
     if not judged:
-        return f"A/A on {host}: no twin can be compared with its original yet"
-    told = f"A/A on {host}: {alarms} of {counted(judged, 'pair')} of the same configuration {'shows' if alarms == 1 else 'show'} a difference"
+        return f"{host}: no values of a cell and its twin yet"
+    found = f"{host}: significant difference in {alarms} of {counted(judged, 'pair')} of equal configurations"
     if holds is None:
-        return f"{told}; too little was measured to say whether the intervals are right here"
+        return f"{found}; too few blocks to check the intervals"
     share = (
-        f"among {windows} intervals of {WINDOW_BLOCKS} blocks each {window_alarms} are false alarms "
-        f"({window_alarms / windows:.0%}, {1.0 - level:.0%} are allowed)"
+        f"false alarms in {window_alarms} of {windows} intervals of {WINDOW_BLOCKS} blocks "
+        f"({window_alarms / windows:.0%}, expected {1.0 - level:.0%})"
     )
     if holds:
-        return f"{told}; {share}: nothing speaks against the intervals here"
-    return f"{told}; {share}: the intervals are too narrow here, so do not trust the differences above"
+        return f"{found}; {share}: no evidence against the intervals"
+    return f"{found}; {share}: intervals are too narrow, do not rely on the differences above"

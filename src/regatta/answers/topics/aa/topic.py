@@ -10,7 +10,7 @@ from regatta.answers.topics.aa.compute import Gate, TwinPair, judge_gates
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio
 
-_COLUMNS = ("benchmark", "configuration", "heap", "metric", "blocks", "ratio", "interval", "p")
+_COLUMNS = ("benchmark", "configuration", "heap", "metric", "n", "ratio", "CI", "p")
 
 
 def aa_section(gates: Sequence[Gate], view: View) -> Section | None:
@@ -19,20 +19,24 @@ def aa_section(gates: Sequence[Gate], view: View) -> Section | None:
         return None
     return Section(
         "aa",
-        words="One configuration of every comparison ran a second time in each block, under another name. Whatever is shown "
-        f"between the two is a false alarm; {show_percent(view.answer.level)} intervals give one in "
-        f"{1 / (1 - view.answer.level):.0f}.",
+        words="One configuration of every comparison runs twice in each block, as itself and as its twin. A significant "
+        f"difference between the two is a false alarm. {show_percent(view.answer.level)} intervals give a false alarm in 1 of "
+        f"{1 / (1 - view.answer.level):.0f} cases.",
     )
 
 
 def aa_tables(gates: Sequence[Gate], view: View) -> list[Table]:
     """Return the twins of each host."""
-    several = len(gates) > 1
-    return [_table(gate, f"Twins on {gate.host}" if several else "Twins") for gate in gates]
-
-
-def _table(gate: Gate, title: str) -> Table:
-    return Table(title, _COLUMNS, [_row(pair) for pair in gate.pairs], frozenset({4, 5, 7}))
+    columns = tuple(f"{show_percent(view.answer.level)} CI" if name == "CI" else name for name in _COLUMNS)
+    return [
+        Table(
+            f"Twins{view.host(gate.host, ', ')}",
+            columns,
+            [_row(pair) for pair in gate.pairs],
+            frozenset({4, 5, 7}),
+        )
+        for gate in gates
+    ]
 
 
 def _row(pair: TwinPair) -> tuple[str, ...]:

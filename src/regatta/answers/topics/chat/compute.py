@@ -129,9 +129,8 @@ def judge_chat(context: Context) -> Chat:
         if key is not None and cell.samples:
             first = groups[key].setdefault(int(cell.parameters["connections"]), cell)
             if first is not cell:
-                twice[
-                    f"{cell.place.benchmark} of {cell.place.configuration} on {cell.place.host} is measured twice"
-                ] = None
+                place = cell.place
+                twice[f"{place.benchmark}, {place.configuration}, {place.host}: measured twice"] = None
     curves = [
         ChatCurve(
             *key,
@@ -165,11 +164,11 @@ def why_uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     reasons: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     partly = set()
     for host, text in rows:
-        told = json.loads(text)
-        for name, reason in told.items() if isinstance(told, dict) else ():
+        counters = json.loads(text)
+        for name, reason in counters.items() if isinstance(counters, dict) else ():
             if isinstance(reason, str):
                 reasons[host][reason].add(name)
-        if isinstance(told, dict) and told.get("counted"):
+        if isinstance(counters, dict) and counters.get("counted"):
             partly.add(host)
     return {host: _reason_words(why, whole=host not in partly) for host, why in reasons.items()}
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.chat.compute import MODES, Chat, ChatCurve, ChatPoint
-from regatta.answers.topics.chat.words import SUBJECTS
+from regatta.answers.topics.chat.compute import MODES, Chat, ChatCurve, ChatPlace, ChatPoint
+from regatta.answers.topics.chat.words import SUBJECTS, loop_name
+from regatta.answers.words import measured
 from regatta.figures.axes import Figure, Group, axis
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (
@@ -40,50 +41,50 @@ def _by_space(metric: str, title: str) -> list[_Wanted]:
 
 #: title of a group -> its figures, in page order; figures without data are omitted
 _GROUPS: dict[str, list[_Wanted]] = {
-    "Messages a second": [("delivered_rate", "", "messages delivered a second")],
+    "Throughput": [("delivered_rate", "", "messages delivered per second")],
     "Latency": [
         ("latency", "50", "latency, median"),
         ("latency", "90", "latency, 90th percentile"),
         ("latency", "99", "latency, 99th percentile"),
         ("latency", "99.9", "latency, 99.9th percentile"),
     ],
-    "Processor time of the server": [
-        ("cpu_per_message", "", "for each message sent"),
-        ("cpu_user_per_message", "", "for each message sent, user"),
-        ("cpu_system_per_message", "", "for each message sent, OS"),
-        ("cpu_user_per_connection", "", "for each connection in the window, user"),
-        ("cpu_system_per_connection", "", "for each connection in the window, OS"),
+    "Server CPU time": [
+        ("cpu_per_message", "", "per message sent"),
+        ("cpu_user_per_message", "", "per message sent, user"),
+        ("cpu_system_per_message", "", "per message sent, OS"),
+        ("cpu_user_per_connection", "", "per connection in the window, user"),
+        ("cpu_system_per_connection", "", "per connection in the window, OS"),
     ],
     "Server and client": [
-        ("cpu_share", "", "the server's share of its processors"),
-        ("cpu_client_per_message", "", "processor time of the client for each message sent"),
-        ("compile_time", "", "time that the server's JIT compiled in the window"),
+        ("cpu_share", "", "CPU utilization of the server"),
+        ("cpu_client_per_message", "", "client CPU time per message sent"),
+        ("compile_time", "", "JIT compilation time of the server in the window"),
     ],
     "Context switches": [
-        ("switches_voluntary_per_message", "", "for each message sent, voluntary"),
-        ("switches_involuntary_per_message", "", "for each message sent, involuntary"),
+        ("switches_voluntary_per_message", "", "per message sent, voluntary"),
+        ("switches_involuntary_per_message", "", "per message sent, involuntary"),
     ],
     "Page faults": [
-        ("minor_faults", "", "minor, of the server in the window"),
-        ("major_faults", "", "major, of the server in the window"),
+        ("minor_faults", "", "minor, server, in the window"),
+        ("major_faults", "", "major, server, in the window"),
     ],
-    "Cycles for each instruction": _by_space("cpi", "CPI"),
+    "Cycles per instruction": _by_space("cpi", "CPI"),
     "Instructions": [
-        *_by_space("instructions_per_connection", "for each connection"),
-        *_by_space("instructions_per_message", "for each message sent"),
+        *_by_space("instructions_per_connection", "per connection"),
+        *_by_space("instructions_per_message", "per message sent"),
     ],
     "Cache misses": [
-        *_by_space("l1_icache_misses_per_instruction", "L1 instruction cache, misses for each instruction"),
-        *_by_space("l1_dcache_miss_ratio", "L1 data cache, misses for each load"),
-        *_by_space("cache_miss_ratio", "last level, misses for each reference"),
-        *_by_space("cache_misses_per_connection", "last level, misses for each connection"),
+        *_by_space("l1_icache_misses_per_instruction", "L1 instruction cache, misses per instruction"),
+        *_by_space("l1_dcache_miss_ratio", "L1 data cache, misses per load"),
+        *_by_space("cache_miss_ratio", "last level, misses per reference"),
+        *_by_space("cache_misses_per_connection", "last level, misses per connection"),
     ],
     "TLB misses": [
-        *_by_space("itlb_misses_per_instruction", "of instructions, for each instruction"),
-        *_by_space("dtlb_misses_per_instruction", "of data, for each instruction"),
+        *_by_space("itlb_misses_per_instruction", "instructions, per instruction"),
+        *_by_space("dtlb_misses_per_instruction", "data, per instruction"),
     ],
     "Branches": [
-        *_by_space("branches_per_instruction", "for each instruction"),
+        *_by_space("branches_per_instruction", "per instruction"),
         *_by_space("branch_miss_ratio", "mispredicted"),
     ],
 }
@@ -95,11 +96,11 @@ def chat_section(chat: Chat, view: View) -> Section | None:
         return None
     return Section(
         "chat",
-        words="Each message is heard by a room. The server alone is counted, between two borders that leave starting, connecting and "
-        "stopping out; OS is what the kernel did for it. Latency counts from the planned send. In a closed loop a user sends when it has "
-        "heard its own last message: throughput is that of server and client together, on one machine bounded by both, and latency grows "
-        "with the users; what a message costs is the server's alone. Means over invocations; bars "
-        f"or bands are {show_percent(view.answer.level)} intervals. A mode beats another only where that is still shown among all "
+        words="The server sends each message to all users of a room. Counters cover the server only, in a window without startup, "
+        "connecting and shutdown; OS is kernel work for the server. Latency starts at the planned send time. In a closed loop, a "
+        "user sends a message after receiving its own previous one. Then throughput depends on both server and client, and latency "
+        "grows with the number of users; the CPU time per message is that of the server. Values are means over invocations; bars or "
+        f"bands are {show_percent(view.answer.level)} intervals. Differences between modes are significant after adjustment for all "
         "comparisons of modes (Holm).",
         groups=_groups(chat),
     )
@@ -112,19 +113,15 @@ def _groups(chat: Chat) -> list[Group]:
         parts.setdefault((curve.place.host, curve.place.rate), []).append(curve)
     groups = []
     for (host, rate), curves in parts.items():
-        told = [
-            (_loop(rate) if len({key[1] for key in parts}) > 1 or rate else ""),
+        place = [
+            (loop_name(rate) if len({key[1] for key in parts}) > 1 or rate else ""),
             (f"on {host}" if len({key[0] for key in parts}) > 1 else ""),
         ]
         for title, wanted in _GROUPS.items():
             figures = [figure for one in wanted for figure in _figures(one, curves)]
             if figures:
-                groups.append(Group(joined(title, *told), figures))
+                groups.append(Group(joined(title, *place), figures))
     return groups
-
-
-def _loop(rate: float) -> str:
-    return f"{rate:g} messages a second of each user" if rate else "closed loop"
 
 
 def _figures(wanted: _Wanted, curves: Sequence[ChatCurve]) -> list[Figure]:
@@ -196,28 +193,78 @@ def _connections_axis(counts: Sequence[int]) -> dict[str, Any]:
 
 
 def chat_tables(chat: Chat, view: View) -> list[Table]:
-    """Return the comparisons of modes at each number of connections."""
-    rates = len({contrast.place.rate for contrast in chat.contrasts}) > 1
-    kinds = len({contrast.place.benchmark for contrast in chat.contrasts}) > 1
-    rows = [
-        (
-            view.host(contrast.place.host),
-            contrast.place.benchmark if kinds else "",
-            joined(contrast.place.configuration, show_heap(contrast.place.heap)),
-            _loop(contrast.place.rate) if rates else "",
-            SUBJECTS[contrast.metric],
-            f"{contrast.mode} / {contrast.base}",
-            str(contrast.connections),
-            show_interval(contrast.ratio),
-            show_p(contrast.p_holm),
-            _VERDICTS[contrast.verdict],
+    """Return the comparisons of modes at each number of connections, and the cost per message at the most connections."""
+    places = list(dict.fromkeys(curve.place for curve in chat.curves))
+    rates, kinds = len({one.rate for one in places}) > 1, len({one.benchmark for one in places}) > 1
+
+    def place_of(one: ChatPlace) -> tuple[str, ...]:
+        return (
+            view.host(one.host),
+            one.benchmark if kinds else "",
+            joined(one.configuration, show_heap(one.heap)),
+            loop_name(one.rate) if rates else "",
         )
-        for contrast in chat.contrasts
+
+    modes: list[tuple[str, ...]] = [
+        (
+            *place_of(one.place),
+            SUBJECTS[one.metric],
+            f"{one.mode} / {one.base}",
+            str(one.connections),
+            show_interval(one.ratio),
+            show_p(one.p_holm),
+            {"better": one.mode, "worse": one.base, "open": "not significant", "unknown": ABSENT}[
+                one.verdict
+            ],
+        )
+        for one in chat.contrasts
     ]
-    columns = (
-        "host", "benchmark", "configuration", "loop", "by", "modes", "connections", "ratio", "p (Holm)", "which is better",
-    )  # fmt: skip
-    return [Table("One mode over another", columns, rows, frozenset({6, 7, 8}))]
+    costs: list[tuple[str, ...]] = [
+        (*place_of(place), mode, str(most), *texts)
+        for place in places
+        for most in [max(point.connections for c in chat.curves if c.place == place for point in c.points)]
+        for mode in MODES
+        for texts in [_costs(chat, place, mode, most)]
+        if any(text != ABSENT for text in texts)
+    ]
+    ratio = f"ratio, {show_percent(view.answer.level)} CI"
+    return [
+        Table(
+            "Modes",
+            (*_PLACE, "metric", "comparison", "connections", ratio, "adj. p (Holm)", "better"),
+            modes,
+            frozenset({6, 7, 8}),
+        ),
+        Table(
+            "Cost per message sent",
+            (*_PLACE, "mode", "connections", *_COSTS.values()),
+            costs,
+            frozenset(range(5, 11)),
+        ),
+    ]
 
 
-_VERDICTS = {"better": "the first", "worse": "the second", "open": "no difference shown", "unknown": ABSENT}
+def _costs(chat: Chat, place: ChatPlace, mode: str, connections: int) -> list[str]:
+    """Return each cost per message with its interval; without an interval it is absent."""
+    found = {
+        curve.metric: curve.at(connections)
+        for curve in chat.curves
+        if (curve.place, curve.mode) == (place, mode)
+    }
+    return [
+        measured(point.estimate, "ns" if metric.startswith("cpu_") else "")
+        if (point := found.get(metric)) is not None and math.isfinite(point.estimate.low)
+        else ABSENT
+        for metric in _COSTS
+    ]
+
+
+_PLACE = ("host", "benchmark", "configuration", "loop")
+#: metric -> its column
+_COSTS = {
+    "cpu_user_per_message": "user CPU time",
+    "cpu_system_per_message": "system CPU time",
+    "switches_voluntary_per_message": "voluntary switches",
+    "switches_involuntary_per_message": "involuntary switches",
+    "cpu_client_per_message": "client CPU time",
+}

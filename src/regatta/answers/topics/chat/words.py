@@ -1,4 +1,4 @@
-"""Describe the chat server: from how many connections one mode beats another, by how much, and at what cost."""
+"""Describe the chat server: from how many connections one mode is better than another, and by how much."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from regatta.answers.topics.chat.compute import (
     ChatPlace,
     ModeContrast,
 )
-from regatta.answers.words import listed, measured
-from regatta.figures.text import show_interval
+from regatta.answers.words import listed
+from regatta.figures.text import show_heap, show_interval
 
 #: below this share of its processors, a server often waits for other processes
 _BUSY = 0.8
@@ -28,11 +28,16 @@ SHARE = "cpu_share"
 _ALL_EVENTS = "hardware events (CPI, instructions, cache, TLB and branch misses)"
 #: metric that modes are compared by -> its description
 SUBJECTS = {
-    DELIVERED[0]: "messages delivered a second",
+    DELIVERED[0]: "messages delivered per second",
     LATE[0]: "latency, 99th percentile",
-    COST[0]: "processor time for a message",
+    COST[0]: "server CPU time per message",
 }
 _NAMES = {"platform": "platform threads", "virtual": "virtual threads", "selector": "one selector"}
+
+
+def loop_name(rate: float) -> str:
+    """Return `closed loop`, or `10 messages per second and user`."""
+    return f"{rate:g} messages per second and user" if rate else "closed loop"
 
 
 def mode_name(mode: str) -> str:
@@ -41,17 +46,18 @@ def mode_name(mode: str) -> str:
 
 
 def chat_words(chat: Chat) -> tuple[str, ...]:
-    """Describe which mode is better, the cost per message, and missing events; empty without a chat server."""
+    """Describe which mode is better, and missing events; empty without a chat server."""
     several = _several(chat)
     return (
         *(words for metric in _metrics(chat) for words in mode_words(chat, PAIRS, metric)),
-        *(words for place in _places(chat) for words in (*_costs(chat, place), *_compiling(chat, place))),
+        *(words for place in _places(chat) for words in _compiling(chat, place)),
         *(
-            ("some hardware events" if host in chat.counting_hosts else _ALL_EVENTS)
-            + f" were not counted on {f'host {host}' if several else 'this machine'}: {why}"
+            (f"{host}: " if several else "")
+            + ("some hardware events" if host in chat.counting_hosts else _ALL_EVENTS)
+            + f" not counted: {why}"
             for host, why in chat.uncounted.items()
         ),
-        *(f"{words}: the curves hold the first of them only" for words in chat.twice),
+        *(f"{words}; curves show the first measurement only" for words in chat.twice),
     )
 
 
@@ -74,8 +80,7 @@ def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tup
             wanted = (place, mode, base, metric)
             mine = [c for c in chat.contrasts if (c.place, c.mode, c.base, c.metric) == wanted]
             if mine:
-                where, host = _told(chat, place)
-                sentences.append(_compared(mine, where) + _idle(chat, mine) + host)
+                sentences.append(_compared(mine, _where(chat, place)) + _idle(chat, mine))
     return tuple(sentences)
 
 
@@ -94,16 +99,18 @@ def _several(chat: Chat) -> bool:
     return len({curve.place.host for curve in chat.curves}) > 1
 
 
-def _told(chat: Chat, place: ChatPlace) -> tuple[str, str]:
-    """Return start and end of a sentence on a place, with the benchmark, heap and host that distinguish it."""
+def _where(chat: Chat, place: ChatPlace) -> str:
+    """Return the start of a sentence on a place, with the benchmark, heap and host that distinguish it."""
     places = _places(chat)
     parts = [place.configuration]
     if len({other.benchmark for other in places}) > 1:
         parts.append(place.benchmark)
     if len({other.heap for other in places}) > 1 and place.heap.mib is not None:
-        parts.append(f"{place.heap.mib} MiB")
-    parts.append("closed loop" if place.rate == 0 else f"{place.rate:g} messages a second of each user")
-    return ", ".join(parts), f", on host {place.host}" if _several(chat) else ""
+        parts.append(show_heap(place.heap))
+    parts.append(loop_name(place.rate))
+    if _several(chat):
+        parts.append(place.host)
+    return ", ".join(parts)
 
 
 def _idle(chat: Chat, contrasts: Sequence[ModeContrast]) -> str:
@@ -120,18 +127,15 @@ def _idle(chat: Chat, contrasts: Sequence[ModeContrast]) -> str:
     if first.metric != DELIVERED[0] or not shares or min(shares) >= _BUSY:
         return ""
     ends = dict.fromkeys(f"{100 * share:.0f}" for share in (min(shares), max(shares)))
-    return (
-        f"; the server used {' to '.join(ends)} % of its processors: this is what server and client do together, "
-        "no measure of the server alone"
-    )
+    return f"; the server used {' to '.join(ends)} % of its CPUs, so this is the throughput of server and client together"
 
 
 def _compared(contrasts: Sequence[ModeContrast], where: str) -> str:
-    """Return `temurin-25 g1, closed loop: messages delivered, virtual threads / platform threads: at 20 connections ...`."""
+    """Return `temurin-25 g1, closed loop: latency, virtual threads / platform threads: at 20 connections ...`."""
     ordered = sorted(contrasts, key=lambda contrast: contrast.connections)
     first = ordered[0]
     mode, base = mode_name(first.mode), mode_name(first.base)
-    outcomes = {"better": f"{mode} better", "worse": f"{base} better", "open": "no difference shown"}
+    outcomes = {"better": f"{mode} better", "worse": f"{base} better", "open": "no significant difference"}
     clauses = [
         f"at {listed([str(c.connections) for c in run])} connections "
         + (
@@ -142,26 +146,6 @@ def _compared(contrasts: Sequence[ModeContrast], where: str) -> str:
         for verdict, run in ((verdict, list(run)) for verdict, run in groupby(ordered, lambda c: c.verdict))
     ]
     return f"{where}: {SUBJECTS[first.metric]}, {mode} / {base}: {'; '.join(clauses)}"
-
-
-def _costs(chat: Chat, place: ChatPlace) -> list[str]:
-    """Return server and client cost per message at the most connections; each figure with its interval, else omitted."""
-    mine = [curve for curve in chat.curves if curve.place == place and curve.metric in _COSTS]
-    most = max((point.connections for curve in mine for point in curve.points), default=0)
-    parts = []
-    for mode in _NAMES:
-        found = {curve.metric: curve.at(most) for curve in mine if curve.mode == mode}
-        texts = [
-            f"{measured(point.estimate, 'ns' if metric.startswith('cpu_') else '')} {what}"
-            for metric, what in _COSTS.items()
-            if (point := found.get(metric)) is not None and math.isfinite(point.estimate.low)
-        ]
-        if texts:
-            parts.append(f"{mode_name(mode)}: {listed(texts)}")
-    if not parts:
-        return []
-    where, host = _told(chat, place)
-    return [f"{where}: with {most} connections, for each message sent, {'; '.join(parts)}{host}"]
 
 
 def _compiling(chat: Chat, place: ChatPlace) -> list[str]:
@@ -178,19 +162,8 @@ def _compiling(chat: Chat, place: ChatPlace) -> list[str]:
     if not late:
         return []
     mode, connections = max(late, key=lambda key: late[key])
-    where, host = _told(chat, place)
     return [
-        f"{where}: the JIT still compiled in the windows of {len(late)} of {len(shares)} cells, for up to "
-        f"{100 * late[mode, connections]:.0f} % of the time ({mode_name(mode)}, {connections} connections): a longer warm-up "
-        f"may make messages cheaper{host}"
+        f"{_where(chat, place)}: JIT compilation in the windows of {len(late)} of {len(shares)} cells, up to "
+        f"{100 * late[mode, connections]:.0f} % of the time ({mode_name(mode)}, {connections} connections); "
+        "a longer warm-up may reduce the cost per message"
     ]
-
-
-#: metric -> its description
-_COSTS = {
-    "cpu_user_per_message": "of user time",
-    "cpu_system_per_message": "of system time",
-    "switches_voluntary_per_message": "voluntary context switches",
-    "switches_involuntary_per_message": "involuntary context switches",
-    "cpu_client_per_message": "of the client's processor time",
-}

@@ -21,7 +21,7 @@ from regatta.stats.estimate import Interval
 
 _PAUSES = "gc_pause"
 _RATIO = Scale(1.0, "", 3)
-_NAMES: dict[Resource, str] = {"wall": "time", "cpu": "processor time"}
+_NAMES: dict[Resource, str] = {"wall": "time", "cpu": "CPU time"}
 
 _Cells = Mapping[tuple[str, str], CellAnswer]
 
@@ -39,10 +39,10 @@ def collectors_section(found: Overheads, view: View) -> Section | None:
         return None
     return Section(
         "collectors",
-        words="What a collector costs at least: a cell's mean over the distilled cost, the smallest mean of any collector and heap "
-        "of that benchmark and runtime without its pauses. Of processor time one thread's is taken off while the program stands "
-        f"still. Bars or bands are {show_percent(view.answer.level)} intervals. Pauses are the times during which all threads "
-        "stand still; waiting for memory beside a concurrent collector is in none of them, but in the overhead.",
+        words="Total cost / distilled cost: a lower bound of the cost of a collector. The distilled cost is the smallest mean cost of "
+        "the benchmark on this runtime, over collectors and heaps, without pauses. For CPU time, one thread's time during pauses is "
+        f"subtracted. Bars or bands are {show_percent(view.answer.level)} intervals. A pause stops all threads. Allocation stalls "
+        "during concurrent collection are part of the overhead, but not of the pauses.",
         groups=groups,
     )
 
@@ -64,7 +64,7 @@ def _overhead_groups(overheads: Overheads, cells: _Cells, looks: Looks) -> list[
         ]
         shown = [cells[one.place.host, one.cell_id] for many in found.values() for one in many]
         if drawn:
-            parts = (benchmark, "overhead at least", f"on {host}" if len(hosts) > 1 else "")
+            parts = (benchmark, "lower-bound GC overhead", f"on {host}" if len(hosts) > 1 else "")
             groups.append(Group(joined(*parts), drawn, looks.legend(shown)))
     return groups
 
@@ -92,7 +92,7 @@ def _overhead_figure(title: str, overheads: Sequence[Overhead], cells: _Cells, l
         line.sort(key=lambda one: heap_of(one.place, factors))
         points = [_point(one, collector, factors) for one in line]
         drawn.append(HeapLine(looks.of(cells[line[0].place.host, line[0].cell_id]), points))
-    return over_heap(title, drawn, factors, "total over the distilled cost", _RATIO, one=True)
+    return over_heap(title, drawn, factors, "total / distilled cost", _RATIO, one=True)
 
 
 def _point(one: Overhead, collector: str, factors: bool) -> Point:
@@ -101,8 +101,8 @@ def _point(one: Overhead, collector: str, factors: bool) -> Point:
     text = hover(
         collector,
         f"heap {show_heap(one.place.heap)}",
-        f"at least {show_ratio(ratio.point)} of the distilled cost, n {ratio.n}",
-        f"{show_percent(ratio.level)} interval {ends}" if ends else ratio.reason,
+        f"{show_ratio(ratio.point)} of the distilled cost, n = {ratio.n}",
+        f"{show_percent(ratio.level)} CI {ends}" if ends else ratio.reason,
     )
     return Point(heap_of(one.place, factors), ratio.point, ratio.low, ratio.high, text)
 
@@ -116,7 +116,7 @@ def _pause_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
             figures += [
                 percentile_over_heap(f"median pause {name}".strip(), cells, 50.0, panel, looks),
                 percentile_over_heap(
-                    f"longest pause of an iteration {name}".strip(), cells, 100.0, panel, looks
+                    f"longest pause per iteration {name}".strip(), cells, 100.0, panel, looks
                 ),
             ]
             if not any(figures):
@@ -129,7 +129,8 @@ def _pause_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
 
 def collectors_tables(overheads: Overheads, view: View) -> list[Table]:
     """Return one table per benchmark: overhead of elapsed time and of processor time."""
-    columns = ("host", "runtime", "heap", "collector", "n", "time", "interval", "processor time", "interval")
+    ci = f"{show_percent(view.answer.level)} CI"
+    columns = ("host", "runtime", "heap", "collector", "n", "time ratio", ci, "CPU time ratio", ci)
     found: dict[tuple[str, str, str], dict[Resource, Overhead]] = {}
     for one in overheads.overheads:
         found.setdefault((one.place.benchmark, one.place.host, one.cell_id), {})[one.resource] = one
@@ -140,9 +141,7 @@ def collectors_tables(overheads: Overheads, view: View) -> list[Table]:
     for benchmark, pairs in by_benchmark.items():
         pairs.sort(key=lambda pair: _order(next(iter(pair.values()))))
         rows = [_row(pair) for pair in pairs]
-        tables.append(
-            Table(f"{benchmark}: total over the distilled cost", columns, rows, frozenset({4, 5, 7}))
-        )
+        tables.append(Table(f"{benchmark}, total / distilled cost", columns, rows, frozenset({4, 5, 7})))
     return tables
 
 

@@ -20,5 +20,6 @@ COLLECTORS: Topic[Overheads] = Topic(
     document=Document(70, "overheads"),
     section=collectors_section,
     tables=collectors_tables,
+    terminal=True,
     board="regatta-collectors",
 )

@@ -10,20 +10,19 @@ from regatta.answers.names import Names
 from regatta.answers.result import CellAnswer
 from regatta.answers.samples import PlannedCell, Samples
 from regatta.answers.topics.collectors.compute import Overhead, Overheads, Resource, collector_groups
-from regatta.answers.words import counted, how_much, listed
+from regatta.answers.words import how_much, listed, sample_words
 from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Heap, Scalar
 from regatta.stats.estimate import Interval
 
-#: with more heaps, sentences cover only the smallest, a middle one and the largest
-_FEW_HEAPS = 3
-#: target heap factor of sentences about a single heap
+#: target heap factor of the sentences; the tables cover all heaps
 _USUAL_FACTOR = 2.0
-_COST = {"wall": "time", "cpu": "processor time"}
+_COST = {"wall": "time", "cpu": "CPU time"}
 #: window and percentile of the sentences; figures show the others
 _WINDOW, _PERCENTILE = "100 ms", 99.0
 
 Key = tuple[str, str]
+_Wanted = Callable[[CellAnswer], bool]
 
 
 @dataclass(frozen=True)
@@ -51,27 +50,20 @@ def collector_words(
         if answer.metric in ("gc_pause", "latency"):
             series.setdefault((answer.place.host, answer.cell_id), []).append(answer)
     by_key = {(one.place.host, one.cell_id, one.resource): one for one in overheads.overheads}
-    told = _Sources(by_key, series, names)
+    sources = _Sources(by_key, series, names)
     sentences: list[str] = []
     for cells in collector_groups(samples.cells):
         by_heap: dict[Heap, list[PlannedCell]] = {}
         for cell in cells:
             by_heap.setdefault(cell.place.heap.asked, []).append(cell)
-        heaps = sorted(by_heap, key=lambda heap: (heap.factor is None, heap.order))
-        usual = by_heap[_usual(heaps)]
-        sentences += [_overhead_words(by_heap[heap], "wall", told) for heap in _spoken(heaps)]
+        usual = by_heap[_usual(sorted(by_heap, key=lambda heap: (heap.factor is None, heap.order)))]
         sentences += [
-            _overhead_words(usual, "cpu", told),
-            _pause_words(usual, told),
-            _latency_words(usual, told),
+            _overhead_words(usual, "wall", sources),
+            _overhead_words(usual, "cpu", sources),
+            _pause_words(usual, sources),
+            _latency_words(usual, sources),
         ]
     return tuple(sentence for sentence in sentences if sentence)
-
-
-def _spoken(heaps: Sequence[Heap]) -> list[Heap]:
-    if len(heaps) <= _FEW_HEAPS:
-        return list(heaps)
-    return list(dict.fromkeys((heaps[0], _usual(heaps), heaps[-1])))
 
 
 def _usual(heaps: Sequence[Heap]) -> Heap:
@@ -79,61 +71,46 @@ def _usual(heaps: Sequence[Heap]) -> Heap:
     return min(factors, key=lambda pair: pair[0])[1] if factors else heaps[len(heaps) // 2]
 
 
-def _place(cell: PlannedCell, names: Names) -> str:
-    return names.place(cell, {}) + names.within(cell, ("collector",))
-
-
-def _overhead_words(cells: Sequence[PlannedCell], resource: Resource, told: _Sources) -> str:
+def _overhead_words(cells: Sequence[PlannedCell], resource: Resource, sources: _Sources) -> str:
     """Describe the lower-bound overhead of each collector in one resource, smallest first; "" if none is significant."""
-    found = [told.overheads.get((cell.place.host, cell.cell_id, resource)) for cell in cells]
+    found = [sources.overheads.get((cell.place.host, cell.cell_id, resource)) for cell in cells]
     known = [(c, o.ratio) for c, o in zip(cells, found, strict=True) if o and math.isfinite(o.ratio.low)]
     shown = sorted((pair for pair in known if pair[1].low > 1.0), key=lambda pair: pair[1].point)
     hidden = [cell.place.collector for cell, ratio in known if ratio.low <= 1.0]
     if not shown:
         return ""
-    parts = [f"{how_much(ratio)} with {cell.place.collector}" for cell, ratio in shown]
-    rest = ""
-    if hidden:
-        rest = f"; none is shown with {listed(hidden)}, which does not mean that there is none"
-    place, host = _place(cells[0], told.names), told.names.host(cells[0])
-    return (
-        f"over the cheapest distilled cost, the least that collecting adds to the {_COST[resource]} of {place}"
-        f" is {listed(parts)}{rest}, {counted(shown[0][1].n, 'invocation')} each, on {host}"
-    )
+    parts = ", ".join(f"{cell.place.collector} {how_much(ratio)}" for cell, ratio in shown)
+    sample = sample_words(shown[0][1].n, "invocation")
+    rest = f"; not significant, but not excluded: {listed(hidden)}" if hidden else ""
+    return f"{_where(cells, sources)}: lower-bound GC overhead ({_COST[resource]}): {parts} {sample}{rest}"
 
 
-def _pause_words(cells: Sequence[PlannedCell], told: _Sources) -> str:
-    parts = []
-    for cell in cells:
-        middle = _estimate(cell, told, _pause_at(50.0))
-        worst = _estimate(cell, told, _pause_at(100.0))
-        if middle and worst:
-            parts.append(f"{cell.place.collector} {_time(middle)} and {_time(worst)}")
-    if not parts:
-        return ""
-    return f"pauses on {_place(cells[0], told.names)}, the median and the longest of an iteration: {listed(parts)}"
+def _pause_words(cells: Sequence[PlannedCell], sources: _Sources) -> str:
+    parts = _both(cells, sources, _pause_at(50.0), _pause_at(100.0))
+    return f"{_where(cells, sources)}: GC pauses (median, longest per iteration): {parts}" if parts else ""
 
 
-def _latency_words(cells: Sequence[PlannedCell], told: _Sources) -> str:
-    parts = []
-    for cell in cells:
-        simple = _estimate(cell, told, _latency_at("simple", ""))
-        metered = _estimate(cell, told, _latency_at("metered", _WINDOW))
-        if simple and metered:
-            parts.append(f"{_time(metered)} with {cell.place.collector} (simple {_time(simple)})")
-    if not parts:
-        return ""
-    return (
-        f"{_PERCENTILE:g} % of the requests of {_place(cells[0], told.names)} are answered within a metered latency of"
-        f" {listed(parts)}, metered over {_WINDOW}"
-    )
+def _latency_words(cells: Sequence[PlannedCell], sources: _Sources) -> str:
+    parts = _both(cells, sources, _latency_at("metered", _WINDOW), _latency_at("simple", ""))
+    what = f"latency, {_PERCENTILE:g}th percentile (metered over {_WINDOW}, simple)"
+    return f"{_where(cells, sources)}: {what}: {parts}" if parts else ""
 
 
-def _pause_at(percentile: float) -> Callable[[CellAnswer], bool]:
+def _where(cells: Sequence[PlannedCell], sources: _Sources) -> str:
+    return sources.names.where(cells[0], {}, ("collector",))
+
+
+def _both(cells: Sequence[PlannedCell], sources: _Sources, first: _Wanted, second: _Wanted) -> str:
+    """Return `serial 2 ms, 20 ms; g1 600 µs, 6 ms`: two values of each collector that has both."""
+    found = [(cell, _estimate(cell, sources, first), _estimate(cell, sources, second)) for cell in cells]
+    return "; ".join(f"{cell.place.collector} {_time(a)}, {_time(b)}" for cell, a, b in found if a and b)
+
+
+def _pause_at(percentile: float) -> _Wanted:
     return lambda one: one.metric == "gc_pause" and _parameters(one) == {"percentile": percentile}
 
 
-def _latency_at(kind: str, window: str) -> Callable[[CellAnswer], bool]:
+def _latency_at(kind: str, window: str) -> _Wanted:
     wanted = {"kind": kind, "percentile": _PERCENTILE} | ({"window": window} if window else {})
     return lambda one: one.metric == "latency" and _parameters(one) == wanted
 
@@ -143,10 +120,8 @@ def _parameters(one: CellAnswer) -> dict[str, Scalar]:
     return {name: value for name, value in one.parameters.items() if (name, value) != ("phase", "stable")}
 
 
-def _estimate(
-    cell: PlannedCell, told: _Sources, wanted: Callable[[CellAnswer], bool]
-) -> tuple[Interval, str] | None:
-    for one in told.series.get((cell.place.host, cell.cell_id), ()):
+def _estimate(cell: PlannedCell, sources: _Sources, wanted: _Wanted) -> tuple[Interval, str] | None:
+    for one in sources.series.get((cell.place.host, cell.cell_id), ()):
         if wanted(one) and math.isfinite(one.estimate.point):
             return one.estimate, one.unit
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regatta.answers.methods import method_name
 from regatta.answers.page.view import View
 from regatta.answers.result import Comparison
 from regatta.answers.topic import Topic
@@ -14,11 +15,12 @@ from regatta.figures.text import (
     show_p,
     show_percent,
     show_ratio,
+    show_significance,
 )
 
 _COLUMNS = (
-    "host", "benchmark", "heap", "alternative / baseline", "metric", "n", "ratio", "interval", "p", "p (Holm)", "simultaneous (Dunnett)",
-    "matters", "method", "note",
+    "host", "benchmark", "heap", "comparison", "metric", "n", "ratio", "CI", "p", "adj. p (Holm)", "simultaneous CI (Dunnett)",
+    "beyond theta", "method", "reason",
 )  # fmt: skip
 #: longer tables belong in a file: `regatta analyze --csv`
 _ROWS_AT_MOST = 400
@@ -31,9 +33,10 @@ def comparisons_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "comparisons",
-        words=f"Each ratio with its {show_percent(answer.level)} interval by itself; with an interval that holds together with those "
-        "of all alternatives of its baseline (Dunnett); and p adjusted over all comparisons here (Holm). It matters when the "
-        f"interval by itself lies wholly beyond ±{answer.theta_percent:g} %.",
+        words=f"Ratios alternative / baseline, each with a {show_percent(answer.level)} confidence interval. Dunnett's intervals are "
+        "simultaneous for all alternatives of a baseline. Holm's p is adjusted for all comparisons of this table. The column "
+        f"“beyond ±{answer.theta_percent:g} %” shows practical significance: yes if the whole interval of the ratio is further "
+        f"than {answer.theta_percent:g} % from 1, no if it is within, else inconclusive.",
     )
 
 
@@ -42,9 +45,9 @@ def comparisons_tables(_: None, view: View) -> list[Table]:
     comparisons, theta = view.answer.comparisons, view.answer.theta_percent
     methods = sorted({one.ratio.method for one in comparisons})
     rows = [_row(one, view, len(methods) > 1) for one in comparisons[:_ROWS_AT_MOST]]
-    named = {"interval": f"{show_percent(view.answer.level)} interval", "matters": f"matters (±{theta:g} %)"}
+    named = {"CI": f"{show_percent(view.answer.level)} CI", "beyond theta": f"beyond ±{theta:g} %"}
     columns = tuple(named.get(name, name) for name in _COLUMNS)
-    titles = methods if len(methods) == 1 else []
+    titles = [method_name(method) for method in methods] if len(methods) == 1 else []
     if len(comparisons) > _ROWS_AT_MOST:
         titles = [*titles, f"first {_ROWS_AT_MOST} of {len(comparisons)}; all: regatta analyze --csv"]
     return [Table(", ".join(titles), columns, rows, frozenset({5, 6, 7, 8, 9, 10}))]
@@ -64,8 +67,8 @@ def _row(one: Comparison, view: View, several_methods: bool) -> tuple[str, ...]:
         show_p(one.p),
         show_p(one.p_holm),
         "" if one.simultaneous is None else show_interval(one.simultaneous),
-        one.practical,
-        one.ratio.method if several_methods else "",
+        show_significance(one.practical),
+        method_name(one.ratio.method) if several_methods else "",
         one.ratio.reason,
     )
 

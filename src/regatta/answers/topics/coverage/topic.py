@@ -35,11 +35,9 @@ def coverage_words(
     kinds: dict[str, set[str]] = {}
     for failure in failures:
         kinds.setdefault(failure.status, set()).add(f"{failure.host} {failure.cell_id}")
-    for status, whose in kinds.items():
-        what = f"had an invocation that ended as {status}"
-        if status == "skipped":
-            what = "was given up" if len(whose) == 1 else "were given up"
-        words.append(f"{counted(len(whose), 'cell')} {what}")
+    for status, own in kinds.items():
+        outcome = "given up after repeated failure" if status == "skipped" else f"with status {status}"
+        words.append(f"{counted(len(own), 'cell')} {outcome}")
     reasons: dict[str, list[str]] = {}
     for label, reason in impossible:
         reasons.setdefault(reason, []).append(label)
@@ -47,14 +45,14 @@ def coverage_words(
 
 
 def _impossible(labels: Sequence[str], reason: str) -> str:
-    """Return `javac on temurin-17 and temurin-21 (12 cells): no module jdk.compiler`."""
+    """Return `not possible: javac, temurin-17 and temurin-21: no module jdk.compiler (12 cells)`."""
     parts = [label.split(" · ") for label in labels]
     benchmarks = list(dict.fromkeys(part[0] for part in parts))
     where = _configurations(list(dict.fromkeys(part[1] for part in parts if len(part) > 1)))
-    what = _named([name.split("/", 1)[-1] for name in benchmarks], "program")
-    told = reason if len(reason) <= _REASON_CHARACTERS else reason[:_REASON_CHARACTERS].rstrip() + " ..."
-    place = f" on {where}" if where else ""
-    return f"{what}{place}: {told} ({counted(len(labels), 'cell')})"
+    what = _named([name.split("/", 1)[-1] for name in benchmarks], "benchmark")
+    why = reason if len(reason) <= _REASON_CHARACTERS else reason[:_REASON_CHARACTERS].rstrip() + " ..."
+    place = f", {where}" if where else ""
+    return f"not possible: {what}{place}: {why} ({counted(len(labels), 'cell')})"
 
 
 def _configurations(names: Sequence[str]) -> str:

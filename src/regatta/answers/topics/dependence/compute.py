@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from regatta.answers.names import heap_words
+from regatta.answers.cell_answers import first_of_each_cell
+from regatta.answers.names import place_words
 from regatta.answers.parts import INLINED
 from regatta.answers.result import CellAnswer
 from regatta.answers.words import counted
@@ -39,15 +40,13 @@ def dependences(cells: Sequence[CellAnswer], level: float) -> tuple[Dependence, 
     """Compute the lag-1 autocorrelation of each cell's values in time order.
 
     Args:
-        cells: cells of the answer. Of a cell with several metrics or sets of parameters only the first, compared one
-            counts, because those of one process are not independent.
+        cells: cells of the answer; only the first series of each counts.
         level: probability of the limits, between 0 and 1.
 
     Returns:
         One per cell, in plan order.
     """
-    first = {(cell.place.host, cell.cell_id): cell for cell in reversed(cells)}
-    return tuple(_of(cell, level) for cell in reversed(first.values()))
+    return tuple(_of(cell, level) for cell in first_of_each_cell(cells))
 
 
 def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ...]:
@@ -57,29 +56,26 @@ def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ..
         return ()
     beyond = [one for one in defined if one.lag_1.beyond]
     share = (
-        f"the lag-1 autocorrelation of {len(beyond)} of {counted(len(defined), 'cell')} lies beyond the {show_percent(level)} "
-        f"limits of independent values, as that of {len(defined) * (1 - level):.2g} would by chance"
+        f"lag-1 autocorrelation beyond the {show_percent(level)} limits in {len(beyond)} of {counted(len(defined), 'cell')}, "
+        f"{len(defined) * (1 - level):.2g} expected by chance"
     )
     if not beyond or too_often_p(len(beyond), len(defined), 1 - level) >= _SIGNIFICANT:
-        return (f"no dependence between successive invocations shown: {share}",)
+        return (f"successive invocations: no significant dependence ({share})",)
     above = [one for one in beyond if one.lag_1.autocorrelation > one.lag_1.high]
     alike = 2 * len(above) >= len(beyond)
     most = max(
         (one for one in beyond if (one in above) == alike), key=lambda one: abs(one.lag_1.autocorrelation)
     )
     return (
-        f"successive invocations depend on each other: {share} ({len(above)} above, {len(beyond) - len(above)} below); "
-        f"most of all {most.lag_1.autocorrelation:+.2f} ({most.place}, on {most.host})",
-        f"the interval of a mean takes invocations for independent and may be too {'narrow' if alike else 'wide'} here; "
-        "comparisons paired by block are free of what a whole block shares",
+        f"successive invocations: significant dependence ({share}; {len(above)} above, {len(beyond) - len(above)} below); "
+        f"strongest {most.lag_1.autocorrelation:+.2f} ({most.place}, {most.host})",
+        f"intervals of means assume independence and may be too {'narrow' if alike else 'wide'}; "
+        "effects common to a block cancel in comparisons paired by block",
     )
 
 
 def _of(cell: CellAnswer, level: float) -> Dependence:
     found = lag_1([sample.value for sample in cell.samples], level)
-    return Dependence(cell.place.host, cell.cell_id, _place(cell), cell.metric, cell.parameters, found)
-
-
-def _place(cell: CellAnswer) -> str:
-    place = cell.place
-    return f"{place.benchmark}{heap_words(place.heap)}, {place.configuration}"
+    return Dependence(
+        cell.place.host, cell.cell_id, place_words(cell.place), cell.metric, cell.parameters, found
+    )

@@ -15,13 +15,15 @@ from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.curves import segment
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, shorten, show_percent, significant, tidy
+from regatta.stats.dependence import LEAST
 
 _ROW_PX = 64
 _FRAME_PX = 78
 _LAG_PX = 340
-#: Distance of a row's extreme values from its middle, in rows.
-_REACH = 0.3
-_COLUMNS = ("cell", "n", "lag-1 autocorrelation", "limits", "")
+#: Distance of a row's extreme values from its middle, in rows; the label of the row is above them.
+_REACH = 0.25
+_TICKS = 10
+_COLUMNS = ("cell", "n", "lag-1 autocorrelation", "limits", "verdict")
 
 Found = Mapping[tuple[str, str], Dependence]
 
@@ -34,11 +36,12 @@ def dependence_section(dependences: Sequence[Dependence], view: View) -> Section
         return None
     return Section(
         "runs",
-        words="Sequence: the invocations of each cell one after the other, each row at its own scale around its mean. Lag: each "
-        "invocation against the one before it, both divided by the cell's mean; independent invocations make a round cloud, "
-        f"dependent ones a slanted one. Lag-1 autocorrelation of independent values stays within the limits in "
-        f"{show_percent(view.answer.level)} of all cells. Perturbed invocations are left out.",
-        groups=groups,
+        words="Sequence: the invocations of each cell in time order, relative to the cell's mean, with a separate scale per row. "
+        "Lag: each invocation over the previous one, both divided by the cell's mean. Independent invocations form a round cloud, "
+        "dependent ones a slanted one. If invocations are independent, the lag-1 autocorrelation is within the limits in "
+        f"{show_percent(view.answer.level)} of all cells. Perturbed invocations are excluded. Cells with fewer than "
+        f"{LEAST} values have no figure.",
+        groups=[group for group in groups if group.figures],
     )
 
 
@@ -46,7 +49,7 @@ def dependence_tables(dependences: Sequence[Dependence], view: View) -> list[Tab
     """Return the lag-1 autocorrelation of each cell."""
     rows: list[tuple[str, ...]] = [
         (
-            one.place + view.host(one.host, ", on "),
+            one.place + view.host(one.host, ", "),
             str(one.lag_1.n),
             _signed(one.lag_1.autocorrelation),
             f"[{_signed(one.lag_1.low)}, {_signed(one.lag_1.high)}]"
@@ -63,14 +66,16 @@ def _group(panel: Panel, found: Found, looks: Looks) -> Group | None:
     if panel.series_parameter:
         return None
     figures = []
-    told = sum(len(cell.samples) for cell in panel.cells) <= TEXTS_AT_MOST
+    any_known = False
+    texts = sum(len(cell.samples) for cell in panel.cells) <= TEXTS_AT_MOST
     for heap, cells in panel.by_heap():
         where = f"heap {heap}" if heap else ""
-        shown = [cell for cell in cells if _judged(cell, found) and _relative(cell)]
-        if shown:
-            figures.append(_sequence(_titled(where, "sequence"), shown, panel, found, looks, told))
+        known = [cell for cell in cells if _judged(cell, found) and _relative(cell)]
+        any_known = any_known or bool(known)
+        if shown := [cell for cell in known if len(cell.samples) >= LEAST]:
+            figures.append(_sequence(_titled(where, "sequence"), shown, panel, found, looks, texts))
             figures.append(_lag(_titled(where, "lag"), shown, looks))
-    return Group(panel.title, figures, looks.legend(panel.cells)) if figures else None
+    return Group(panel.title, figures, looks.legend(panel.cells)) if any_known else None
 
 
 def _titled(where: str, what: str) -> str:
@@ -93,7 +98,7 @@ def _relative(cell: CellAnswer) -> list[float]:
 
 
 def _sequence(
-    title: str, cells: Sequence[CellAnswer], panel: Panel, found: Found, looks: Looks, told: bool
+    title: str, cells: Sequence[CellAnswer], panel: Panel, found: Found, looks: Looks, texts: bool
 ) -> Figure:
     traces: list[Trace] = []
     labels = []
@@ -110,12 +115,12 @@ def _sequence(
                 "x": list(range(1, len(deviations) + 1)),
                 "y": [tidy(y + _REACH * d / widest) if widest > 0 else y for d in deviations],
                 "line": {"color": look.colour, "width": 1},
-                "marker": {"symbol": look.mark, "size": 5, "color": look.colour},
-                "hoverinfo": "text" if told else "skip",
+                "marker": {"symbol": look.mark, "size": 7, "color": look.colour},
+                "hoverinfo": "text" if texts else "skip",
                 "hovertext": [
                     cell_hover(cell, panel.scale.with_unit(s.value), place_of(s)) for s in cell.samples
                 ]
-                if told
+                if texts
                 else [],
             }
         )
@@ -133,7 +138,12 @@ def _sequence(
         _FRAME_PX + _ROW_PX * len(cells),
         traces,
         layout(
-            axis("invocation of the cell, in the order of time", range=[0.3, longest + 0.7]),
+            axis(
+                "invocation of the cell, in time order",
+                range=[0.3, longest + 0.7],
+                tick0=1,
+                dtick=math.ceil(longest / _TICKS),
+            ),
             axis(range=[-len(cells) + 0.55, 0.65], visible=False),
             annotations=labels,
         ),
@@ -150,12 +160,12 @@ def _lag(title: str, cells: Sequence[CellAnswer], looks: Looks) -> Figure:
                 "mode": "markers",
                 "x": [tidy(value) for value in values[:-1]],
                 "y": [tidy(value) for value in values[1:]],
-                "marker": {"symbol": look.mark, "size": 5, "color": look.colour, "opacity": 0.75},
+                "marker": {"symbol": look.mark, "size": 7, "color": look.colour, "opacity": 0.75},
                 "hoverinfo": "skip",
             }
         )
-    x = axis("one invocation ÷ mean of its cell")
-    return Figure(title, _LAG_PX, traces, layout(x, axis("the next ÷ mean")))
+    x = axis("invocation / mean of the cell")
+    return Figure(title, _LAG_PX, traces, layout(x, axis("next invocation / mean")))
 
 
 def _signed(value: float) -> str:

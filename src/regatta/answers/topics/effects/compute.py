@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regatta.answers.context import Context
+from regatta.answers.pairs import series_key
 from regatta.answers.parts import INLINED
 from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.topics.effects.manovas import Manova, judge_manovas, manova_words
 from regatta.answers.words import f_words, listed
 from regatta.host.values.cell import NO_MODIFIERS
+from regatta.host.values.levels import PARAMETERS, label_without, parameters_in
 from regatta.stats.estimate import Floats
 from regatta.stats.factorial import FactorialAnova, FactorialRow, factorial_anova
 from regatta.stats.intervals import why_no_logs
@@ -53,7 +55,7 @@ _CROSSED_IN_FULL = 3
 #: Unbalanced combinations cost about terms² x combinations x parameters² operations: this many take 1 to 2 seconds.
 _DEAREST = 2e10
 #: maximum number of interactions per table in sentences
-_INTERACTIONS_TOLD = 3
+_INTERACTIONS_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def judge_effects(context: Context) -> Effects:
 
     Returns:
         The result of `judge_manovas`, and tables of at least two factors with at least two levels. Factors are benchmark
-        (with its parameters), heap, collector, runtime, modifiers and host. Values that missing combinations make
+        (with its parameters), compared parameters, heap, collector, runtime, modifiers and host. Values that missing combinations make
         undefined are NaN with a reason.
     """
     samples, level = context.samples, context.facts.level
@@ -94,26 +96,31 @@ def judge_effects(context: Context) -> Effects:
     tables = []
     several = len({cell.place.platform for cell in samples.cells}) > 1
     for (platform, metric, _, _), many in groups.items():
-        part = _Part(metric, many, _factors(many))
+        part = _Part(metric, many, _factors(many, context.compared))
         if len(part.factors) >= 2:
             table = _table(part, context.options.anova_type, level)
             if several:
-                words = tuple(f"on {platform}: {sentence}" for sentence in table.words)
+                words = tuple(f"{platform}, {sentence}" for sentence in table.words)
                 table = replace(table, platform=platform, words=words)
             tables.append(table)
-    return Effects(tuple(tables), tuple(judge_manovas(samples, context.names, level)))
+    return Effects(tuple(tables), tuple(judge_manovas(samples, context.names, level, context.compared)))
 
 
-def effect_words(effects: Effects) -> tuple[str, ...]:
-    """Return all sentences on the explained variation."""
+def effect_words(effects: Effects, level: float) -> tuple[str, ...]:
+    """Return all sentences on the explained variation, at a confidence level between 0 and 1."""
     words = [sentence for table in effects.tables for sentence in table.words]
-    return (*words, *manova_words(effects.manovas))
+    return (*words, *manova_words(effects.manovas, level))
 
 
-def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:
+def _factors(series: Sequence[Series], compared: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Return names of the factors with at least two levels, and the level of each series."""
+    parameters = sorted(parameters_in(compared))
     several = (
-        ("benchmark", [_benchmark(one) for one in series]),
+        ("benchmark", [_benchmark(one, parameters) for one in series]),
+        *(
+            (name, [one.cell.place.levels.get(PARAMETERS + name, "") for one in series])
+            for name in parameters
+        ),
         ("heap", [_heap(one.cell) for one in series]),
         ("collector", [one.cell.place.collector for one in series]),
         ("runtime", [one.cell.place.runtime for one in series]),
@@ -144,8 +151,10 @@ def _one_a_process(own: Sequence[Series]) -> list[Series]:
     return [replace(own[0], parameters_text="", values=np.array(means, dtype=np.float64))]
 
 
-def _benchmark(series: Series) -> str:
-    return f"{series.cell.place.benchmark} {series.parameters_text}".strip()
+def _benchmark(series: Series, compared: Sequence[str]) -> str:
+    """Return benchmark and parameters, without the parameters that are factors of their own."""
+    factors = [PARAMETERS + name for name in compared]
+    return f"{label_without(series.cell.place.benchmark, factors)} {series_key(series, factors)[1]}".strip()
 
 
 def _heap(cell: PlannedCell) -> str:
@@ -168,9 +177,7 @@ def _table(part: _Part, kind: int, level: float) -> EffectTable:
     values = np.concatenate([one.values for one in part.series])
     problem = why_no_logs(values)
     if not order:
-        problem = (
-            problem or f"{len(part.series):,} combinations that are unequally often measured are too many"
-        )
+        problem = problem or f"too many unbalanced combinations ({len(part.series):,})"
     sizes = [len(one.values) for one in part.series]
     codes = [(name, _codes(levels, sizes)) for name, levels in part.factors]
     fit = factorial_anova(_logs(values, problem), codes, kind, order or 1)
@@ -200,8 +207,8 @@ def _cost(part: _Part, order: int) -> float:
 def _left_out(order: int, most: int) -> tuple[str, ...]:
     if not 0 < order < most:
         return ()
-    what = "all interactions count" if order == 1 else f"interactions of more than {order} factors count"
-    return (f"{what} as error here, because so many combinations are unequally often measured",)
+    what = "all interactions" if order == 1 else f"interactions of more than {order} factors"
+    return (f"{what} are part of the error: too many unbalanced combinations",)
 
 
 def _logs(values: Floats, problem: str) -> Floats:
@@ -221,44 +228,35 @@ def _words(
     level: float,
 ) -> tuple[str, ...]:
     if reason:
-        return (f"what explains {metric} cannot be told: {reason}",)
-    sentences, rows = [], fit.rows
-    crossed = ["all interactions"] if any(":" in row.source for row in rows) else []
-    for name in factors:
-        row = next(row for row in rows if row.source == name)
-        others = listed([*(other for other in factors if other != name), *crossed])
-        if math.isnan(row.f):
-            sentences.append(f"what the {name} explains cannot be estimated: {row.reason}")
-        elif row.p < 1.0 - level:
-            share = _percent(row.eta2_partial)
-            sentences.append(
-                f"which {name} explains {share} % of the variation of {metric} that {others} leave"
-                f" ({f_words(row.f, row.df, fit.df_error, row.p)})"
-            )
-        else:
-            numbers = f_words(row.f, row.df, fit.df_error, row.p)
-            sentences.append(f"that the {name} matters to {metric} is not shown ({numbers})")
-    sentences += _interactions(rows, fit.df_error, level)
-    unknown = [row.source for row in rows if math.isnan(row.f) and row.source not in factors]
+        return (f"{metric}: effects undefined ({reason})",)
+    rows = fit.rows
+    main = [row for row in rows if row.source in factors]
+    found = [row for row in main if row.p < 1.0 - level] + _interactions(rows, level)
+    shares = ", ".join(f"{_source(row)} {_percent(row.eta2_partial)} %" for row in found)
+    sentences = [f"{metric}: significant effects (partial η²): {shares}"] if found else []
+    sentences += [
+        f"{metric}: no significant effect of {row.source} ({f_words(row.f, row.df, fit.df_error, row.p)})"
+        for row in main
+        if row.p >= 1.0 - level
+    ]
+    unknown = [row for row in rows if math.isnan(row.f)]
     if unknown:
-        why = next(row.reason for row in rows if row.source == unknown[0])
-        sentences.append(f"{listed(unknown)} cannot be estimated: {why}")
+        reasons = " or ".join(dict.fromkeys(row.reason for row in unknown))
+        sentences.append(
+            f"{metric}: undefined effects of {listed([_source(row) for row in unknown])} ({reasons})"
+        )
     return tuple(sentences)
 
 
-def _interactions(rows: Sequence[FactorialRow], df_error: int, level: float) -> list[str]:
+def _interactions(rows: Sequence[FactorialRow], level: float) -> list[FactorialRow]:
     """Return the strongest significant interactions of two factors."""
-    shown = [row for row in rows if row.source.count(":") == 1 and row.p < 1.0 - level]
-    shown.sort(key=lambda row: -row.eta2_partial)
-    sentences = []
-    for row in shown[:_INTERACTIONS_TOLD]:
-        a, b = row.source.split(":")
-        numbers = f_words(row.f, row.df, df_error, row.p)
-        sentences.append(
-            f"how much the {b} matters depends on the {a}: together they explain a further"
-            f" {_percent(row.eta2_partial)} % of what is left ({numbers})"
-        )
-    return sentences
+    found = [row for row in rows if row.source.count(":") == 1 and row.p < 1.0 - level]
+    return sorted(found, key=lambda row: -row.eta2_partial)[:_INTERACTIONS_NAMED]
+
+
+def _source(row: FactorialRow) -> str:
+    """Return `heap × collector`."""
+    return row.source.replace(":", " × ")
 
 
 def _percent(share: float) -> str:

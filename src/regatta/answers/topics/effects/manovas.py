@@ -1,4 +1,4 @@
-"""Test all benchmarks together: do the collectors differ in any of them?"""
+"""Test all benchmarks together: do the levels of a factor differ in any of them?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from regatta.answers.names import Names, heap_words
+from regatta.answers.families.compute import least_levels
+from regatta.answers.families.words import plural
+from regatta.answers.names import Names
 from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.words import f_words
@@ -28,14 +30,14 @@ class ManovaRow:
 
 @dataclass(frozen=True)
 class Manova:
-    """MANOVA over all benchmarks of one host, runtime, modifiers and heap: do the collectors differ in any?"""
+    """MANOVA over all benchmarks of one place: do the levels of a factor differ in any?"""
 
     place: Place = field(metadata={INLINED: ("host", "runtime", "modifiers", *HEAP)})
     metric: str
     factor: str
     groups: tuple[str, ...]
     benchmarks: tuple[str, ...]
-    #: total number of rounds, over all collectors, in which a collector was measured on all benchmarks
+    #: total number of rounds, over all levels, in which a level was measured on all benchmarks
     n: int
     rows: tuple[ManovaRow, ...]
     words: str
@@ -49,74 +51,84 @@ _FEW = 3
 _TITLES = {"wilks": "Wilks", "pillai": "Pillai", "hotelling_lawley": "Hotelling and Lawley", "roy": "Roy"}
 
 
-def judge_manovas(samples: Samples, names: Names, level: float) -> list[Manova]:
-    """Return one MANOVA per host, runtime, modifiers and heap with at least two collectors and two benchmarks.
+def judge_manovas(samples: Samples, names: Names, level: float, factors: Sequence[str]) -> list[Manova]:
+    """Return one MANOVA per factor and place with at least two benchmarks, and three levels (collectors: two).
 
     Args:
         samples: samples of the experiment. A response is the logarithm of a benchmark's metric; benchmarks with many
             settings are excluded.
         names: names for the sentences.
         level: confidence level of the significance tests, between 0 and 1.
+        factors: the compared factors.
 
     Returns:
-        In plan order. A row is a round in which a collector was measured on every benchmark; NaN with a reason with too
+        By factor, in plan order. A row is a round in which a level was measured on every benchmark; NaN with a reason with too
         few rows.
     """
-    groups: dict[tuple[object, ...], list[PlannedCell]] = {}
-    for cell in samples.cells:
-        if cell.place.collector:
-            key = replace(cell.place.family, benchmark=""), cell.metric
-            groups.setdefault(key, []).append(cell)
-    found = (_one(cells, samples, names, level) for cells in groups.values())
+    found = []
+    for factor in (one for one in factors if one != "benchmark"):
+        groups: dict[tuple[object, ...], list[PlannedCell]] = {}
+        for cell in samples.cells:
+            if factor in cell.place.levels:
+                shared = replace(cell.place.without(factor), benchmark="")
+                key = replace(shared, heap=shared.heap.asked), cell.metric, bool(cell.place.collector)
+                groups.setdefault(key, []).append(cell)
+        found += [_one(cells, factor, samples, names, level) for cells in groups.values()]
     return [one for one in found if one is not None]
 
 
-def manova_words(found: Sequence[Manova]) -> tuple[str, ...]:
-    """Return the sentences of a few results, or count the significant ones of many."""
+def manova_words(found: Sequence[Manova], level: float) -> tuple[str, ...]:
+    """Return the sentences of a few results, or count the ones of many that are significant at a level between 0 and 1."""
     if len(found) <= _FEW:
         return tuple(one.words for one in found)
-    shown = sum(one.words.startswith("the collectors differ") for one in found)
+    significant = sum(
+        row.found.p < 1.0 - level for one in found for row in one.rows if row.statistic == _TITLES["pillai"]
+    )
     return (
-        f"taking all benchmarks together (MANOVA), the collectors are shown to differ at {shown} of {len(found)} settings"
-        " of host, runtime and heap",
+        f"MANOVA of all benchmarks: significant differences in {significant} of {len(found)} combinations of factor and place",
     )
 
 
-def _one(cells: Sequence[PlannedCell], samples: Samples, names: Names, level: float) -> Manova | None:
-    collectors = list(dict.fromkeys(cell.place.collector for cell in cells))
-    series = {(cell.place.benchmark, cell.place.collector): _only(samples, cell) for cell in cells}
+def _one(
+    cells: Sequence[PlannedCell], factor: str, samples: Samples, names: Names, level: float
+) -> Manova | None:
+    levels = list(dict.fromkeys(cell.place.level(factor) for cell in cells))
+    series = {
+        (cell.place.without(factor).benchmark, cell.place.level(factor)): _only(samples, cell)
+        for cell in cells
+    }
     benchmarks = [
         benchmark
-        for benchmark in dict.fromkeys(cell.place.benchmark for cell in cells)
-        if any(series.get((benchmark, collector)) for collector in collectors)
+        for benchmark in dict.fromkeys(benchmark for benchmark, _ in series)
+        if any(series.get((benchmark, one)) for one in levels)
     ]
-    if len(collectors) < 2 or len(benchmarks) < _LEAST_BENCHMARKS:
+    if len(levels) < least_levels(factor) or len(benchmarks) < _LEAST_BENCHMARKS:
         return None
     rows: list[list[float]] = []
     groups: list[int] = []
-    for number, collector in enumerate(collectors):
-        own = _rounds([series.get((benchmark, collector)) for benchmark in benchmarks])
+    for number, one in enumerate(levels):
+        own = _rounds([series.get((benchmark, one)) for benchmark in benchmarks])
         rows += own
         groups += [number] * len(own)
     table = np.array(rows, dtype=np.float64).reshape(-1, len(benchmarks))
     problem = why_no_logs(table.ravel())
     fit = manova(_logs(table, problem), np.array(groups, dtype=np.int64))
     reason = problem or (
-        fit.reason if rows else "no round in which a collector was measured on every benchmark"
+        fit.reason if rows else f"no round with one of the {plural(factor)} measured on every benchmark"
     )
     first = cells[0]
     statistics = tuple(ManovaRow(title, getattr(fit, name)) for name, title in _TITLES.items())
     return Manova(
         place=replace(
-            first.place, benchmark="", collector="", heap=shared_heap(cell.place for cell in cells)
+            first.place.without(factor), benchmark="", heap=shared_heap(cell.place for cell in cells)
         ),
         metric=first.metric,
-        factor="collector",
-        groups=tuple(collectors),
+        factor=factor,
+        groups=tuple(levels),
         benchmarks=tuple(benchmarks),
         n=len(rows),
         rows=statistics,
-        words=_words(first, len(benchmarks), fit, reason, names, level),
+        words=_words(first, factor, len(benchmarks), fit, reason, names, level),
         reason=reason,
     )
 
@@ -137,12 +149,14 @@ def _logs(table: Floats, problem: str) -> Floats:
     return np.full(table.shape, math.nan) if problem else np.log(table)
 
 
-def _words(first: PlannedCell, benchmarks: int, fit: Fit, reason: str, names: Names, level: float) -> str:
-    where = f"these {benchmarks} benchmarks{heap_words(first.place.heap)}{names.within(first, ('collector',))}, on {names.host(first)}"
+def _words(
+    first: PlannedCell, factor: str, benchmarks: int, fit: Fit, reason: str, names: Names, level: float
+) -> str:
+    where = f"{benchmarks} benchmarks{names.around(first, (factor,))}"
     pillai = fit.pillai
     if math.isnan(pillai.f):
-        return f"whether the collectors differ over {where} cannot be told: {reason}"
-    numbers = f"Pillai {pillai.value:.2f}, {f_words(pillai.f, pillai.df_between, pillai.df_error, pillai.p)}"
+        return f"{where}: MANOVA of the {plural(factor)} undefined ({reason})"
+    numbers = f"MANOVA, Pillai {pillai.value:.2f}, {f_words(pillai.f, pillai.df_between, pillai.df_error, pillai.p)}"
     if pillai.p < 1.0 - level:
-        return f"the collectors differ in at least one of {where} ({numbers})"
-    return f"that the collectors differ in any of {where} is not shown ({numbers})"
+        return f"{where}: {plural(factor)} differ significantly in at least one benchmark ({numbers})"
+    return f"{where}: no significant difference between {plural(factor)} ({numbers})"

@@ -18,9 +18,9 @@ def effects_section(effects: Effects, view: View) -> Section | None:
         return None
     return Section(
         "effects",
-        words="Analysis of variance of logarithms over all factors that have several levels. Partial η² is the share that a factor "
-        "explains of what all others leave; ω² is the same, less biased. Blocks are no factor here, so that drift counts as "
-        "error: the comparisons inside blocks are sharper.",
+        words="ANOVA of logarithms over all factors with several levels. Partial η² is the share of the variation that a factor "
+        "explains after all others; ω² is a less biased estimate of it. Blocks are not a factor, so drift is part of the error; "
+        "comparisons within blocks are more precise.",
     )
 
 
@@ -33,17 +33,17 @@ def effects_tables(effects: Effects, view: View) -> list[Table]:
             "runtime",
             "heap",
             "benchmarks",
-            "rows",
+            "n",
             "statistic",
             "value",
             "F",
             "df",
             "p",
-            "why not",
+            "reason",
         )
         rows = [row for one in effects.manovas for row in _manova(one)]
         tables.append(
-            Table("All benchmarks at once (MANOVA by collector)", columns, rows, frozenset({3, 4, 6, 7, 9}))
+            Table("MANOVA of all benchmarks by collector", columns, rows, frozenset({3, 4, 6, 7, 9}))
         )
     return tables
 
@@ -66,8 +66,8 @@ def _anova(table: EffectTable) -> Table:
     ]
     rows.append(("error", str(found.df_error), show_number(found.ss_error, 4), "", "", "", "", table.reason))
     factors = ", ".join(f"{name} ({len(levels)})" for name, levels in table.factors)
-    where = f"on {table.platform}, " if table.platform else ""
-    title = f"{where}{table.metric}: {factors}; type {table.kind}, {found.n:,} values"
+    where = f"{table.platform}, " if table.platform else ""
+    title = f"{where}{table.metric}: {factors}; type {table.kind}, n = {found.n:,}"
     return Table(title, columns, rows, frozenset(range(1, 7)))
 
 
@@ -95,7 +95,9 @@ EFFECTS: Topic[Effects] = Topic(
     title="ANOVA",
     empty=Effects(),
     compute=judge_effects,
-    words=Words(130, "What explains how much", lambda effects, _: effect_words(effects)),
+    words=Words(
+        130, "What explains how much", lambda effects, context: effect_words(effects, context.facts.level)
+    ),
     document=Document(50, "effects"),
     section=effects_section,
     tables=effects_tables,

@@ -1,4 +1,4 @@
-"""The topic of families: ANOVA of the collectors, and Tukey's pairs as ratios with simultaneous intervals."""
+"""The topic of families: ANOVA of the alternatives, and the ratios of all pairs with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -6,31 +6,40 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.families.result import Family
+from regatta.answers.families.words import plural
+from regatta.answers.methods import method_name
 from regatta.answers.page.panels import Panel
-from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.page.ratio_rows import (
+    RatioFrame,
+    RatioRow,
+    band_words,
+    method_note,
+    ratio_figures,
+    ratio_span,
+)
 from regatta.answers.page.view import View
-from regatta.answers.parts import TukeyPair
+from regatta.answers.parts import FamilyPair
 from regatta.answers.result import Answer
 from regatta.answers.topic import Topic
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
 from regatta.figures.text import parameters_text, show_ends, show_heap, show_p, show_percent, show_ratio
 
-_TESTS = ("benchmark", "where", "F", "p", "q", "method", "in words")
-_PAIRS = ("benchmark", "where", "pair", "ratio", "simultaneous interval", "p")
+_TESTS = ("benchmark", "setting", "compared", "F", "p", "q", "method", "conclusion")
+_PAIRS = ("benchmark", "setting", "compared", "comparison", "ratio", "simultaneous CI", "p")
 
 
 def families_section(_: None, view: View) -> Section | None:
-    """Return the pairs of all collectors as figures, in heap order; None without families."""
+    """Return the pairs of all alternatives as figures, in heap order; None without families."""
     answer, by_panel = view.answer, _by_panel(view)
     if not by_panel:
         return None
     return Section(
         "pairs",
-        words="Analysis of variance tells whether any differ; which, tell the ratios of each pair with Tukey's "
-        f"{show_percent(answer.level)} intervals, which hold for all pairs of a family at once; q is p after Benjamini and "
-        "Hochberg over all families. Intervals that leave out 1 "
-        f"are dark, the others faint: they leave open which of the two is better.{band_words(answer.theta_percent)}",
+        words="ANOVA tests whether any alternatives of a factor differ; q is its p adjusted over all settings (Benjamini-Hochberg). The ratios "
+        f"of pairs show which ones differ. Their {show_percent(answer.level)} intervals are simultaneous for all pairs of "
+        "a setting. Dark intervals exclude 1 (significant); faint intervals include 1 (not significant)."
+        f"{band_words(answer.theta_percent)}",
         groups=[
             group for panel, families in by_panel if (group := _group(answer, panel, families)) is not None
         ],
@@ -46,8 +55,8 @@ def _families(answer: Answer, panel: Panel) -> list[Family]:
     found = [
         family
         for family in answer.families
-        if (family.place.host, family.place.benchmark, family.metric)
-        == (panel.host, panel.benchmark, panel.metric)
+        if (family.place.host, family.metric) == (panel.host, panel.metric)
+        and panel.benchmark in family.benchmarks[:1]
     ]
     return sorted(found, key=lambda family: family.place.heap.order)
 
@@ -56,24 +65,35 @@ def families_tables(_: None, view: View) -> list[Table]:
     """Return one table of the tests and one of the pairs, over all panels."""
     tests: list[tuple[str, ...]] = []
     pairs: list[tuple[str, ...]] = []
-    for panel, families in _by_panel(view):
+    by_panel = _by_panel(view)
+    methods = {family.method for _, families in by_panel for family in families}
+    one = method_name(methods.pop()) if len(methods) == 1 else ""
+    for panel, families in by_panel:
         for family in families:
-            place = (panel.title, _where(family, families))
-            tests.append((*place, *_test(family)))
+            title = (
+                f"{family.place.benchmark} · {family.metric}" if len(family.benchmarks) > 1 else panel.title
+            )
+            place = (title, _where(family, families), plural(family.factor))
+            tests.append((*place, *_test(family, "" if one else method_name(family.method))))
             pairs += [(*place, *_pair(pair)) for pair in family.pairs]
     if not tests:
         return []
-    tables = [Table("Does any differ?", _TESTS, tests, frozenset({3, 4}))]
-    return [*tables, Table("Pairs", _PAIRS, pairs, frozenset({3, 5}), detail=True)] if pairs else tables
+    tables = [Table(one or "ANOVA", _TESTS, tests, frozenset({4, 5}))]
+    return [*tables, Table("All pairs", _PAIRS, pairs, frozenset({4, 6}), detail=True)] if pairs else tables
 
 
-def _test(family: Family) -> tuple[str, ...]:
+def _test(family: Family, method: str) -> tuple[str, ...]:
     f = f"F({family.df_between:g}, {family.df_error:g}) = {show_ratio(family.f)}"
-    words = f"{family.words} ({family.reason})" if family.reason else family.words
-    return f if math.isfinite(family.f) else "", show_p(family.p), show_p(family.q), family.method, words
+    return (
+        f if math.isfinite(family.f) else "",
+        show_p(family.p),
+        show_p(family.q),
+        method,
+        family.words,
+    )
 
 
-def _pair(pair: TukeyPair) -> tuple[str, str, str, str]:
+def _pair(pair: FamilyPair) -> tuple[str, str, str, str]:
     return (
         f"{pair.a_name} / {pair.b_name}",
         show_ratio(pair.ratio.point),
@@ -87,17 +107,18 @@ def _group(answer: Answer, panel: Panel, families: Sequence[Family]) -> Group | 
         return None
     rows: dict[str, list[RatioRow]] = {}
     for family in families:
-        where = _where(family, families)
+        shared = family.place.benchmark if len(family.benchmarks) > 1 else ""
+        where = ", ".join(filter(None, (shared, _where(family, families))))
         rows.setdefault(where, []).extend(_row(pair, family) for pair in family.pairs)
     ratios = [row.ratio for group in rows.values() for row in group]
     span = ratio_span(ratios, answer.theta_percent)
-    frame = RatioFrame(f"ratio first / second ({panel.better} is better)", span, answer.theta_percent)
+    frame = RatioFrame(f"ratio ({panel.better} is better)", span, answer.theta_percent)
     figures = ratio_figures({where: group for where, group in rows.items() if group}, frame)
-    note = "; ".join(sorted({pair.ratio.method for family in families for pair in family.pairs} - {""}))
+    note = method_note(pair.ratio.method for family in families for pair in family.pairs)
     return Group(panel.title, figures, [], note) if figures else None
 
 
-def _row(pair: TukeyPair, family: Family) -> RatioRow:
+def _row(pair: FamilyPair, family: Family) -> RatioRow:
     name = f"{pair.a_name} / {pair.b_name}"
     apart = math.isfinite(pair.ratio.low) and (pair.ratio.low > 1 or pair.ratio.high < 1)
     return RatioRow(
@@ -112,10 +133,13 @@ def _row(pair: TukeyPair, family: Family) -> RatioRow:
 
 def _where(family: Family, families: Sequence[Family]) -> str:
     """Return the factors that distinguish the family from the others of its panel."""
-    several = len({(other.place.runtime, other.place.modifiers) for other in families}) > 1
+    several = (
+        len({(other.place.runtime, other.place.collector, other.place.modifiers) for other in families}) > 1
+    )
     parts = (
         show_heap(family.place.heap, "heap "),
         family.place.runtime if several else "",
+        family.place.collector if several else "",
         family.place.modifiers if several and family.place.modifiers != "none" else "",
         parameters_text(family.parameters),
     )

@@ -16,7 +16,7 @@ def heap_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "heap",
-        words=f"Mean of each collector as the heap grows; bars or bands are {show_percent(view.answer.level)} intervals. "
+        words=f"Mean of each collector over heap size, with {show_percent(view.answer.level)} confidence intervals. "
         "Axes do not start at 0.",
         groups=groups,
     )

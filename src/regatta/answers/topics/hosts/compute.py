@@ -6,20 +6,23 @@ Platforms are never pooled: results of one platform do not apply to another.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from regatta.answers.blocks import LEAST_BLOCKS, block_table
 from regatta.answers.context import Context
-from regatta.answers.pairs import Pair
-from regatta.answers.parts import shared_heap
+from regatta.answers.names import full_names
+from regatta.answers.pairs import Pair, differing, series_key
+from regatta.answers.parts import level_names, shared_heap
 from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
 from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio
 from regatta.answers.topics.hosts.words import comparison_words
 from regatta.answers.words import f_words, practical
+from regatta.host.values.levels import ALWAYS, CROSSED, parameters_in, place_key
 from regatta.stats.estimate import Floats, Interval, safe_exp
 from regatta.stats.hosts import (
     HostEffect,
@@ -61,9 +64,8 @@ def _identity(pair: Pair) -> tuple[object, ...]:
     cell, base = pair.cell, pair.base
     series = pair.series
     key = (series.unit, series.parameters_text) if series else None
-    return (
-        cell.place.platform, cell.place.benchmark, cell.place.heap.asked, cell.metric, cell.place.configuration, base.place.configuration, key,
-    )  # fmt: skip
+    levels = [frozenset(side.place.levels.items()) for side in (cell, base)]
+    return cell.place.platform, cell.metric, *levels, key
 
 
 def _give_missing_parameters(groups: dict[tuple[object, ...], Sides]) -> None:
@@ -93,13 +95,16 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> HostCompa
     odd = differing_hosts(effects, level) if shown else []
     first = next((pair for pair, _ in sides if pair.series), sides[0][0])
     cell, base, series = first.cell, first.base, first.series
+    a_name, b_name = full_names(cell, base)
     found = HostComparison(
         platform=platform.name,
         hosts=hosts,
         runtime=cell.place.runtime,
         modifiers=cell.place.modifiers,
-        a_name=cell.place.configuration,
-        b_name=base.place.configuration,
+        a=cell.cell_id,
+        a_name=a_name,
+        b_name=b_name,
+        factors=differing(cell, base),
         benchmark=cell.place.benchmark,
         heap=shared_heap(pair.cell.place for pair, _ in sides),
         metric=cell.metric,
@@ -135,41 +140,58 @@ def host_effect(pair: Pair) -> HostEffect:
 
 
 def counted_as(pairs: Sequence[Pair]) -> str:
-    """Return the unit of the values of these hosts: `block`, `invocation`, or both."""
+    """Return the unit of the values of these hosts: `block`, `invocation`, or `value` for both."""
     blocked = {len(pair.common) >= LEAST_BLOCKS for pair in pairs if pair.a and pair.b}
     if len(blocked) > 1:
-        return "block or single invocation"
+        return "value"
     return "block" if True in blocked else "invocation"
 
 
 def families_over_hosts(context: Context) -> list[HostFamily]:
-    """Test all alternatives of a benchmark and heap (F test), if more than two, on platforms with several hosts."""
+    """Test all alternatives of a place (F test), if more than two, on platforms with several hosts."""
     groups: dict[tuple[object, ...], list[tuple[PlannedCell, Series]]] = {}
     for cell in context.samples.cells:
+        place = cell.place.platform, cell.metric, cell.better, place_key(cell.place.levels, context.compared)
         for series in context.samples.own(cell):
             if series.by_block and not why_no_logs(series.values):
-                key = (
-                    cell.place.platform, cell.place.benchmark, cell.place.heap.asked, cell.metric, series.unit, series.parameters_text,
-                )  # fmt: skip
+                key = (*place, *series_key(series, context.compared))
                 groups.setdefault(key, []).append((cell, series))
     of = {platform.name: platform for platform in context.platforms}
     found = []
     for members in groups.values():
-        alternatives = list(dict.fromkeys(cell.place.configuration for cell, _ in members))
-        hosts = list(dict.fromkeys(cell.place.host for cell, _ in members))
+        cells = [cell for cell, _ in members]
+        named = _alternatives(cells, context.compared)
+        alternatives, hosts = (
+            list(dict.fromkeys(named)),
+            list(dict.fromkeys(cell.place.host for cell in cells)),
+        )
         if len(alternatives) < _LEAST_ALTERNATIVES or len(hosts) < 2:
             continue
-        test = host_interaction([table_of(members, host, alternatives) for host in hosts])
-        title = of[members[0][0].place.platform].title(hosts)
+        table = {(cell.place.host, name): series for (cell, series), name in zip(members, named, strict=True)}
+        test = host_interaction([table_of(table, host, alternatives) for host in hosts])
+        title = of[cells[0].place.platform].title(hosts)
         found.append(_family(members, alternatives, test, context, title))
     return found
 
 
-def table_of(members: Sequence[tuple[PlannedCell, Series]], host: str, alternatives: Sequence[str]) -> Floats:
-    """Return shape (blocks, alternatives) of logarithms on one host; a column is NaN if not measured there."""
-    own = {cell.place.configuration: series for cell, series in members if cell.place.host == host}
-    present = [name for name in alternatives if name in own]
-    part = np.log(block_table([own[name] for name in present]))
+def _alternatives(cells: Sequence[PlannedCell], compared: Sequence[str]) -> list[str]:
+    """Name cells by their configurations, and by their levels of the other compared factors."""
+    places = [cell.place for cell in cells]
+    others = [level_names(places, factor) for factor in compared if factor not in ALWAYS]
+    names = zip((place.configuration for place in places), *others, strict=True)
+    return [" ".join(filter(None, parts)) for parts in names]
+
+
+def table_of(series: Mapping[tuple[str, str], Series], host: str, alternatives: Sequence[str]) -> Floats:
+    """Return shape (blocks, alternatives) of logarithms on one host; a column is NaN if not measured there.
+
+    Args:
+        series: by host and alternative.
+        host: one of these hosts.
+        alternatives: names, in the order of the columns.
+    """
+    present = [name for name in alternatives if (host, name) in series]
+    part = np.log(block_table([series[host, name] for name in present]))
     table = np.full((len(part), len(alternatives)), math.nan)
     table[:, [alternatives.index(name) for name in present]] = part
     return table
@@ -183,24 +205,24 @@ def _family(
     title: str,
 ) -> HostFamily:
     cell, series = members[0]
-    many = f"{title}: all {len(alternatives)} alternatives on {context.names.place(cell, series.parameters)}"
     if math.isnan(test.f):
-        words = f"{many}: whether their differences depend on the host cannot be tested: {test.reason}"
+        found = f"dependence on the host undefined ({test.reason})"
     else:
         numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
-        shown = (
-            "depend on the host"
-            if test.p < 1.0 - context.facts.level
-            else "are not shown to depend on the host"
-        )
-        words = f"{many}: their differences {shown} ({numbers})"
+        verdict = "significant" if test.p < 1.0 - context.facts.level else "no significant"
+        found = f"{verdict} dependence on the host ({numbers})"
+    hidden = parameters_in(context.compared)
+    parameters = {name: value for name, value in series.parameters.items() if name not in hidden}
+    shared = replace(cell.place, heap=shared_heap(cell.place for cell, _ in members))
+    place = shared.without(CROSSED.join(context.compared))
+    where = f"{title}, {context.names.place(cell, parameters, context.compared)}"
     return HostFamily(
-        platform=cell.place.platform,
-        benchmark=cell.place.benchmark,
-        heap=shared_heap(cell.place for cell, _ in members),
+        platform=place.platform,
+        benchmark=place.benchmark,
+        heap=place.heap,
         metric=cell.metric,
-        parameters=series.parameters,
+        parameters=parameters,
         names=tuple(alternatives),
         interaction=test,
-        words=words,
+        words=f"{where}: {len(alternatives)} alternatives: {found}",
     )

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
 
 from regatta.answers.baseline import asks_beyond_collectors
 from regatta.answers.context import Context
-from regatta.answers.headline import FEW, MANY_PLACES, outcomes_of, overview_of, settings_of, wins_of
+from regatta.answers.headline import (
+    FEW,
+    MANY_PLACES,
+    extra_factors,
+    leading,
+    outcomes_of,
+    overview_of,
+    ranked_places,
+    settings_of,
+    wins_of,
+)
 from regatta.answers.names import Names, heap_words
+from regatta.answers.pairs import differing
+from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topics.hosts.result import HostComparison, OverHosts, PlatformFamily, PlatformHosts
-from regatta.answers.words import counted, measured
+from regatta.answers.words import counted, measured, sample_words
 from regatta.figures.text import show_quantity
-
-#: benchmark, heap, runtime, modifiers
-_Place = tuple[object, ...]
 
 
 def headline_of_hosts(over: OverHosts, context: Context, apart: Set[str]) -> list[str]:
@@ -33,71 +43,87 @@ def headline_of_hosts(over: OverHosts, context: Context, apart: Set[str]) -> lis
 
 
 def _of_platform(platform: PlatformHosts, over: OverHosts, context: Context, apart: Set[str]) -> list[str]:
-    cells, names = context.samples.cells, context.names
-    # Then the comparisons with the baseline precede the leading collectors.
-    asked = asks_beyond_collectors(context.baseline)
     if not platform.measured:
-        return [f"{platform.title}: nothing has been measured yet"]
-    leaders = [one for one in over.leaders if one.platform == platform.name]
+        return [f"{platform.title}: not measured yet"]
+    cells, names = context.samples.cells, context.names
+    every = [one for one in over.leaders if one.place.platform == platform.name]
+    extra, beyond = extra_factors(context, every), asks_beyond_collectors(context.baseline)
+    # Then the comparisons with the baseline precede the leaders.
+    asked = beyond or bool(extra)
+    leaders = leading(every, extra)
     of_leaders = [*_overview(platform, leaders), *_families(platform, leaders, names)]
-    told: set[_Place] = {_place_of(one) for one in leaders}
+    in_family, covered = ranked_places(leaders, extra), {one.place.family for one in leaders}
     own = [cell for cell in cells if cell.place.platform == platform.name and cell.cell_id not in apart]
     benchmarks = {cell.place.benchmark for cell in own}
+    of_cell = {cell.cell_id: _shared(cell) for cell in cells if cell.place.platform == platform.name}
+
+    def described(place: Place, factors: Iterable[str]) -> bool:
+        shared = extra.intersection(factors)
+        if in_family(place, shared):
+            return False
+        return beyond or bool(shared) if asked else place.family not in covered
+
     compared = [
         one
         for one in over.comparisons
         if one.platform == platform.name
-        and (asked or _place_of(one) not in told)
         and one.benchmark in benchmarks
+        and described(of_cell[one.a], one.factors)
     ]
     of_pairs = _comparisons(platform, compared, names)
     sentences = [*of_pairs, *of_leaders] if asked else [*of_leaders, *of_pairs]
-    sides = {(one.benchmark, one.heap.factor, name) for one in compared for name in (one.a_name, one.b_name)}
+    sides = {
+        _shared(side)
+        for pair in context.pairs
+        if pair.cell.place.platform == platform.name
+        and (asked or described(_shared(pair.cell), differing(pair.cell, pair.base)))
+        for side in (pair.cell, pair.base)
+    }
     left = {
         (cell.place.benchmark, cell.place.configuration, cell.place.heap.asked): cell
         for cell in own
-        if _place_of_cell(cell) not in told
-        and (cell.place.benchmark, cell.place.heap.factor, cell.place.configuration) not in sides
+        if _shared(cell) not in sides
+        and _shared(cell).family not in covered
+        and not in_family(_shared(cell), extra)
     }
     for cell in left.values():
         sentences += _means(platform, cell, context.cells, names)
     return sentences
 
 
-def _place_of(one: PlatformFamily | HostComparison) -> _Place:
-    return one.benchmark, one.heap.asked, one.runtime, one.modifiers
-
-
-def _place_of_cell(cell: PlannedCell) -> _Place:
-    return cell.place.benchmark, cell.place.heap.asked, cell.place.runtime, cell.place.modifiers
+def _shared(cell: PlannedCell) -> Place:
+    """Return the place of a cell on all hosts of its platform."""
+    return replace(cell.place, host="", heap=cell.place.heap.asked)
 
 
 def _overview(platform: PlatformHosts, leaders: Sequence[PlatformFamily]) -> list[str]:
-    if len({_place_of(one) for one in leaders}) <= MANY_PLACES:
+    places = [one.place for one in leaders]
+    if len({place.family for place in places}) <= MANY_PLACES:
         return []
-    benchmarks, runtimes = {one.benchmark for one in leaders}, {one.runtime for one in leaders}
+    benchmarks, runtimes = {place.benchmark for place in places}, {place.runtime for place in places}
     winners = [one.winner for one in leaders]
-    return [f"{platform.title}: {overview_of(winners, benchmarks, {one.heap for one in leaders}, runtimes)}"]
+    return [f"{platform.title}, {overview_of(winners, benchmarks, {p.heap for p in places}, runtimes)}"]
 
 
 def _families(platform: PlatformHosts, leaders: Sequence[PlatformFamily], names: Names) -> list[str]:
-    places: dict[_Place, list[PlatformFamily]] = {}
+    places: dict[Place, list[PlatformFamily]] = {}
     for one in leaders:
-        places.setdefault(_place_of(one), []).append(one)
+        places.setdefault(one.place.family, []).append(one)
     sentences = []
-    for many in places.values():
+    for place, many in places.items():
         if len(many) <= FEW:
             sentences += [one.words for one in many]
         else:
-            what = f"{names.benchmark(many[0].benchmark)} over {settings_of(one.parameters for one in many)}"
-            sentences.append(f"{platform.title}: {what}: {wins_of([one.winner for one in many], 'in')}")
+            what = f"{names.benchmark(place.benchmark)} ({settings_of(one.parameters for one in many)})"
+            sentences.append(f"{platform.title}, {what}: {wins_of([one.winner for one in many])}")
     return sentences
 
 
 def _comparisons(platform: PlatformHosts, compared: Sequence[HostComparison], names: Names) -> list[str]:
     groups: dict[tuple[object, ...], list[HostComparison]] = {}
     for one in compared:
-        groups.setdefault((*_place_of(one), one.a_name, one.b_name), []).append(one)
+        place = one.benchmark, one.heap.asked, one.runtime, one.modifiers
+        groups.setdefault((*place, one.a_name, one.b_name), []).append(one)
     sentences = []
     for many in groups.values():
         if len(many) <= FEW:
@@ -105,8 +131,8 @@ def _comparisons(platform: PlatformHosts, compared: Sequence[HostComparison], na
             continue
         first = many[0]
         sentences.append(
-            f"{platform.title}: {first.a_name} against {first.b_name} on {names.benchmark(first.benchmark)} over"
-            f" {settings_of(one.parameters for one in many)}: {outcomes_of((one.ratio, one.better) for one in many)}"
+            f"{platform.title}, {names.benchmark(first.benchmark)} ({settings_of(one.parameters for one in many)}):"
+            f" {first.a_name} compared with {first.b_name}: {outcomes_of((one.ratio, one.better) for one in many)}"
         )
     return sentences
 
@@ -128,30 +154,30 @@ def _means(
     who = f" ({named})" if named and named != "native" else ""
     if not own:
         return [
-            f"{platform.title}: no value of {names.benchmark(cell.place.benchmark)}{who}{heap_words(cell.place.heap)}"
+            f"{platform.title}, {names.benchmark(cell.place.benchmark)}{heap_words(cell.place.heap)}{who}: no value"
         ]
     if len(by_parameters) > FEW:
         what = f"{names.benchmark(cell.place.benchmark)}{who}"
         return [
-            f"{platform.title}: {what}: {cell.metric} {_range(own)} over {counted(len(by_parameters), 'setting')}"
+            f"{platform.title}, {what}: {cell.metric} {_range(own)} ({counted(len(by_parameters), 'setting')})"
         ]
     sentences = []
     for many in by_parameters.values():
-        what = f"{platform.title}: {names.place(cell, many[0].parameters)}{who}"
+        what = f"{platform.title}, {names.place(cell, many[0].parameters)}{who}"
         if len(many) == 1:
             estimate = many[0].estimate
-            value = f"{measured(estimate, many[0].unit)} {cell.metric}, {counted(estimate.n, 'invocation')}"
-            sentences.append(f"{what}: {value}")
+            value = f"{measured(estimate, many[0].unit)} {sample_words(estimate.n, 'invocation')}"
+            sentences.append(f"{what}: {cell.metric} {value}")
         else:
             sentences.append(f"{what}: {cell.metric} {_range(many)}")
     return sentences
 
 
 def _range(answers: Sequence[CellAnswer]) -> str:
-    """Return `from 64.2 ns (ryzen) to 80.1 ns (xeon)`."""
+    """Return `64.2 ns (ryzen) to 80.1 ns (xeon)`."""
     ordered = sorted(answers, key=lambda answer: answer.estimate.point)
     low, high = (
         f"{show_quantity(answer.estimate.point, answer.unit)} ({answer.place.host})"
         for answer in (ordered[0], ordered[-1])
     )
-    return f"from {low} to {high}"
+    return f"{low} to {high}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from regatta.answers.families.words import plural
 from regatta.answers.page.ratio_rows import (
     RatioFrame,
     RatioRow,
@@ -30,8 +31,11 @@ from regatta.figures.text import (
     show_heap,
     show_interval,
     show_p,
+    show_percent,
+    show_significance,
     significant,
 )
+from regatta.host.values.levels import PARAMETERS, components
 from regatta.stats.hosts import HostInteraction
 
 
@@ -40,12 +44,13 @@ def hosts_section(over: OverHosts, view: View) -> Section | None:
     answer = view.answer
     if not over.hosts or not answer.recorded:
         return None
-    words = "What was measured on one host speaks of that host."
+    words = "Results of one host apply to that host only."
     if len(over.hosts) > 1:
-        meant = "hosts like these (Student's t on the hosts' means)" if over.random else "these hosts"
+        scope = "hosts like these (Student's t on the host means)" if over.random else "these hosts"
         words = (
-            f"Each host's ratio, and the ratio for {meant}, each platform by itself. The F test asks whether the difference is "
-            f"the same on every host of the platform; where it is not, look at each.{band_words(answer.theta_percent)}"
+            f"Ratios of each host, and pooled ratios for {scope}, separate for each platform. The F test checks whether the "
+            "difference is the same on all hosts of a platform. If it is significant, read the ratios of the hosts."
+            f"{band_words(answer.theta_percent)}"
         )
     return Section(
         "hosts",
@@ -63,13 +68,13 @@ def hosts_tables(over: OverHosts, view: View) -> list[Table]:
         "benchmark",
         "heap",
         "metric",
-        "ratio",
+        "comparison",
         "hosts",
-        "pooled",
+        f"pooled ratio, {show_percent(view.answer.level)} CI",
         "p",
-        "matters",
+        f"beyond ±{view.answer.theta_percent:g} %",
         "host × alternative",
-        "p",
+        "p (interaction)",
     )
     rows = [_pair(one) for one in over.comparisons] + [_family(one) for one in over.families]
     tables = [_without_metric(columns, rows)] if rows else []
@@ -104,7 +109,7 @@ def _rows(one: HostComparison) -> list[RatioRow]:
         RatioRow(own.host, own.ratio, math.nan, "@c0", "circle", (f"on {own.host}",)) for own in one.per_host
     ]
     if len(one.per_host) > 1:
-        rows.append(RatioRow("together", one.ratio, one.p, "@ink", "diamond", ("pooled",)))
+        rows.append(RatioRow("pooled", one.ratio, one.p, "@ink", "diamond", ("pooled",)))
     return rows
 
 
@@ -118,16 +123,23 @@ def _without_metric(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Ta
 
 
 def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
-    """Return the leaders on each platform, if collectors are compared."""
+    """Return the leaders on each platform, one table for each factor."""
+    by_factor: dict[str, list[PlatformFamily]] = {}
+    for one in leaders:
+        by_factor.setdefault(one.factor, []).append(one)
+    return [_leaders_of(factor, many) for factor, many in by_factor.items()]
+
+
+def _leaders_of(factor: str, leaders: Sequence[PlatformFamily]) -> Table:
     rows = [
         (
-            one.platform,
-            one.benchmark,
-            one.runtime,
-            show_heap(one.heap),
+            one.place.platform,
+            one.place.benchmark or ABSENT,
+            one.place.configuration or ABSENT,
+            show_heap(one.place.heap),
             _metric(one),
             ", ".join(one.hosts) or ABSENT,
-            one.winner or "none is shown",
+            one.winner or "not significant",
             _f(one.interaction) if len(one.hosts) > 1 else "one host",
             show_p(one.interaction.p),
         )
@@ -136,16 +148,17 @@ def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
     columns = (
         "platform",
         "benchmark",
-        "runtime",
+        "configuration",
         "heap",
         "metric",
         "hosts",
-        "leads",
-        "host × collector",
-        "p",
+        "winner",
+        " × ".join(("host", *(one.removeprefix(PARAMETERS) for one in components([factor])))),
+        "p (interaction)",
     )
-    title = "Collectors over the hosts of a platform (Games and Howell: all intervals of a row hold together)"
-    return [Table(title, columns, rows, frozenset({8}))] if rows else []
+    many = plural(factor)
+    title = f"{many[0].upper()}{many[1:]}, pooled over the hosts of a platform (simultaneous intervals of all pairs)"
+    return Table(title, columns, rows, frozenset({8}))
 
 
 def _pair(one: HostComparison) -> tuple[str, ...]:
@@ -159,7 +172,7 @@ def _pair(one: HostComparison) -> tuple[str, ...]:
         _hosts(one),
         show_interval(one.ratio),
         show_p(one.p),
-        one.practical,
+        show_significance(one.practical),
         _f(test) if len(one.per_host) > 1 else "one host",
         show_p(test.p),
     )

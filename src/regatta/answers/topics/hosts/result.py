@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from regatta.answers.parts import TukeyPair
+from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place
 from regatta.host.values.experiment import Better, Heap, Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.hosts import HostInteraction
@@ -29,8 +29,12 @@ class HostComparison:
     #: runtime of the alternative
     runtime: str
     modifiers: str
+    #: cell of the alternative on one of the hosts
+    a: str
     a_name: str
     b_name: str
+    #: factors in which the two differ
+    factors: tuple[str, ...]
     benchmark: str
     #: without its size if that differs between hosts
     heap: Heap
@@ -51,7 +55,10 @@ class HostComparison:
 
 @dataclass(frozen=True)
 class HostFamily:
-    """All alternatives of one benchmark and heap: does their order of speed depend on the host of the platform?"""
+    """All alternatives of one place: does their order of speed depend on the host of the platform?
+
+    Benchmark, or parameters in it, and heap are empty if they are compared.
+    """
 
     platform: str
     benchmark: str
@@ -65,20 +72,20 @@ class HostFamily:
 
 @dataclass(frozen=True)
 class PlatformFamily:
-    """All collectors of one benchmark, runtime, modifiers, heap and platform: the leaders over its hosts."""
+    """All levels of a factor at one place of a platform: the leaders over its hosts."""
 
-    platform: str
+    #: place of all its cells, with "" for host and factor; the heap without its size if that differs between hosts
+    place: Place = field(
+        metadata={INLINED: ("platform", "benchmark", "runtime", "collector", "modifiers", *HEAP)}
+    )
+    #: what its alternatives differ in
+    factor: str
     #: hosts with data
     hosts: tuple[str, ...]
-    benchmark: str
-    runtime: str
-    modifiers: str
-    #: without its size if that differs between hosts
-    heap: Heap
     metric: str
     parameters: Mapping[str, Scalar]
     names: tuple[str, ...]
-    pairs: tuple[TukeyPair, ...]
+    pairs: tuple[FamilyPair, ...]
     #: significantly better than all others; "" if none is
     winner: str
     interaction: HostInteraction

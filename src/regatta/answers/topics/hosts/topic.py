@@ -15,7 +15,6 @@ from regatta.answers.topics.hosts.headline import headline_of_hosts
 from regatta.answers.topics.hosts.page import hosts_section, hosts_tables
 from regatta.answers.topics.hosts.result import OverHosts, PlatformHosts
 from regatta.answers.topics.hosts.words import host_words
-from regatta.answers.words import capitalised
 
 
 def _compute(context: Context) -> OverHosts:
@@ -45,7 +44,7 @@ def _headline(over: OverHosts, context: Context, lead: Lead) -> Sequence[str] | 
     """Replace the first sentences with one part per platform, if there are several hosts."""
     if len(over.hosts) < 2:
         return None
-    return capitalised([*lead.sentences, *headline_of_hosts(over, context, lead.cells)])
+    return [*lead.sentences, *headline_of_hosts(over, context, lead.cells)]
 
 
 def _methods(over: OverHosts) -> dict[str, set[str]]:

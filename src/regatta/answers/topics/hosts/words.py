@@ -15,10 +15,10 @@ from regatta.answers.topics.hosts.result import HostComparison, OverHosts
 from regatta.answers.words import (
     bound_words,
     compared,
-    counted,
     difference,
     f_words,
     listed,
+    sample_words,
     shows_difference,
     too_small,
 )
@@ -32,20 +32,14 @@ _NAMED = 4
 def host_words(over: OverHosts) -> tuple[str, ...]:
     """Describe the hosts; with one host, that the result does not apply to others."""
     if len(over.hosts) == 1:
-        alone = f"all of this was measured on one host ({over.hosts[0]}) and speaks of that host only"
+        alone = f"measured on one host ({over.hosts[0]}): results apply to this host only"
         return (alone, *over.machines)
     measured = {one.name for one in over.platforms if one.measured}
-    apart = (
-        (
-            f"{counted(len(over.platforms), 'platform')}, each answered by itself: what holds on one says nothing of another",
-        )
-        if len(over.platforms) > 1
-        else ()
-    )
+    separate = f"{len(over.platforms)} platforms, analyzed separately: results of one do not apply to another"
     return (
-        *apart,
+        *([separate] if len(over.platforms) > 1 else []),
         *over.machines,
-        *(f"{one.title}: nothing has been measured yet" for one in over.platforms if not one.measured),
+        *(f"{one.title}: not measured yet" for one in over.platforms if not one.measured),
         *(one.words for one in over.leaders if len(one.hosts) > 1),
         *(one.words for one in over.comparisons if one.platform in measured),
         *(one.words for one in over.families),
@@ -72,23 +66,21 @@ def comparison_words(
     """
     cell, series, ratio, names = first.cell, first.series, found.ratio, context.names
     a_name, b_name, differ = short_names(cell, first.base)
-    place = names.place(cell, series.parameters if series else {}) + names.within(cell, differ)
-    title = platform.title(found.hosts or None, context.options.random_hosts)
+    place = names.place(cell, series.parameters if series else {}, differ) + names.within(cell, differ)
+    where = f"{platform.title(found.hosts or None, context.options.random_hosts)}, {place}"
     if math.isnan(ratio.low):
         verb = "compared" if len(platform.hosts) == 1 else "pooled"
-        why = f"{title}: {a_name} and {b_name} cannot be {verb} on {place}: {ratio.reason}"
-        return replace(found, words=why)
-    where = f"on {place}, {counted(ratio.n, what)}"
+        return replace(found, words=f"{where}: {a_name} and {b_name} not {verb} ({ratio.reason})")
+    sample = sample_words(ratio.n, what)
     if shows_difference(ratio):
-        words = f"{compared(a_name, b_name, ratio, cell.metric, found.unit, cell.better)} {where}"
+        words = f"{compared(a_name, b_name, ratio, cell.metric, found.unit, cell.better)} {sample}"
         if found.practical == "no":
             words += f"; {too_small(context.facts.theta_percent)}"
     else:
-        words = f"no difference shown between {a_name} and {b_name} {where}; {bound_words([ratio])}"
-    test = found.interaction
-    if test.p < 1.0 - ratio.level:
+        words = f"no significant difference between {a_name} and {b_name}, {bound_words([ratio])} {sample}"
+    if found.interaction.p < 1.0 - ratio.level:
         words = f"on average {words}"
-    parts = [f"{title}: {words}", *_without(found, sides, platform)]
+    parts = [f"{where}: {words}", *_without(found, sides, platform)]
     if len(found.hosts) > 1:
         parts.append(_dependence(found, b_name, ratio.level))
     return replace(found, words="; ".join(parts))
@@ -102,15 +94,13 @@ def _without(
         c.place.host for pair, c in sides if not (pair.a and pair.b) and c.place.host in platform.measured
     ]
     few = [c.place.host for pair, c in sides if pair.a and pair.b and c.place.host not in found.hosts]
-    words = [f"{listed(absent)} had no pair"] if absent else []
-    if few:
-        words.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few to take part")
-    return words
+    kinds = (("without a pair", absent), ("excluded (too few values)", few))
+    return [f"{what}: {listed(hosts)}" for what, hosts in kinds if hosts]
 
 
 def _dependence(found: HostComparison, b_name: str, level: float) -> str:
-    told = {one.host: f"{_there(found, one.ratio, b_name)} on {one.host}" for one in found.per_host}
-    return dependence_words(found.interaction, level, found.hosts, found.differing, told)
+    results = {one.host: f"{_there(found, one.ratio, b_name)} on {one.host}" for one in found.per_host}
+    return dependence_words(found.interaction, level, found.hosts, found.differing, results)
 
 
 def dependence_words(
@@ -118,7 +108,7 @@ def dependence_words(
     level: float,
     hosts: Sequence[str],
     differing: Collection[str],
-    told: Mapping[str, str],
+    results: Mapping[str, str],
 ) -> str:
     """Describe whether the result depends on the host, and which hosts differ.
 
@@ -127,24 +117,24 @@ def dependence_words(
         level: confidence level of the test.
         hosts: measured hosts.
         differing: hosts that differ from the others, if the others agree.
-        told: host -> its result.
+        results: host -> its result.
     """
     if math.isnan(test.f):
-        return f"whether it depends on the host cannot be tested: {test.reason}"
+        return f"dependence on the host undefined ({test.reason})"
     numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
     if not test.p < 1.0 - level:
-        return f"that it depends on the host is not shown ({numbers})"
-    if differing:
-        odd = [host for host in hosts if host in differing]
-        verb = "differs" if len(odd) == 1 else "differ"
-        return f"{listed(odd)} {verb} from the others ({numbers}): {', '.join(dict.fromkeys(told[host] for host in odd))}"
-    if len(hosts) <= _NAMED:
-        return f"{listed(list(hosts))} differ ({numbers}): {', '.join(dict.fromkeys(told[host] for host in hosts))}"
-    return f"how large it is depends on the host ({numbers}), see each"
+        return f"no significant dependence on the host ({numbers})"
+    odd = [host for host in hosts if host in differing]
+    named = odd or list(hosts)
+    if len(named) > _NAMED:
+        return f"significant dependence on the host ({numbers}), see the hosts"
+    values = ", ".join(dict.fromkeys(results[host] for host in named))
+    outliers = "; different from the others" if odd else ""
+    return f"significant dependence on the host ({numbers}){outliers}: {values}"
 
 
 def _there(found: HostComparison, ratio: Interval, b_name: str) -> str:
-    """Return `3.1 % (2.0 to 4.2) faster` for one host."""
+    """Return `3.1 % [2.0, 4.2] faster` for one host."""
     if math.isnan(ratio.low):
-        return f"no interval ({ratio.reason})"
+        return f"undefined ({ratio.reason})"
     return difference(b_name, ratio, found.metric, found.unit, found.better).removesuffix(f" than {b_name}")

@@ -30,9 +30,10 @@ def latency_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "latency",
-        words="Percentiles of an iteration's requests, averaged over iterations and then over invocations, with "
-        f"{show_percent(view.answer.level)} intervals. Simple latency counts from a request's start. Metered latency counts from "
-        "where it would have started, had requests arrived evenly within the window: so a pause delays all who arrive meanwhile.",
+        words="Percentiles of the requests of an iteration, averaged over iterations and then over invocations, with "
+        f"{show_percent(view.answer.level)} confidence intervals. Simple latency counts from the start of a request. Metered latency "
+        "counts from the time at which the request would have started if requests arrived evenly within the window. A pause "
+        "therefore delays all requests that arrive during it.",
         groups=groups,
     )
 

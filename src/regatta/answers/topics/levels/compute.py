@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regatta.answers.context import Context
+from regatta.answers.iterations import steady_iterations
 from regatta.answers.names import Names, heap_words
 from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.samples import PlannedCell, Samples
@@ -65,15 +66,7 @@ class CellLevels:
 _FEW = 3
 _LEVELS = ("iterations", "invocations", "hosts")
 #: for windows that `cov` finds
-CHOSEN = "the window was chosen for how little its iterations vary: all iterations vary by more"
-
-_STEADY = {
-    "fixed": ("", "i.iteration >= {warmup}"),
-    "found": (
-        "join steady_windows w on w.record = i.record and w.parameters = coalesce(i.parameters, '')",
-        "i.iteration between w.first_iteration and w.last_iteration",
-    ),
-}
+CHOSEN = "the window was selected for low variation, so the variation of iterations is a lower bound"
 
 #: Levels must be balanced. If numbers of iterations differ between invocations, only those with the most frequent number count.
 _QUERY = """
@@ -117,8 +110,8 @@ def variance_by_level(context: Context) -> tuple[CellLevels, ...]:
     samples, steady = context.samples, context.facts.steady
     if steady.method in ("startup", "replay"):
         return ()
-    join, condition = _STEADY["fixed" if steady.method == "fixed" else "found"]
-    query = _QUERY.format(join=join, steady=condition.format(warmup=int(steady.warmup)))
+    join, condition = steady_iterations(steady)
+    query = _QUERY.format(join=join, steady=condition)
     by_number = {cell.number: cell for cell in samples.cells}
     rows = [
         _Reduced(by_number[number], unit, parameters, r, n, mean, _known(within), _known(between), elapsed / 1e9, operations > 0)
@@ -152,15 +145,15 @@ def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
     sentences = []
     if shares:
         sentences.append(
-            f"over {len(shares)} series, invocations hold{' at most' if chosen else ''} {min(shares):.0f} to {max(shares):.0f} % of the"
-            f" variance of one iteration (median {statistics.median(shares):.0f} %); only more invocations lessen that part"
+            f"share of invocations in the variance{' (upper bound)' if chosen else ''}: {min(shares):.0f} to {max(shares):.0f} %"
+            f" (median {statistics.median(shares):.0f} %, n = {len(shares)} series); more iterations do not reduce it"
         )
     best = [one.best_iterations for one in on_hosts if math.isfinite(one.best_iterations)]
     if best:
         used = sorted({one.counts[0] for one in on_hosts})
         sentences.append(
-            f"the same time gives most with {min(best):.0f} to {max(best):.0f} iterations after warm-up in an invocation"
-            f" (median {statistics.median(best):.0f}); there were {' or '.join(map(str, used))}"
+            f"most efficient number of iterations after warm-up per invocation: {min(best):.0f} to {max(best):.0f}"
+            f" (median {statistics.median(best):.0f}); measured: {' or '.join(map(str, used))}"
         )
     return tuple(sentences)
 
@@ -208,7 +201,7 @@ def _costs(row: _Reduced) -> tuple[float, float]:
 
 def _best(levels: VarianceLevels, iteration_s: float, invocation_s: float) -> tuple[float, str]:
     if math.isnan(iteration_s):
-        return math.nan, "what an iteration costs is not known"
+        return math.nan, "the time of an iteration is unknown"
     (best,) = optimal_repetitions(levels, (iteration_s, invocation_s))
     return best.count, best.reason
 
@@ -255,19 +248,19 @@ def _words(one: CellLevels, names: Names, several_hosts: bool) -> str:
         f" on host {one.place.host}" if several_hosts else ""
     )
     if any(math.isnan(t) for t in one.t_squared):
-        return f"{where}: where the variance is cannot be told: {one.reason}"
+        return f"{where}: variance components undefined ({one.reason})"
     iterations, invocations = one.spread_percent
     least = "at least " if one.reason == CHOSEN else ""
     text = (
-        f"{where}: iterations of one invocation vary by {least}{iterations:.2g} %, invocations by another {invocations:.2g} %"
-        f" (standard deviations; {counted(one.counts[1], 'invocation')} of {counted(one.counts[0], 'iteration')})"
+        f"{where}: standard deviation of iterations {least}{iterations:.2g} %, added by invocations {invocations:.2g} %"
+        f" (n = {counted(one.counts[1], 'invocation')} of {counted(one.counts[0], 'iteration')})"
     )
     if math.isinf(one.best_iterations):
-        return f"{text}; invocations add nothing that could be seen"
+        return f"{text}; invocations add no visible variance"
     if math.isnan(one.best_iterations):
         return f"{text}; {one.reason}" if one.reason == CHOSEN else text
     best = counted(int(one.best_iterations), "iteration")
     return (
-        f"{text}; the same time gives most with {best} in an invocation, at {one.iteration_s:.2g} s an iteration"
-        f" and {one.invocation_s:.2g} s to start and warm up"
+        f"{text}; most efficient: {best} per invocation ({one.iteration_s:.2g} s per iteration,"
+        f" {one.invocation_s:.2g} s for start and warm-up)"
     )

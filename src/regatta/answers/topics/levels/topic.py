@@ -23,15 +23,15 @@ def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
         return None
     return Section(
         "levels",
-        words="Standard deviations that each level adds (Kalibera and Jones), in per cent of the mean: of iterations after warm-up "
-        "inside an invocation, and of invocations beyond that. Best iterations: how many after warm-up give most for the time.",
+        words="Standard deviation that each level adds, in % of the mean (Kalibera and Jones 2013). Iterations: after warm-up, within "
+        "one invocation. Best iterations: the most efficient number of iterations after warm-up per invocation.",
     )
 
 
 def levels_tables(levels: Sequence[CellLevels], view: View) -> list[Table]:
     """Return the levels of each series."""
-    columns = ("host", "benchmark", "heap", "configuration", "repetitions", "iterations vary by", "invocations add", "hosts add",
-               "share of iterations", "best iterations", "why not")  # fmt: skip
+    columns = ("host", "benchmark", "heap", "configuration", "repetitions", "SD iterations", "SD invocations", "SD hosts",
+               "variance share of iterations", "best iterations", "reason")  # fmt: skip
     rows = [(view.host(one.place.host or "all"), *_level(one)) for one in levels[:_ROWS]]
     return [Table("", columns, rows, frozenset(range(4, 10)))]
 

@@ -60,7 +60,7 @@ def histograms(title: str, curve: LoadCurve, name: str, cpus: int | None) -> Fig
                 "y": top,
                 "yanchor": "top",
                 "showarrow": False,
-                "text": plot_text(f"{point.parallel} {many}{beyond}, n {len(point.values)}"),
+                "text": plot_text(f"{point.parallel} {many}{beyond}, n = {len(point.values)}"),
                 "font": {"size": 11, "color": "@ink"},
                 "borderpad": 0,
             }

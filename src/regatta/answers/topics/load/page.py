@@ -79,10 +79,10 @@ def load_section(scaling: Scaling, view: View) -> Section | None:
         return None
     return Section(
         "load",
-        words="What one process measures while others run the same beside it: latencies are those of the median process, bandwidths "
-        f"the sum over all. Means over invocations; bars or bands are {show_percent(view.answer.level)} intervals. The dotted line is "
-        "at the number of CPUs: beyond it processes wait for one another. A change is said only where it is still shown among "
-        "all pairs of loads (Holm).",
+        words="Each series over the number of parallel processes. Latencies are those of the median process, bandwidths the sum over "
+        f"all processes. Means over invocations; bars or bands are {show_percent(view.answer.level)} confidence intervals. The dotted "
+        "line marks the number of CPUs; beyond it, processes wait for each other. Changes are significant after Holm's "
+        "adjustment for all pairs of loads.",
         groups=_groups(scaling),
     )
 
@@ -185,7 +185,7 @@ def load_axis(loads: Sequence[int]) -> dict[str, Any]:
     room = 0.04 * (ends[1] - ends[0])
     kind = {"type": "log"} if log else {}
     return axis(
-        "processes at a time",
+        "parallel processes",
         range=[ends[0] - room, ends[1] + room],
         tickvals=list(loads),
         ticktext=[str(load) for load in loads],
@@ -257,7 +257,7 @@ def _point(point: LoadPoint, curve: LoadCurve, unit: str) -> Point:
         f"{curve.program} {parameters_text(curve.parameters)}",
         _ASPECT_WORDS[curve.aspect],
         processes_words(point.parallel),
-        f"together {show_ratio(together.point)} times what one does" if together else "",
+        f"throughput {show_ratio(together.point)} times that of one process" if together else "",
         shown=unit,
     )
 
@@ -294,7 +294,7 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
 def _steps_table(scaling: Scaling, view: View, configured: bool) -> Table:
     """Return each load against the last one with a significant change."""
     columns = (
-        "host", "configuration", "benchmark", "series", "metric", "processes", "ratio", "p (Holm)", "change",
+        "host", "configuration", "benchmark", "series", "metric", "processes", f"ratio, {show_percent(view.answer.level)} CI", "adj. p (Holm)", "change",
     )  # fmt: skip
     rows = [
         (
@@ -334,8 +334,8 @@ def _together_table(scaling: Scaling, view: View, configured: bool) -> list[Tabl
     known = {scaling.cpus.get(curve.place.host) for curve in curves}
     cpus = next(iter(known)) if len(known) == 1 else None
     columns = [
-        *("host", "configuration", "benchmark", "series", "one alone"),
-        *(f"{load}, beyond the CPUs" if cpus is not None and load > cpus else str(load) for load in loads),
+        *("host", "configuration", "benchmark", "series", "1 process"),
+        *(f"{load} (> CPUs)" if cpus is not None and load > cpus else str(load) for load in loads),
     ]
     rows = []
     for curve in curves[:_ROWS]:
@@ -347,7 +347,7 @@ def _together_table(scaling: Scaling, view: View, configured: bool) -> list[Tabl
                 *(_together(at.get(load)) for load in loads),
             )
         )
-    title = f"What all processes do together, times what one does alone{_first_of(curves)}"
+    title = f"Throughput of all processes relative to one process{_first_of(curves)}"
     return [Table(title, tuple(columns), rows, frozenset(range(4, len(columns))))]
 
 

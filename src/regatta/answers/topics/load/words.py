@@ -19,10 +19,10 @@ _FEW_SETTINGS = 6
 _MODES_CHANCE = "1.5 %"
 #: verdict on a change between two loads -> its text
 VERDICTS: dict[Verdict, str] = {
-    "up": "grows",
-    "down": "falls",
-    "same": "no change that matters",
-    "open": "no change shown",
+    "up": "higher",
+    "down": "lower",
+    "same": "no practically significant change",
+    "open": "no significant change",
     "unknown": "undefined",
 }
 
@@ -43,8 +43,8 @@ def scaling_words(scaling: Scaling, theta_percent: float) -> tuple[str, ...]:
     ]
     if len(known) < len(spoken):
         sentences.append(
-            f"of {len(spoken)} series {len(spoken) - len(known)} cannot be compared between loads: "
-            "an interval needs two invocations or more, and spread among them"
+            f"loads not comparable in {len(spoken) - len(known)} of {len(spoken)} series: "
+            "a confidence interval requires at least two invocations with different values"
         )
     return tuple(sentences)
 
@@ -76,13 +76,13 @@ def processes_words(number: int) -> str:
 
 
 def _changes(curve: LoadCurve) -> str:
-    """Return `lat_x, latency, from 1 to 2 processes: 1.501 (1.490 to 1.512), grows; from 2 to 4 ...`."""
+    """Return `lat_x, latency, native on alpha: 1 to 2 processes: 1.501 [1.490, 1.512], higher; 2 to 4 ...`."""
     steps = "; ".join(
-        f"from {step.over} to {step.load} processes: {show_interval(step.ratio)}, {VERDICTS[step.verdict]}"
+        f"{step.over} to {step.load} processes: {show_interval(step.ratio)}, {VERDICTS[step.verdict]}"
         for step in curve.steps
     )
     where = f"{curve.place.configuration} on {curve.place.host}".strip()
-    return f"{curves_name([curve])}, {measure_words(curve)}, {where}, {steps}"
+    return f"{curves_name([curve])}, {measure_words(curve)}, {where}: {steps}"
 
 
 def _overview(known: Sequence[LoadCurve], scaling: Scaling) -> list[str]:
@@ -101,9 +101,9 @@ def _overview(known: Sequence[LoadCurve], scaling: Scaling) -> list[str]:
                     sum(any(s.verdict == one for s in own) for own in steps) for one in ("up", "down")
                 )
                 limit = f"up to {processes_words(cpus)}" if inside and cpus else "more processes"
-                parts.append(f"with {limit} {up} grow and {down} fall")
+                parts.append(f"{limit}: {up} higher, {down} lower")
         on = f"{host} ({counted(cpus, 'CPU')})" if cpus else host
-        sentences.append(f"{what} on {on}: of {len(curves)} series, as far as is shown, {', '.join(parts)}")
+        sentences.append(f"{what} on {on}, significant changes in {len(curves)} series: {'; '.join(parts)}")
     return sentences
 
 
@@ -123,8 +123,8 @@ def _modes(scaling: Scaling, theta_percent: float) -> list[str]:
             place = curve.program, replace(curve.place, benchmark="")
             found.setdefault((curve.place.host, apart), {}).setdefault(place, []).append(curve)
     return [
-        f"the invocations fall into groups apart from each other, which chance alone makes of {_MODES_CHANCE} of normal "
-        f"samples ({looked_at} were looked at), with {listed(loads)} processes in the bandwidth of all processes together of "
-        f"{listed([curves_name(curves) for curves in places.values()])}, on {host}"
+        f"bandwidth of all processes has several modes with {listed(loads)} processes on {host}: "
+        f"{listed([curves_name(curves) for curves in places.values()])} (false positives: {_MODES_CHANCE} of normal samples; "
+        f"{looked_at} samples tested)"
         for (host, loads), places in found.items()
     ]

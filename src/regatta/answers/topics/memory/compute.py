@@ -93,14 +93,14 @@ def memory_words(cells: Sequence[CellAnswer], hosts: Mapping[str, Mapping[str, s
     for curve in curves:
         points = list(zip(curve.at, (cell.estimate.point for cell in curve.cells), strict=True))
         found = plateaus(points)
-        told = [_plateau_words(one, curve, i == 0) for i, one in enumerate(found)]
+        levels = [_plateau_words(one, curve, i == 0) for i, one in enumerate(found)]
         caches = [
             f"{c.name} {show_quantity(c.size_bytes, 'bytes', 6)}"
             for c in caches_of(hosts.get(curve.place.host, {}))
         ]
-        beside = f"; caches of the host: {listed(caches)}" if caches else ""
+        host_caches = f"; caches of the host: {listed(caches)}" if caches else ""
         where = f", on host {curve.place.host}" if several else ""
-        sentences.append(f"{curve.name}: about {listed(told)}{beside}{where}")
+        sentences.append(f"{curve.name}: about {listed(levels)}{host_caches}{where}")
     return tuple(sentences)
 
 

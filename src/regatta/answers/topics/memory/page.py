@@ -45,9 +45,9 @@ def memory_section(_: Sequence[str], view: View) -> Section | None:
             figures.append(_figure(parts, many[first : first + MOST_LINES], answer.hosts.get(host, {})))
     return Section(
         "memory",
-        words="What a load costs that must wait for the one before, over the size of the area that is walked. Means over "
-        f"invocations; bands are {show_percent(answer.level)} intervals. Dotted lines are at the sizes of the host's caches: the "
-        "latency rises where the area outgrows one. Plateaus are sizes whose means lie within 20 % of their middle.",
+        words="Latency of dependent loads over the size of the memory area. Means over invocations; bands are "
+        f"{show_percent(answer.level)} confidence intervals. Dotted lines mark the cache sizes of the host. Latency rises where the "
+        "area exceeds a cache. Plateaus are sizes whose means are within a factor of 1.2 of their geometric mean.",
         groups=[Group("", figures)],
     )
 

@@ -23,18 +23,17 @@ def method_words(method: str, paper: Sequence[Contrast], paired: Sequence[Contra
     if method != GEORGES_2007:
         return ()
     words = (
-        f"answered as in Georges et al. 2007 ({GEORGES_2007}): means with Student's t, the normal distribution from 30 invocations"
-        " on; two alternatives by the difference of their means, shown as a share of the baseline's; more by one-way analysis"
-        " of variance and Tukey. Blocks are not used, nor logarithms, nor is p adjusted over the answer, as Regatta's own way does"
+        f"method of Georges et al. 2007 ({GEORGES_2007}): means with Student's t, or the normal distribution from 30 invocations;"
+        " two alternatives: difference of means relative to the baseline; more alternatives: one-way ANOVA and Tukey."
+        " Unlike the method `regatta`, it uses no blocks, no logarithms and no p adjusted over all comparisons"
     )
     both = [(a, b) for a, b in zip(paper, paired, strict=True) if not (math.isnan(a.p) or math.isnan(b.p))]
     if not both:
         return (words,)
     other = sum(_verdict(a) != _verdict(b) for a, b in both)
-    plural = "" if len(both) == 1 else "s"
     return (
         words,
-        f"{other} of {len(both)} comparison{plural} would be decided otherwise by ratios paired by block",
+        f"conclusions that differ from ratios paired by block: {other} of {len(both)}",
     )
 
 

@@ -19,7 +19,8 @@ from regatta.figures.section import Section
 from regatta.figures.text import show_ratio, tidy
 
 _HEIGHT_PX = 300
-_NS_PER_MINUTE = 60e9
+#: unit of the time axis -> its length in ns, and the least span of a page in ns that it fits
+_UNITS = {"hours": (3600e9, 5 * 3600e9), "minutes": (60e9, 120e9), "seconds": (1e9, 0.0)}
 #: Number of time windows of the running median, each of at least `_STRETCH_LEAST` values.
 _STRETCHES = 12
 _STRETCH_LEAST = 5
@@ -32,50 +33,56 @@ def order_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "order",
-        words="Each invocation against the time at which it ran, divided by the mean of its cell. The line is the "
-        f"running median: where it leaves 1, the machine drifted.{hollow_words(view.panels)}",
+        words="Each invocation over time, relative to the mean of its cell. The line is the running median. A line that leaves 1 "
+        f"indicates drift of the machine.{hollow_words(view.panels)}",
         groups=groups,
     )
 
 
 def _groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """Return one group, one figure per host and benchmark; minutes count from the host's first invocation.
+    """Return one group, one figure per host and benchmark; the time counts from the host's first invocation.
 
     Of several metrics, the compared one, which is first, is shown: drift is a property of the machine.
     """
-    starts: dict[str, int] = {}
+    times: dict[str, list[int]] = {}
     for panel in panels:
         for cell in panel.cells:
-            for sample in (*cell.samples, *cell.perturbed):
-                starts[panel.host] = min(starts.get(panel.host, sample.started_utc_ns), sample.started_utc_ns)
+            times.setdefault(panel.host, []).extend(
+                sample.started_utc_ns for sample in (*cell.samples, *cell.perturbed)
+            )
+    starts = {host: min(of_host) for host, of_host in times.items() if of_host}
+    longest = max((max(times[host]) - start for host, start in starts.items()), default=0)
+    unit = next(name for name, (_, least) in _UNITS.items() if longest >= least)
     first = {(panel.host, panel.benchmark): panel for panel in reversed(panels)}
     compared = [panel for panel in panels if first[panel.host, panel.benchmark] is panel]
-    figures = [figure for panel in compared if (figure := _figure(panel, looks, starts.get(panel.host, 0)))]
+    figures = [
+        figure for panel in compared if (figure := _figure(panel, looks, starts.get(panel.host, 0), unit))
+    ]
     legend = looks.legend([cell for panel in compared for cell in panel.cells])
     return [Group("", figures, legend)] if figures else []
 
 
-def _figure(panel: Panel, looks: Looks, start: int) -> Figure | None:
+def _figure(panel: Panel, looks: Looks, start: int, unit: str) -> Figure | None:
     marks: dict[tuple[Look, bool], list[tuple[float, float, str]]] = {}
     quiet: list[tuple[float, float]] = []
     told = sum(len(cell.samples) for cell in panel.cells) <= TEXTS_AT_MOST
     for cell, runs in _by_cell(panel).values():
         for sample, relative in runs:
-            minutes = (sample.started_utc_ns - start) / _NS_PER_MINUTE
+            time = (sample.started_utc_ns - start) / _UNITS[unit][0]
             text = (
                 cell_hover(cell, f"{show_ratio(relative)} of the cell's mean", place_of(sample))
                 if told
                 else ""
             )
-            marks.setdefault((looks.of(cell), sample.perturbed), []).append((minutes, relative, text))
+            marks.setdefault((looks.of(cell), sample.perturbed), []).append((time, relative, text))
             if not sample.perturbed:
-                quiet.append((minutes, relative))
+                quiet.append((time, relative))
     if len(quiet) < 2:
         return None
     traces = [_scatter(points, look, hollow, told) for (look, hollow), points in marks.items()]
     traces.append(_running_median(sorted(quiet)))
-    x = axis("minutes since the first invocation")
-    return Figure(panel.title, _HEIGHT_PX, traces, layout(x, axis("value ÷ mean of its cell")))
+    x = axis(f"{unit} since the first invocation")
+    return Figure(panel.title, _HEIGHT_PX, traces, layout(x, axis("value / mean of the cell")))
 
 
 def _by_cell(panel: Panel) -> dict[str, tuple[CellAnswer, list[tuple[Sample, float]]]]:
@@ -102,11 +109,11 @@ def _scatter(points: Sequence[tuple[float, float, str]], look: Look, hollow: boo
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": [tidy(minutes) for minutes, _, _ in points],
+        "x": [tidy(time) for time, _, _ in points],
         "y": [tidy(relative) for _, relative, _ in points],
         "marker": {
             "symbol": f"{look.mark}-open" if hollow else look.mark,
-            "size": 7 if hollow else 5,
+            "size": 8 if hollow else 6,
             "color": look.colour,
             "opacity": 1 if hollow else 0.65,
             "line": {"width": 1.5 if hollow else 0},
@@ -121,8 +128,8 @@ def _running_median(points: Sequence[tuple[float, float]]) -> Trace:
     stretches = [points[i : i + size] for i in range(0, len(points), size)]
     if len(stretches) > 1 and len(stretches[-1]) < _STRETCH_LEAST:
         stretches[-2:] = [[*stretches[-2], *stretches[-1]]]
-    minutes, relatives = ([median(point[at] for point in one) for one in stretches] for at in (0, 1))
-    return segment(minutes, relatives, width=2)
+    times, relatives = ([median(point[at] for point in one) for one in stretches] for at in (0, 1))
+    return segment(times, relatives, width=2)
 
 
 ORDER: Topic[None] = Topic("order", title="Order of execution", empty=None, section=order_section)

@@ -84,18 +84,18 @@ def outlier_words(outliers: Outliers, names: Names) -> tuple[str, ...]:
         where = len({(one.host, one.cell_id) for one in outliers.far_out})
         n = len(outliers.far_out)
         sentences.append(
-            f"{counted(n, 'value')} in {counted(where, 'cell')} {'lies' if n == 1 else 'lie'} far from the rest of the cell (beyond Tukey's outer "
-            f"fence); {'it is' if n == 1 else 'they are'} in all estimates, `--outliers` shows the answer without"
+            f"{counted(n, 'outlier')} in {counted(where, 'cell')} (beyond Tukey's outer fences), included in all estimates; "
+            "`--outliers` shows the comparisons without outliers"
         )
     for one in outliers.comparisons:
         if one.changes:
-            sentences.append(
-                f"{one.place}: whether a difference is shown hangs on values that lie far out or were perturbed"
-            )
-    if outliers.comparisons and not any(one.changes for one in outliers.comparisons):
+            sentences.append(f"{one.place}: the conclusion depends on outliers or perturbed values")
+    # A comparison without an interval has no conclusion that could change.
+    judged = [one for one in outliers.comparisons if not np.isnan(one.ratio.low)]
+    if judged and not any(one.changes for one in outliers.comparisons):
         sentences.append(
-            f"leaving out what lies far out, or taking in what was perturbed, changes none of "
-            f"{counted(len(outliers.comparisons), 'comparison')} concerned"
+            "conclusions are robust: excluding outliers or including perturbed values changes none of the "
+            f"{counted(len(judged), 'affected comparison')}"
         )
     return tuple(sentences)
 
@@ -122,7 +122,9 @@ def _far_out(series: Series) -> list[FarOut]:
 def _sensitivities(context: Context, touched: set[int]) -> list[Sensitivity]:
     samples, names = context.samples, context.names
     groups = [
-        group for group in comparison_groups(samples.cells) if any(cell.number in touched for cell in group)
+        group
+        for group in comparison_groups(samples.cells, context.compared)
+        if any(cell.number in touched for cell in group)
     ]
     concerned = replace(samples, cells=[cell for group in groups for cell in group])
     versions = [
@@ -156,7 +158,7 @@ def _sensitivities(context: Context, touched: set[int]) -> list[Sensitivity]:
 
 def _compared(samples: Samples, context: Context) -> list[Comparison]:
     """Compare every cell with its baseline, unadjusted."""
-    pairs, _ = pairs_of(samples, context.baseline)
+    pairs, _ = pairs_of(samples, context.baseline, context.compared)
     level = context.facts.level
     contrasts = contrasts_of(pairs, level, context.stops.pilot_pairs)
     return compare_pairs(pairs, contrasts, level, context.names, adjust=False)[0]

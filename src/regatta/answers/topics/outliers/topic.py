@@ -8,8 +8,8 @@ from regatta.answers.topics.outliers.compute import Outliers, find_outliers, out
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_ends, show_interval, show_quantity, show_ratio
 
-_FAR_OUT = ("cell", "invocation", "metric", "value", "times the median", "host")
-_OTHERWISE = ("comparison", "as it is", "without far out", "with perturbed", "says the same", "host")
+_FAR_OUT = ("cell", "invocation", "metric", "value", "value / median", "host")
+_OTHERWISE = ("comparison", "ratio", "without outliers", "with perturbed", "same conclusion", "host")
 
 
 def outliers_section(outliers: Outliers, view: View) -> Section | None:
@@ -18,8 +18,8 @@ def outliers_section(outliers: Outliers, view: View) -> Section | None:
         return None
     return Section(
         "outliers",
-        words="Values beyond Tukey's outer fences. They are in all estimates; perturbed invocations are in none. Beside each "
-        "ratio stands what it would be without the one and with the other.",
+        words="Outliers are values beyond Tukey's outer fences. They are included in all estimates; perturbed invocations are "
+        "excluded. The sensitivity table shows each ratio without outliers and with perturbed invocations.",
     )
 
 
@@ -49,8 +49,8 @@ def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
         for one in outliers.comparisons
     ]
     return [
-        Table("Far from the rest of their cell", _FAR_OUT, far, frozenset({3, 4})),
-        Table("Ratios as they are, and otherwise", _OTHERWISE, otherwise),
+        Table("Outliers", _FAR_OUT, far, frozenset({3, 4})),
+        Table("Sensitivity of ratios", _OTHERWISE, otherwise),
     ]
 
 

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, comparisons_of, series_key
-from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.page.ratio_rows import (
+    RatioFrame,
+    RatioRow,
+    band_words,
+    method_note,
+    ratio_figures,
+    ratio_span,
+)
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.answers.topic import Topic
@@ -25,8 +32,8 @@ def ratios_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "ratios",
-        words=f"Each point is an alternative's mean over that of the baseline, the bar its {show_percent(view.answer.level)} "
-        "interval. A bar that crosses the dashed line at 1 leaves open which is better."
+        words=f"Each point is the ratio of an alternative to the baseline, with its {show_percent(view.answer.level)} confidence "
+        "interval. If a bar crosses the dashed line at 1, the difference is not significant."
         f"{band_words(view.answer.theta_percent)}",
         groups=groups,
     )
@@ -86,7 +93,7 @@ def _baseline(row: Comparison) -> str:
 
 
 def _note(rows: Sequence[Comparison]) -> str:
-    return "; ".join(sorted({row.ratio.method for row in rows if row.ratio.method}))
+    return method_note(row.ratio.method for row in rows)
 
 
 RATIOS: Topic[None] = Topic("ratios", title="Comparisons", empty=None, section=ratios_section)

@@ -81,6 +81,8 @@ def judge_control(
     """
     by_place: dict[_Key, dict[str, Family]] = {}
     for family in families:
+        if family.factor != "collector":
+            continue
         by_place.setdefault(_place(family), {})[family.place.modifiers] = family
     found: dict[tuple[str, str], tuple[list[ControlledPair], int]] = {}
     for modifiers in controlled:
@@ -139,28 +141,28 @@ def _pairs(plain: Family, other: Family) -> tuple[list[ControlledPair], int]:
 
 def _words(modifiers: str, phase: str, pairs: Sequence[ControlledPair], left_out: int) -> str:
     against = _AGAINST.get(phase, phase)
-    what = f"{phase} under {modifiers} against {against} without"
+    what = f"{phase} with {modifiers}, {against} without"
     if not pairs:
-        return f"{what}: no comparison of collectors has an interval on both sides"
+        return f"{what}: no comparison of collectors has confidence intervals on both sides"
     total = len(pairs)
     shares = {
         name: sum(pair.agreement == name for pair in pairs) for name in ("agree", "inconclusive", "disagree")
     }
     said = (
-        f"{what}: conclusions about collectors agree in {100 * shares['agree'] / total:.0f} % of "
-        f"{counted(total, 'comparison')}{_because_of_nothing(pairs)}, are inconclusive in {100 * shares['inconclusive'] / total:.0f} % and disagree in "
-        f"{100 * shares['disagree'] / total:.0f} %"
+        f"{what}: conclusions about collectors agree in {100 * shares['agree'] / total:.0f} %{_because_of_nothing(pairs)}, are "
+        f"inconclusive in {100 * shares['inconclusive'] / total:.0f} % and disagree in {100 * shares['disagree'] / total:.0f} % "
+        f"(n = {counted(total, 'comparison')})"
     )
     opposite = [pair for pair in pairs if pair.agreement == "disagree"]
     if opposite:
         named = listed(
             [f"{p.a} and {p.b} on {p.place.benchmark}{heap_words(p.place.heap)}" for p in opposite[:_NAMED]]
         )
-        said += f" (the other way round: {named}{' and others' if len(opposite) > _NAMED else ''})"
-    return said + (f"; {left_out} without an interval on both sides left out" if left_out else "")
+        said += f"; opposite conclusions: {named}{' and others' if len(opposite) > _NAMED else ''}"
+    return said + (f"; excluded: {left_out} without confidence intervals on both sides" if left_out else "")
 
 
 def _because_of_nothing(pairs: Sequence[ControlledPair]) -> str:
     """Warn that two wide intervals agree too, which is weak evidence."""
     nothing = sum(not (shows_difference(p.plain) or shows_difference(p.controlled)) for p in pairs)
-    return f" (in {100 * nothing / len(pairs):.0f} % because neither shows a difference)" if nothing else ""
+    return f" (in {100 * nothing / len(pairs):.0f} % because neither is significant)" if nothing else ""

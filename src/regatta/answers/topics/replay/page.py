@@ -21,7 +21,7 @@ from regatta.figures.text import (
 
 _CLASSES = (("disagree", "@c1"), ("inconclusive", "@c4"), ("agree", "@c0"))
 _COLUMNS = (
-    "host", "runtime", "benchmark", "heap", "collectors", "ratio without", "interval", "ratio under control", "interval", "",
+    "host", "runtime", "benchmark", "heap", "collectors", "ratio without", "CI without", "ratio controlled", "CI controlled", "agreement",
 )  # fmt: skip
 #: Thousands of rows make the page slow; the JSON contains all of them.
 _ROWS = 300
@@ -35,10 +35,10 @@ def replay_section(found: Sequence[CompilationControl], view: View) -> Section |
     legend = [LegendEntry(name, Look(colour, "square", "solid")) for name, colour in _CLASSES]
     return Section(
         "compilation",
-        words=f"Each pair of collectors is compared twice, by simultaneous {show_percent(view.answer.level)} intervals: as users run it, "
-        "and under modifiers that control compilation. The two agree when both show the same difference or neither shows "
-        "one, disagree when they show opposite ones, and are inconclusive when only one of them shows any. Controlled "
-        "compilation answers a question of its own: no user's JVM compiles that way.",
+        words=f"Each pair of collectors is compared with simultaneous {show_percent(view.answer.level)} confidence intervals, without and "
+        "with modifiers that control compilation. Conclusions agree if both differences are significant in the same direction "
+        "or neither is significant. They disagree if the directions are opposite, and are inconclusive if only one is "
+        "significant. JVMs in production do not compile in the controlled way.",
         groups=[Group("", [_bars(shown)], legend)] if shown else [],
     )
 
@@ -64,7 +64,7 @@ def _bars(found: Sequence[CompilationControl]) -> Figure:
 
 def _table(one: CompilationControl) -> Table:
     more = f", the first {_ROWS} of {len(one.pairs)}" if len(one.pairs) > _ROWS else ""
-    title = f"{one.phase} under {one.modifiers} against {one.against}{more}"
+    title = f"{one.phase} with {one.modifiers}, {one.against} without{more}"
     return Table(title, _COLUMNS, [_row(pair) for pair in one.pairs[:_ROWS]], frozenset({5, 7}))
 
 

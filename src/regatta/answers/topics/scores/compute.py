@@ -154,11 +154,11 @@ def _of_cell(series: Sequence[CellAnswer]) -> list[Run]:
     asked = int(parts.chosen[COPIES]) if parts.chosen.get(COPIES, "").isdecimal() else 1
     changed = sorted(set(parts.chosen) - SAME_WORK)
     if changed:
-        reason = f"{listed(changed)} chosen by the spec, so that its work is another than the reference's"
+        reason = f"the spec changes {listed(changed)}, so the work differs from the reference"
         return [Run(first, parts, asked, reason)]
     own = [cell for cell in series if cell.metric == METRIC and cell.parameters.keys() <= {COPIES}]
     if not own:
-        reason = f"no {METRIC} time" if first.metric != METRIC else "its elapsed times have parameters"
+        reason = f"no {METRIC} time" if first.metric != METRIC else "elapsed times have parameters"
         return [Run(first, parts, asked, reason)]
     return [Run(cell, parts, _copies(cell, asked)) for cell in own]
 
@@ -180,7 +180,7 @@ def _suite_score(runs: Sequence[Run], reference: Reference, level: float, severa
         if isinstance(found, str):
             left_out[run.parts.name] = found
         elif any(run.parts.name == other.parts.name for other, _ in members):
-            left_out[run.parts.name] = "several elapsed times, so no one score"
+            left_out[run.parts.name] = "several elapsed times, so the score is ambiguous"
         else:
             members.append((run, found))
     members = [(run, score) for run, score in members if run.parts.name not in left_out]
@@ -216,7 +216,7 @@ def elapsed_s(run: Run) -> Interval | str:
     if math.isnan(mean.point):
         return mean.reason
     if dimension != "time" or not mean.point > 0.0:
-        return "its elapsed time is no positive time"
+        return "the elapsed time is not a positive time"
     return replace(mean, point=mean.point * factor, low=mean.low * factor, high=mean.high * factor)
 
 
@@ -224,7 +224,7 @@ def _score(run: Run, reference: Reference, level: float) -> BenchmarkScore | str
     """Return the score, or the reason for its absence."""
     reference_s = reference.times_s.get(run.parts.name, {}).get(run.parts.size)
     if reference_s is None:
-        return f"{reference.machine} has no time of it"
+        return f"no reference time on {reference.machine}"
     elapsed = elapsed_s(run)
     if isinstance(elapsed, str):
         return elapsed
@@ -233,7 +233,7 @@ def _score(run: Run, reference: Reference, level: float) -> BenchmarkScore | str
     if elapsed.low > 0.0:
         high = work_s / elapsed.low
     elif not math.isnan(elapsed.low):
-        low, reason = math.nan, "the interval of the mean elapsed time reaches 0"
+        low, reason = math.nan, "the interval of the mean elapsed time includes 0"
     score = Interval(elapsed.n, work_s / elapsed.point, low, high, level, METHOD, reason)
     return BenchmarkScore(run.cell.place.benchmark, run.parts.name, reference_s, elapsed, score)
 
@@ -260,7 +260,7 @@ def _words(score: SuiteScore, several_hosts: bool) -> str:
         reasons.setdefault(reason, []).append(name)
     missing = "; ".join(f"{listed(names)}: {reason}" for reason, names in reasons.items())
     if not score.members:
-        return f"{where}: no score against {score.machine} ({missing})"
+        return f"{where}: no score relative to {score.machine} ({missing})"
     of = (
         f"all {counted(score.of, 'benchmark')}"
         if score.complete
@@ -268,9 +268,9 @@ def _words(score: SuiteScore, several_hosts: bool) -> str:
     )
     overall = score.overall
     interval = (
-        f" (no interval: {overall.reason})"
+        f" (no CI: {overall.reason})"
         if math.isnan(overall.low)
         else f" [{overall.low:.4g}, {overall.high:.4g}]"
     )
     text = f"{where}: {overall.point:.4g}{interval} times {score.machine}, geometric mean of {of}"
-    return text if score.complete else f"{text}; an incomplete suite, without {missing}"
+    return text if score.complete else f"{text}; excluded: {missing}"

@@ -35,9 +35,9 @@ def scores_section(found: Sequence[SuiteScore], view: View) -> Section | None:
         groups.setdefault(joined(f"{score.suite} {score.size}", view.on_host(score.host)), []).append(score)
     return Section(
         "scores",
-        words="A score is copies × the reference machine's time / the mean elapsed time: with one copy it is a speed, with several a rate. "
-        "The dashed line is the reference machine with one copy. The geometric mean's interval is for these very benchmarks and comes "
-        "from the invocations; reference times are taken as exact.",
+        words="Score = copies × reference time / mean elapsed time: a speed with one copy, a rate with several. The dashed line is the "
+        "reference machine with one copy. The interval of the geometric mean is for exactly these benchmarks, from the variance of "
+        "invocations. Reference times are treated as exact.",
         groups=[group for place, scores in groups.items() if (group := _group(place, scores)) is not None],
     )
 
@@ -95,7 +95,7 @@ def _table(found: Sequence[SuiteScore], view: View) -> Table:
 def _left_out(found: Sequence[SuiteScore], view: View) -> Table:
     """Return the benchmarks excluded from means, with reasons; no rows if every suite is complete."""
     rows = [(*_where(score, view), name, reason) for score in found for name, reason in score.left_out]
-    return Table("Without a score", (*_COLUMNS[:6], "why it has no score"), rows, detail=True)
+    return Table("Excluded benchmarks", (*_COLUMNS[:6], "reason"), rows, detail=True)
 
 
 def _where(score: SuiteScore, view: View) -> tuple[str, ...]:

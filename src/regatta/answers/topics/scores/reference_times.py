@@ -105,7 +105,7 @@ def make_reference(
         widths.append((math.inf if math.isnan(half) else half, f"{name}:{size}"))
     times = {name: sizes for name, sizes in times.items() if sizes}
     if not times:
-        reasons = "; ".join(missing) or "only several copies at a time"
+        reasons = "; ".join(missing) or "only several parallel copies"
         raise SpecError([Problem(facts.name, f"elapsed times of one copy of {suite}", reasons)])
     sizes = dict.fromkeys(size for of in times.values() for size in of)
     measured = {(run.parts.name, run.parts.size) for run in alone}
@@ -113,7 +113,7 @@ def make_reference(
         absent = [f"{name}:{size}" for size in sizes if size in has and (name, size) not in measured]
         if absent:
             missing.setdefault("not measured", []).extend(absent)
-    notes = [f"no time of {listed(names)}: {reason}" for reason, names in missing.items()]
+    notes = [f"no time for {listed(names)}: {reason}" for reason, names in missing.items()]
     return MadeReference(suite, host, configuration, times, (*notes, _widest(widths, facts.level)))
 
 
@@ -141,21 +141,24 @@ def _one(option: str, wanted: str, there: Sequence[str]) -> str:
         return wanted
     if not wanted and len(names) == 1:
         return names[0]
-    listed_names = ", ".join(names) or "there is none"
+    listed_names = ", ".join(names) or "none"
     raise SpecError(
-        [Problem(option, f"one of those measured ({listed_names})", wanted or "none", f"{option} {names[0]}" if names else "")]
+        [Problem(option, f"one of the measured ones ({listed_names})", wanted or "none", f"{option} {names[0]}" if names else "")]
     )  # fmt: skip
 
 
 def _several(name: str, size: str, runs: Sequence[Run]) -> Problem:
     labels = [run.cell.place.benchmark for run in runs if (run.parts.name, run.parts.size) == (name, size)]
     return Problem(
-        f"{name}:{size}", "one elapsed time of one copy", listed(labels), "measure it in one way only"
+        f"{name}:{size}",
+        "one elapsed time of one copy",
+        listed(labels),
+        "measure it with one set of parameters",
     )
 
 
 def _widest(widths: Sequence[tuple[float, str]], level: float) -> str:
     half, name = max(widths)
     if math.isinf(half):
-        return f"how well the time of {name} is known cannot be told from one invocation or without spread; scores take times as exact"
-    return f"{show_percent(level)} intervals of the times are within {100 * half:.2g} %, the widest {name}; scores take times as exact"
+        return f"no CI of the time of {name}: one invocation or equal values; scores treat reference times as exact"
+    return f"{show_percent(level)} CI half-widths of the times are at most {100 * half:.2g} % ({name}); scores treat reference times as exact"

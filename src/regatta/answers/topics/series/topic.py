@@ -47,7 +47,7 @@ def series_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "series",
-        words=f"The metric over one numeric parameter; bars or bands are {show_percent(view.answer.level)} intervals.",
+        words=f"The metric over one numeric parameter. Bars or bands are {show_percent(view.answer.level)} confidence intervals.",
         groups=groups,
     )
 
@@ -104,7 +104,7 @@ def _ratios(comparisons: Sequence[Comparison], panel: Panel, looks: Looks) -> li
             f"{row.a_name} vs {row.b_name}",
             parameters_text(row.parameters),
             f"ratio {show_ratio(row.ratio.point)}",
-            f"{show_percent(row.ratio.level)} interval {ends}" if ends else row.ratio.reason,
+            f"{show_percent(row.ratio.level)} CI {ends}" if ends else row.ratio.reason,
         )
         return _point(cell, row.ratio, panel, text)
 

@@ -45,9 +45,9 @@ def sleep_words(cells: Sequence[CellAnswer]) -> tuple[str, ...]:
             if len(asked) == 1
             else f"{show_quantity(asked[0], 'ns')} to {show_quantity(asked[-1], 'ns')}"
         )
-        words = f"{curve.name}: asked for {over}, sleeps last {_late_text(late)} on average"
+        words = f"{curve.name}: requested {over}, mean error {_late_text(late)}"
         if short:
-            words += f"; those of {', '.join(short)} are shorter than asked"
+            words += f"; significantly shorter than requested: {', '.join(short)}"
         sentences.append(words + (f", on host {curve.place.host}" if several else ""))
     return tuple(sentences)
 
@@ -55,6 +55,6 @@ def sleep_words(cells: Sequence[CellAnswer]) -> tuple[str, ...]:
 def _late_text(late: Sequence[float]) -> str:
     least, most = min(late), max(late)
     if least < 0 < most:
-        return f"from {show_quantity(-least, 'ns')} shorter to {show_quantity(most, 'ns')} longer than that"
+        return f"{show_quantity(-least, 'ns')} shorter to {show_quantity(most, 'ns')} longer"
     ends = list(dict.fromkeys(show_quantity(abs(end), "ns") for end in (least, most)))
-    return f"{' to '.join(ends)} {'shorter' if most <= 0 else 'longer'} than that"
+    return f"{' to '.join(ends)} {'shorter' if most <= 0 else 'longer'}"

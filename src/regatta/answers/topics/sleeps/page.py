@@ -40,8 +40,8 @@ def sleeps_section(_: Sequence[str], view: View) -> Section | None:
     ]
     return Section(
         "sleeps",
-        words="Durations of sleeps against what was asked for. On the dashed line they last just that. Means over invocations; bars "
-        f"or bands are {show_percent(view.answer.level)} intervals.",
+        words="Actual over requested duration of sleeps. On the dashed line they are equal. Means over invocations; bars "
+        f"or bands are {show_percent(view.answer.level)} confidence intervals.",
         groups=[Group("", figures)],
     )
 
@@ -54,7 +54,9 @@ def _figure(title: str, curves: Sequence[TimeCurve]) -> Figure:
     exact = NamedLine("", [Point(x, x, math.nan, math.nan, "") for x in (low, high)])
     under = segment([low, high], [low, high], "@muted", dash="dash")
     quantity = time_quantity("duration", [*lines, exact])
-    return labelled_figure(title, lines, log_axis("asked for", low, high, ticks), quantity, under=[under])
+    return labelled_figure(
+        title, lines, log_axis("requested duration", low, high, ticks), quantity, under=[under]
+    )
 
 
 def _points(curve: TimeCurve) -> list[Point]:
@@ -65,7 +67,7 @@ def _points(curve: TimeCurve) -> list[Point]:
             cell.estimate,
             cell.unit,
             given,
-            f"asked for {show_quantity(requested, 'ns')}",
+            f"requested {show_quantity(requested, 'ns')}",
             shown="ns",
         )
         for requested, cell in zip(requested_ns(curve), curve.cells, strict=True)

@@ -12,6 +12,8 @@ from regatta.answers.page.view import View
 from regatta.answers.parts import Sample
 from regatta.answers.result import CellAnswer
 from regatta.answers.topic import Topic
+from regatta.answers.topics.spread.compute import CellIterations, collect_iterations
+from regatta.answers.topics.spread.violins import DENSITY_FROM, density, relative_groups
 from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis
 from regatta.figures.curves import segment
 from regatta.figures.looks import Look
@@ -20,21 +22,19 @@ from regatta.figures.text import Scale, finite, shorten, tidy
 
 _ROW_PX = 58
 _FRAME_PX = 78
-#: With fewer values a density is misleading; only points are drawn.
-_DENSITY_FROM = 5
 #: Half the height of the point cloud, in rows.
 _SPREAD = 0.16
 _GOLDEN = 0.6180339887498949
 
 
-def spread_section(_: None, view: View) -> Section | None:
-    """Return violins with every invocation as a point."""
-    groups = _groups(view.panels, view.looks)
+def spread_section(iterations: Sequence[CellIterations], view: View) -> Section | None:
+    """Return violins with every invocation as a point, then those relative to the mean."""
+    groups = [*_groups(view.panels, view.looks), *relative_groups(iterations, view)]
     if not groups:
         return None
     return Section(
         "spread",
-        words=f"Each point is one invocation, the shape their density, the stroke their mean.{hollow_words(view.panels)}",
+        words=f"Each point is one invocation. The shape is their density, the vertical line their mean.{hollow_words(view.panels)}",
         groups=groups,
     )
 
@@ -64,8 +64,8 @@ def _figure(title: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> 
         y = -float(number)
         look = looks.of(cell)
         good = finite(s.value for s in cell.samples)
-        if len(good) >= _DENSITY_FROM and max(good) > min(good):
-            traces.append(_density([panel.scale.tidy(v) for v in good], y, look))
+        if len(good) >= DENSITY_FROM and max(good) > min(good):
+            traces.append(density([panel.scale.tidy(v) for v in good], y, look))
         traces += _points(cell, y, look, panel.scale)
         if good:
             mean = fmean(good) * panel.scale.factor
@@ -78,23 +78,7 @@ def _figure(title: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> 
 
 
 def _reading(values: list[float], scale: Scale) -> str:
-    return f"n {len(values)}, mean {scale.with_unit(fmean(values))}" if values else "no value"
-
-
-def _density(values: list[float | None], y: float, look: Look) -> Trace:
-    return {
-        "type": "violin",
-        "orientation": "h",
-        "x": values,
-        "y": [y] * len(values),
-        "width": 0.52,
-        "points": False,
-        "spanmode": "hard",
-        "scalemode": "width",
-        "line": {"color": look.colour, "width": 1},
-        "fillcolor": look.faint(0.2),
-        "hoverinfo": "skip",
-    }
+    return f"n = {len(values)}, mean {scale.with_unit(fmean(values))}" if values else "no value"
 
 
 def _points(cell: CellAnswer, y: float, look: Look, scale: Scale) -> list[Trace]:
@@ -117,7 +101,7 @@ def _scatter(
         "y": [tidy(y + _jitter(s)) for s in samples],
         "marker": {
             "symbol": f"{look.mark}-open" if hollow else look.mark,
-            "size": 7 if hollow else 5,
+            "size": 8 if hollow else 6,
             "color": look.colour,
             "opacity": 1 if hollow else 0.8,
             "line": {"width": 1.5 if hollow else 0},
@@ -132,4 +116,6 @@ def _jitter(sample: Sample) -> float:
     return _SPREAD * (2 * ((sample.round + 1) * _GOLDEN % 1) - 1)
 
 
-SPREAD: Topic[None] = Topic("spread", title="Distribution", empty=None, section=spread_section)
+SPREAD: Topic[tuple[CellIterations, ...]] = Topic(
+    "spread", title="Distribution", empty=(), compute=collect_iterations, section=spread_section
+)

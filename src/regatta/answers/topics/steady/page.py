@@ -44,13 +44,13 @@ _KINDS = {
 }
 _COLUMNS = (
     "series",
-    "runs × iterations",
+    "invocations × iterations",
     "class",
     "steady after",
-    "steady windows",
-    "first after",
-    "window ÷ end",
-    "both ways",
+    "with CoV window",
+    "window after",
+    "window / end",
+    "agreement",
 )
 
 
@@ -59,14 +59,16 @@ def steady_section(found: Steadiness | None, view: View) -> Section | None:
     if found is None or not (found.series or "steady" in view.answer.findings):
         return None
     words = (
-        "Each curve is the median of the invocations, an iteration divided by the mean of its own invocation's steady state; "
-        "bands reach from the 10th to the 90th percentile. Classes are by change points of mean and variance; a window is "
-        f"{found.window} iterations in a row that vary by less than {show_percent(found.threshold)}. “Window ÷ end” is the mean of "
-        "the first such window over the mean after the last change."
+        "Each curve is the median over invocations of iteration / steady-state mean of the same invocation; bands are the 10th to "
+        "90th percentiles. Classes are from change points of mean and variance. A CoV window is "
+        f"{found.window} consecutive iterations with a coefficient of variation below {show_percent(found.threshold)} (Georges et al. "
+        "2007). “Window / end” is the mean of the first CoV window relative to the mean after the last change point."
     )
     return Section(
         "steady",
-        words=words if found.series else "Do invocations settle, and from which iteration on?",
+        words=words
+        if found.series
+        else "Whether invocations reach a steady state, and after how many iterations.",
         groups=[*_by_kind(found), *_by_cell(found, view.panels, view.looks)],
     )
 
@@ -108,7 +110,7 @@ def _by_kind(found: Steadiness) -> list[Group]:
             "By class of invocation",
             [_figure("", lines)],
             legend,
-            "All series together; how many invocations are of each class.",
+            "All series pooled, with the number of invocations per class.",
         )
     ]
 
@@ -162,4 +164,4 @@ def _figure(title: str, lines: Sequence[tuple[IterationCurve, Look, str]]) -> Fi
         values += finite([*one.middle, *one.low, *one.high])
     last = max(one.iterations[-1] for one, _, _ in lines) + 1
     x = axis("iteration") if last <= _LOG_FROM else log_axis("iteration, log scale", 1.0, float(last))
-    return Figure(title, _HEIGHT_PX, bands + tops, layout(x, value_axis("iteration ÷ steady state", values)))
+    return Figure(title, _HEIGHT_PX, bands + tops, layout(x, value_axis("iteration / steady state", values)))

@@ -42,7 +42,7 @@ def steadiness_words(found: Steadiness | None, steady: SteadyState) -> tuple[str
         sentences.append(_too_short(found, steady))
     if found.judged_at_most:
         sentences.append(
-            f"Judged on at most {found.judged_at_most} invocations of each cell, evenly spread over time"
+            f"analyzed: at most {found.judged_at_most} invocations per cell, evenly spread over time"
         )
     return tuple(sentences)
 
@@ -59,9 +59,9 @@ def summary_words(cells: Sequence[PlannedCell], names: Names) -> tuple[str, ...]
         some = [names.benchmark(label) for label in labels[:_NAMED]]
         if len(labels) > _NAMED:
             some.append(f"{len(labels) - _NAMED} more")
-        parts.append(f"the {name} of its repetitions after warm-up in {listed(some)}")
+        parts.append(f"{name} in {listed(some)}")
     return (
-        f"An invocation's number is {', '.join(parts)}; what is shown are means of these over invocations",
+        f"summary of the repetitions of an invocation after warm-up: {', '.join(parts)}; estimates are means of it over invocations",
     )
 
 
@@ -74,26 +74,22 @@ def _classes(found: Steadiness) -> str:
     when = ""
     if starts:
         low, high = _after(min(starts)), _after(max(starts))
-        when = f"; steady {low}" if low == high else f"; steady {low} in the quickest, {high} in the slowest"
-    return f"By change points, of {len(found.series)} series {listed(parts)}{when}"
+        when = f"; steady {low}" if low == high else f"; steady {low} to {high.removeprefix('after ')}"
+    return f"change points, n = {len(found.series)} series: {listed(parts)}{when}"
 
 
 def _after(iterations: float) -> str:
-    return (
-        f"after {counted(round(iterations), 'iteration')}"
-        if round(iterations)
-        else "from the first iteration"
-    )
+    return f"after {counted(round(iterations), 'iteration')}"
 
 
 def _unsteady(series: Sequence[SeriesSteadiness]) -> list[str]:
     """Report cells whose invocations disagree or never settle: their mean is not a property of the program."""
     odd = [one for one in series if one.kind in (UNSTEADY, INCONSISTENT, SLOWDOWN)]
     odd.sort(key=lambda one: -one.kinds.get(UNSTEADY, 0))
-    told = [f"{_kinds(one)} in {one.title}" for one in odd[:_NAMED]]
+    named = [f"{one.title}: {_kinds(one)}" for one in odd[:_NAMED]]
     if len(odd) > _NAMED:
-        told.append(f"and {len(odd) - _NAMED} series more")
-    return [f"Invocations differ, slow down or do not settle: {'; '.join(told)}"] if told else []
+        named.append(f"and {len(odd) - _NAMED} more series")
+    return [f"invocations differ, slow down or reach no steady state: {'; '.join(named)}"] if named else []
 
 
 def _kinds(one: SeriesSteadiness) -> str:
@@ -104,9 +100,9 @@ def _windows(found: Steadiness) -> str:
     reached = sum(one.cov_reached for one in found.series)
     total = sum(one.invocations for one in found.series)
     starts = [one.cov_start for one in found.series if not math.isnan(one.cov_start)]
-    after = f", in a typical one {_after(sorted(starts)[len(starts) // 2])}" if starts else ""
+    after = f", typically {_after(sorted(starts)[len(starts) // 2])}" if starts else ""
     return (
-        f"By the paper's window, {found.window} iterations in a row vary by less than {show_percent(found.threshold)} in {reached} of "
+        f"CoV window ({found.window} iterations below {show_percent(found.threshold)}): reached in {reached} of "
         f"{counted(total, 'invocation')}{after}"
     )
 
@@ -117,14 +113,14 @@ def _agreement(series: Sequence[SeriesSteadiness]) -> list[str]:
         return []
     differ = [one for one in both if one.agreement == "disagree"]
     alike = sum(one.agreement == "agree" for one in both)
-    text = f"Both ways give the same level in {alike} of {len(both)} series that have both"
+    text = f"CoV window and change points agree on the mean in {alike} of {len(both)} series"
     if unsure := len(both) - alike - len(differ):
-        text += f"; in {unsure} it is open"
+        text += f"; inconclusive in {unsure}"
     if differ:
         worst = max(differ, key=lambda one: abs(math.log(one.cov_over_changepoints.point)))
         ratio = worst.cov_over_changepoints
         word = "above" if ratio.point > 1 else "below"
-        text += f"; they differ most in {worst.title}, where the window's mean is {how_much(ratio)} {word} the level at the end"
+        text += f"; largest difference in {worst.title}: the mean of the window is {how_much(ratio)} {word} the steady state"
     return [text]
 
 
@@ -132,23 +128,19 @@ def _warmup(found: Steadiness) -> list[str]:
     """Report whether the warm-up of the spec is long enough."""
     steady = [one for one in found.series if not math.isnan(one.steady_from)]
     late = [one for one in steady if 2 * one.after_warmup > one.invocations]
-    left_out = (
-        f"A warm-up of {counted(found.warmup, 'iteration')}"
-        if found.warmup
-        else "Leaving out no iteration as warm-up"
-    )
+    left_out = f"warm-up of {counted(found.warmup, 'iteration')}"
     if not steady:
         return []
     if not late:
-        return [f"{left_out} is long enough by change points in most invocations of every series"]
+        return [f"{left_out}: long enough in most invocations of every series (change points)"]
     worst = max(late, key=lambda one: _size(one.bias.point))
     text = (
-        f"{left_out} is too short by change points in {len(late)} of {len(steady)} series, most in {worst.title}: "
+        f"{left_out}: too short in {len(late)} of {len(steady)} series (change points); worst in {worst.title}: "
         f"steady {_after(worst.steady_from)}"
     )
     if not math.isnan(worst.bias.low):
         word = "above" if worst.bias.point > 1 else "below"
-        text += f", so that its mean is {how_much(worst.bias)} {word} that of the steady state"
+        text += f", mean {how_much(worst.bias)} {word} the steady state"
     return [text]
 
 
@@ -157,10 +149,8 @@ def _size(ratio: float) -> float:
 
 
 def _too_short(found: Steadiness, steady: SteadyState) -> str:
-    warmup = f" whether {counted(steady.warmup, 'iteration')} of warm-up" if steady.method == "fixed" else ""
-    enough = (" is enough" if steady.warmup == 1 else " are enough") if warmup else " where they are steady"
-    many = "cell has" if found.too_short == 1 else "cells have"
+    warmup = f" of the warm-up of {counted(steady.warmup, 'iteration')}" if steady.method == "fixed" else ""
     return (
-        f"{found.too_short} {many} at most {found.most_iterations} iterations, too few to tell{warmup}{enough}: "
-        f"that takes {LEAST_ITERATIONS}"
+        f"no steady-state analysis{warmup} for {counted(found.too_short, 'cell')}: at most {found.most_iterations} iterations, "
+        f"requires {LEAST_ITERATIONS}"
     )

@@ -10,12 +10,13 @@ from typing import Any
 from regatta.answers.comparisons import contrasts_of
 from regatta.answers.context import Context
 from regatta.answers.names import short_names
-from regatta.answers.pairs import Pair
+from regatta.answers.pairs import Pair, differing, series_key
 from regatta.answers.samples import PlannedCell
 from regatta.answers.stops import StopGroup
 from regatta.answers.words import counted
-from regatta.stats.estimate import Interval
-from regatta.stats.intervals import geometric_mean
+from regatta.host.journal.stopping import PER_CELL
+from regatta.stats.estimate import Floats, Interval
+from regatta.stats.intervals import geometric_mean, mean_interval, t_quantile
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class StoppedPair:
 
 @dataclass(frozen=True)
 class StoppedGroup:
-    """One block group. Only rounds that count are included."""
+    """One block group, or one cell if each stops alone. Only rounds that count are included."""
 
     host: str
     #: `h2 at 2 x minheap`
@@ -64,6 +65,12 @@ class StoppedGroup:
     words: str
 
 
+#: rule -> its name, and what it stops
+RULES = {
+    "stein": ("Stein's rule", "block group"),
+    "javastats": ("the rule of JavaStats for comparisons", "block group"),
+    PER_CELL: ("the rule of JavaStats for each cell", "cell"),
+}
 #: tolerance of the target for rounding errors
 _TOLERANCE = 1e-6
 
@@ -78,43 +85,46 @@ def stop_words(groups: Sequence[StoppedGroup]) -> tuple[str, ...]:
     if not groups:
         return ()
     first = groups[0]
-    rule = {"stein": "Stein's rule", "javastats": "the rule of JavaStats"}[first.rule]
+    rule, groups_called = RULES[first.rule]
     decided = [group for group in groups if group.needed is not None]
-    target = f"{rule}, ratios within {first.target_percent:g} % wanted"
+    target = f"{rule}, target half-width {first.target_percent:g} %"
     words = []
     if decided:
         early = sum((group.needed or 0) < group.maximum for group in decided)
         words.append(
-            f"{target}: {early} of {counted(len(decided), 'block group')} needed fewer than {first.maximum} rounds"
+            f"{target}: fewer than {first.maximum} rounds needed in {early} of {counted(len(decided), groups_called)}"
             f"{_saved_words(decided)}"
         )
     if len(decided) < len(groups):
         words.append(
-            f"{target}: not decided yet for {counted(len(groups) - len(decided), 'block group')};"
-            f" at most {first.maximum} rounds will be run"
+            f"{target}: undecided for {counted(len(groups) - len(decided), groups_called)};"
+            f" maximum {first.maximum} rounds"
         )
     words += [group.words for group in decided if group.words]
-    if first.rule == "javastats":
+    if first.rule == PER_CELL:
+        words.append("each cell stops alone, so comparisons use only the blocks that both cells have")
+    if first.rule != "stein":
         words.append(
-            "intervals at which measuring stopped because they were narrow cover less than they say: 0.90 to 0.94 instead of 0.95"
-            " with a pilot of 3 rounds, 0.94 to 0.95 with one of 10; Stein's rule keeps what it says for each comparison"
+            "stopping at narrow intervals reduces their coverage: 0.90 to 0.94 instead of 0.95 with a pilot of 3 rounds, 0.94 to"
+            " 0.95 with a pilot of 10; Stein's rule keeps the coverage of each comparison"
         )
     return tuple(words)
 
 
 def _saved_words(decided: Iterable[StoppedGroup]) -> str:
     saved = sum(group.saved for group in decided)
-    return f"; {counted(saved, 'invocation')} saved against all at the maximum" if saved else ""
+    return f"; {counted(saved, 'invocation')} saved" if saved else ""
 
 
 def _judge(group: StopGroup, context: Context) -> StoppedGroup:
     rule, decision = group.rule, group.decision
     samples, names = context.samples, context.names
+    alone = rule["rule"] == PER_CELL
     told = {(p["a"], p["b"], p["series"]): p for p in (decision or {}).get("pairs", ())}
     pairs = [
-        _pair(interval, a, b, parameters, told)
+        _pair(interval, a, b, parameters, told, alone)
         for a, b in group.pairs
-        for interval, parameters in _intervals(a, b, context)
+        for interval, parameters in _intervals(a, b, context, alone)
     ]
     widths = [pair.reached_percent for pair in pairs if not math.isnan(pair.reached_percent)]
     reached = max(widths, default=math.nan)
@@ -123,6 +133,8 @@ def _judge(group: StopGroup, context: Context) -> StoppedGroup:
     run = max(sum(samples.statuses.get(cell.number, {}).values()) for cell in group.cells) - group.discarded
     modes = tuple((decision or {}).get("modes", ()))
     place = names.place(group.cells[0], {})
+    if alone:
+        place += f" ({pairs[0].a_name})"
     where = f"{place}, {names.host(group.cells[0])}"
     return StoppedGroup(
         host=group.cells[0].place.host,
@@ -156,22 +168,26 @@ def _group_words(
     words = []
     if modes:
         words.append(
-            f"several modes in the first {rule['pilot']} rounds of {', '.join(modes)}: see how its values are spread"
+            f"several modes in the first {rule['pilot']} rounds of {', '.join(modes)} (see Distribution)"
         )
     if met is False:
         words.append(
-            f"target not met: {counted(needed, 'round')} give {reached:.2g} % instead of {rule['target_percent']:g} %"
+            f"target not met: half-width {reached:.2g} % after {counted(needed, 'round')} (target {rule['target_percent']:g} %)"
         )
     return f"{where}: {'; '.join(words)}" if words else ""
 
 
-def _intervals(a: PlannedCell, b: PlannedCell | None, context: Context) -> list[tuple[Interval | None, str]]:
+def _intervals(
+    a: PlannedCell, b: PlannedCell | None, context: Context, alone: bool
+) -> list[tuple[Interval | None, str]]:
     """Return the interval of each series of a comparison, with the series' parameters."""
     samples, level = context.samples, context.facts.level
     if b is None:
-        return [(geometric_mean(s.values, level), s.parameters_text) for s in samples.own(a)] or [(None, "")]
-    others = {(s.unit, s.parameters_text): s for s in samples.own(b)}
-    pairs = [Pair(a, b, s, others.get((s.unit, s.parameters_text))) for s in samples.own(a)]
+        mean = _ordinary_mean if alone else geometric_mean
+        return [(mean(s.values, level), s.parameters_text) for s in samples.own(a)] or [(None, "")]
+    differ = differing(a, b)
+    others = {series_key(s, differ): s for s in samples.own(b)}
+    pairs = [Pair(a, b, s, others.get(series_key(s, differ))) for s in samples.own(a)]
     if not pairs:
         return [(None, "")]
     found = contrasts_of(pairs, level, context.stops.pilot_pairs)
@@ -182,12 +198,23 @@ def _intervals(a: PlannedCell, b: PlannedCell | None, context: Context) -> list[
     ]
 
 
+def _ordinary_mean(values: Floats, level: float) -> Interval:
+    """Return Student's t interval of the mean as the stopping rule computes it: also where it reaches below 0."""
+    usual = mean_interval(values, level)
+    if math.isnan(usual.low):
+        return usual
+    n, mean = values.size, float(values.mean())
+    half = t_quantile(n - 1, level) * float(values.std(ddof=1)) / math.sqrt(n)
+    return Interval(n, mean, mean - half, mean + half, level, "t")
+
+
 def _pair(
     interval: Interval | None,
     a: PlannedCell,
     b: PlannedCell | None,
     parameters: str,
     told: Mapping[tuple[str, str, str], Mapping[str, Any]],
+    alone: bool,
 ) -> StoppedPair:
     entry = told.get((a.cell_id, b.cell_id if b else "", parameters), {})
     sd = entry.get("sd")
@@ -199,13 +226,20 @@ def _pair(
         decided_by=int(entry.get("n", 0)),
         sd=math.nan if sd is None else float(sd),
         needed=entry.get("needed"),
-        reached_percent=_half_width_percent(interval),
+        reached_percent=_half_width_percent(interval, alone),
         reason=str(entry.get("reason", "")),
     )
 
 
-def _half_width_percent(interval: Interval | None) -> float:
-    """Return half of the interval on the log scale, as the percentage by which a ratio can be larger."""
-    if interval is None or math.isnan(interval.low) or interval.low <= 0.0 or math.isinf(interval.high):
+def _half_width_percent(interval: Interval | None, alone: bool) -> float:
+    """Return half of the interval on the log scale, as the percentage by which a ratio can be larger.
+
+    For a cell that stops alone, return half of the interval in percent of the mean.
+    """
+    if interval is None or math.isnan(interval.low) or math.isinf(interval.high):
+        return math.nan
+    if alone:
+        return 50.0 * (interval.high - interval.low) / interval.point
+    if interval.low <= 0.0:
         return math.nan
     return 100.0 * (math.sqrt(interval.high / interval.low) - 1.0)

@@ -10,8 +10,17 @@ from regatta.answers.topics.stopping.compute import StoppedGroup
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.section import Section, Table
 from regatta.figures.text import plot_text, show_percent
+from regatta.host.journal.stopping import PER_CELL
 
-_COLUMNS = ("block group", "rounds needed", "run", "target", "widest interval", "target met", "why")
+_COLUMNS = (
+    "block group",
+    "rounds needed",
+    "rounds run",
+    "target",
+    "widest half-width",
+    "target met",
+    "reason",
+)
 _ROW_PX = 34
 _FRAME_PX = 86
 #: with more rows, the figure is unreadable
@@ -23,11 +32,15 @@ def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | No
     if not groups:
         return None
     figure = _figure(groups, view)
+    how = (
+        "Each cell stops alone. Half-widths are of the confidence intervals of means, in % of the mean."
+        if groups[0].rule == PER_CELL
+        else "All alternatives of a block group stop together, based on their comparisons. Half-widths are of the confidence intervals "
+        "of ratios, in %."
+    )
     return Section(
         "stopping",
-        words="All alternatives of a block group stop together, on the differences that are compared. Widths are half of a ratio's "
-        f"interval, in per cent. The pilot had {groups[0].pilot} rounds, and more than {groups[0].maximum} are never run. Bars: "
-        "rounds needed. Grey: what the maximum would have taken beyond.",
+        words=f"{how} Pilot: {groups[0].pilot} rounds; maximum: {groups[0].maximum} rounds. Bars: rounds needed; grey: rounds saved.",
         groups=[Group("Rounds needed", [figure])],
     )
 
@@ -35,6 +48,9 @@ def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | No
 def stopping_tables(groups: Sequence[StoppedGroup], view: View) -> list[Table]:
     """Return the rounds that each block group needed, and the decisive comparisons."""
     rows = [_row(group, view) for group in groups]
+    if groups and groups[0].rule == PER_CELL:
+        # A cell is its own only comparison.
+        return [Table("Cells", ("cell", *_COLUMNS[1:]), rows, frozenset({1, 2, 3, 4}))]
     return [Table("Block groups", _COLUMNS, rows, frozenset({1, 2, 3, 4})), _pair_table(groups, view)]
 
 
@@ -74,10 +90,10 @@ def _pair_table(groups: Sequence[StoppedGroup], view: View) -> Table:
         "blocks",
         "standard deviation",
         "rounds needed",
-        "interval now",
-        "why",
+        "half-width",
+        "reason",
     )
-    return Table("Comparisons that decided", columns, rows, frozenset({2, 3, 4, 5}))
+    return Table("Decisive comparisons", columns, rows, frozenset({2, 3, 4, 5}))
 
 
 def _figure(groups: Sequence[StoppedGroup], view: View) -> Figure:

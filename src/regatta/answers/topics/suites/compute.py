@@ -6,18 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from regatta.answers.context import Context
-from regatta.answers.names import Names, heap_words, short_names
-from regatta.answers.pairs import Pair
+from regatta.answers.names import Names, full_names, heap_words, short_names
+from regatta.answers.pairs import Pair, differing
 from regatta.answers.parts import shared_heap
 from regatta.answers.words import bound_words, compared, how_much, listed, practical, shows_difference
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import Better, Heap
+from regatta.host.values.levels import label_without
 from regatta.stats.estimate import Contrast, Interval
-from regatta.stats.intervals import t_quantile
-from regatta.stats.suite_mean import suite_ratio
+from regatta.stats.suite_mean import log_variance, suite_ratio
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,8 @@ class SuiteComparison:
     #: whether it is practically significant on these benchmarks: `yes`, `no`, `open`; "" if undefined
     practical: str
     words: str
+    #: factors in which the alternatives differ
+    factors: tuple[str, ...] = ()
 
     @property
     def generalises(self) -> bool:
@@ -76,8 +76,10 @@ def judge_suites(context: Context) -> tuple[SuiteComparison, ...]:
     groups: dict[tuple[object, ...], _Measured] = {}
     for pair, of_pair in zip(context.pairs, context.ratios, strict=True):
         cell = pair.cell
+        if "benchmark" in differing(cell, pair.base):
+            continue
         key = (
-            cell.place.host, _suite(pair), cell.place.heap.asked, cell.metric, cell.better, cell.place.configuration, pair.base.place.configuration,
+            cell.place.host, _suite(pair), cell.place.heap.asked, cell.metric, cell.better, *full_names(cell, pair.base),
         )  # fmt: skip
         groups.setdefault(key, []).append((pair, of_pair.contrast))
     found = (_one(measured, context) for measured in groups.values())
@@ -103,72 +105,68 @@ def _one(measured: _Measured, context: Context) -> SuiteComparison | None:
     if len(together) < _LEAST_BENCHMARKS:
         return None
     logs = [math.log(contrast.interval.point) for _, contrast in together]
-    variances = [_variance(contrast) for _, contrast in together]
+    variances = [log_variance(contrast.interval, contrast.df) for _, contrast in together]
     found = suite_ratio(logs, variances, [contrast.df for _, contrast in together], context.facts.level)
     these, like_these = found.these, found.like_these
     first = together[0][0]
+    a_name, b_name = full_names(first.cell, first.base)
+    factors = differing(first.cell, first.base)
     return SuiteComparison(
         host=first.cell.place.host,
         suite=_suite(first),
-        a_name=first.cell.place.configuration,
-        b_name=first.base.place.configuration,
+        a_name=a_name,
+        b_name=b_name,
         a=first.cell.cell_id,
         heap=shared_heap(pair.cell.place for pair, _ in together),
         metric=first.cell.metric,
         better=first.cell.better,
         members=tuple(
-            SuiteMember(pair.cell.place.benchmark, contrast.interval) for pair, contrast in together
+            SuiteMember(label_without(pair.cell.place.benchmark, factors), contrast.interval)
+            for pair, contrast in together
         ),
         left_out=tuple(left_out),
         these=these,
         like_these=like_these,
         practical=practical(these, context.facts.theta_percent),
         words=_words(first, these, like_these, [benchmark for benchmark, _ in left_out], context.names),
+        factors=factors,
     )
 
 
 def _why_not(several: _Measured) -> str:
     """Return why a benchmark has no unique ratio; "" if it has one."""
     if len(several) > 1:
-        return f"{len(several)} settings, so no one ratio"
+        return f"{len(several)} settings, so the ratio is ambiguous"
     interval = several[0][1].interval
     if not (math.isfinite(interval.point) and interval.point > 0.0):
         return interval.reason or "the ratio is not a positive number"
     return ""
 
 
-def _variance(contrast: Contrast) -> float:
-    """Return the variance of the logarithm of a ratio, from its interval; NaN without an interval."""
-    interval: Interval = contrast.interval
-    if not (math.isfinite(interval.low) and math.isfinite(interval.high) and interval.low > 0.0):
-        return math.nan
-    half = float(np.log(interval.high) - np.log(interval.low)) / 2.0
-    return (half / t_quantile(contrast.df, interval.level)) ** 2
-
-
 def _words(first: Pair, these: Interval, like_these: Interval, left_out: Sequence[str], names: Names) -> str:
     cell = first.cell
     a_name, b_name, differ = short_names(cell, first.base)
+    heap = "" if "heap" in differ else heap_words(cell.place.heap)
     suite = f" of {_suite(first)}" if _suite(first) else ""
-    where = f"over these {these.n} benchmarks{suite}{heap_words(cell.place.heap)}{names.within(cell, differ)}"
-    without = f" (without {listed([names.benchmark(label) for label in left_out])})" if left_out else ""
+    where = f"geometric mean of {these.n} benchmarks{suite}{heap}{names.within(cell, differ)}"
+    without = f" (excluded: {listed([names.benchmark(label) for label in left_out])})" if left_out else ""
     where += f"{without}, on {names.host(cell)}"
     if math.isnan(these.low):
-        return f"{a_name} and {b_name} cannot be compared {where}: {these.reason}"
+        return f"{where}: {a_name} / {b_name} undefined ({these.reason})"
     if shows_difference(these):
         unit = first.series.unit if first.series else ""
-        words = f"{compared(a_name, b_name, these, cell.metric, unit, cell.better)} {where}"
+        words = f"{where}: {compared(a_name, b_name, these, cell.metric, unit, cell.better)}"
     else:
-        words = f"no difference shown between {a_name} and {b_name} {where}; {bound_words([these])}"
+        words = f"{where}: no significant difference between {a_name} and {b_name} ({bound_words([these])})"
     return f"{words}; {_generalising(these, like_these)}"
 
 
 def _generalising(these: Interval, like_these: Interval) -> str:
     if math.isnan(like_these.low):
-        return f"nothing can be said of programs like these: {like_these.reason}"
+        return f"similar benchmarks: undefined ({like_these.reason})"
     if not shows_difference(these):
-        return f"for programs like these {bound_words([like_these])}"
-    said = f"for programs like these: {how_much(like_these)}"
+        return f"similar benchmarks: {bound_words([like_these])}"
+    said = f"similar benchmarks: {how_much(like_these)}"
     if shows_difference(like_these):
-        return f"{said}, so it generalises as far as these are a fair sample"
-    return f"{said}, so it is not shown to generalise"
+        return f"{said}, significant if these are a representative sample"
+    return f"{said}, not significant"

@@ -13,11 +13,12 @@ from regatta.answers.page.ratio_rows import (
     ratio_span,
 )
 from regatta.answers.page.view import View
+from regatta.answers.ranking import ranked
 from regatta.answers.topics.suites.compute import SuiteComparison
 from regatta.figures.axes import Group
 from regatta.figures.looks import Look
 from regatta.figures.section import Section, Table
-from regatta.figures.text import joined, show_heap, show_interval
+from regatta.figures.text import joined, show_heap, show_interval, show_percent, show_significance
 
 _PLAIN = Look("@ink", "circle", "solid")
 
@@ -33,7 +34,7 @@ def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | No
     return Section(
         "suites",
         words="Geometric means of the ratios to the baseline, over the benchmarks that both sides completed. The first interval is "
-        "for these very benchmarks; the second is for benchmarks like these, and takes in how much programs differ."
+        "for exactly these benchmarks. The second is for similar benchmarks and includes the variance between benchmarks."
         + band_words(view.answer.theta_percent),
         groups=[
             group for place, suites in groups.items() if (group := _group(place, suites, view)) is not None
@@ -67,9 +68,7 @@ def _rows(suite: SuiteComparison, look: Look) -> list[RatioRow]:
         RatioRow(f"these {n} benchmarks", suite.these, math.nan, "@ink", "diamond", ("geometric mean",))
     )
     rows.append(
-        RatioRow(
-            "benchmarks like these", suite.like_these, math.nan, "@muted", "diamond", ("geometric mean",)
-        )
+        RatioRow("similar benchmarks", suite.like_these, math.nan, "@muted", "diamond", ("geometric mean",))
     )
     return rows
 
@@ -82,10 +81,10 @@ def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
         "heap",
         "ratio",
         "benchmarks",
-        "these",
-        "benchmarks like these",
-        "matters",
-        "left out",
+        "these benchmarks",
+        "similar benchmarks",
+        "significant",
+        "excluded",
     )
     rows = [
         (
@@ -96,9 +95,40 @@ def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
             str(len(suite.members)),
             show_interval(suite.these),
             show_interval(suite.like_these),
-            suite.practical,
+            show_significance(suite.practical),
             "; ".join(f"{benchmark}: {reason}" for benchmark, reason in suite.left_out),
         )
         for suite in found
     ]
-    return [Table("", columns, rows, frozenset({4}))]
+    return [*_ranking(found, view), Table("Ratios", columns, rows, frozenset({4}), detail=True)]
+
+
+def _ranking(found: Sequence[SuiteComparison], view: View) -> list[Table]:
+    """Rank the alternatives that share a baseline, if there are at least two of them and all completed the same benchmarks."""
+    groups: dict[tuple[object, ...], list[SuiteComparison]] = {}
+    for suite in found:
+        benchmarks = frozenset(member.benchmark for member in suite.members)
+        heap = None if "heap" in suite.factors else suite.heap.asked
+        key = (suite.host, suite.suite, heap, suite.metric, suite.b_name, benchmarks)
+        groups.setdefault(key, []).append(suite)
+    rows = []
+    for suites in groups.values():
+        first = suites[0]
+        if len(suites) < 2:
+            continue
+        heap_text = "" if "heap" in first.factors else show_heap(first.heap)
+        place = (view.host(first.host), first.suite, heap_text, str(len(first.members)))
+        entries = [
+            (
+                suite.these.point,
+                (suite.a_name, show_interval(suite.these), show_significance(suite.practical)),
+            )
+            for suite in suites
+        ]
+        baseline = (first.b_name, "1 (baseline)", "")
+        rows += [(*place, str(rank), *cells) for rank, cells in ranked(baseline, entries, first.better)]
+    level = show_percent(view.answer.level)
+    columns = (
+        "host", "suite", "heap", "benchmarks", "rank", "alternative", f"geometric mean, {level} CI", "significant",
+    )  # fmt: skip
+    return [Table("Ranking", columns, rows, frozenset({3, 4}))] if rows else []

@@ -33,4 +33,5 @@ SUITES: Topic[tuple[SuiteComparison, ...]] = Topic(
     rows=Rows(20, _rows),
     section=suites_section,
     tables=suites_tables,
+    terminal=True,
 )

@@ -49,7 +49,7 @@ def test_a_gate_holds_where_twins_are_alike(tmp_path: Path) -> None:
     assert gate.alarms == 0
     assert gate.alarm_rate.n == ROUNDS // 5
     assert gate.alarm_rate.low <= 0.05 <= gate.alarm_rate.high
-    assert "nothing speaks against the intervals" in gate.words
+    assert "no evidence against the intervals" in gate.words
     assert gate.pairs[0].ratio.n == ROUNDS
     assert gate.pairs[0].ratio.low < 1 < gate.pairs[0].ratio.high
 
@@ -59,13 +59,13 @@ def test_a_gate_fails_where_the_second_of_two_names_is_slower(tmp_path: Path) ->
     assert gate.holds is False
     assert gate.alarms == 1
     assert gate.p < 0.01
-    assert "do not trust" in gate.words
+    assert "too narrow" in gate.words
 
 
 def test_a_short_experiment_is_too_little_to_judge_by(tmp_path: Path) -> None:
     gate = gate_of(tmp_path, 1.0, rounds=6)
     assert gate.holds is None
-    assert "too little was measured" in gate.words
+    assert "too few blocks" in gate.words
 
 
 def test_a_twin_without_values_is_said_to_be_so(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_twin_without_values_is_said_to_be_so(tmp_path: Path) -> None:
     (gate,) = AA.of(answer_experiment(write_experiment(tmp_path, three, records, 9)))
     assert math.isnan(gate.alarm_rate.point)
     assert gate.alarm_rate.reason
-    assert gate.words.endswith("no twin can be compared with its original yet")
+    assert gate.words.endswith("no values of a cell and its twin yet")
 
 
 def test_without_twins_there_is_no_gate(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from helpers.chat_experiment import COST_NS, SPEED, write_chat_experiment
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.chat.compute import Chat
 from regatta.answers.topics.chat.topic import CHAT
@@ -52,19 +53,19 @@ def test_a_claim_counts_how_many_were_looked_at(answer: Answer) -> None:
 
 def test_the_first_sentences_say_from_where_on_which_mode_wins(answer: Answer) -> None:
     mine = [words for words in answer.headline if words.startswith("temurin-21 g1, closed loop")]
-    assert "processor time for a message" in mine[0]
+    assert "server CPU time per message" in mine[0]
     first = next(words for words in mine if "delivered" in words)
     clauses = first.split("; ")
     assert clauses[0].startswith(
-        "temurin-21 g1, closed loop: messages delivered a second, virtual threads / platform threads: "
+        "temurin-21 g1, closed loop: messages delivered per second, virtual threads / platform threads: "
         "at 20 connections platform threads better, 0."
     )
-    assert clauses[1].startswith("at 200 connections no difference shown, ")
+    assert clauses[1].startswith("at 200 connections no significant difference, ")
     assert clauses[2].startswith("at 800 connections virtual threads better, ")
     selector = next(
         words
         for words in answer.headline
-        if "delivered a second, one selector" in words and "temurin-17" in words
+        if "delivered per second, one selector" in words and "temurin-17" in words
     )
     assert "at 20, 200 and 800 connections one selector better, " in selector
     # What is told of the modes needs no list of forty means, and no comparison of the same mode between runtimes.
@@ -73,9 +74,7 @@ def test_the_first_sentences_say_from_where_on_which_mode_wins(answer: Answer) -
 
 def test_a_machine_without_counters_is_told_and_no_count_is_made_up(answer: Answer) -> None:
     assert CHAT.of(answer).uncounted == {"alpha": "not supported"}
-    assert any(
-        words.endswith("were not counted on this machine: not supported") for words in answer.findings["chat"]
-    )
+    assert any(words.endswith(" not counted: not supported") for words in answer.findings["chat"])
     assert not [curve for curve in CHAT.of(answer).curves if curve.metric in ("cycles", "cpi")]
 
 
@@ -91,7 +90,7 @@ def test_at_a_planned_rate_modes_are_compared_by_how_late_they_are(tmp_path: Pat
     verdicts = {c.connections: c.verdict for c in late if (c.mode, c.base) == ("virtual", "platform")}
     assert verdicts == {20: "worse", 200: "open", 800: "better"}
     assert "delivered_rate" not in {c.metric for c in CHAT.of(answer).contrasts}
-    assert any("10 messages a second of each user" in words for words in answer.headline)
+    assert any("10 messages per second and user" in words for words in answer.headline)
 
 
 def test_one_invocation_gives_no_verdict(tmp_path: Path) -> None:
@@ -135,9 +134,9 @@ def test_windows_of_two_lengths_are_two_places_and_no_cell_is_lost(tmp_path: Pat
 
 def test_a_cell_that_measures_what_another_measures_is_told_and_in_no_curve(tmp_path: Path) -> None:
     answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, windows=("", " rate=0")))
-    told = "chat/chat:short connections=20 mode=selector rate=0 of temurin-21 g1 on alpha is measured twice"
+    told = "chat/chat:short connections=20 mode=selector rate=0, temurin-21 g1, alpha: measured twice"
     assert told in CHAT.of(answer).twice
-    assert f"{told}: the curves hold the first of them only" in answer.findings["chat"]
+    assert f"{told}; curves show the first measurement only" in answer.findings["chat"]
 
 
 def test_a_claim_on_what_is_delivered_says_that_the_server_had_processors_to_spare(
@@ -146,29 +145,29 @@ def test_a_claim_on_what_is_delivered_says_that_the_server_had_processors_to_spa
     told = [words for words in answer.headline if "messages delivered" in words]
     assert told
     for words in told:
-        assert re.search(
-            r"the server used (29 to |30 to )?3[01] % of its processors: this is what server and", words
-        )
-    assert not any("its processors" in words for words in answer.headline if words not in told)
+        assert re.search(r"the server used (29 to |30 to )?3[01] % of its CPUs", words)
+    assert not any("its CPUs" in words for words in answer.headline if words not in told)
     busy = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, share=0.95))
-    assert not any("its processors" in words for words in busy.headline)
+    assert not any("its CPUs" in words for words in busy.headline)
 
 
-def test_what_a_message_costs_is_told_with_intervals_of_one_loop(answer: Answer, tmp_path: Path) -> None:
-    (told,) = (w for w in answer.findings["chat"] if "for each message sent" in w and "temurin-21" in w)
-    assert told.startswith("temurin-21 g1, closed loop: with 800 connections, for each message sent, ")
-    assert "of the client's processor time" in told
-    figure = r"[\d.]+( \S+)? \[[\d.]+, [\d.]+\] (of|voluntary|involuntary)"
-    assert len(re.findall(figure, told)) == 3 * 5
+def test_the_cost_of_a_message_is_in_a_table_with_intervals(answer: Answer, tmp_path: Path) -> None:
+    table = CHAT.tables_of(View(answer))[1]
+    assert table.columns[:3] == ("configuration", "mode", "connections")
+    rows = [row for row in table.rows if row[0].startswith("temurin-21")]
+    assert [row[1:3] for row in rows] == [(mode, "800") for mode in ("platform", "virtual", "selector")]
+    for row in rows:
+        assert len(row[3:]) == 5
+        assert all(re.fullmatch(r"[\d.]+( \S+)? \[[\d.]+, [\d.]+\]", text) for text in row[3:])
     once = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=1))
-    assert not any("for each message sent" in words for words in once.findings["chat"])
+    assert len(CHAT.tables_of(View(once))) == 1
 
 
 def test_a_jit_that_is_at_work_in_the_windows_is_told(answer: Answer) -> None:
-    told = [words for words in answer.findings["chat"] if "the JIT still compiled" in words]
+    told = [words for words in answer.findings["chat"] if "JIT compilation" in words]
     # Virtual threads only, which release 17 has not.
     assert [words.partition(":")[0] for words in told] == ["temurin-21 g1, closed loop"]
-    assert "in the windows of 3 of 9 cells, for up to 4" in told[0]
+    assert "in the windows of 3 of 9 cells, up to 4" in told[0]
 
 
 def test_where_some_events_are_missing_each_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -178,6 +177,6 @@ def test_where_some_events_are_missing_each_is_told_with_its_reason(tmp_path: Pa
         write_chat_experiment(tmp_path / "made-up", rounds=3, counted=True, lacking=lacking)
     )
     assert (
-        "some hardware events were not counted on this machine: counted for less than 20 % of the time (branches:u), "
+        "some hardware events not counted: counted for less than 20 % of the time (branches:u), "
         "not supported (branches:k, iTLB-load-misses:k)"
     ) in answer.findings["chat"]

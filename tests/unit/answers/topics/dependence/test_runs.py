@@ -27,7 +27,7 @@ def test_each_benchmark_and_heap_has_a_sequence_and_a_lag_plot() -> None:
     groups = runs(SMALL).groups
     assert [group.title for group in groups] == ["x", "y"]
     assert [figure.title for figure in groups[0].figures] == [
-        "heap 1.5× (36 MiB) · sequence", "heap 1.5× (36 MiB) · lag", "heap 4× (96 MiB) · sequence", "heap 4× (96 MiB) · lag",
+        "heap 1.5x (36 MiB) · sequence", "heap 1.5x (36 MiB) · lag", "heap 4x (96 MiB) · sequence", "heap 4x (96 MiB) · lag",
     ]  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_a_sequence_has_a_row_a_cell_with_its_scale_and_autocorrelation() -> Non
     lines = [trace for trace in sequence.traces if "markers" in trace["mode"]]
     assert [trace["x"] for trace in lines] == [list(range(1, 11))] * 3
     for row, trace in enumerate(lines):
-        assert max(abs(y + row) for y in trace["y"]) == pytest.approx(0.3, abs=1e-6)
+        assert max(abs(y + row) for y in trace["y"]) == pytest.approx(0.25, abs=1e-6)
 
 
 def test_the_lag_plot_pairs_each_value_with_the_next_over_the_mean() -> None:
@@ -66,6 +66,13 @@ def test_only_the_metric_that_is_compared_is_drawn() -> None:
         SMALL, cells=SMALL.cells + tuple(replace(c, metric="max_rss", unit="bytes") for c in SMALL.cells)
     )
     assert len(runs(more).groups) == 2
+
+
+def test_cells_with_few_values_are_in_the_table_only() -> None:
+    cells = java_answer(n=4).cells
+    topic = runs(replace(SMALL, cells=cells, topics={"dependence": dependences(cells, 0.95)}))
+    assert not topic.groups
+    assert len(topic.tables[0].rows) == len(cells)
 
 
 @pytest.mark.parametrize("answer", [failed_answer(), curve_answer(), replace(SMALL, topics={})])

@@ -112,11 +112,11 @@ def test_one_process_alone_is_the_whole_system_the_fastest_and_the_slowest(answe
 def test_sentences_count_the_series_that_change_and_name_those_with_several_modes(answer: Answer) -> None:
     words = answer.findings["load"]
     assert words[0] == (
-        "latency on alpha (2 CPUs): of 50 series, as far as is shown, with up to 2 processes 0 grow and 0 fall, "
-        "with more processes 30 grow and 0 fall"
+        "latency on alpha (2 CPUs), significant changes in 50 series: up to 2 processes: 0 higher, 0 lower; "
+        "more processes: 30 higher, 0 lower"
     )
     assert any(one.startswith("bandwidth of all processes together on alpha") for one in words)
-    (modes,) = [one for one in words if "groups apart" in one]
+    (modes,) = [one for one in words if "several modes" in one]
     assert "with 3 processes" in modes
     assert "stream (kernel copy, daxpy, fill and sum, version 2)" in modes
 
@@ -125,8 +125,8 @@ def test_the_table_says_between_which_loads_a_series_changes(answer: Answer) -> 
     changes = next(table for table in LOAD.tables_of(View(answer)) if table.title.startswith("Changes"))
     rows = {(row[0], row[1], row[3]): row for row in changes.rows}
     assert changes.columns[-1] == "change"
-    assert rows["lat_syscall", "call null", "1 to 2"][-1].startswith("no change")
-    assert rows["lat_syscall", "call null", "1 to 3"][-1] == "grows"
+    assert rows["lat_syscall", "call null", "1 to 2"][-1].startswith("no ")
+    assert rows["lat_syscall", "call null", "1 to 3"][-1] == "higher"
 
 
 def test_the_load_is_read_from_the_series_and_not_from_the_label(tmp_path: Path) -> None:
@@ -202,14 +202,14 @@ def test_one_invocation_compares_nothing_and_says_so(tmp_path: Path) -> None:
     assert [step.verdict for step in only.steps] == ["unknown"]
     assert math.isnan(only.points[0].estimate.low)
     assert found.findings["load"] == (
-        "of 1 series 1 cannot be compared between loads: an interval needs two invocations or more, and spread among them",
+        "loads not comparable in 1 of 1 series: a confidence interval requires at least two invocations with different values",
     )
 
 
 def test_an_interval_that_excludes_nothing_is_told_with_its_ends(tmp_path: Path) -> None:
     found = answered(tmp_path, crossed(1, 2), noisy(lambda load: 100.0, noise=0.5), rounds=3)
     (words,) = found.findings["load"]
-    assert re.search(r"from 1 to 2 processes: \S+ \[0\.\d+, [1-9]\d*\.\d+\], no change shown", words)
+    assert re.search(r"1 to 2 processes: \S+ \[0\.\d+, [1-9]\d*\.\d+\], no significant change", words)
 
 
 def test_cpus_are_those_the_processes_could_use_before_those_of_the_host(tmp_path: Path) -> None:
@@ -259,6 +259,6 @@ def test_a_bandwidth_that_falls_is_said_to_fall(tmp_path: Path) -> None:
         tmp_path, crossed(1, 2, 4, program="bw_x"), lambda load, r: list(rows(load, r)), metric="bandwidth"
     )
     (words,) = found.findings["load"]
-    assert re.search(r"from 1 to 2 processes: 1\.(79|8\d?)\d* \[.*?\], grows", words)
-    assert re.search(r"from 2 to 4 processes: 0\.(39|40)\d* \[.*?\], falls", words)
+    assert re.search(r"1 to 2 processes: 1\.(79|8\d?)\d* \[.*?\], higher", words)
+    assert re.search(r"2 to 4 processes: 0\.(39|40)\d* \[.*?\], lower", words)
     assert curve(found, "bw_x", "system").points[2].estimate.point == pytest.approx(720, rel=0.02)

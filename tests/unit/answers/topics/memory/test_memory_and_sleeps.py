@@ -104,8 +104,8 @@ def test_sleeps_are_told_by_how_much_longer_they_last(answer: Answer) -> None:
     words = answer.findings["sleeps"]
     assert len(words) == 16
     itimer = next(one for one in words if one.startswith("lat_usleep (call itimer)"))
-    assert itimer.startswith("lat_usleep (call itimer): asked for 1 µs to 10 ms, sleeps last ")
-    assert itimer.endswith("µs longer than that on average")
+    assert itimer.startswith("lat_usleep (call itimer): requested 1 µs to 10 ms, mean error ")
+    assert itimer.endswith("µs longer")
     assert "shorter" not in "".join(words)
 
 
@@ -116,8 +116,8 @@ def test_a_sleep_that_is_shorter_than_asked_is_named(tmp_path: Path) -> None:
     ]
     (words,) = sleep_words(one_cell(tmp_path, rows, unit="us").cells)
     assert words == (
-        "program (call bad): asked for 10 µs to 1 ms, sleeps last from 9.1 µs shorter to 111 µs longer than that on average;"
-        " those of 100 µs are shorter than asked"
+        "program (call bad): requested 10 µs to 1 ms, mean error 9.1 µs shorter to 111 µs longer;"
+        " significantly shorter than requested: 100 µs"
     )
 
 

@@ -15,7 +15,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.families.result import Family
 from regatta.answers.page.page import render
-from regatta.answers.parts import Place, TukeyPair
+from regatta.answers.parts import FamilyPair, Place
 from regatta.answers.topics.replay.compute import agreement, judge_control
 from regatta.answers.topics.replay.topic import REPLAY
 from regatta.host.values.experiment import Heap
@@ -49,7 +49,7 @@ def test_the_classes_of_table_5(plain: Any, controlled: Any, expected: str) -> N
 def family(modifiers: str, pairs: Sequence[tuple[str, str, Any]], **more: Any) -> Family:
     plain = Family(
         Place("alpha", "local", "s/lzw:x", "jdk-25", "", modifiers, Heap(2.0, 64)), "elapsed", {}, ("serial", "parallel", "g1"), 1.0, 2.0, 18.0,
-        0.01, "block-anova+tukey", tuple(TukeyPair(a, b, ratio(ends), 0.01) for a, b, ends in pairs), "",
+        0.01, "block-anova+sidak", tuple(FamilyPair(a, b, ratio(ends), 0.01) for a, b, ends in pairs), "",
     )  # fmt: skip
     return replace(plain, **more)
 
@@ -69,15 +69,15 @@ def test_each_set_and_phase_is_counted_apart() -> None:
         ("aot-cache", "stable", "steady state", "agree"),
     ]
     assert found[0].words == (
-        "mix under c1-only against startup without: conclusions about collectors agree in 0 % of 1 comparison, are "
-        "inconclusive in 0 % and disagree in 100 % (the other way round: serial and g1 on s/lzw:x at 2 x minheap)"
+        "mix with c1-only, startup without: conclusions about collectors agree in 0 %, are inconclusive in 0 % and "
+        "disagree in 100 % (n = 1 comparison); opposite conclusions: serial and g1 on s/lzw:x, 2x minheap"
     )
 
 
 def test_agreement_on_no_difference_is_told_apart() -> None:
     pairs = [("serial", "parallel", MORE), ("serial", "g1", NEITHER), ("parallel", "g1", NEITHER)]
     (found,) = judge_control([family("none", pairs), family("c1-only", pairs)], ("c1-only",), "startup")
-    assert "agree in 100 % of 3 comparisons (in 67 % because neither shows a difference)" in found.words
+    assert "agree in 100 % (in 67 % because neither is significant)" in found.words
 
 
 def test_what_has_no_interval_on_one_side_is_left_out_and_counted() -> None:
@@ -86,7 +86,7 @@ def test_what_has_no_interval_on_one_side_is_left_out_and_counted() -> None:
     controlled = family("c1-only", [("serial", "parallel", MORE), ("serial", "g1", nothing)])
     (found,) = judge_control([plain, controlled], ("c1-only",), "startup")
     assert (found.phase, found.against, len(found.pairs), found.left_out) == ("startup", "startup", 1, 2)
-    assert found.words.endswith("2 without an interval on both sides left out")
+    assert found.words.endswith("excluded: 2 without confidence intervals on both sides")
     (empty,) = judge_control([plain, replace(controlled, pairs=())], ("c1-only",), "fixed")
     assert "no comparison" in empty.words
     assert empty.left_out == 3
@@ -132,4 +132,4 @@ def test_an_experiment_says_whether_its_conclusions_survive_control(tmp_path: Pa
     assert document_of(answer)["compilation"][0]["pairs"][0]["agreement"] == "disagree"
     page = render(answer)
     assert "Compilation control" in page
-    assert "stable under c1-only against steady state without" in page
+    assert "stable with c1-only, steady state without" in page

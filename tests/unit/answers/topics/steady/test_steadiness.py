@@ -79,20 +79,20 @@ def test_a_warmup_that_is_too_short_is_told_with_what_it_does_to_the_mean(tmp_pa
     # 9 of the 57 iterations left are 30 % slower.
     assert serial.bias.point == pytest.approx(1 + 0.3 * 9 / 57, rel=0.005)
     (told,) = (s for s in answer.findings[TOPIC] if "too short" in s)
-    assert told.startswith("A warm-up of 3 iterations is too short by change points in 1 of 3 series")
-    assert "steady after 12 iterations, so that its mean is 4.7" in told
+    assert told.startswith("warm-up of 3 iterations: too short in 1 of 3 series")
+    assert "steady after 12 iterations, mean 4.7" in told
 
 
 def test_a_warmup_that_is_long_enough_is_told_too(tmp_path: Path) -> None:
     answer = _answer(tmp_path, _records(), warmup=12)
-    assert any("is long enough by change points" in s for s in answer.findings[TOPIC])
+    assert any("long enough" in s for s in answer.findings[TOPIC])
 
 
 def test_iterations_that_are_too_few_are_told_and_not_judged(tmp_path: Path) -> None:
     answer = _answer(tmp_path, _records(6))
     assert _steadiness(answer).series == ()
     assert answer.findings[TOPIC] == (
-        "3 cells have at most 6 iterations, too few to tell whether 3 iterations of warm-up are enough: that takes 20",
+        "no steady-state analysis of the warm-up of 3 iterations for 3 cells: at most 6 iterations, requires 20",
     )
 
 
@@ -137,9 +137,7 @@ def test_of_very_many_invocations_some_evenly_spread_are_judged(
     monkeypatch.setattr(steady_analysis, "_FEWEST", 3)
     answer = _answer(tmp_path, _records())
     assert {one.invocations for one in _steadiness(answer).series} == {3}
-    assert answer.findings[TOPIC][-1] == (
-        "Judged on at most 3 invocations of each cell, evenly spread over time"
-    )
+    assert answer.findings[TOPIC][-1] == ("analyzed: at most 3 invocations per cell, evenly spread over time")
 
 
 def test_a_rate_warms_up_from_below(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from regatta.answers.topics.steady.topic import STEADY
 from regatta.figures.section import Section
 from regatta.stats.estimate import Interval
 
-_TITLE = "Startup and steady state"
+_TITLE = "Steady state"
 
 
 def _curve(kind: str, n: int) -> IterationCurve:

@@ -24,6 +24,16 @@ def test_fixed_rounds_have_no_such_topic() -> None:
     assert STOPPING.section_of(View(java_answer())) is None
 
 
+def test_cells_that_stop_alone_have_a_row_each_and_no_comparisons() -> None:
+    alone = replace(GROUP, rule="javastats-cell", pairs=(replace(PAIR, b_name=""),))
+    answer = replace(java_answer(), topics={"stopping": (alone,)})
+    topic = STOPPING.section_of(View(answer))
+    assert topic is not None
+    (table,) = topic.tables
+    assert table.columns[0] == "cell"
+    assert [row[:5] for row in table.rows] == [("h2 at 2 x minheap", "14", "14", "1 %", "0.98 %")]
+
+
 def test_each_block_group_has_a_row_and_a_bar() -> None:
     missed = replace(GROUP, needed=30, met=False, reached_percent=1.8)
     answer = replace(

@@ -4,14 +4,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
 
-/** The little JSON that the protocol's lines need; no locale has a say in it. */
-final class Json {
+/** The little JSON that the protocol's lines and the profiler need; no locale has a say in it. */
+public final class Json {
     private static final String HEX = "0123456789abcdef";
 
     private Json() {}
 
     /** @param value a String, Integer, Long, Boolean, List or Map with String keys of these */
-    static String of(Object value) {
+    public static String of(Object value) {
         if (value instanceof String) {
             return quote((String) value);
         }

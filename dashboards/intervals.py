@@ -1,0 +1,150 @@
+"""Intervals as horizontal stacked bars, one bar per estimate.
+
+A difference has a solid part, which lies in every value of the interval, and a faint part up to its far end. An interval that
+contains 0 has only faint parts. A mean has a solid part from the lower end to the mean and a faint part up to the upper end,
+over a transparent base. An estimate without an interval is a grey bar.
+
+InfluxQL has no `max`: max(x, 0) is (x + abs(x)) / 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grafana_foundation_sdk.models.common import StackingMode
+
+from dashboards.influxql import SERIES, UNITS, Query, by_unit, newest, without_interval
+from dashboards.pieces import BLUE, GREY, ORANGE, PanelBuilder, arranged, bars, colour, hidden_from, setting
+
+#: part of a bar -> colour, opacity in %
+_DIFFERENCE = {
+    "higher, certain": (ORANGE, 90),
+    "higher, possible": (ORANGE, 30),
+    "lower, certain": (BLUE, 90),
+    "lower, possible": (BLUE, 30),
+}
+_WITHOUT = "without interval"
+
+
+def difference_bars(
+    title: str, how: str, empty: str, where: str, tags: Sequence[str] = SERIES, x: str = "short"
+) -> PanelBuilder:
+    """Return the intervals of ratios less 1, in %: 0 is the baseline.
+
+    Args:
+        title, how, empty: see `common_parts`.
+        where: conditions; they choose ratios.
+        tags: tags that distinguish the estimates.
+        x: the field that names the bars.
+    """
+    low, high = '("low" - 1)', '("high" - 1)'
+    columns = (
+        (_positive(low), "higher, certain"),
+        (f"{_positive(high)} - {_positive(low)}", "higher, possible"),
+        (_negative(high), "lower, certain"),
+        (f"{_negative(low)} - {_negative(high)}", "lower, possible"),
+        (low, "low"),
+        ('"point" - 1', "difference"),
+        (high, "high"),
+        x,
+        "place",
+    )
+    query = Query(newest("estimate", columns, where, tags))
+    # An undefined ratio has 0 points.
+    alone = Query(without_interval('(last("point") - count("point"))', _WITHOUT, (x, "place"), where, tags))
+    panel = _stacked(title, how, empty, [query, alone], x, "percentunit", ("low", "difference", "high"))
+    parts = {**_DIFFERENCE, _WITHOUT: (GREY, 80)}
+    for name, (shade, opacity) in parts.items():
+        panel.override_by_name(name, [*_part(shade, opacity), hidden_from(tooltip=True)])
+    return arranged(panel, (x, *parts, "low", "difference", "high"), order="place", merged=True)
+
+
+def mean_bars(
+    title: str,
+    how: str,
+    empty: str,
+    where: str,
+    *,
+    x: str = "short",
+    unit: str = "",
+    shorten: str = "",
+    shown: str = "$1",
+    groups: Mapping[str, tuple[str, str]] | None = None,
+) -> PanelBuilder:
+    """Return the intervals of means.
+
+    Args:
+        title, how, empty: see `common_parts`.
+        where: conditions; they choose means of one metric.
+        x: the field or tag that names the bars.
+        unit: of Grafana; "": the unit of the estimates.
+        shorten, shown: see `bars`.
+        groups: name in the legend -> conditions and colour; None: all bars are blue.
+    """
+    base = _positive('"low"')
+    more = ("place",) if x in SERIES else (x, "place")
+    units = {"": unit} if unit else dict(UNITS.values())
+    by_own_unit = [(where, "")] if unit else by_unit(where)
+    parts = {"base": (BLUE, 0)}
+    queries = []
+    for name, (condition, shade) in (groups or {"": ("", BLUE)}).items():
+        solid, faint = (name, f"{name} to high") if name else ("low to mean", "mean to high")
+        parts |= {solid: (shade, 90), faint: (shade, 40)}
+        for of_unit, ending in by_own_unit:
+            columns = (
+                (base, f"base{ending}"),
+                (f'"point" - {base}', f"{solid}{ending}"),
+                ('"high" - "point"', f"{faint}{ending}"),
+                ("low", f"low{ending}"),
+                ("point", f"mean{ending}"),
+                ("high", f"high{ending}"),
+                *more,
+            )
+            queries.append(Query(newest("estimate", columns, of_unit + condition)))
+    for of_unit, ending in by_own_unit:
+        alone = without_interval('last("point")', f"{_WITHOUT}{ending}", more, of_unit, SERIES)
+        queries.append(Query(alone))
+    parts[_WITHOUT] = (GREY, 80)
+    values = tuple(f"{name}{ending}" for ending in units for name in ("low", "mean", "high"))
+    panel = _stacked(title, how, empty, queries, x, unit or "short", values, shorten, shown)
+    for ending, own in units.items():
+        for name, (shade, opacity) in parts.items():
+            # With groups, the legend names each group once.
+            unnamed = name == "base" or (groups is not None and name.endswith(" to high"))
+            hidden = hidden_from(tooltip=True, legend=unnamed)
+            panel.override_by_name(f"{name}{ending}", [*_part(shade, opacity), hidden, setting("unit", own)])
+        for name in ("low", "mean", "high"):
+            panel.override_by_name(f"{name}{ending}", [setting("unit", own)])
+    shown_parts = tuple(f"{name}{ending}" for ending in units for name in parts)
+    return arranged(panel, (x, *shown_parts, *values), order="place", merged=True)
+
+
+def _stacked(
+    title: str,
+    how: str,
+    empty: str,
+    queries: Sequence[Query],
+    x: str,
+    unit: str,
+    values: Sequence[str],
+    shorten: str = "",
+    shown: str = "$1",
+) -> PanelBuilder:
+    """Return stacked bars. `values`: columns that only the tooltip shows."""
+    panel = bars(title, how, empty, queries, x, unit, shorten=shorten, shown=shown, wide=True)
+    panel.stacking(StackingMode.NORMAL)
+    for name in values:
+        panel.override_by_name(name, [hidden_from(viz=True, legend=True)])
+    return panel
+
+
+def _part(shade: str, opacity: int) -> list[object]:
+    return [colour(shade), setting("custom.fillOpacity", opacity), setting("custom.lineWidth", 0)]
+
+
+def _positive(value: str) -> str:
+    return f"({value} + abs({value})) / 2"
+
+
+def _negative(value: str) -> str:
+    return f"({value} - abs({value})) / 2"

@@ -1,0 +1,217 @@
+"""Layout of a dashboard: variables, links, rows of panels, and sections that can be collapsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.models.dashboard import (
+    AnnotationQuery,
+    Dashboard,
+    DashboardCursorSync,
+    DashboardLinkType,
+    GridPos,
+    Panel,
+    RowPanel,
+    VariableHide,
+    VariableOption,
+    VariableRefresh,
+    VariableSort,
+)
+
+from dashboards.influxql import SOURCE, chosen, newest_experiments, tag_values
+from dashboards.pieces import RED, PanelBuilder
+
+TAG = "regatta"
+#: all dashboards, in the order of their links
+TITLES = {
+    "fleet-now": "Fleet now",
+    "experiment": "Experiment",
+    "compare-runtimes": "Compare runtimes",
+    "compare-platforms": "Compare platforms",
+    "collectors": "Collectors",
+    "vectors": "Vectors",
+    "chat": "Chat",
+    "host-health": "Host health",
+    "history": "History",
+}
+#: name and UID of the data source in `provisioning/`
+SOURCE_NAME, SOURCE_UID = "Regatta", "regatta-influxdb"
+#: dashboards that show something of every experiment
+_TAKE_ANY = (
+    "fleet-now", "experiment", "compare-runtimes", "compare-platforms", "collectors", "host-health", "history",
+)  # fmt: skip
+_SAME_SOURCE = "var-datasource=${datasource:percentencode}"
+_SAME_EXPERIMENT = "var-experiment=${experiment:percentencode}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Panels side by side. `panels`: width (24 in all) and builder of each."""
+
+    height: int
+    panels: tuple[tuple[int, PanelBuilder], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under a heading. The heading of panels that need a certain kind of experiment names it."""
+
+    title: str
+    rows: tuple[Row, ...]
+    collapsed: bool = True
+
+
+def board(
+    name: str,
+    question: str,
+    variables: Sequence[dashboard.QueryVariable],
+    parts: Iterable[Row | Section],
+    *,
+    since: str = "now-7d",
+    refresh: str = "",
+    annotations: Iterable[AnnotationQuery] = (),
+    own_time: bool = False,
+) -> Dashboard:
+    """Return a dashboard with the UID `regatta-<name>`. `own_time`: with a link to the time range of its experiment."""
+    source = VariableOption(selected=True, text=SOURCE_NAME, value=SOURCE_UID)
+    built = (
+        dashboard.Dashboard(f"Regatta · {TITLES[name]}")
+        .uid(f"regatta-{name}")
+        .description(question)
+        .tags([TAG])
+        .time(since, "now")
+        .refresh(refresh)
+        .tooltip(DashboardCursorSync.CROSSHAIR)
+        .with_variable(
+            dashboard.DatasourceVariable("datasource").label("data source").type("influxdb").current(source)
+        )
+        .links(
+            [
+                *([_own_time_link(name)] if own_time else []),
+                *(_link(other, variables) for other in TITLES if other != name),
+            ]
+        )
+    )
+    for each in (*variables, *(_ends_of_experiment() if own_time else ())):
+        built = built.with_variable(each)
+    whole = built.build()
+    whole.panels = _placed(parts)
+    whole.annotations.list_val = list(annotations)
+    return whole
+
+
+def _placed(parts: Iterable[Row | Section]) -> list[Panel | RowPanel]:
+    """Number the panels and place them row by row. Panels of a collapsed section are inside of its heading."""
+    found: list[Panel | RowPanel] = []
+    number = y = 0
+    for part in parts:
+        into: list[Any] = found
+        inner = y
+        if isinstance(part, Section):
+            number += 1
+            heading = RowPanel(collapsed=part.collapsed, title=part.title, id_val=number)
+            heading.grid_pos = GridPos(h=1, w=24, x=0, y=y)
+            found.append(heading)
+            y += 1
+            inner = y
+            if part.collapsed:
+                into = heading.panels
+        for row in part.rows if isinstance(part, Section) else (part,):
+            x = 0
+            for width, panel in row.panels:
+                number += 1
+                into.append(panel.id(number).grid_pos(GridPos(h=row.height, w=width, x=x, y=inner)).build())
+                x += width
+            inner += row.height
+        if into is found:
+            y = inner
+    return found
+
+
+def _link(name: str, variables: Sequence[dashboard.QueryVariable]) -> dashboard.DashboardLink:
+    """Link to another dashboard, with the experiment if exactly one is selected: the other may not allow several."""
+    chooses_one = any(v.build().name == "experiment" and not v.build().multi for v in variables)
+    given = f"&{_SAME_EXPERIMENT}" if chooses_one and name in _TAKE_ANY else ""
+    link = dashboard.DashboardLink(TITLES[name]).type(DashboardLinkType.LINK).icon("dashboard")
+    return link.url(f"/d/regatta-{name}?{_SAME_SOURCE}{given}").keep_time(True).include_vars(False)
+
+
+def _own_time_link(name: str) -> dashboard.DashboardLink:
+    link = dashboard.DashboardLink("Time range of this experiment").type(DashboardLinkType.LINK).icon("bolt")
+    time = "from=${begun}&to=${ended}"
+    url = f"/d/regatta-{name}?{_SAME_SOURCE}&{_SAME_EXPERIMENT}&{time}"
+    return link.url(url).keep_time(False).include_vars(False)
+
+
+def _ends_of_experiment() -> tuple[dashboard.QueryVariable, ...]:
+    """Return hidden variables: a minute before the first and after the last invocation started, in ms since 1970."""
+    times = {"begun": ("first", "- 60000"), "ended": ("last", "+ 60000")}
+    return tuple(
+        variable(
+            name,
+            f'SELECT floor({end}("started_utc_ns") / 1000000) {room} AS "ms" FROM "invocation"'
+            f" WHERE {chosen('experiment')}",
+        ).hide(VariableHide.HIDE_VARIABLE)
+        for name, (end, room) in times.items()
+    )
+
+
+def experiments(measurement: str = "invocation", also: str = "") -> dashboard.QueryVariable:
+    """Return the variable of an experiment, the newest first, which is selected at first. `also`: conditions on points of the measurement."""
+    chooser = variable("experiment", newest_experiments(measurement, also))
+    return chooser.sort(VariableSort.DISABLED)
+
+
+def many(
+    name: str, measurement: str = "invocation", within: Sequence[str] = ("experiment",)
+) -> dashboard.QueryVariable:
+    """Return a variable with several values of a tag, at first all of them."""
+    return every(variable(name, tag_values(name, measurement, chosen(*within))))
+
+
+def every(chooser: dashboard.QueryVariable) -> dashboard.QueryVariable:
+    """Let a variable have several values, at first all of them."""
+    all_of_them = VariableOption(selected=True, text=["All"], value=["$__all"])
+    return chooser.multi(True).include_all(True).all_value(".*").current(all_of_them)
+
+
+def one(
+    name: str,
+    measurement: str = "invocation",
+    within: Sequence[str] = ("experiment",),
+    *,
+    also: str | tuple[str, ...] = (),
+    first: str = "",
+) -> dashboard.QueryVariable:
+    """Return a variable with one value of a tag, at first the value `first` if it exists."""
+    chooser = variable(name, tag_values(name, measurement, chosen(*within, also=also)))
+    return chooser.current(VariableOption(selected=True, text=first, value=first)) if first else chooser
+
+
+def variable(name: str, query: str) -> dashboard.QueryVariable:
+    """Return a variable with the values of a query."""
+    sort = VariableSort.NUMERICAL_ASC if name == "heap" else VariableSort.ALPHABETICAL_ASC
+    return (
+        dashboard.QueryVariable(name)
+        .datasource(SOURCE)
+        .query(query)
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(sort)
+    )
+
+
+class Annotation(AnnotationQuery):
+    """Events drawn into every panel over time. Versions of Grafana expect the query in different places: both are given."""
+
+    def __init__(self, name: str, query: str, colour: str = RED) -> None:
+        super().__init__(name=name, datasource=SOURCE, enable=True, icon_color=colour)
+        self.query = query
+
+    def to_json(self) -> dict[str, object]:
+        """As Grafana reads it."""
+        columns = {"textColumn": "text", "tagsColumn": "experiment"}
+        target = {"refId": "Anno", "query": self.query, "fromAnnotations": True, "name": self.name, **columns}
+        return {**super().to_json(), "query": self.query, "rawQuery": True, **columns, "target": target}

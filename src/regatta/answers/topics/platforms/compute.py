@@ -1,0 +1,328 @@
+"""Compare platforms, or the hosts of the only platform: ratios per benchmark and over all benchmarks.
+
+Hosts share no blocks, so the samples are independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+
+import numpy as np
+
+from regatta.answers.context import Context
+from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
+from regatta.answers.ranking import ranked
+from regatta.answers.samples import Series
+from regatta.answers.words import practical
+from regatta.host.values.experiment import Better, Scalar
+from regatta.host.values.levels import PARAMETERS, label_without, place_key
+from regatta.stats.estimate import Interval, safe_exp, undefined
+from regatta.stats.hosts import (
+    RANDOM_HOSTS,
+    HostEffect,
+    platform_difference,
+    pool_hosts,
+    unpaired_effect,
+)
+from regatta.stats.intervals import why_no_logs
+from regatta.stats.ratios import welch_log_ratio
+from regatta.stats.suite_mean import log_variance, suite_ratio
+
+#: a mean over benchmarks needs at least this many
+_LEAST_BENCHMARKS = 2
+
+
+@dataclass(frozen=True)
+class PlatformRatio:
+    """Platform `a` over platform `b` in one place: the ratio of their geometric means."""
+
+    a: str
+    b: str
+    #: host -> geometric mean of its values, for the hosts with values
+    hosts_a: Mapping[str, float]
+    hosts_b: Mapping[str, float]
+    #: without host and platform
+    place: Place = field(metadata={INLINED: ("benchmark", "runtime", "collector", "modifiers", *HEAP)})
+    #: the place in words
+    where: str
+    metric: str
+    unit: str
+    better: Better
+    parameters: Mapping[str, Scalar]
+    #: for exactly these hosts
+    these: Interval
+    p: float
+    #: for hosts like these; undefined with one host on a side
+    like_these: Interval
+    #: of `these`, by theta: `yes`, `no`, `open`; "" if undefined
+    practical: str
+    #: degrees of freedom of `these`
+    df: float = math.nan
+
+
+@dataclass(frozen=True)
+class PlatformMean:
+    """The geometric mean of the ratios of all benchmarks, of one configuration and heap."""
+
+    a: str
+    b: str
+    place: Place = field(metadata={INLINED: ("runtime", "collector", "modifiers", *HEAP)})
+    metric: str
+    unit: str
+    better: Better
+    #: values of the parameters of which benchmarks have several
+    parameters: Mapping[str, str]
+    benchmarks: tuple[str, ...]
+    #: excluded benchmarks with reasons
+    left_out: tuple[tuple[str, str], ...]
+    #: for exactly these benchmarks and hosts
+    these: Interval
+    #: for similar benchmarks on these hosts
+    like_these: Interval
+    #: for these benchmarks on similar hosts; undefined with one host on a side
+    similar_hosts: Interval
+    practical: str
+
+
+@dataclass(frozen=True)
+class PlatformTimes:
+    """When a platform was measured, and how much its values changed meanwhile."""
+
+    platform: str
+    first_utc_ns: int
+    last_utc_ns: int
+    #: values of the second half of the rounds over those of the first half, mean of the hosts
+    drift: Interval
+
+
+@dataclass(frozen=True)
+class Platforms:
+    """The comparison of platforms (or hosts, see `by`) with the first, or with the baseline; empty if none was asked for."""
+
+    #: `platform` or `host`
+    by: str = ""
+    #: name -> hosts with records, in plan order
+    hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ratios: tuple[PlatformRatio, ...] = ()
+    means: tuple[PlatformMean, ...] = ()
+    times: tuple[PlatformTimes, ...] = ()
+    #: the baseline, if it has no records; then there are no ratios
+    missing: str = ""
+
+
+def compare_platforms(context: Context) -> Platforms:
+    """Compare every platform with the baseline, if the spec or the baseline asks for platforms.
+
+    Returns:
+        Ratios in plan order. With a single platform, its hosts are compared. Empty with a single host.
+    """
+    wanted = context.baseline.get("platform")
+    if "platform" not in context.facts.compare and wanted is None:
+        return Platforms()
+    by = "platform" if len(context.platforms) > 1 else "host"
+    hosts = {
+        name: measured
+        for platform in context.platforms
+        for name, own in (
+            [(platform.name, platform.hosts)] if by == "platform" else [(h, (h,)) for h in platform.hosts]
+        )
+        if (measured := tuple(host for host in own if host in platform.measured))
+    }
+    if not hosts:
+        return Platforms()
+    base = wanted or next(iter(hosts))
+    if by == "host" and base == context.platforms[0].name:
+        # The only platform: its first host is the baseline.
+        base = next(iter(hosts))
+    if base not in hosts:
+        return Platforms(by, hosts, missing=base)
+    if len(hosts) < 2:
+        return Platforms()
+    series = _by_place(context)
+    ratios = tuple(
+        ratio
+        for on_host in series
+        for name in hosts
+        if name != base and (ratio := _ratio(name, base, hosts, on_host, context)) is not None
+    )
+    times = tuple(_times(name, own, series, context.facts.level) for name, own in hosts.items())
+    return Platforms(by, hosts, ratios, tuple(_means(ratios, context)), times)
+
+
+def rankings(means: Sequence[PlatformMean]) -> list[list[tuple[int, PlatformMean | None]]]:
+    """Return ranks and means of each place, metric and set of benchmarks, best first; None is the baseline."""
+    groups: dict[tuple[object, ...], list[PlatformMean]] = {}
+    for mean in means:
+        # The size of a heap that is a factor may differ between platforms.
+        key = (
+            mean.place.configuration, mean.place.heap.asked, *mean.parameters.items(), mean.metric, mean.b, frozenset(mean.benchmarks),
+        )  # fmt: skip
+        groups.setdefault(key, []).append(mean)
+    return [
+        ranked(None, ((mean.these.point, mean) for mean in group), group[0].better)
+        for group in groups.values()
+    ]
+
+
+def _by_place(context: Context) -> list[dict[str, Series]]:
+    """Return host -> series, for each set of levels, metric, unit and parameters; only values with logarithms."""
+    found: dict[tuple[object, ...], dict[str, Series]] = {}
+    for cell in context.samples.cells:
+        for series in context.samples.own(cell):
+            if series.samples and not why_no_logs(series.values):
+                key = (place_key(cell.place.levels, ()), series.metric, series.unit, series.parameters_text)
+                found.setdefault(key, {})[cell.place.host] = series
+    return list(found.values())
+
+
+def _ratio(
+    a: str, b: str, hosts: Mapping[str, Sequence[str]], on_host: Mapping[str, Series], context: Context
+) -> PlatformRatio | None:
+    used = [[on_host[host] for host in hosts[name] if host in on_host] for name in (a, b)]
+    if not all(used):
+        return None
+    logs = [[np.log(one.values) for one in side] for side in used]
+    found = platform_difference(logs[0], logs[1], context.facts.level)
+    these = found.these.interval.mapped(safe_exp)
+    first = used[0][0]
+    place = replace(
+        first.cell.place, host="", platform="", heap=shared_heap(s.cell.place for side in used for s in side)
+    )
+    return PlatformRatio(
+        a=a,
+        b=b,
+        hosts_a=_geometric_means(used[0]),
+        hosts_b=_geometric_means(used[1]),
+        place=place,
+        where=context.names.place(first.cell, first.parameters) + context.names.within(first.cell),
+        metric=first.metric,
+        unit=first.unit,
+        better=first.cell.better,
+        parameters=first.parameters,
+        these=these,
+        p=found.these.p,
+        like_these=found.like_these.interval.mapped(safe_exp),
+        practical=practical(these, context.facts.theta_percent),
+        df=found.these.df,
+    )
+
+
+def _geometric_means(series: Sequence[Series]) -> dict[str, float]:
+    return {one.cell.place.host: math.exp(np.log(one.values).mean()) for one in series}
+
+
+def _means(ratios: Sequence[PlatformRatio], context: Context) -> list[PlatformMean]:
+    """Return the mean over all benchmarks of each configuration, heap, metric, and value of a parameter with several values.
+
+    A benchmark with several ratios in one place (several settings of its metric) is excluded and named.
+    """
+    varying = _varying_parameters(ratios)
+    groups: dict[tuple[object, ...], dict[str, list[PlatformRatio]]] = {}
+    for one in ratios:
+        levels = one.place.levels
+        chosen = tuple(
+            levels.get(factor) for factor in ("runtime", "collector", "modifiers", "heap", *varying)
+        )
+        key = (one.a, one.b, one.metric, one.unit, one.better, chosen)
+        program = label_without(one.place.benchmark, varying)
+        groups.setdefault(key, {}).setdefault(program, []).append(one)
+    found = (_mean(by_benchmark, varying, context) for by_benchmark in groups.values())
+    return [one for one in found if one is not None]
+
+
+def _varying_parameters(ratios: Sequence[PlatformRatio]) -> tuple[str, ...]:
+    """Return the factors of parameters of which one benchmark has several values."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for one in ratios:
+        levels = one.place.levels
+        for factor, level in levels.items():
+            if factor.startswith(PARAMETERS):
+                values.setdefault((levels["benchmark"], factor), set()).add(level)
+    return tuple(sorted({factor for (_, factor), levels in values.items() if len(levels) > 1}))
+
+
+def _mean(
+    by_benchmark: Mapping[str, Sequence[PlatformRatio]], varying: Sequence[str], context: Context
+) -> PlatformMean | None:
+    members: list[PlatformRatio] = []
+    left_out: list[tuple[str, str]] = []
+    for benchmark, several in by_benchmark.items():
+        reason = (
+            f"{len(several)} settings, so the ratio is ambiguous"
+            if len(several) > 1
+            else several[0].these.reason
+        )
+        if reason:
+            left_out.append((benchmark, reason))
+        else:
+            members.append(several[0])
+    if len(members) < _LEAST_BENCHMARKS:
+        return None
+    first, level = members[0], context.facts.level
+    mean = suite_ratio(
+        [math.log(one.these.point) for one in members],
+        [log_variance(one.these, one.df) for one in members],
+        [one.df for one in members],
+        level,
+    )
+    programs = [label_without(one.place.benchmark, varying) for one in members]
+    levels = first.place.levels
+    return PlatformMean(
+        first.a,
+        first.b,
+        replace(first.place, benchmark="", heap=shared_heap(one.place for one in members)),
+        first.metric,
+        first.unit,
+        first.better,
+        {factor[len(PARAMETERS) :]: levels[factor] for factor in varying if factor in levels},
+        tuple(programs),
+        tuple(left_out),
+        mean.these,
+        mean.like_these,
+        _on_similar_hosts(members, mean.these),
+        practical(mean.these, context.facts.theta_percent),
+    )
+
+
+def _on_similar_hosts(members: Sequence[PlatformRatio], these: Interval) -> Interval:
+    """Compare the hosts' geometric means over all benchmarks, by Welch's t; never narrower than for these hosts."""
+    level, sides = these.level, []
+    for every in ([one.hosts_a for one in members], [one.hosts_b for one in members]):
+        hosts = {host for own in every for host in own}
+        if any(own.keys() != hosts for own in every):
+            return undefined(these.n, level, RANDOM_HOSTS, "not every host has all benchmarks")
+        sides.append([math.exp(fmean(math.log(own[host]) for own in every)) for host in hosts])
+    if min(map(len, sides)) < 2:
+        return undefined(these.n, level, RANDOM_HOSTS, "one host does not represent others")
+    found = replace(welch_log_ratio(sides[0], sides[1], level).interval, method=RANDOM_HOSTS)
+    if these.high / these.low > found.high / found.low:
+        return replace(found, low=these.low, high=these.high)
+    return found
+
+
+def _times(
+    name: str, hosts: Sequence[str], series: Sequence[Mapping[str, Series]], level: float
+) -> PlatformTimes:
+    own = {host: [on_host[host] for on_host in series if host in on_host] for host in hosts}
+    starts = [sample.started_utc_ns for many in own.values() for one in many for sample in one.samples]
+    drift = pool_hosts([_change(many) for many in own.values()], level).contrast.interval
+    return PlatformTimes(name, min(starts, default=0), max(starts, default=0), drift.mapped(safe_exp))
+
+
+def _change(series: Sequence[Series]) -> HostEffect:
+    """Return the change from the first half of a host's rounds to the second, on logarithms.
+
+    One value per round, because the series of a host share the conditions of a round: the mean deviation of its values from
+    the means of their series.
+    """
+    rounds: dict[int, list[float]] = {}
+    for one in series:
+        logs = np.log(one.values)
+        for sample, deviation in zip(one.samples, (logs - logs.mean()).tolist(), strict=True):
+            rounds.setdefault(sample.round, []).append(deviation)
+    means = [fmean(rounds[key]) for key in sorted(rounds)]
+    half = len(means) // 2
+    return unpaired_effect(means[-half:] if half else [], means[:half])

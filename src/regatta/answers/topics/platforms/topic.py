@@ -1,0 +1,43 @@
+"""The topic of platforms: how platforms, or the hosts of the only platform, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from regatta.answers.plain import finite, place_of, row_of, text_of
+from regatta.answers.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.topics.platforms.compute import Platforms, compare_platforms
+from regatta.answers.topics.platforms.page import platforms_section, platforms_tables
+from regatta.answers.topics.platforms.words import leading_words, platform_words
+
+
+def _rows(found: Platforms) -> Iterator[dict[str, Any]]:
+    """Yield ratios for these hosts, and means over benchmarks; `value` is the ratio a/b."""
+    for one in found.ratios:
+        yield {
+            **place_of(one), "collector": one.place.collector, "kind": "platform", "a": one.a, "b": one.b, **row_of(one.these), "p": finite(one.p),
+            "practical": one.practical, "parameters": text_of(one.parameters),
+        }  # fmt: skip
+    for mean in found.means:
+        yield {
+            **place_of(mean), "collector": mean.place.collector, "kind": "platform-mean", "a": mean.a, "b": mean.b, **row_of(mean.these),
+            "practical": mean.practical,
+        }  # fmt: skip
+
+
+PLATFORMS: Topic[Platforms] = Topic(
+    "platforms",
+    title="Platforms",
+    empty=Platforms(),
+    compute=compare_platforms,
+    words=Words(55, "Platforms", platform_words),
+    document=Document(45, "platforms"),
+    rows=Rows(35, _rows),
+    section=platforms_section,
+    tables=platforms_tables,
+    terminal=True,
+    board="regatta-compare-platforms",
+    methods=lambda found: {"Platforms": {one.these.method for one in found.ratios}} if found.ratios else {},
+    lead=lambda found, context: Lead(leading_words(found, context)),
+)

@@ -1,0 +1,127 @@
+"""Describe how platforms compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from datetime import UTC, datetime
+
+from regatta.answers.context import Context
+from regatta.answers.headline import FEW, outcomes_of
+from regatta.answers.names import heap_words
+from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, PlatformTimes
+from regatta.answers.words import (
+    bound_words,
+    compared,
+    counted,
+    how_much,
+    listed,
+    shows_difference,
+    too_small,
+)
+from regatta.figures.text import parameters_text
+from regatta.stats.estimate import Interval
+
+
+def platform_words(found: Platforms, context: Context) -> tuple[str, ...]:
+    """Return all findings: means over the benchmarks, each ratio, and the times of measurement."""
+    return (
+        *(_mean(one, found, context) for one in found.means),
+        *(_ratio(one, found, context) for one in found.ratios),
+        *(_times(one) for one in found.times),
+    )
+
+
+def leading_words(found: Platforms, context: Context) -> tuple[str, ...]:
+    """Return the first sentences: means over the benchmarks, else few ratios, else a summary."""
+    if found.missing:
+        return (f"no ratios of {found.by}s: the baseline {found.missing} has no records yet",)
+    if found.means:
+        return tuple(_mean(one, found, context, brief=True) for one in found.means)
+    if len(found.ratios) <= FEW:
+        return tuple(_ratio(one, found, context) for one in found.ratios)
+    pairs = dict.fromkeys((one.a, one.b) for one in found.ratios)
+    return tuple(
+        f"{_title(a, found, context)} compared with {_title(b, found, context)}: "
+        + outcomes_of((one.these, one.better) for one in found.ratios if (one.a, one.b) == (a, b))
+        for a, b in pairs
+    )
+
+
+def _title(name: str, found: Platforms, context: Context) -> str:
+    """Return `x86 (2 hosts)`, or the name of a host."""
+    of = {platform.name: platform for platform in context.platforms}
+    return of[name].title(found.hosts[name]) if found.by == "platform" else name
+
+
+def _ratio(one: PlatformRatio, found: Platforms, context: Context) -> str:
+    parts = [
+        f"{one.where}: {_difference(one, one.unit, found, context)}",
+        _similar_hosts(one.these, one.like_these, found),
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _mean(one: PlatformMean, found: Platforms, context: Context, brief: bool = False) -> str:
+    several = len({(other.place.configuration, other.place.heap.asked) for other in found.means}) > 1
+    where = f", {one.place.configuration}{heap_words(one.place.heap.asked)}" if several else ""
+    where += f", {values}" if (values := parameters_text(one.parameters)) else ""
+    if one.left_out and not brief:
+        where += f" (excluded: {listed([context.names.benchmark(label) for label, _ in one.left_out])})"
+    words = f"geometric mean of {len(one.benchmarks)} benchmarks{where}: {_difference(one, one.unit, found, context)}"
+    parts = [
+        words,
+        _similar_hosts(one.these, one.similar_hosts, found),
+        _similar(one.these, one.like_these, "benchmarks"),
+    ]
+    return "; ".join(filter(None, parts[:2] if brief else parts))
+
+
+def _difference(one: PlatformRatio | PlatformMean, unit: str, found: Platforms, context: Context) -> str:
+    a, b, these = _title(one.a, found, context), _title(one.b, found, context), one.these
+    if math.isnan(these.low):
+        return f"{a} and {b} not compared ({these.reason})"
+    if not shows_difference(these):
+        return f"no significant difference between {a} and {b}, {bound_words([these])}"
+    words = compared(a, b, these, one.metric, unit, one.better)
+    return f"{words}; {too_small(context.facts.theta_percent)}" if one.practical == "no" else words
+
+
+def _similar_hosts(these: Interval, like_these: Interval, found: Platforms) -> str:
+    """Say what the ratio of platforms holds for; "" for a ratio of hosts."""
+    if found.by == "host":
+        return ""
+    return (
+        "valid for these hosts only" if math.isnan(like_these.low) else _similar(these, like_these, "hosts")
+    )
+
+
+def _similar(these: Interval, like_these: Interval, what: str) -> str:
+    if math.isnan(like_these.low):
+        return f"similar {what}: undefined ({like_these.reason})"
+    if not shows_difference(these):
+        return f"similar {what}: {bound_words([like_these])}"
+    shown = (
+        "significant if these are a representative sample"
+        if shows_difference(like_these)
+        else "not significant"
+    )
+    return f"similar {what}: {how_much(like_these)}, {shown}"
+
+
+def _times(one: PlatformTimes) -> str:
+    first, last = (datetime.fromtimestamp(ns / 1e9, UTC) for ns in (one.first_utc_ns, one.last_utc_ns))
+    when = f"{one.platform}: measured from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC"
+    if math.isnan(one.drift.point):
+        return f"{when}; drift undefined ({one.drift.reason})"
+    ends = "" if math.isnan(one.drift.low) else f" [{_percent(one.drift.low)}, {_percent(one.drift.high)}]"
+    return f"{when}; second half compared with the first: {_percent(one.drift.point)} %{ends}"
+
+
+def _percent(ratio: float) -> str:
+    return f"{(ratio - 1.0) * 100.0:+.1f}"
+
+
+def counted_hosts(hosts: Collection[str]) -> str:
+    """Return `alpha`, or `3 hosts`."""
+    return next(iter(hosts)) if len(hosts) == 1 else counted(len(hosts), "host")

@@ -1,0 +1,568 @@
+"""`regatta time`: compare commands without writing a spec."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import regatta
+from regatta.cli.stopping import stop_session, told_to_stop
+
+if TYPE_CHECKING:
+    from regatta.answers.result import Answer, CellAnswer
+    from regatta.cli.options import Ready
+    from regatta.figures.section import Table
+
+#: names of the experiment, of its suite and of the benchmark
+NAME, _SUITE, _BENCHMARK = "time", "time", "command"
+_LOOK_S = 1.0
+_INTERRUPTED = 130
+#: The plan was made by this package, so its zipapp has the same modules; those of the package are already compiled.
+_RUNNER = (
+    "-c",
+    f"import sys; sys.path.insert(0, {str(Path(regatta.__file__).parents[1])!r}); "
+    "from regatta.host.__main__ import main; sys.exit(main())",
+)
+#: the benchmark in labels of cells
+_LABEL = f"{_SUITE}/{_BENCHMARK}:default (· )?"
+_LONGEST_NAME = 40
+#: runs by default, and before the first decision with --precision; then the default of the maximum
+_PILOT, _MOST_RUNS = 10, 100
+
+
+class _Percent(click.FloatRange):
+    """A number above 0 and at most 100, also with its sign."""
+
+    name = "percent"
+
+    def __init__(self) -> None:
+        super().__init__(0, 100, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value.removesuffix("%"), param, ctx)
+
+
+@click.command()
+@click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
+@click.option(
+    "-r",
+    "--runs",
+    type=click.IntRange(2, 10_000_000),
+    metavar="NUMBER",
+    help="Runs of each command; the maximum with --precision.  [default: 10, or 100 with --precision]",
+)
+@click.option(
+    "--precision",
+    type=_Percent(),
+    metavar="PERCENT",
+    help="Repeat until the half-width of each ratio's interval is at most this, after at least 10 runs.",
+)
+@click.option(
+    "-L",
+    "--parameter",
+    "parameters",
+    nargs=2,
+    multiple=True,
+    metavar="NAME V1,V2",
+    help="Replace {NAME} in the commands by each value. Repeatable: all combinations run.",
+)
+@click.option("-p", "--prepare", metavar="COMMAND", help="Command to run before each run; it is not timed.")
+@click.option(
+    "-n",
+    "--command-name",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Name of a command. Repeat it for each command, in their order.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=300.0,
+    show_default="300",
+    metavar="SECONDS",
+    help="Longest duration of a run.",
+)
+@click.option(
+    "--export", type=click.Choice(["json", "csv", "markdown"]), help="Print the answer in this format."
+)
+@click.option(
+    "--save",
+    type=click.Path(exists=False, path_type=Path),
+    help="New directory for the spec, the suite and the results; without it, they are deleted at the end.",
+)
+def time(
+    commands: Sequence[str],
+    runs: int | None,
+    precision: float | None,
+    parameters: Sequence[tuple[str, str]],
+    prepare: str | None,
+    names: Sequence[str],
+    timeout: float,
+    export: str | None,
+    save: Path | None,
+) -> int:
+    """Measure each COMMAND in interleaved blocks, and compare all with the first one.
+
+    With one COMMAND, compare the values of its parameters with the first ones.
+
+    Commands run in the current directory, without a shell. Perturbed runs are repeated.
+    """
+    if names and len(names) != len(commands):
+        raise click.UsageError(
+            f"expected a --command-name for each of {len(commands)} commands, got {len(names)}"
+        )
+    if precision is not None and runs is not None and runs < _PILOT:
+        raise click.UsageError(f"--runs: expected at least {_PILOT} with --precision, got {runs}")
+    runs = runs or (_PILOT if precision is None else _MOST_RUNS)
+    given = {name: _values(name, values) for name, values in parameters}
+    if len(given) < len(parameters):
+        raise click.UsageError("--parameter: expected each NAME once")
+    words, called = _with_programs([_words(command) for command in commands], list(names), given)
+    before = _words(prepare) if prepare else []
+    for name in (name for name, _ in parameters if name not in given and _uses(before, name)):
+        raise click.UsageError(
+            f"--prepare: {{{name}}} is the program of a command here, and all commands share one --prepare"
+        )
+    for name in given:
+        if not any(_uses(one, name) for one in (*words, before)):
+            raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
+    for program in [*(command[0] for command in words), *before[:1]]:
+        _find(program)
+    with told_to_stop(), _folder(save) as folder, _told_by_options(folder):
+        spec, results = folder / f"{NAME}.yml", folder / "results"
+        _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, before))
+        _write(spec, _spec(called, words, given, before, runs, precision, timeout))
+        ready, complete = _measured(spec, results)
+        if not complete:
+            click.echo("stopped: the answer is about the runs so far", err=True)
+
+        from regatta.answers.answer import answer_experiment
+
+        answer = answer_experiment(ready.folder.path)
+        _show(answer, export, dict(zip(called, words, strict=True)))
+        _tell_perturbations(answer, ready.folder.path)
+        if save is not None:
+            where = f"--results {shlex.quote(str(results))}"
+            click.echo(f"saved; all tables: regatta analyze {NAME} --all {where}", err=True)
+            click.echo(
+                f"{'continue' if not complete else 'again'}: regatta run {shlex.quote(str(spec))} {where}",
+                err=True,
+            )
+    if not complete:
+        return _INTERRUPTED
+    failed = any(failure.status != "perturbed" for failure in answer.failures)
+    return 0 if _all_have_values(answer) and not failed else 1
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"{command}: {error}") from error
+    if not words:
+        raise click.UsageError("expected a command, got nothing")
+    if sign := _shell_sign(command):
+        raise click.UsageError(f"{sign} needs a shell, as in: sh -c {shlex.quote(command)}")
+    return words
+
+
+def _shell_sign(command: str) -> str:
+    """Return the first character outside of quotes that only a shell interprets; "" without one."""
+    bare = re.sub(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", "", command)
+    found = re.search(r"[|&;<>$`]", bare)
+    return found[0] if found else ""
+
+
+def _values(name: str, text: str) -> list[str]:
+    values = [value for value in text.split(",") if value]
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not values:
+        raise click.BadParameter(f"expected NAME and VALUE,... · got {name} {text}", param_hint="--parameter")
+    return values
+
+
+def _with_programs(
+    commands: list[list[str]], names: list[str], given: dict[str, list[str]]
+) -> tuple[list[list[str]], list[str]]:
+    """Return the commands and their names. A parameter in the place of a program gives one command per value.
+
+    Such parameters are removed from `given`.
+    """
+    for name in [name for name in given if any(f"{{{name}}}" in words[0] for words in commands)]:
+        parts = [
+            (words, value) for words in commands for value in (given[name] if _uses(words, name) else [""])
+        ]
+        if names:
+            names = [
+                "-".join(filter(None, (called, value)))
+                for words, called in zip(commands, names, strict=True)
+                for value in (given[name] if _uses(words, name) else [""])
+            ]
+        commands = [[word.replace(f"{{{name}}}", value) for word in words] for words, value in parts]
+        del given[name]
+    for place, words in enumerate(commands):
+        if words in commands[:place]:
+            raise click.UsageError(f"{shlex.join(words)} is the same command twice")
+    called = [_slug(name) for name in names] or _names(commands)
+    if len(set(called)) != len(called):
+        raise click.UsageError(f"expected different names, got {', '.join(called)}")
+    return commands, called
+
+
+def _uses(words: Sequence[str], name: str) -> bool:
+    return any(f"{{{name}}}" in word for word in words)
+
+
+def _find(program: str) -> str:
+    """Return the path of a program, found as by a shell."""
+    from regatta.host.errors import HostError
+
+    found = shutil.which(program)
+    if found is None:
+        where = "there" if "/" in program else "in PATH"
+        raise HostError(program, "a program", f"none {where}", "install it, or correct the name")
+    return str(Path(found).absolute())
+
+
+def _names(commands: Sequence[Sequence[str]]) -> list[str]:
+    """Return short unique names: the program where it differs, else the whole command."""
+    programs = [_slug(Path(words[0]).name) for words in commands]
+    found = (
+        programs if len(set(programs)) == len(programs) else [_slug(" ".join(words)) for words in commands]
+    )
+    return [
+        name if name not in found[:place] else f"{name[: _LONGEST_NAME - 3]}-{place + 1}"
+        for place, name in enumerate(found)
+    ]
+
+
+def _text(words: Sequence[str]) -> str:
+    """Return a command as in a shell, shortened."""
+    text = " ".join(shlex.join(words).split())
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+def _slug(text: str) -> str:
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", text).replace("..", ".").strip("-.")
+    return slug[:_LONGEST_NAME].rstrip("-.") or "command"
+
+
+@contextmanager
+def _folder(save: Path | None) -> Iterator[Path]:
+    from regatta.host.errors import Problem, SpecError
+
+    if save is None:
+        with tempfile.TemporaryDirectory(prefix="regatta-time-") as folder:
+            yield Path(folder)
+        return
+    try:
+        save.mkdir(parents=True)
+    except FileExistsError:
+        raise SpecError(
+            [Problem(str(save), "a new directory", "an existing one", "choose another name")]
+        ) from None
+    yield save
+
+
+@contextmanager
+def _told_by_options(folder: Path) -> Iterator[None]:
+    """Tell the problems of the written files in terms of the command line."""
+    from regatta.host.errors import Problem, SpecError
+
+    def told(problem: Problem) -> Problem:
+        if not problem.where.startswith(str(folder)):
+            return problem
+        name = re.search(r"\.parameters\.(\w+)", problem.where)
+        where = "--runs" if ".adaptive" in problem.where else "the commands"
+        where = f"--parameter {name[1]}" if name else where
+        expected, got = (re.sub(_LABEL, "", text) for text in (problem.expected, problem.got))
+        got = got.replace("the same command for", "the same program with the same arguments for")
+        return Problem(where, expected, got, problem.fix)
+
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(list(dict.fromkeys(map(told, error.problems)))) from error
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    # JSON is YAML.
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def _suite(
+    names: Sequence[str],
+    commands: Sequence[Sequence[str]],
+    given: dict[str, list[str]],
+    prepare: Sequence[str],
+) -> dict[str, Any]:
+    """Return the suite: one benchmark with a command for each alternative."""
+
+    def template(word: str) -> str:
+        parts = re.split(r"(\{[A-Za-z_][A-Za-z0-9_]*\})", word)
+        return "".join(
+            part if part[1:-1] in given and part[:1] == "{" else part.replace("{", "{{").replace("}", "}}")
+            for part in parts
+        )
+
+    commands_of = {
+        name: ["{runtime}", *map(template, words[1:])] for name, words in zip(names, commands, strict=True)
+    }
+    first = {name: values[0] for name, values in given.items()}
+    benchmark: dict[str, Any] = {"kind": "program", "commands": commands_of, "directory": os.getcwd()}
+    if prepare:
+        benchmark["prepare"] = {"command": [template(word) for word in (_find(prepare[0]), *prepare[1:])]}
+    if first:
+        benchmark["sizes"] = {"default": {"parameters": first}}
+    return {"suite": _SUITE, "benchmarks": {_BENCHMARK: benchmark}}
+
+
+def _spec(
+    names: Sequence[str],
+    commands: Sequence[Sequence[str]],
+    given: dict[str, list[str]],
+    prepare: Sequence[str],
+    runs: int,
+    precision: float | None,
+    timeout: float,
+) -> dict[str, Any]:
+    """Return the spec: each command is a runtime, so that all share a block and are compared in pairs.
+
+    Several commands are compared at each combination of parameters. With one command, the combinations are compared.
+    """
+    runtimes = {
+        name: {
+            "kind": "program",
+            "language": name,
+            "provider": "path",
+            "path": str(Path(words[0]).absolute()) if "/" in words[0] else words[0],
+        }
+        for name, words in zip(names, commands, strict=True)
+    }
+    choice: dict[str, Any] = {"suite": _SUITE, "benchmark": _BENCHMARK}
+    if given:
+        choice["parameters"] = given
+    adaptive = {"adaptive": {"target_percent": precision, "pilot": _PILOT, "maximum": runs}}
+    question = "Which command is fastest?" if len(names) > 1 else f"How long does {_text(commands[0])} take?"
+    compare, baseline = ["runtime"], dict[str, Any](runtime=names[0])
+    if len(names) == 1 and given:
+        compare = [f"parameters.{name}" for name in given]
+        baseline = {"parameters": {name: values[0] for name, values in given.items()}}
+    return {
+        "name": NAME,
+        "question": question,
+        "suites": [f"{_SUITE}-suite.yml"],
+        "define": {"runtimes": runtimes},
+        "runtimes": list(names),
+        "benchmarks": [choice],
+        "exclude": _unneeded(names, commands, given, prepare),
+        "invocations": {"fixed": runs} if precision is None else adaptive,
+        "segment": {"rounds": runs},
+        "compare": compare,
+        "baseline": baseline,
+        "timeout_s": timeout,
+    }
+
+
+def _unneeded(
+    names: Sequence[str],
+    commands: Sequence[Sequence[str]],
+    given: dict[str, list[str]],
+    prepare: Sequence[str],
+) -> list[dict[str, Any]]:
+    """Return the cells to exclude. Without one of the parameters, a command is measured only beside the first command.
+
+    Thus a parameter that neither of both contains keeps its first value.
+    """
+    used = [{name for name in given if _uses((*words, *prepare), name)} for words in commands]
+    found = []
+    for values in itertools.product(*given.values()):
+        combination = dict(zip(given, values, strict=True))
+        later = {name for name, value in combination.items() if value != given[name][0]}
+        needed = [later <= own | used[0] for own in used]
+        # All commands are compared with the first one.
+        needed[0] = any(needed)
+        found += [
+            {"parameters": combination, "runtime": name}
+            for name, measured in zip(names, needed, strict=True)
+            if not measured
+        ]
+    return found
+
+
+def _measured(spec: Path, results: Path) -> tuple[Ready, bool]:
+    """Plan and measure on this machine without a workflow; return whether all segments ended."""
+    from regatta.cli.options import make_ready
+    from regatta.cli.plan import write_plans
+    from regatta.planner.plan import plan_host
+
+    ready = make_ready(spec, results, "local")
+    crossings = ready.crossings()
+    plans = {
+        name: plan_host(ready.experiment, ready.hosts[name], crossing) for name, crossing in crossings.items()
+    }
+    write_plans(ready, plans, [])
+    (name,) = ready.hosts
+    return ready, _run_segments(ready, name, sum(plan.row_count for plan in plans.values()))
+
+
+def _run_segments(ready: Ready, name: str, total: int) -> bool:
+    """Run the segments of the plan one after the other. Return whether all ended."""
+    from regatta.cli.bar import progress_bar
+    from regatta.cli.segment import runner_command
+    from regatta.host.errors import HostError
+    from regatta.host.journal.runner_state import read_state
+    from regatta.host.verbs.segment_command import INTERRUPTED_EXIT
+
+    state = ready.folder.state / f"{name}.json"
+
+    def look(progress: Callable[[int, int], None]) -> None:
+        seen = read_state(state) or {}
+        progress(int(seen.get("index") or 0), total)
+
+    with progress_bar("measuring") as progress:
+        for number in range(ready.experiment.segments):
+            receipt = ready.folder.receipts / name / f"{number:05}.json"
+            # A separate session: Ctrl-C reaches only this process, which then ends the runner.
+            process = subprocess.Popen(
+                runner_command(ready.folder, name, number, receipt, _RUNNER), start_new_session=True
+            )
+            try:
+                code = _wait(process, lambda: look(progress))
+            except KeyboardInterrupt:
+                stop_session(process)
+                return False
+            if code == INTERRUPTED_EXIT:
+                return False
+            if code:
+                raise HostError(
+                    f"segment {number}", "measurements", f"exit {code} of the runner", "see the message above"
+                )
+    return True
+
+
+def _wait(process: subprocess.Popen[bytes], look: Callable[[], None]) -> int:
+    """Wait for the end of a process without polling it; call `look` from time to time on a terminal."""
+    if not sys.stderr.isatty():
+        return process.wait()
+    ended = os.pidfd_open(process.pid)
+    try:
+        while not select.select([ended], [], [], _LOOK_S)[0]:
+            look()
+    finally:
+        os.close(ended)
+    return process.wait()
+
+
+def _show(answer: Answer, export: str | None, commands: dict[str, list[str]]) -> None:
+    from regatta.answers.documents import document_of
+    from regatta.answers.short import short_comparisons
+    from regatta.cli.analyze import print_csv
+    from regatta.cli.first_screen import first_screen, notes_of
+
+    if export == "json":
+        click.echo(json.dumps(document_of(answer), indent=1, allow_nan=False))
+    elif export == "csv":
+        print_csv(answer)
+    elif export == "markdown":
+        tables = [_commands(answer, commands)]
+        if answer.comparisons:
+            tables.insert(0, short_comparisons(answer.comparisons, answer.level, judged=True))
+        click.echo("\n\n".join(_markdown(table) for table in tables))
+    else:
+        from regatta.cli.tables import plain_console, show
+
+        click.echo("\n".join(first_screen(answer, kept=False)).rstrip())
+        if len(_elapsed(answer)) > 1:
+            show(plain_console(), _commands(answer, commands))
+    for line in notes_of(answer):
+        click.echo(line, err=True)
+
+
+def _elapsed(answer: Answer) -> list[CellAnswer]:
+    return [cell for cell in answer.cells if cell.metric == "elapsed"]
+
+
+def _all_have_values(answer: Answer) -> bool:
+    return all(cell.estimate.n for cell in _elapsed(answer))
+
+
+def _commands(answer: Answer, commands: dict[str, list[str]]) -> Table:
+    """Return one row per command and combination of parameters: its mean, in the order of the measurement.
+
+    Args:
+        answer: of the experiment.
+        commands: the words of each command by its name, with `{NAME}` for parameters.
+    """
+    from regatta.figures.section import Table
+    from regatta.figures.text import ABSENT, choose_scale, show_ends, show_percent
+    from regatta.host.values.benchmark_label import parts_of_label
+
+    cells = _elapsed(answer)
+    scale = choose_scale([cell.estimate for cell in cells], cells[0].unit if cells else "s")
+    rows: list[tuple[str, ...]] = []
+    for cell in cells:
+        words = commands[cell.place.runtime]
+        chosen = parts_of_label(cell.place.benchmark).chosen
+        own = [f"{name}={value}" for name, value in chosen.items() if _uses(words, name)]
+        others = [f"{name}={value}" for name, value in chosen.items() if not _uses(words, name)]
+        called = " ".join((cell.place.runtime, *own))
+        if others and sum(other.place.runtime == cell.place.runtime for other in cells) > 1:
+            called += f" (beside {' '.join(others)})"
+        for name, value in chosen.items():
+            words = [word.replace(f"{{{name}}}", value) for word in words]
+        values = [sample.value for sample in cell.samples]
+        ends = [scale.show(end(values)) if values else ABSENT for end in (min, max)]
+        rows.append(
+            (
+                called,
+                _text(words),
+                scale.show(cell.estimate.point),
+                show_ends(cell.estimate, scale.show),
+                *ends,
+                str(cell.estimate.n),
+            )
+        )
+    names: tuple[str, ...] = ("name", "command")
+    numbers = (f"mean [{scale.unit}]", f"{show_percent(answer.level)} CI", "min", "max", "n")
+    if all(row[0] == row[1] for row in rows):
+        names, rows = names[1:], [row[1:] for row in rows]
+    numeric = frozenset(range(len(names), len(names) + len(numbers)))
+    return Table("Elapsed time", (*names, *numbers), rows, numeric)
+
+
+def _markdown(table: Table) -> str:
+    rows = [table.columns, ["---"] * len(table.columns), *table.rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+
+
+def _tell_perturbations(answer: Answer, folder: Path) -> None:
+    """Print what perturbed runs if a command has no valid run."""
+    if _all_have_values(answer):
+        return
+    from regatta.host.journal.journal import Damage, read_journal
+
+    limits = Counter(
+        part["limit"]
+        for record in read_journal(folder)
+        if not isinstance(record, Damage)
+        for part in record["perturbation"]
+    )
+    if limits:
+        told = ", ".join(f"{name} ({count} runs)" for name, count in limits.most_common())
+        click.echo(f"perturbed by: {told}. End other programs on this machine and run again.", err=True)

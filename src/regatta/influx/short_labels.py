@@ -1,0 +1,96 @@
+"""Short names and the order of estimates and vectors, for axes, legends and tables of dashboards.
+
+A short name has only the parts that differ. A dashboard cannot compute it, because InfluxQL has no functions on text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from regatta.figures.text import parameter_text, show_brief
+from regatta.host.values.experiment import Scalar
+
+_Key = TypeVar("_Key", bound=Hashable)
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
+#: The size that an operation is about needs no name.
+_SIZES = ("bytes", "size_bytes", "array_bytes")
+#: ending of the name of a parameter -> its unit, if `parameter_text` does not show it
+_UNITS = {"_kib": " KiB", "_us": " µs"}
+
+#: One part of a sort key: numbers come before texts.
+Natural = tuple[tuple[int, float, str], ...]
+
+
+def setting_text(parameters: Mapping[str, Scalar], shown: frozenset[str] | None = None) -> str:
+    """Format parameters without JSON: `add double`, `64 MiB, stride 64 bytes`, `99th percentile`; "" for none.
+
+    Args:
+        parameters: by name.
+        shown: names of the parameters to show; None: all.
+    """
+    texts: list[str] = []
+    numbers: list[str] = []
+    for name, value in sorted(parameters.items()):
+        if shown is not None and name not in shown:
+            continue
+        if isinstance(value, str):
+            texts.append(value)
+        elif name == "percentile" and not isinstance(value, bool):
+            numbers.append(_percentile(value))
+        elif name in _SIZES:
+            numbers.insert(0, parameter_text(name, value))
+        else:
+            ending = next((end for end in (*_UNITS, "_bytes") if name.endswith(end)), "")
+            spoken = name.removesuffix(ending).replace("_", " ")
+            numbers.append(f"{spoken} {parameter_text(name, value)}{_UNITS.get(ending, '')}")
+    return ", ".join(part for part in (" ".join(texts), *numbers) if part)
+
+
+def _percentile(value: float) -> str:
+    if value in (50, 100):
+        return "median" if value == 50 else "maximum"
+    number = show_brief(value, 6)
+    ordinal = {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th")
+    return f"{number}{'th' if number in ('11', '12', '13') else ordinal} percentile"
+
+
+def configuration_text(parts: Mapping[str, str], shown: frozenset[str]) -> str:
+    """Join the parts of a cell that differ within an experiment: `temurin-21 g1 1.5x`; all parts if none differs.
+
+    Args:
+        parts: runtime, collector, modifiers and heap by name, in this order; "" is omitted.
+        shown: names of the parts that differ.
+    """
+    kept = {name: text for name, text in parts.items() if text}
+    return " ".join(text for name, text in kept.items() if name in shown) or " ".join(kept.values())
+
+
+def differing(rows: Sequence[Mapping[str, Scalar]]) -> frozenset[str]:
+    """Return the names that do not have the same value in all rows. A row without a name differs in it."""
+    names = {name for row in rows for name in row}
+    return frozenset(name for name in names if len({repr(row.get(name)) for row in rows}) > 1)
+
+
+def places(keys: Iterable[tuple[_Key, tuple[str, ...]]]) -> dict[_Key, int]:
+    """Return the place of each key, from 0, in natural order: `2x` before `10x`.
+
+    Args:
+        keys: each with the texts to sort by.
+    """
+    ordered = sorted(dict(keys).items(), key=lambda one: tuple(map(natural, one[1])))
+    return {key: place for place, (key, _) in enumerate(ordered)}
+
+
+def natural(text: str) -> Natural:
+    """Return a key that sorts the numbers in a text by their size."""
+    parts = (part for part in _NUMBER.split(text) if part)
+    return tuple((0, float(part), "") if _NUMBER.fullmatch(part) else (1, 0.0, part) for part in parts)
+
+
+def parameters_of(text: str) -> dict[str, Scalar]:
+    """Return the parameters of a tag; empty if it has none."""
+    parameters: dict[str, Scalar] = json.loads(text) if text else {}
+    return parameters

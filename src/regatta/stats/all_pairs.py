@@ -1,0 +1,90 @@
+"""All pairs of several alternatives: ratios with simultaneous intervals that do not assume equal variances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from regatta.stats.estimate import Contrast, Floats, Interval, check_level
+from regatta.stats.multiplicity import sidak_level, sidak_p
+from regatta.stats.ratios import PAIRED, WELCH, paired_log_ratios, welch_log_ratio
+
+#: labels of simultaneous intervals, by the label of the single interval
+SIDAK = {PAIRED: "sidak-paired-log-t", WELCH: "sidak-welch-log"}
+
+
+@dataclass(frozen=True)
+class PairRatio:
+    """Alternatives `first` and `second` (columns), and the ratio first/second, simultaneous for all pairs."""
+
+    first: int
+    second: int
+    ratio: Interval
+    p: float
+
+
+def paired_pairs(tables: Sequence[Floats], level: float = 0.95) -> list[tuple[PairRatio, ...]]:
+    """Return the ratios of all pairs of the alternatives of each family, from blocks.
+
+    Args:
+        tables: each of shape (blocks, k >= 2), > 0: one value per block and alternative, NaN where there is none.
+        level: simultaneous confidence of the intervals of a family, between 0 and 1.
+
+    Returns:
+        For each family the m = k (k - 1) / 2 pairs (i < j), in the order (0, 1), (0, 2) ...: Student's t on the differences of
+        the logarithms in the blocks that have both, at the confidence level^(1/m) (Sidak), and 1 - (1 - p)^m. Each pair has
+        its own variance, so that the error of the family holds where the alternatives are not equally noisy. A pair with
+        fewer than two common blocks is NaN with a reason.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1.
+
+    Source: Sidak, Journal of the American Statistical Association 62 (1967): the product bound holds for any correlation of
+    the differences. With variances estimated separately for each pair it is not proven, but was conservative in every
+    simulation (`docs/methodology.md`).
+    """
+    check_level(level)
+    shapes: dict[tuple[int, int], list[tuple[int, int, int, Floats, Floats]]] = {}
+    for family, table in enumerate(tables):
+        alternatives = table.shape[1]
+        for i, j in combinations(range(alternatives), 2):
+            both = ~np.isnan(table[:, i]) & ~np.isnan(table[:, j])
+            same = shapes.setdefault((int(both.sum()), math.comb(alternatives, 2)), [])
+            same.append((family, i, j, table[both, i], table[both, j]))
+    found: list[dict[tuple[int, int], PairRatio]] = [{} for _ in tables]
+    for (_, m), rows in shapes.items():
+        a, b = (np.stack([row[side] for row in rows]) for side in (3, 4))
+        contrasts = paired_log_ratios(a, b, sidak_level(level, m))
+        for (family, i, j, _, _), contrast in zip(rows, contrasts, strict=True):
+            found[family][i, j] = _simultaneous(i, j, contrast, level, m)
+    return [tuple(own[pair] for pair in sorted(own)) for own in found]
+
+
+def welch_pairs(groups: Sequence[Floats], level: float = 0.95) -> tuple[PairRatio, ...]:
+    """Return the ratios of all pairs of independent samples: as `paired_pairs`, with Welch's t on logarithms.
+
+    Args:
+        groups: at least two samples, each of shape (n_i,), > 0.
+        level: simultaneous confidence of all intervals, between 0 and 1.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1.
+
+    Source: Tamhane, Journal of the American Statistical Association 74 (1979), procedure T2.
+    """
+    check_level(level)
+    pairs = list(combinations(range(len(groups)), 2))
+    single = sidak_level(level, len(pairs))
+    return tuple(
+        _simultaneous(i, j, welch_log_ratio(groups[i], groups[j], single), level, len(pairs))
+        for i, j in pairs
+    )
+
+
+def _simultaneous(i: int, j: int, contrast: Contrast, level: float, m: int) -> PairRatio:
+    ratio = replace(contrast.interval, level=level, method=SIDAK[contrast.interval.method])
+    return PairRatio(i, j, ratio, sidak_p(contrast.p, m))

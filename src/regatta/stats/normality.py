@@ -1,0 +1,52 @@
+"""Test of normality by Shapiro and Wilk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regatta.stats.estimate import NAN, only_rounding
+from regatta.stats.moments import vector
+
+#: limits of the approximation of p
+LEAST, MOST = 3, 5000
+
+
+@dataclass(frozen=True)
+class Normality:
+    """The statistic W of Shapiro and Wilk for `n` values, 0 to 1 (1: normal quantiles), and p of "normal"."""
+
+    n: int
+    w: float
+    p: float
+    reason: str = ""
+
+
+def shapiro_wilk(values: ArrayLike) -> Normality:
+    """Test whether independent values are normally distributed.
+
+    Args:
+        values: shape (n,), any unit.
+
+    Returns:
+        W and p. NaN with a reason below 3 and above 5000 values, without any spread, or if a value is not finite.
+
+    Source: Shapiro and Wilk, Biometrika 52 (1965); P. Royston, Remark AS R94, Applied Statistics 44 (1995), for n up to 5000.
+    """
+    x = np.sort(vector(values))
+    n = int(x.size)
+    if not LEAST <= n <= MOST:
+        return Normality(n, NAN, NAN, f"{n} values; the test needs {LEAST} to {MOST}")
+    if not np.isfinite(x).all():
+        return Normality(n, NAN, NAN, "a value is not finite")
+    largest = float(np.abs(x).max())
+    if only_rounding(float(x[-1] - x[0]), largest):
+        return Normality(n, NAN, NAN, "all values are equal")
+    # Imported here, because it takes half a second.
+    from scipy.stats import shapiro
+
+    # The middle and the range do not affect W; without them, squares neither overflow nor lose digits.
+    found = shapiro((x - x[n // 2]) / (x[-1] - x[0]))
+    return Normality(n, float(found.statistic), float(found.pvalue))

@@ -1,0 +1,307 @@
+"""`regatta time`: commands become an experiment, with the same records and answers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import sys
+import time as clock
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from experiment_parts import HOME
+from small_experiments import read_terminal
+
+from helpers.in_process import PROGRAM
+from helpers.runner_plans import printed
+from regatta.host.journal.journal import Damage, read_journal
+from regatta.spec.load import load_spec
+
+pytestmark = pytest.mark.smoke
+
+
+def environment(folder: Path) -> dict[str, str]:
+    temporary = folder / "temporary"
+    temporary.mkdir(exist_ok=True)
+    lock = str(temporary / "lock")
+    return {
+        **os.environ, "REGATTA_HOST_LOCK": lock, "REGATTA_HOME": str(HOME), "TMPDIR": str(temporary)
+    }  # fmt: skip
+
+
+def time(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [PROGRAM, "time", *arguments], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def test_two_commands_are_measured_in_turns_and_kept_as_an_experiment(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("b\na\n")
+    done = time(
+        tmp_path, "sort lines", "cat lines", "--runs", "3", "--save", "kept", "--prepare", "touch new"
+    )
+    assert "sort" in done.stdout
+    assert "cat / sort" in done.stdout
+    table = done.stdout.partition("Elapsed time")[2].splitlines()
+    assert [line.split()[0] for line in table[2:4]] == ["sort", "cat"]
+    assert f"--results {Path('kept') / 'results'}" in done.stderr
+    records = list(read_journal(tmp_path / "kept" / "results" / "time"))
+    assert not any(isinstance(record, Damage) for record in records)
+    assert {record["status"] for record in records} <= {"ok", "perturbed"}
+    rounds = Counter((record["round"], record["cell_id"]) for record in records)
+    # one discarded round, and three
+    assert len(rounds) == 2 * 4
+    assert len({record["stdout"]["head"] for record in records}) == 2
+    experiment = load_spec(tmp_path / "kept" / "time.yml", HOME)
+    assert [runtime.name for runtime in experiment.runtimes] == ["sort", "cat"]
+    program, *words = experiment.benchmarks[0].prepare
+    assert (Path(program).name, words) == ("touch", ["new"])
+    assert "an existing one" in time(tmp_path, "true", "false", "--save", "kept", code=2).stderr
+
+
+def test_parameters_are_crossed_and_exported(tmp_path: Path) -> None:
+    arguments = ("sh -c 'test {n} -gt 0'", "--parameter", "n", "1,2", "--runs", "2", "-n", "test")
+    document = json.loads(time(tmp_path, *arguments, "--export", "json").stdout)
+    benchmarks = ["time/command:default n=1", "time/command:default n=2"]
+    assert list(dict.fromkeys(cell["benchmark"] for cell in document["cells"])) == benchmarks
+    shown = time(tmp_path, *arguments, "--export", "markdown").stdout
+    assert "| n=2 / n=1 | " in shown, "the values are compared with the first one"
+    rows = list(csv.DictReader(time(tmp_path, *arguments, "--export", "csv").stdout.splitlines()))
+    assert [row["kind"] for row in rows[:2]] == ["cell", "cell"]
+    two = time(tmp_path, "true", "sleep 0", "--runs", "2", "--export", "markdown").stdout.splitlines()
+    assert two[0].startswith("| comparison | ratio | 95 % CI |")
+    assert two[2].startswith("| sleep / true | ")
+    one = time(tmp_path, "true", "-r", "2", "--export", "markdown").stdout.splitlines()
+    assert one[0].startswith("| command | mean ")
+    assert [line.split(" | ")[0] for line in one[2:]] == ["| true"]
+    assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
+    assert _left_in(tmp_path) == set()
+
+
+def test_values_in_the_place_of_a_program_are_compared(tmp_path: Path) -> None:
+    done = time(tmp_path, "{tool} 0", "--parameter", "tool", "true,sleep", "--runs", "2", "--export", "json")
+    assert _runtimes(done.stdout) == ["true", "sleep"]
+    named = ("{tool} 0", "echo", "-L", "tool", "true,sleep", "-n", "a", "-n", "the second")
+    done = time(tmp_path, *named, "--runs", "2", "--export", "json")
+    assert _runtimes(done.stdout) == ["a-true", "a-sleep", "the-second"]
+
+
+def test_each_row_shows_the_command_and_only_its_own_parameters(tmp_path: Path) -> None:
+    commands = ("sh -c :", "sh -c 'exit 0'", "sh -c 'exit {n}'", "-L", "n", "0,00", "--runs", "2")
+    shown = time(tmp_path, *commands, "--export", "markdown").stdout.rpartition("\n\n")[2].splitlines()
+    # Nothing is compared with the second command at the second value.
+    assert [tuple(line.split(" | ")[:2]) for line in shown if not line.startswith("| ---")] == [
+        ("| name", "command"),
+        ("| sh-c (beside n=0)", "sh -c :"),
+        ("| sh-c-exit-0", "sh -c 'exit 0'"),
+        ("| sh-c-exit-n n=0", "sh -c 'exit 0'"),
+        ("| sh-c (beside n=00)", "sh -c :"),
+        ("| sh-c-exit-n n=00", "sh -c 'exit 00'"),
+    ]
+
+
+def test_commands_run_in_the_current_directory_with_their_words_unchanged(tmp_path: Path) -> None:
+    for name in ("hello", "--place=hello"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here.sh").write_text("#!/bin/sh\nread text < text; echo $text $*\n")
+    (tmp_path / "here.sh").chmod(0o755)
+    (tmp_path / "hello.txt").write_text("read\n")
+    prepared = ("--prepare", "cp hello.txt text", "--runs", "2", "--save", "kept")
+    time(tmp_path, "./here.sh hello --place=hello {word}", "-L", "word", "hello", *prepared)
+    records = [r for r in read_journal(tmp_path / "kept" / "results" / "time") if not isinstance(r, Damage)]
+    assert {printed(record, "stdout") for record in records} == {b"read hello --place=hello hello\n"}
+    assert load_spec(tmp_path / "kept" / "time.yml", HOME).benchmarks[0].directory == str(tmp_path)
+    explain = [PROGRAM, "explain", records[0]["cell_id"], "--results", "kept/results", "--json"]
+    (cell,) = json.loads(subprocess.check_output(explain, cwd=tmp_path, env=environment(tmp_path)))
+    by_hand = subprocess.check_output(["sh", "-c", cell["command"]], text=True)
+    assert by_hand == "read hello --place=hello hello\n"
+
+
+def test_runs_are_the_maximum_of_a_precision(tmp_path: Path) -> None:
+    # No interval of so few runs is this narrow.
+    done = time(
+        tmp_path,
+        "true",
+        "sleep 0",
+        "--precision",
+        "0.001",
+        "--runs",
+        "10",
+        "--save",
+        "kept",
+        "--export",
+        "json",
+    )
+    assert _runtimes(done.stdout) == ["true", "sleep"]
+    # One discarded round, and ten; what other work on this machine perturbed has no value.
+    records = [r for r in read_journal(tmp_path / "kept" / "results" / "time") if not isinstance(r, Damage)]
+    assert len({(record["cell_id"], record["round"]) for record in records}) == 2 * 11
+    stopping = load_spec(tmp_path / "kept" / "time.yml", HOME).stopping
+    assert (stopping.pilot, stopping.maximum, stopping.target_percent) == (10, 10, 0.001)
+
+
+def _runtimes(document: str) -> list[str]:
+    return [cell["runtime"] for cell in json.loads(document)["cells"] if cell["metric"] == "elapsed"]
+
+
+def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
+    done = time(tmp_path, "false", "true", "--runs", "2", code=1)
+    assert "failed: " in done.stdout
+    prepared = time(tmp_path, "true", "--runs", "2", "--prepare", "false", code=1)
+    assert "prepare ended with exit code 1" in prepared.stdout
+
+
+def _left_in(folder: Path) -> set[str]:
+    names = {path.name.partition(".")[0] for path in (folder / "temporary").iterdir()}
+    return {name for name in names if name != "lock"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_every_record(tmp_path: Path, number: signal.Signals) -> None:
+    command = [PROGRAM, "time", "sleep 0.05", "sleep 0.06", "--runs", "500", "--save", "kept"]
+    with _started(tmp_path, command) as process:
+        journal = tmp_path / "kept" / "results" / "time"
+        while len(list(_readable(journal))) < 6:
+            assert process.poll() is None
+            clock.sleep(0.05)
+        before = list(_readable(journal))
+        process.send_signal(number)
+        told = process.communicate()
+    assert process.returncode == 130, told
+    after = list(read_journal(journal))
+    assert not any(isinstance(record, Damage) for record in after)
+    assert [record["invocation_id"] for record in after[: len(before)]] == before
+    assert len(after) < 1000
+    assert "sleep-0.05" in told[0]
+    assert "continue: regatta run kept/time.yml --results kept/results" in told[1]
+
+
+@pytest.mark.full
+def test_an_interruption_leaves_no_temporary_folder(tmp_path: Path) -> None:
+    with _started(tmp_path, [PROGRAM, "time", "sleep 0.05", "--runs", "500"]) as process:
+        while not list((tmp_path / "temporary").glob("regatta-time-*/results/time/journal/local/0*.jsonl")):
+            assert process.poll() is None
+            clock.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate()
+    assert process.returncode == 130, told
+    assert _left_in(tmp_path) == set()
+
+
+@contextmanager
+def _started(folder: Path, command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _readable(journal: Path) -> Iterator[str]:
+    """Yield the ids of complete records of a journal that may grow."""
+    for path in sorted((journal / "journal" / "local").glob("0*.jsonl")):
+        for line in path.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                yield str(json.loads(line)["invocation_id"])
+
+
+@pytest.mark.full
+def test_a_terminal_shows_the_progress(tmp_path: Path) -> None:
+    reader, terminal = pty.openpty()
+    hold = tmp_path / "hold"
+    hold.touch()
+    command = [PROGRAM, "time", f"sh -c 'while [ -e {hold} ]; do sleep 0.02; done'", "--runs", "3"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=terminal
+    )
+    os.close(terminal)
+    parts = (b"measuring", b"/4")
+    shown = read_terminal(reader, lambda shown: all(part in shown for part in parts), hold.unlink)
+    # 1: other work on this machine perturbed all runs.
+    assert process.wait() in (0, 1)
+    assert [part for part in parts if part not in shown] == []
+
+
+#: does not end before the processors were busy for a fifth of its time, twice the limit
+DISTURBED = """
+import os, time
+
+def busy_s():
+    user, nice, system, idle, waiting, *more = map(int, open("/proc/stat").readline().split()[1:8])
+    return (user + nice + system + sum(more)) / os.sysconf("SC_CLK_TCK")
+
+began_s, before_s = time.monotonic(), busy_s()
+while busy_s() - before_s < max(0.5, 0.2 * os.cpu_count() * (time.monotonic() - began_s)):
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.full
+def test_perturbed_runs_are_repeated_and_their_cause_is_told(tmp_path: Path) -> None:
+    (tmp_path / "disturbed.py").write_text(DISTURBED)
+    loops = [
+        subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range((os.cpu_count() or 1) // 4 + 1)
+    ]
+    try:
+        command = shlex.join([sys.executable, "-I", "-S", "disturbed.py"])
+        done = time(tmp_path, command, "--runs", "2", "--save", "kept", code=1)
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    assert "other_cpu_percent" in done.stderr
+    records = list(read_journal(tmp_path / "kept" / "results" / "time"))
+    attempts = Counter(record["invocation_id"] for record in records if not isinstance(record, Damage))
+    assert min(attempts.values()) >= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("sleep '1",), 2, "No closing quotation"),
+        (("",), 2, "expected a command, got nothing"),
+        (("no-such-program", "true"), 3, "no-such-program"),
+        (("true", "true"), 2, "the same command"),
+        (("true", "echo", "-n", "a", "-n", "a"), 2, "expected different names"),
+        (("true", "--prepare", "no-such-program"), 3, "no-such-program"),
+        (("true", "-n", "a", "-n", "b"), 2, "expected a --command-name for each of 1 commands, got 2"),
+        (("cat a | sort", "true"), 2, "| needs a shell, as in: sh -c 'cat a | sort'"),
+        (("echo $HOME",), 2, "$ needs a shell"),
+        (("sleep {t}", "--parameter", "t-", "1"), 2, "expected NAME and VALUE"),
+        (("true", "--precision", "0%"), 2, "--precision"),
+        (("true", "--precision", "5", "--runs", "20000"), 2, "--runs: expected a number <= 10000"),
+        (
+            ("{a} -c true", "-L", "a", "./one,./two"),
+            2,
+            "the same program with the same arguments for one and two",
+        ),
+        (("true", "false", "-L", "a", "1,2"), 2, "--parameter a: no command contains {a}"),
+        (("true {a}", "-L", "a", "1", "-L", "a", "2"), 2, "--parameter: expected each NAME once"),
+        (("true {a}", "-L", "a", "1,1"), 2, "--parameter a: expected unique values"),
+        (("true", "--precision", "5", "--runs", "9"), 2, "--runs: expected at least 10 with --precision"),
+        (("{a} 0", "-L", "a", "true,sleep", "--prepare", "touch {a}"), 2, "--prepare: {a} is the program"),
+    ],
+)
+def test_what_cannot_be_measured_is_told(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).symlink_to("/bin/sh")
+    shown = time(tmp_path, *arguments, code=code).stderr
+    assert told in shown
+    assert "regatta-time-" not in shown, "a folder that no longer exists"
