@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_runs import ROOT, Run, compile_against, run
+from lm_runs import ROOT, Interval, Run, compile_against, intervals_of, run
 
 #: longer than any time slice, and short enough for a test
 SEVERAL = ("--parallel", "2", "--interval-us", "100000")
@@ -20,26 +18,21 @@ SEVERAL = ("--parallel", "2", "--interval-us", "100000")
 # ---- what is told is what passed ----
 
 
-@dataclass(frozen=True)
-class Logged:
-    """A timed interval by the log of the benchmark itself, and the time from the one before to the one after."""
-
-    took_ns: int
-    gap_ns: float
-
-
-def timed_intervals(log: Path, repetitions: int, operations: int) -> list[Logged]:
+def timed_intervals(log: Path, repetitions: int, operations: int) -> list[Interval]:
     """Those with as many operations as are reported, without the ones that found the number, in order."""
-    rows = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
-    timed = [place for place, row in enumerate(rows) if row[2] == operations][-repetitions:]
+    timed = [interval for interval in intervals_of(log) if interval.operations == operations][-repetitions:]
     assert len(timed) == repetitions
-    return [
-        Logged(
-            took_ns=rows[place][1] - rows[place][0],
-            gap_ns=(rows[place + 1][0] if place + 1 < len(rows) else math.inf) - rows[place - 1][1],
-        )
-        for place in timed
-    ]
+    return timed
+
+
+def within_ns(interval: Interval) -> int:
+    """The operations alone: the harness times this, and a little more."""
+    return interval.end.clock_ns - interval.start.clock_ns
+
+
+def around_ns(interval: Interval) -> int:
+    """From before the harness looks at its clock until after it has looked again."""
+    return interval.after.clock_ns - interval.before.clock_ns
 
 
 def elapsed_ns(line: dict[str, Any], info: dict[str, Any]) -> float:
@@ -57,7 +50,8 @@ def assert_told_what_passed(outcome: Run, log: Path, metric: str = "latency") ->
     operations = lines[0]["operations"]
     rounded_ns = 0.0001 * operations + 1  # the costs are told with so many digits
     for line, logged in zip(lines, timed_intervals(log, len(lines), operations), strict=True):
-        assert logged.took_ns - rounded_ns <= elapsed_ns(line, outcome.info) <= logged.gap_ns + rounded_ns
+        elapsed = elapsed_ns(line, outcome.info)
+        assert within_ns(logged) - rounded_ns <= elapsed <= around_ns(logged) + rounded_ns
 
 
 def test_a_planted_duration_is_found(planted: Path, tmp_path: Path) -> None:
@@ -80,7 +74,7 @@ def test_a_planted_duration_is_found_by_each_of_two_children(planted: Path, tmp_
     for low, high, *both in zip(fastest, slowest, *children, strict=True):
         assert low["value"] > 0.999 * 20000
         for line, choose in ((low, min), (high, max)):
-            least, most = choose(child.took_ns for child in both), choose(child.gap_ns for child in both)
+            least, most = choose(map(within_ns, both)), choose(map(around_ns, both))
             assert least - 1 <= elapsed_ns(line, outcome.info) <= most + 1
 
 
