@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -63,6 +64,9 @@ public final class Profiled {
         switch (args[0]) {
             case "calls":
                 calls();
+                break;
+            case "texts":
+                texts();
                 break;
             case "loaders":
                 loaders(Integer.parseInt(args[1]));
@@ -143,6 +147,22 @@ public final class Profiled {
     }
 
     /** A class of the same name in many loaders, each of which calls. */
+    /** Methods whose receiver and result together tell the amount of work. */
+    private static void texts() {
+        String text = "regatta".concat("-bench");
+        String copy = new String(text.toCharArray());
+        Object boxed = 1000;
+        int sum = text.equals("regatta") ? 1 : 0;
+        sum += text.equals(copy) ? 1 : 0;
+        sum += ((Object) text).equals(copy) ? 1 : 0;
+        sum += text.equalsIgnoreCase(copy) ? 1 : 0;
+        sum += boxed.equals(1000) ? 1 : 0;
+        sum += text.indexOf('-') + text.indexOf('#') + text.indexOf("bench");
+        sum += text.substring(3).length() + text.substring(1, 3).length();
+        sum += text.toUpperCase().length() + text.getBytes(StandardCharsets.UTF_8).length;
+        System.out.println("sum " + sum);
+    }
+
     private static void loaders(int count) throws Exception {
         byte[] bytes;
         try (InputStream stream = Profiled.class.getResourceAsStream("Profiled$ByLength.class")) {

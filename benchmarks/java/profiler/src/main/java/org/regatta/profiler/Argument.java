@@ -6,6 +6,7 @@ import java.util.Map;
 /** What drives the cost of a method beside the number of its calls, and where a call shows it. */
 final class Argument {
     private static final int RESULT = -1;
+    private static final int SEARCHED = -2;
     private static final Map<String, Argument> BY_METHOD = new HashMap<>();
 
     static {
@@ -13,6 +14,13 @@ final class Argument {
         result("bytes", "deflate([B)I", "deflate([BII)I", "inflate([B)I", "inflate([BII)I");
         result("chars", "read([C)I", "read([CII)I");
         result("chars", "readLine()Ljava/lang/String;", "toString()Ljava/lang/String;");
+        result("bytes", "getBytes()[B", "getBytes(Ljava/lang/String;)[B", "getBytes(Ljava/nio/charset/Charset;)[B");
+        result("chars", "substring(I)Ljava/lang/String;", "substring(II)Ljava/lang/String;", "toCharArray()[C");
+        result("chars", "concat(Ljava/lang/String;)Ljava/lang/String;", "trim()Ljava/lang/String;");
+        result("chars", "toLowerCase()Ljava/lang/String;", "toUpperCase()Ljava/lang/String;");
+        searched("chars", "equals(Ljava/lang/Object;)Z", "equalsIgnoreCase(Ljava/lang/String;)Z");
+        searched("chars", "indexOf(I)I", "indexOf(Ljava/lang/String;)I");
+        argument(0, "bytes", "digest([B)[B", "encode([B)[B");
         argument(0, "bytes", "write([B)V", "update([B)V", "<init>([BLjava/nio/charset/Charset;)V", "<init>([B)V");
         argument(2, "bytes", "write([BII)V", "update([BII)V", "<init>([BIILjava/nio/charset/Charset;)V");
         argument(0, "chars", "write([C)V", "write(Ljava/lang/String;)V", "<init>([C)V");
@@ -41,6 +49,11 @@ final class Argument {
         argument(RESULT, unit, methods);
     }
 
+    /** Methods of String that look at its characters one by one, until the result is known. */
+    private static void searched(String unit, String... methods) {
+        argument(SEARCHED, unit, methods);
+    }
+
     private static void argument(int index, String unit, String... methods) {
         for (String method : methods) {
             BY_METHOD.put(method, new Argument(index, unit));
@@ -55,8 +68,19 @@ final class Argument {
         return BY_METHOD.get(method);
     }
 
-    boolean isResult() {
-        return index == RESULT;
+    /** Whether the call must have returned before its amount is known. */
+    boolean isKnownAfter() {
+        return index < 0;
+    }
+
+    /** Whether both the result and the receiver tell the amount. */
+    boolean isSearched() {
+        return index == SEARCHED;
+    }
+
+    /** @return whether the method of such a declaration has this argument; {@code type} with slashes */
+    boolean isOf(String type) {
+        return index != SEARCHED || type.equals("java/lang/String");
     }
 
     int index() {

@@ -64,7 +64,8 @@ public final class Counts {
         }
         synchronized (METHODS) {
             return IDS.computeIfAbsent(name, key -> {
-                METHODS.add(new Method(name, Argument.of(method)));
+                Argument argument = Argument.of(method);
+                METHODS.add(new Method(name, argument != null && argument.isOf(type) ? argument : null));
                 return METHODS.size() - 1;
             });
         }
@@ -122,6 +123,16 @@ public final class Counts {
         if (method != NOT_COUNTED) {
             OWN.get().add(method, 0, amount);
         }
+    }
+
+    /** @return how many characters two equal texts have, all of which were compared; 0 if they differ, mostly at once */
+    public static long searched(boolean equal, Object text) {
+        return equal && text instanceof String ? ((String) text).length() : 0;
+    }
+
+    /** @return how many characters were looked at to find an index, or none */
+    public static long searched(int index, Object text) {
+        return index < 0 && text instanceof String ? ((String) text).length() : index + 1L;
     }
 
     /** @return the number of elements or characters; 0 of null and of other things */

@@ -125,7 +125,9 @@ final class Rewriter {
                 if (declared == null || !declared.ofSystem) {
                     return false;
                 }
-                insert(call, true, Counts.idOf(declared.type.name, name), Argument.of(name));
+                Argument argument = Argument.of(name);
+                boolean known = argument != null && !argument.isSearched();
+                insert(call, true, Counts.idOf(declared.type.name, name), known ? argument : null);
                 return true;
             }
             if (declared != null && !declared.ofSystem && !declared.isAbstract && !declared.type.isInterface) {
@@ -146,8 +148,8 @@ final class Rewriter {
                 free += types[i].getSize();
             }
             int receiver = free;
-            boolean amountFirst = argument != null && !argument.isResult();
-            boolean amountLast = argument != null && argument.isResult();
+            boolean amountFirst = argument != null && !argument.isKnownAfter();
+            boolean amountLast = argument != null && argument.isKnownAfter();
             InsnList before = new InsnList();
             boolean saved = !fixed || amountFirst;
             for (int i = types.length - 1; saved && i >= 0; i--) {
@@ -172,15 +174,20 @@ final class Rewriter {
             }
             method.instructions.insertBefore(call, before);
             if (amountLast) {
-                insertResult(call, fixed, number, receiver);
+                insertResult(call, fixed, number, receiver, argument.isSearched());
             }
         }
 
-        private void insertResult(MethodInsnNode call, boolean fixed, int number, int receiver) {
+        private void insertResult(MethodInsnNode call, boolean fixed, int number, int receiver, boolean searched) {
             Type type = Type.getReturnType(call.desc);
             InsnList after = new InsnList();
             after.add(new InsnNode(type.getSize() == 2 ? Opcodes.DUP2 : Opcodes.DUP));
-            after.add(toLong(type));
+            if (searched) {
+                after.add(new VarInsnNode(Opcodes.ALOAD, receiver));
+                after.add(counts("searched", "(" + type.getDescriptor() + "Ljava/lang/Object;)J"));
+            } else {
+                after.add(toLong(type));
+            }
             if (!fixed) {
                 int amount = receiver + 1;
                 after.add(new VarInsnNode(Opcodes.LSTORE, amount));
