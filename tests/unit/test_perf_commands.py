@@ -137,3 +137,9 @@ def test_trace_prints_commands_under_each_tracer_beside_bare_ones(tmp_path: Path
     assert {row["peer_name"] for row in rows} == {"bare"}
     assert len([row for row in rows if row["what"].endswith("under strace -f -c")]) == 3
     assert len([row for row in rows if row["what"].endswith("under strace")]) == 3
+
+
+def test_micro_prints_operations_beside_jmh(tmp_path: Path) -> None:
+    rows = rows_of("micro", tmp_path)
+    assert [row["what"] for row in rows] == ["strings/string_equals/128", "strings/string_substring/128"]
+    assert all(row["peer_name"] == "JMH 1.37" and row["peer"] > 0 for row in rows)

@@ -48,6 +48,11 @@ public interface Benchmark {
         return List.of();
     }
 
+    /** @return what the last iteration measured itself, besides the time that it took; none by default */
+    default List<Measurement> measurements() {
+        return List.of();
+    }
+
     /** Gives back what {@code setup} took. */
     default void teardown() throws Exception {}
 }

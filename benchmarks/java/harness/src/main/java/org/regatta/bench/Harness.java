@@ -3,6 +3,7 @@ package org.regatta.bench;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -92,7 +93,9 @@ public final class Harness {
             Sink.consume(benchmark.iterate(iteration));
             meters.stop();
             listener.iterationStopped(iteration);
-            listener.iterationEnded(iteration, meters.measurements());
+            List<Measurement> measurements = new ArrayList<>(meters.measurements());
+            measurements.addAll(benchmark.measurements());
+            listener.iterationEnded(iteration, measurements);
             listener.requested(iteration, benchmark.requests());
             OutputDigest digest = new OutputDigest();
             benchmark.digest(digest);

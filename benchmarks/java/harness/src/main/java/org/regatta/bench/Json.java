@@ -10,12 +10,15 @@ public final class Json {
 
     private Json() {}
 
-    /** @param value a String, Integer, Long, Boolean, List or Map with String keys of these */
+    /** @param value a String, Integer, Long, finite Double, Boolean, List or Map with String keys of these */
     public static String of(Object value) {
         if (value instanceof String) {
             return quote((String) value);
         }
         if (value instanceof Integer || value instanceof Long || value instanceof Boolean) {
+            return value.toString();
+        }
+        if (value instanceof Double && Double.isFinite((Double) value)) {
             return value.toString();
         }
         if (value instanceof List<?>) {

@@ -5,9 +5,10 @@ import java.util.Map;
 /** One number about one iteration. */
 public final class Measurement {
     private final String metric;
-    private final long value;
+    private final Number value;
     private final String unit;
     private final Map<String, Object> parameters;
+    private final long operations;
 
     /**
      * @param metric lower-case name, as in the protocol
@@ -15,14 +16,20 @@ public final class Measurement {
      * @param unit one of the protocol's units
      * @param parameters what tells this series of the metric from others; may be empty
      */
-    public Measurement(String metric, long value, String unit, Map<String, Object> parameters) {
+    public Measurement(String metric, Number value, String unit, Map<String, Object> parameters) {
+        this(metric, value, unit, parameters, 0);
+    }
+
+    /** @param operations how many operations {@code value} is the mean of; 0: it is no mean */
+    public Measurement(String metric, Number value, String unit, Map<String, Object> parameters, long operations) {
         this.metric = metric;
         this.value = value;
         this.unit = unit;
         this.parameters = parameters;
+        this.operations = operations;
     }
 
-    public Measurement(String metric, long value, String unit) {
+    public Measurement(String metric, Number value, String unit) {
         this(metric, value, unit, Map.of());
     }
 
@@ -30,7 +37,7 @@ public final class Measurement {
         return metric;
     }
 
-    public long value() {
+    public Number value() {
         return value;
     }
 
@@ -40,5 +47,10 @@ public final class Measurement {
 
     public Map<String, Object> parameters() {
         return parameters;
+    }
+
+    /** How many operations the value is the mean of; 0: it is no mean. */
+    public long operations() {
+        return operations;
     }
 }

@@ -35,6 +35,9 @@ final class ResultLines implements Listener {
             line.put("metric", measurement.metric());
             line.put("value", measurement.value());
             line.put("unit", measurement.unit());
+            if (measurement.operations() > 0) {
+                line.put("operations", measurement.operations());
+            }
             if (!measurement.parameters().isEmpty()) {
                 line.put("parameters", measurement.parameters());
             }

@@ -1,0 +1,167 @@
+package org.regatta.bench.micro;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import org.regatta.bench.Benchmark;
+import org.regatta.bench.Measurement;
+import org.regatta.bench.OutputDigest;
+
+/**
+ * Operations of system classes. An iteration times each of them once, in an interval of {@code size} ms, and reports the
+ * time of one operation without that of the loop.
+ */
+abstract class Group implements Benchmark {
+    static final int MAX_SIZE = 10_000;
+
+    private static final String OPERATION = "operation";
+    private static final long MS = 1_000_000;
+    /** Long enough for the last compiler to finish, with intervals of 5 ms. */
+    private static final int WARM_UP_INTERVALS = 30;
+    /** An error of the clock by its resolution, at both ends, is then at most 0.2 % of an interval. */
+    private static final long RESOLUTIONS_OF_INTERVAL = 1000;
+    /** Intervals whose fastest decides whether an operation takes longer than the loop alone. */
+    private static final int TRIALS = 10;
+    /** The JIT may compile two loops that do the same in two ways; what differs by less has no number. */
+    private static final double LEAST_RATIO = 1.25;
+
+    private final List<Timed> operations = new ArrayList<>();
+    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+    private Timed emptyValue;
+    private Timed emptyObject;
+    private List<Measurement> measured = List.of();
+
+    /** Adds the operations by {@link #value} and {@link #object}. */
+    abstract void addOperations() throws Exception;
+
+    /** Adds an operation whose result is a number. */
+    final void value(String name, ValueOperation operation) throws Exception {
+        operations.add(new Timed(Map.of(OPERATION, name), operation));
+    }
+
+    /** Adds an operation whose result is an object. */
+    final void object(String name, ObjectOperation operation) throws Exception {
+        operations.add(new Timed(Map.of(OPERATION, name), operation));
+    }
+
+    /** Adds an operation for each value of an argument that its cost depends on. */
+    final void values(String name, String argument, int[] amounts, OfAmount<ValueOperation> operation)
+            throws Exception {
+        for (int amount : amounts) {
+            operations.add(new Timed(Map.of(OPERATION, name, argument, amount), operation.of(amount)));
+        }
+    }
+
+    /** Adds an operation for each value of an argument that its cost depends on. */
+    final void objects(String name, String argument, int[] amounts, OfAmount<ObjectOperation> operation)
+            throws Exception {
+        for (int amount : amounts) {
+            operations.add(new Timed(Map.of(OPERATION, name, argument, amount), operation.of(amount)));
+        }
+    }
+
+    /** Closes this in the end; what was opened last is closed first. */
+    final <T extends AutoCloseable> T opened(T resource) {
+        opened.push(resource);
+        return resource;
+    }
+
+    /**
+     * Makes the operations and returns one of them, for a measurement by others.
+     *
+     * @param amount value of its argument; null: it has none
+     */
+    final Timed find(String name, Integer amount) throws Exception {
+        addOperations();
+        for (Timed operation : operations) {
+            Map<String, Object> parameters = operation.parameters();
+            if (parameters.get(OPERATION).equals(name) && (amount == null || parameters.containsValue(amount))) {
+                return operation;
+            }
+        }
+        throw new IllegalArgumentException(name);
+    }
+
+    /** Makes an operation for an amount. */
+    interface OfAmount<T> {
+        T of(int amount) throws Exception;
+    }
+
+    @Override
+    public final void setup(int size, long seed) throws Exception {
+        addOperations();
+        long intervalNs = Math.max(size * MS, RESOLUTIONS_OF_INTERVAL * clockResolutionNs());
+        emptyValue = new Timed(Map.of(), (ValueOperation) i -> i);
+        emptyObject = new Timed(Map.of(), (ObjectOperation) i -> this);
+        emptyValue.warmUp(WARM_UP_INTERVALS, intervalNs);
+        emptyObject.warmUp(WARM_UP_INTERVALS, intervalNs);
+        for (Timed operation : operations) {
+            operation.warmUp(WARM_UP_INTERVALS, intervalNs);
+        }
+        for (int trial = 0; trial < TRIALS; trial++) {
+            emptyValue.nsPerOperation();
+            emptyObject.nsPerOperation();
+            for (Timed operation : operations) {
+                operation.nsPerOperation();
+            }
+        }
+        operations.removeIf(this::isNoLongerThanItsLoop);
+    }
+
+    @Override
+    public final long iterate(int iteration) throws Exception {
+        List<Measurement> found = new ArrayList<>();
+        for (Timed operation : operations) {
+            double ns = operation.nsPerOperation() - emptyLoopOf(operation).fastest();
+            found.add(new Measurement("latency", ns, "ns", operation.parameters(), operation.times()));
+        }
+        measured = found;
+        return found.size();
+    }
+
+    @Override
+    public final List<Measurement> measurements() {
+        return measured;
+    }
+
+    /** There is no output: the operations are those of the JVM. */
+    @Override
+    public final void digest(OutputDigest out) {}
+
+    @Override
+    public final void teardown() throws Exception {
+        while (!opened.isEmpty()) {
+            opened.pop().close();
+        }
+    }
+
+    private Timed emptyLoopOf(Timed operation) {
+        return operation.isOfValues() ? emptyValue : emptyObject;
+    }
+
+    private boolean isNoLongerThanItsLoop(Timed operation) {
+        double emptyNs = emptyLoopOf(operation).fastest();
+        if (operation.fastest() > LEAST_RATIO * emptyNs) {
+            return false;
+        }
+        System.err.printf(
+                "%s: no number: %.3f ns with the loop, %.3f ns for the empty loop%n",
+                operation.parameters(), operation.fastest(), emptyNs);
+        return true;
+    }
+
+    private static long clockResolutionNs() {
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 1000; i++) {
+            long start = System.nanoTime();
+            long next = System.nanoTime();
+            while (next == start) {
+                next = System.nanoTime();
+            }
+            least = Math.min(least, next - start);
+        }
+        return least;
+    }
+}

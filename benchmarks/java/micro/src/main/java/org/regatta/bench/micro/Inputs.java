@@ -1,0 +1,60 @@
+package org.regatta.bench.micro;
+
+import java.util.Random;
+
+/** Inputs that are the same in every run. There are {@link #COUNT} of each kind, so that the JIT cannot fix one. */
+final class Inputs {
+    /** A power of two. */
+    static final int COUNT = 64;
+
+    private static final String LETTERS = "abcdefghijklmnopqrstuvwxyz";
+
+    private Inputs() {}
+
+    /** @return the number of the input for the operation {@code i} */
+    static int index(long i) {
+        return (int) i & COUNT - 1;
+    }
+
+    /** @return different words of so many lower-case letters */
+    static String[] words(int letters) {
+        Random random = new Random(letters);
+        String[] words = new String[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            words[i] = word(random, letters);
+        }
+        return words;
+    }
+
+    /** @return equal words that are other objects */
+    static String[] copies(String[] words) {
+        String[] copies = new String[words.length];
+        for (int i = 0; i < words.length; i++) {
+            copies[i] = new String(words[i].toCharArray());
+        }
+        return copies;
+    }
+
+    /** @return so many bytes of words and spaces, which compress as text does */
+    static byte[] prose(int bytes) {
+        Random random = new Random(bytes);
+        byte[] text = new byte[bytes];
+        String[] vocabulary = words(7);
+        int at = 0;
+        while (at < bytes) {
+            String word = vocabulary[random.nextInt(COUNT)] + " ";
+            for (int i = 0; i < word.length() && at < bytes; i++) {
+                text[at++] = (byte) word.charAt(i);
+            }
+        }
+        return text;
+    }
+
+    private static String word(Random random, int letters) {
+        StringBuilder word = new StringBuilder(letters);
+        for (int i = 0; i < letters; i++) {
+            word.append(LETTERS.charAt(random.nextInt(LETTERS.length())));
+        }
+        return word.toString();
+    }
+}

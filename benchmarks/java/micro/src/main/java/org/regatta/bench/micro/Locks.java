@@ -1,0 +1,111 @@
+package org.regatta.bench.micro;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+
+final class Locks extends Group {
+    private long guarded;
+
+    @Override
+    void addOperations() throws Exception {
+        Object free = new Object();
+        value("monitor_free", i -> {
+            synchronized (free) {
+                return guarded++;
+            }
+        });
+        Lock lock = new ReentrantLock();
+        value("lock_free", i -> {
+            lock.lock();
+            try {
+                return guarded++;
+            } finally {
+                lock.unlock();
+            }
+        });
+        AtomicLong number = new AtomicLong();
+        value("atomic_increment", i -> number.incrementAndGet());
+        value("atomic_get", i -> number.get());
+        ThreadLocal<Long> local = ThreadLocal.withInitial(() -> 1L);
+        object("thread_local_get", i -> local.get());
+        value("identity_hash_code", i -> System.identityHashCode((i & 1) == 0 ? free : lock));
+        addContended();
+    }
+
+    private void addContended() throws Exception {
+        Object monitor = new Object();
+        Rival ofMonitor = opened(new Rival(() -> {
+            synchronized (monitor) {
+                guarded++;
+            }
+        }));
+        value("monitor_contended", i -> {
+            ofMonitor.compete(i);
+            synchronized (monitor) {
+                return guarded++;
+            }
+        });
+        Lock lock = new ReentrantLock();
+        Rival ofLock = opened(new Rival(() -> {
+            lock.lock();
+            try {
+                guarded++;
+            } finally {
+                lock.unlock();
+            }
+        }));
+        value("lock_contended", i -> {
+            ofLock.compete(i);
+            lock.lock();
+            try {
+                return guarded++;
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    /** A second thread that takes a lock again and again, but only while the measured thread does, too. */
+    private static final class Rival implements AutoCloseable {
+        private static final long PAUSE_NS = 100_000;
+        /** So many turns without a new one of the measured thread: it has stopped. */
+        private static final int IDLE_TURNS = 1000;
+
+        private final AtomicBoolean ended = new AtomicBoolean();
+        private final AtomicLong seen = new AtomicLong();
+
+        Rival(Runnable turn) {
+            Thread thread = new Thread(() -> compete(turn));
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        /** Called by the measured thread in each of its turns. */
+        void compete(long i) {
+            seen.lazySet(i);
+        }
+
+        @Override
+        public void close() {
+            ended.set(true);
+        }
+
+        private void compete(Runnable turn) {
+            long last = 0;
+            int idle = IDLE_TURNS;
+            while (!ended.get()) {
+                long now = seen.get();
+                idle = now == last ? idle + 1 : 0;
+                last = now;
+                if (idle < IDLE_TURNS) {
+                    turn.run();
+                } else {
+                    LockSupport.parkNanos(PAUSE_NS);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package org.regatta.bench.micro;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.regatta.bench.Sink;
+
+/** An operation that is timed in intervals of a given length. */
+final class Timed {
+    private final Map<String, Object> parameters;
+    private final Object operation;
+    private final Loop loop;
+    private long times = 1;
+    private double fastest = Double.POSITIVE_INFINITY;
+
+    /** @param parameters its name, and what tells it from others of the same name */
+    Timed(Map<String, Object> parameters, ValueOperation operation) throws Exception {
+        this(parameters, operation, LoopCopies.copyOf(ValueLoop.class));
+    }
+
+    /** @param parameters its name, and what tells it from others of the same name */
+    Timed(Map<String, Object> parameters, ObjectOperation operation) throws Exception {
+        this(parameters, operation, LoopCopies.copyOf(ObjectLoop.class));
+    }
+
+    private Timed(Map<String, Object> parameters, Object operation, Loop loop) {
+        this.parameters = new TreeMap<>(parameters);
+        this.operation = operation;
+        this.loop = loop;
+    }
+
+    Map<String, Object> parameters() {
+        return parameters;
+    }
+
+    /** A {@link ValueOperation} or an {@link ObjectOperation}. */
+    Object operation() {
+        return operation;
+    }
+
+    boolean isOfValues() {
+        return operation instanceof ValueOperation;
+    }
+
+    /** How often the operation runs in an interval. */
+    long times() {
+        return times;
+    }
+
+    /** The shortest time of an operation that {@link #nsPerOperation} has returned. */
+    double fastest() {
+        return fastest;
+    }
+
+    /** Runs the operation for so many intervals, and finds out how often it runs in one. */
+    void warmUp(int intervals, long intervalNs) throws Exception {
+        long end = System.nanoTime() + intervals * intervalNs;
+        while (true) {
+            long elapsed = Math.max(1, elapsedNs());
+            if (elapsed >= intervalNs && System.nanoTime() - end >= 0) {
+                times = Math.max(1, Math.round((double) times * intervalNs / elapsed));
+                return;
+            }
+            if (elapsed < intervalNs) {
+                times = Math.max(times + 1, (long) (times * Math.min(10, 1.2 * intervalNs / elapsed)));
+            }
+        }
+    }
+
+    /** Times an interval, with the loop; ns. */
+    double nsPerOperation() throws Exception {
+        double ns = (double) elapsedNs() / times;
+        fastest = Math.min(fastest, ns);
+        return ns;
+    }
+
+    private long elapsedNs() throws Exception {
+        long start = System.nanoTime();
+        Sink.consume(loop.run(operation, times));
+        return System.nanoTime() - start;
+    }
+}
