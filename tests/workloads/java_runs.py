@@ -1,4 +1,4 @@
-"""How the jars of the suites `vm` and `apps` are run in tests, as the runner would run them."""
+"""How the jars of the suites `vm`, `apps` and `micro` are run in tests, as the runner would run them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from regatta.spec.registry_schema import RuntimeSpec
 ROOT = Path(__file__).resolve().parents[2]
 SUITES: dict[str, dict[str, Any]] = {
     name: YAML(typ="safe").load((ROOT / "configs" / "suites" / f"{name}.yml").read_text(encoding="utf-8"))
-    for name in ("vm", "apps")
+    for name in ("vm", "apps", "micro")
 }
 TIMEOUT_S = 400
 #: name in tests to the runtime of the registry
@@ -41,7 +41,7 @@ JVMS = {
 #: the quick compiler alone, where it is not the compiled code that is asked about: it takes half the time
 QUICK = "-XX:TieredStopAtLevel=1"
 #: the name of a build's output in a command
-_BUILT = re.compile(r"\{(vm|apps)\.(\w+)\}")
+_BUILT = re.compile(r"\{(vm|apps|micro)\.(\w+)\}")
 
 
 def entry(label: str) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -14,8 +16,8 @@ import pytest
 from java_runs import JVMS, QUICK, ROOT, Programs, Run, expected_digest, jvm
 
 from helpers.shared_locks import made_once
-from regatta.host.ready.builds import build
-from regatta.host.values.experiment import Build
+from regatta.spec.vector_files import read_vector
+from regatta.trace.java import profiler_jar
 
 HERE = Path(__file__).parent
 
@@ -96,11 +98,8 @@ def compile_programs(folder: Path) -> None:
 def profiled(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Profiled:
     if not (headers() / "jvmti.h").exists():
         pytest.skip("NOT TESTED: the JDK on PATH has no jvmti.h")
-    command = ("mvn", "-q", "-B", "-pl", "profiler", "-am", "package")
-    outputs = {"jar": "profiler/target/regatta-profiler.jar"}
-    made = build(Build("profiler", "benchmarks/java", command, outputs, ("mvn", "javac")), ROOT)
     classes = made_once(tmp_path_factory, "profiled", compile_programs)
-    return Profiled(programs, Path(made["jar"].path), classes, classes / "entries.so")
+    return Profiled(programs, profiler_jar(), classes, classes / "entries.so")
 
 
 # ---- exact ----
@@ -155,6 +154,35 @@ def test_calls_and_amounts_are_those_of_the_source(profiled: Profiled) -> None:
     assert profile["not_profiled"] == {}
 
 
+@pytest.mark.parametrize("name", JVMS)
+def test_amounts_of_texts_are_the_characters_that_were_looked_at(profiled: Profiled, name: str) -> None:
+    run, profile = profiled.profiled("texts", program=jvm(name))
+    assert run.code == 0, run.stderr
+    assert run.stdout == "sum 56\n"
+    amounts = {
+        line["method"].removeprefix("java.lang.String."): (sum(line["calls"]), sum(line["amount"]))
+        for line in profile["methods"]
+        if line["method"].startswith("java.lang.String.") and "amount" in line
+    }
+    assert amounts == {
+        "concat(Ljava/lang/String;)Ljava/lang/String;": (1, 13),
+        "toCharArray()[C": (1, 13),
+        "<init>([C)V": (1, 13),
+        # one of them by the switch over the arguments of the program
+        "equals(Ljava/lang/Object;)Z": (4, 0 + 13 + 13 + 5),
+        "equalsIgnoreCase(Ljava/lang/String;)Z": (1, 13),
+        # found in the eighth place, and nowhere
+        "indexOf(I)I": (2, 8 + 13),
+        "indexOf(Ljava/lang/String;)I": (1, 9),
+        "substring(I)Ljava/lang/String;": (1, 10),
+        "substring(II)Ljava/lang/String;": (1, 2),
+        "toUpperCase()Ljava/lang/String;": (1, 13),
+        "getBytes(Ljava/nio/charset/Charset;)[B": (1, 13),
+    }
+    (of_box,) = (line for line in profile["methods"] if line["method"].startswith("java.lang.Integer.equals"))
+    assert "amount" not in of_box
+
+
 def test_threads_lose_no_call(profiled: Profiled) -> None:
     run, profile = profiled.profiled("threads", "300")
     assert run.code == 0, run.stderr
@@ -203,6 +231,51 @@ def test_without_a_file_nothing_runs(profiled: Profiled) -> None:
     run = profiled.run("exit", flags=(f"-javaagent:{profiled.agent}",))
     assert (run.code, run.stdout) == (2, "")
     assert "expected -javaagent:regatta-profiler.jar=FILE, got no FILE" in run.stderr
+
+
+# ---- vectors ----
+
+
+def trace_java(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "regatta", "trace", "java", *arguments]
+    environment = {**os.environ, "REGATTA_HOME": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_vector_has_the_calls_of_the_source(profiled: Profiled, tmp_path: Path) -> None:
+    java = ("java", "-cp", str(profiled.classes), "Profiled", "calls")
+    done = trace_java(tmp_path, "--overhead", "1", "--per", "run", "-o", "calls.yml", "--", *java)
+    assert done.returncode == 0, done.stderr
+    vector = read_vector(tmp_path / "calls.yml")
+    counts = {count.primitive: (count.count.value, count.arguments) for count in vector.counts}
+    assert counts["builder_append_char"] == (7, {})
+    assert counts["builder_append_string"] == (7, {"chars": 3})
+    assert counts["array_list_add"] == (1000 + 3 + 2, {})
+    assert counts["array_copy"] == (1, {"bytes": 10})
+    assert (vector.name, vector.per) == ("java", "run")
+    assert "java.util.LinkedList.add 1" in vector.provenance["unknown"]
+    assert "one pair of runs" in vector.provenance["overhead"]
+
+
+def test_the_unit_of_a_program_with_the_harness_is_an_iteration(profiled: Profiled, tmp_path: Path) -> None:
+    command = profiled.programs.command("vm/jess", "command", size=1, iterations=3, data_seed=1)
+    done = trace_java(
+        tmp_path, "--overhead", "1", "--warmup", "2", "--configuration", "temurin-21 g1", "-o", "jess.yml",
+        "--", "java", QUICK, *command,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    vector = read_vector(tmp_path / "jess.yml")
+    assert (vector.per, vector.provenance["units"]) == ("iteration", "1")
+    assert vector.provenance["configuration"] == "temurin-21 g1"
+    assert vector.user_time is not None
+    assert vector.user_time.value > 0
+
+
+def test_a_command_that_starts_no_jvm_is_refused(tmp_path: Path) -> None:
+    done = trace_java(tmp_path, "--overhead", "0", "-o", "echo.yml", "--", "echo", "no JVM")
+    assert done.returncode != 0
+    assert "profile: expected a file written by the JVM at its end" in done.stderr
+    assert not (tmp_path / "echo.yml").exists()
 
 
 # ---- real programs ----

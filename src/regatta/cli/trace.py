@@ -1,4 +1,4 @@
-"""`regatta trace os`."""
+"""`regatta trace os` and `regatta trace java`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOLS = ("auto", "bpftrace", "strace")
 
 @click.group()
 def trace() -> None:
-    """Count the system calls of a program, as application vectors for `regatta predict`."""
+    """Count the calls of a program, as application vectors for `regatta predict`."""
 
 
 def _figure(text: str | None, option: str) -> Figure | None:
@@ -68,8 +68,7 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
     COMMAND runs alternately without and with the tracer; its output goes to standard error. If one of its arguments is
     {tracer}, COMMAND starts the tracing command itself (as `web` does after --) and replaces {pid} and {ready} in it.
     """
-    from regatta.answers.facts import fingerprint_of
-    from regatta.host.ready.facts import local_facts
+    from regatta.trace.tools import choose_tool
     from regatta.trace.windows import Wanted
 
     pid = options["pid"]
@@ -87,9 +86,47 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
         if options[option] == "":
             raise click.UsageError(f"--{option}: expected text, got nothing")
     figures = {key: _figure(_text(options.pop(key)), f"--{key.replace('_', '-')}") for key in _FIGURES}
-    fingerprint = fingerprint_of(local_facts())
-    wanted = Wanted(command=command, figures=figures, fingerprint=fingerprint, **options)  # type: ignore[arg-type]
-    _trace(wanted)
+    wanted = Wanted(command=command, figures=figures, fingerprint=_fingerprint(), **options)  # type: ignore[arg-type]
+    tool, why = choose_tool(wanted.tool)
+    if why:
+        click.echo(f"tracing with {tool} ({why})", err=True)
+    _trace(wanted, tool, "os-calls.yml")
+
+
+@trace.command("java", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "-o", "output", type=click.Path(dir_okay=False, path_type=Path), help="File for the vector (YAML)."
+)
+@click.option("--name", help="Name of the vector. [default: name of the command]")
+@click.option("--per", default="iteration", show_default=True, help="Name of one unit of work of the application.")  # fmt: skip
+@click.option("--configuration", default="", help="Name of this JVM in system vectors, such as `temurin-17 parallel`, to predict elapsed times.")  # fmt: skip
+@click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, help="Iterations to leave out, from the first.")  # fmt: skip
+@click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector, to find measured times.")  # fmt: skip
+@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs without and with the profiler, alternating. 0: one run, with the profiler. [default: 3]")  # fmt: skip
+@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip
+@click.option(
+    "--tally", type=click.Path(dir_okay=False, path_type=Path), help="Also write the raw counts, as JSON."
+)
+@click.option("--calls", type=click.Path(dir_okay=False, path_type=Path), help="Table of calls. [default: configs/primitives/java-calls.yml]")  # fmt: skip
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+def trace_java(command: tuple[str, ...], **options: object) -> None:
+    """Count the calls of a Java application into system classes, as primitives.
+
+    COMMAND starts a JVM: `java -jar app.jar ...`. It runs alternately without and with the profiler; its output goes to
+    standard error. The units of work are the iterations of a program with Regatta's harness, or the whole run of any
+    other program.
+    """
+    from regatta.trace.windows import JAVA, Wanted
+
+    if options["output"] is None and options["tally"] is None:
+        raise click.UsageError("expected -o FILE")
+    if options["name"] == "" or options["per"] == "":
+        raise click.UsageError("--name and --per: expected text, got nothing")
+    nothing = dict.fromkeys(("units", "pid", "for_s", "ready"))
+    wanted = Wanted(
+        command=command, figures=dict.fromkeys(_FIGURES), fingerprint=_fingerprint(), tool=JAVA, **nothing, **options  # type: ignore[arg-type]
+    )  # fmt: skip
+    _trace(wanted, JAVA, "java-calls.yml")
 
 
 _FIGURES = ("units_from", "elapsed_from", "user_time_from")
@@ -99,18 +136,21 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _trace(wanted: Wanted) -> None:
+def _fingerprint() -> str:
+    from regatta.answers.facts import fingerprint_of
+    from regatta.host.ready.facts import local_facts
+
+    return fingerprint_of(local_facts())
+
+
+def _trace(wanted: Wanted, tool: str, calls: str) -> None:
     from regatta.spec.calls import read_calls
     from regatta.spec.home import find_home
     from regatta.spec.vector_files import write_vector
     from regatta.trace.runs import write_tally
-    from regatta.trace.tools import choose_tool
     from regatta.trace.windows import measure, vector_of
 
-    table = read_calls(wanted.calls or find_home() / "configs" / "primitives" / "os-calls.yml")
-    tool, why = choose_tool(wanted.tool)
-    if why:
-        click.echo(f"tracing with {tool} ({why})", err=True)
+    table = read_calls(wanted.calls or find_home() / "configs" / "primitives" / calls)
     _check_first(wanted, tool)
     measured = measure(wanted, tool, table)
     if wanted.tally is not None:

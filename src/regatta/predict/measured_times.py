@@ -26,6 +26,8 @@ METRICS: Mapping[str, str] = {
     "kernel": "kernel_time",
     "user": "user_time",
 }
+#: the unit of work of applications that report the time of an iteration
+ITERATION = "iteration"
 #: parameters of a benchmark that serves a mix of requests
 DYNAMIC, DYNAMIC_PERCENT = "dynamic", "dynamic_percent"
 _STATIC, _MIX = "static", "-mix"
@@ -43,12 +45,14 @@ class Wanted:
     dynamic: str = ""
     #: "": any measured size
     size: str = ""
+    #: unit of work of the application
+    per: str = ""
 
     @classmethod
-    def of(cls, benchmark: str) -> Wanted:
+    def of(cls, benchmark: str, per: str = "") -> Wanted:
         """Parse `web/apache-static`, or `web/apache-cgi dynamic_percent=30`."""
         parts = parts_of_label(benchmark)
-        return cls(parts.suite, parts.name, dict(parts.chosen), size=parts.size)
+        return cls(parts.suite, parts.name, dict(parts.chosen), size=parts.size, per=per)
 
     @classmethod
     def mix(cls, parts: Sequence[tuple[str, float]]) -> Wanted | None:
@@ -105,6 +109,8 @@ class MeasuredCell:
     heap: str
     #: metric -> its series, times only
     series: Mapping[str, CellAnswer]
+    #: quantity -> its metric, for the application's unit of work
+    metrics: Mapping[str, str] = field(default_factory=lambda: METRICS)
 
     @property
     def parts(self) -> LabelParts:
@@ -120,17 +126,17 @@ class MeasuredCell:
 
     def of(self, what: str) -> CellAnswer | None:
         """Return the series of a key of `METRICS`."""
-        return self.series.get(METRICS[what])
+        return self.series.get(self.metrics[what])
 
     def series_of(self, what: str) -> CellAnswer:
         """Return the series of a key that is known to exist."""
-        return self.series[METRICS[what]]
+        return self.series[self.metrics[what]]
 
     def interval(self, what: str) -> Value:
         """Return the mean in ns."""
         cell = self.of(what)
         if cell is None:
-            return Value(math.nan, reason=f"{self.benchmark} does not report {METRICS[what]}")
+            return Value(math.nan, reason=f"{self.benchmark} does not report {self.metrics[what]}")
         factor = UNITS[cell.unit][1] / _NS
         one = cell.estimate
         return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
@@ -184,9 +190,12 @@ class MeasuredExperiment:
         if len(found) > 1:
             labels = listed([one.benchmark for one in found])
             return f"{self.name} has several matches of {wanted}: {labels}; select one with --benchmark"
-        if not any(found[0].of(what) for what in METRICS):
-            return f"{found[0].benchmark} has no value of {', '.join(METRICS.values())}"
-        return found[0]
+        cell = found[0]
+        if wanted.per == ITERATION:
+            cell = replace(cell, metrics={**METRICS, "elapsed": "elapsed"})
+        if not any(cell.of(what) for what in METRICS):
+            return f"{cell.benchmark} has no value of {', '.join(cell.metrics.values())}"
+        return cell
 
     def _other_machine(self, host: str, fingerprint: str) -> str:
         """Return why a vector with that host name belongs to another machine; "" without evidence."""

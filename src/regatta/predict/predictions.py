@@ -55,10 +55,10 @@ class Asked:
     def wanted(self, benchmark: str) -> Wanted | None:
         """Return the benchmark that measures it; None if unknown."""
         if benchmark:
-            return Wanted.of(benchmark)
+            return Wanted.of(benchmark, self.vector.per)
         if self.parts:
             return Wanted.mix([(part.benchmark, weight) for part, weight in self.parts])
-        return Wanted.of(self.vector.benchmark) if self.vector.benchmark else None
+        return Wanted.of(self.vector.benchmark, self.vector.per) if self.vector.benchmark else None
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class _Forecaster:
                 if told.get(key)
                 and one.vector.provenance.get(key) == told[key]
                 and one.vector.provenance.get("configuration", "") in configurations
-                and one.vector.provenance.get("heap", "") == told.get("heap", "")
+                and told.get("heap", "") in ("", one.vector.provenance.get("heap", ""))
             ),
             None,
         )

@@ -263,7 +263,7 @@ class _System:
 
     def _user_share(self, name: str, rule: PrimitiveRule, series: Sequence[_Series]) -> Value:
         if rule.user_share is None:
-            return Value.exact(0.0)
+            return Value.exact(self._table.user_share)
         try:
             where, chosen = _chosen(rule.series, rule.user_share, series)
         except NoCost as error:

@@ -1,4 +1,4 @@
-"""The table of system calls, `configs/primitives/os-calls.yml`: it maps a program's calls to primitives.
+"""Tables of calls, `configs/primitives/{os,java}-calls.yml`: they map a program's calls to primitives.
 
 Also the values of traces: the kinds of calls (`Seen`) and their counts (`Tally`).
 """
@@ -97,13 +97,17 @@ def size_class(size: int) -> int:
 
 
 _CALL = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+#: a Java method with its class, and possibly its descriptor (The Java Virtual Machine Specification, 4.3.3)
+_METHOD = re.compile(
+    r"(?:\w{1,99}\.){1,20}[\w$]{1,99}\.(?:\w{1,99}|<init>)(?:\([\w/;\[$]{0,500}\)[\w/;\[$]{1,200})?"
+)
 
 
 def _check_call(text: str) -> str:
-    if text not in PROCESS_CALLS and not _CALL.fullmatch(text):
+    if text not in PROCESS_CALLS and not _CALL.fullmatch(text) and not _METHOD.fullmatch(text):
         raise refusal(
-            f"a system call, or one of {', '.join(PROCESS_CALLS)}",
-            "use the lower-case name, as in `man 2 read`",
+            f"a system call, one of {', '.join(PROCESS_CALLS)}, or a method of Java with its class",
+            "use the lower-case name, as in `man 2 read`, or write `java.lang.String.charAt`",
         )
     return text
 
@@ -150,7 +154,8 @@ class CallRule(Strict):
     """A rule: system calls, and the primitives that they count as."""
 
     calls: Calls = Field(
-        description=f"System calls, or {', '.join(PROCESS_CALLS)}.",
+        description=f"System calls, or {', '.join(PROCESS_CALLS)}. In a table for Java: methods with their class. "
+        "Without a descriptor: all overloads that no rule names with theirs.",
         examples=[["read", "readv"]],
     )
     on: Kinds = Field(
@@ -226,7 +231,7 @@ class CallRule(Strict):
 
 
 class CallsFile(Strict):
-    """The primitives that the system calls of a program count as."""
+    """The primitives that the system calls of a program, or its calls into Java's system classes, count as."""
 
     rules: dict[Name, CallRule] = Field(
         description="The rules, by name. Order matters: the first rule that matches a call takes it.",
@@ -234,18 +239,20 @@ class CallsFile(Strict):
         min_length=1,
         max_length=MAX_ITEMS,
     )
-    unknown: Name = Field(
-        description="Primitive for calls that no rule matches. The application vector lists those calls.",
+    unknown: Name | None = Field(
+        None,
+        description="Primitive for calls that no rule matches. If omitted, they count as nothing. The application "
+        "vector lists those calls.",
         examples=["null_call"],
     )
 
 
 @dataclass(frozen=True)
 class CallTable:
-    """The rules in order: the first match takes a call. Calls without a match count as `unknown`."""
+    """The rules in order: the first match takes a call. Calls without a match count as `unknown`; None: as nothing."""
 
     rules: Mapping[str, CallRule]
-    unknown: str
+    unknown: str | None
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -282,7 +289,7 @@ class CallTable:
 
 
 def read_calls(path: Path) -> CallTable:
-    """Read the table of system calls.
+    """Read a table of calls.
 
     Raises:
         SpecError: every problem of the file.

@@ -167,6 +167,14 @@ class PrimitiveRule(Strict):
 class PrimitivesFile(Strict):
     """How to derive the costs of system vectors from the series of an experiment."""
 
+    user_share: float = Field(
+        0.0,
+        ge=0.0,
+        le=1.0,
+        description="Share of each cost in user mode, unless the primitive has a `user_share`. 1: methods of a library, "
+        "whose time is part of the application's user time.",
+        examples=[1],
+    )
     primitives: dict[Name, PrimitiveRule] = Field(
         description="The primitives, by name.",
         min_length=1,
@@ -189,6 +197,8 @@ class PrimitiveTable:
     primitives: Mapping[str, PrimitiveRule]
     #: the file of the table
     source: str = ""
+    #: of primitives without a measured one
+    user_share: float = 0.0
 
 
 def find_primitives(name: str, home: Path | None) -> Path:
@@ -227,7 +237,7 @@ def read_primitives(path: Path) -> PrimitiveTable:
         _check_shares(model, document, problems)
     if model is None or problems:
         raise SpecError(problems)
-    return PrimitiveTable(model.primitives, shown_path(path))
+    return PrimitiveTable(model.primitives, shown_path(path), model.user_share)
 
 
 def _check_shares(model: PrimitivesFile, document: Document, problems: list[Problem]) -> None:

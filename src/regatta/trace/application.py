@@ -14,6 +14,8 @@ from regatta.spec.vectors import ApplicationVector, Count, Share, Value
 from regatta.trace.counting import Counted, Entry, count_calls
 
 ONE_TRACE = "one trace"
+#: of the calls without a rule
+_LISTED = 30
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,16 @@ def _relative(number: Value) -> float:
     return (number.high - number.value) / number.value if number.value else 0.0
 
 
+def _frequent(calls: Mapping[str, int]) -> str:
+    """Return the most frequent calls without a rule, and how many others there are."""
+    listed = sorted(calls, key=lambda call: (-calls[call], call))
+    told = [f"{call} {calls[call]}" for call in listed[:_LISTED]]
+    rest = listed[_LISTED:]
+    if rest:
+        told.append(f"and {len(rest)} others {sum(calls[call] for call in rest)}")
+    return ", ".join(told)
+
+
 def _told(counted: Sequence[Counted], traces: Sequence[Trace]) -> dict[str, str]:
     unknown: dict[str, int] = defaultdict(int)
     covered: dict[str, float] = defaultdict(float)
@@ -165,6 +177,6 @@ def _told(counted: Sequence[Counted], traces: Sequence[Trace]) -> dict[str, str]
         "units": " ".join(f"{trace.units:g}" for trace in traces),
         "calls": " ".join(str(trace.tally.calls) for trace in traces),
         "covered": ", ".join(f"{rule} {amount:g}" for rule, amount in sorted(covered.items())),
-        "unknown": ", ".join(f"{call} {count}" for call, count in sorted(unknown.items())),
+        "unknown": _frequent(unknown),
         "remarks": "; ".join(dict.fromkeys(remarks)),
     }

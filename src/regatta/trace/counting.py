@@ -91,7 +91,7 @@ class _Counting:
 
 
 def count_calls(tally: Tally, table: CallTable) -> Counted:
-    """Count every call of a trace as primitives; no call is lost.
+    """Count every call of a trace as primitives. Calls without a rule are listed.
 
     Args:
         tally: counts of one trace.
@@ -105,9 +105,10 @@ def count_calls(tally: Tally, table: CallTable) -> Counted:
         if seen.call in PER_FORK:
             # Not an actual call: without a rule, it is not listed as uncounted.
             continue
-        entry = counting.entries[table.unknown, UNKNOWN_RULE]
-        entry.count += count
-        entry.calls.add(seen.call)
+        if table.unknown is not None:
+            entry = counting.entries[table.unknown, UNKNOWN_RULE]
+            entry.count += count
+            entry.calls.add(seen.call)
         counted.unknown[seen.call] = counted.unknown.get(seen.call, 0) + round(count)
     counted.entries = {key: entry for key, entry in counting.entries.items() if entry.count}
     return counted

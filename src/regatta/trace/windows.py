@@ -7,19 +7,30 @@ import os
 import platform
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regatta.host.errors import RegattaError
 from regatta.spec.calls import CallTable
 from regatta.spec.vectors import ApplicationVector, Value
 from regatta.trace.application import About, Trace, application_vector, ratio_of
+from regatta.trace.java import (
+    iteration_ns,
+    profiler_jar,
+    read_profile,
+    reporting_to,
+    tally_of,
+    with_profiler,
+)
 from regatta.trace.processes import is_there
 from regatta.trace.runs import TRACER, Figure, Figures, Run, read_figure, run_command, run_driver, watch
-from regatta.trace.tools import make_tracer
+from regatta.trace.tools import NoTracer, make_tracer
 
+#: the tool that counts calls into system classes; it is no tracer, because the JVM itself loads it
+JAVA = "java"
 _PAIRS = 3
 _ENDED = "process {} has ended: later windows are missing"
 
@@ -43,6 +54,9 @@ class Wanted:
     ready: Path | None
     tally: Path | None
     calls: Path | None
+    #: with the profiler of Java: iterations of each run that are left out, and the name of this JVM in system vectors
+    warmup: int = 0
+    configuration: str = ""
     #: of this machine, as in system vectors
     fingerprint: str = ""
 
@@ -89,13 +103,18 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
     """
     if wanted.pid is not None:
         return _windows(wanted, wanted.pid, tool, table)
+    jar = profiler_jar() if tool == JAVA else None
     pairs = _PAIRS if wanted.pairs is None else wanted.pairs
     measured = Measured()
     with _ending(None):
         for index in range(max(pairs, 1)):
             # Alternate the order, so that drift affects both sides equally.
             for traced in ((False, True), (True, False))[index % 2]:
-                if traced or pairs:
+                if not traced and not pairs:
+                    continue
+                if tool == JAVA:
+                    _run_java(wanted, jar if traced else None, table, measured)
+                else:
                     _run(wanted, tool if traced else "none", table, measured)
     return measured
 
@@ -119,6 +138,21 @@ def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> Non
     else:
         measured.traced.append(run)
         measured.traces.append(Trace(tally, run.units))
+
+
+def _run_java(wanted: Wanted, jar: Path | None, table: CallTable, measured: Measured) -> None:
+    """Run a JVM, with the profiler if there is a `jar`. Without it, the harness tells the time of its iterations."""
+    with tempfile.TemporaryDirectory() as folder:
+        profile, results = Path(folder) / "profile.json", Path(folder) / "results.jsonl"
+        command = with_profiler(wanted.command, jar, profile) if jar else wanted.command
+        run, _ = run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+        if jar is None:
+            own_ns = iteration_ns(results, wanted.warmup)
+            measured.without.append(replace(run, user_ns=run.elapsed_ns if own_ns is None else own_ns))
+            return
+        tally, iterations = tally_of(read_profile(profile), table, wanted.warmup)
+    measured.traced.append(run)
+    measured.traces.append(Trace(tally, iterations))
 
 
 def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
@@ -171,7 +205,7 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
 def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> ApplicationVector:
     """Return the vector of the measurements, with its provenance."""
     if not any(trace.tally.seen for trace in measured.traces):
-        raise RegattaError("trace", "at least one system call", "none", "set a longer --for, or add work")
+        raise RegattaError("trace", "at least one call", "none", "set a longer --for, or add work")
     user = tuple(run.user_ns / run.units for run in measured.without if run.user_ns is not None)
     provenance = {
         **origin_of(wanted, tool),
@@ -194,11 +228,12 @@ def origin_of(wanted: Wanted, tool: str) -> dict[str, str]:
     # An argument may be bytes that are not valid text.
     command = " ".join(wanted.command).encode(errors="backslashreplace").decode()
     return {
-        "made_by": "regatta trace os",
+        "made_by": "regatta trace java" if tool == JAVA else "regatta trace os",
         "tool": tool,
         "command": command[:1000] or f"process {wanted.pid}",
         "host": f"{platform.node()}, {kernel.sysname} {kernel.release} {kernel.machine}",
         **({"fingerprint": wanted.fingerprint} if wanted.fingerprint else {}),
+        **({"configuration": wanted.configuration} if wanted.configuration else {}),
     }
 
 

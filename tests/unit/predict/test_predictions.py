@@ -182,6 +182,18 @@ def test_a_cell_with_other_parameters_is_not_the_plain_one_and_is_named(tmp_path
     assert found_label(sizes, "web/apache-static:quick") == "web/apache-static:quick"
 
 
+def test_the_time_of_an_iteration_is_only_that_of_applications_whose_unit_it_is(tmp_path: Path) -> None:
+    cell = native("vm/jess:s1", metric="elapsed")
+    records = [record(cell, r, [[0, "elapsed", 100.0 + r, "ns", None, None]]) for r in range(3)]
+    measured = MeasuredExperiment(write_experiment(tmp_path, [cell], records, 3, method="startup"), 0.95)
+    alpha = SystemVector("alpha", "ns", {}, 0.95, {"host": "alpha", "configuration": "native"})
+    found = measured.find(Wanted.of("vm/jess", "iteration"), alpha)
+    assert isinstance(found, MeasuredCell)
+    assert found.interval("elapsed").value == 101.0
+    refused = measured.find(Wanted.of("vm/jess", "request"), alpha)
+    assert refused == "vm/jess:s1 has no value of elapsed_per_request, kernel_time, user_time"
+
+
 def test_a_mix_is_found_by_what_is_dynamic_in_its_name_or_its_parameters(tmp_path: Path) -> None:
     alpha = SystemVector("alpha", "ns", {}, 0.95, {"host": "alpha", "configuration": "native"})
     mix = Wanted.mix([("web/apache-static", 0.7), ("web/apache-cgi", 0.3)])

@@ -222,6 +222,16 @@ def test_the_part_in_user_mode_is_measured_or_not_known(tmp_path: Path) -> None:
     ]
 
 
+def test_a_table_can_say_in_which_mode_all_its_costs_are(tmp_path: Path) -> None:
+    folder = experiment(
+        tmp_path, lambda r, _: [*rows("latency", [5.0 + r]), *rows("user_share", [0.25], "ratio")]
+    )
+    own = rule(share=ShareChoice(metric="user_share"))
+    (system,), _ = system_vectors(folder, PrimitiveTable({"x": rule(), "own": own}, "table.yml", 1.0))
+    assert system.primitives["x"].user_share.value == 1.0
+    assert system.primitives["own"].user_share.value == 0.25
+
+
 def test_what_was_not_measured_is_left_out_and_told(tmp_path: Path) -> None:
     def made(r: int, _: str) -> list[Row]:
         return [

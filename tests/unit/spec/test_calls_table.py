@@ -1,4 +1,4 @@
-"""The table of system calls: the one that is delivered, and every slip in one by file, line and key."""
+"""The tables of calls: those that are delivered, and every slip in one by file, line and key."""
 
 from pathlib import Path
 
@@ -6,8 +6,10 @@ import pytest
 
 from regatta.host.errors import SpecError
 from regatta.spec.calls import FORK_EXEC, read_calls
+from regatta.spec.primitives import read_primitives
 
-DELIVERED = Path(__file__).parents[3] / "configs" / "primitives" / "os-calls.yml"
+TABLES = Path(__file__).parents[3] / "configs" / "primitives"
+DELIVERED = TABLES / "os-calls.yml"
 
 
 def problems(tmp_path, text):
@@ -48,8 +50,17 @@ def test_every_problem_is_told_at_once_by_file_line_and_key(tmp_path):
         "calls.yml:4:rules.a.on",
         "calls.yml:5:rules.a.counts[0].each",
         "calls.yml:8:rules.b.color",
-        "calls.yml:1:unknown",
     ]
+
+
+@pytest.mark.parametrize("name", ["os", "java"])
+def test_every_call_counts_as_a_primitive_with_its_argument(name):
+    primitives = read_primitives(TABLES / f"{name}.yml").primitives
+    for rule in read_calls(TABLES / f"{name}-calls.yml").rules.values():
+        for entry in rule.counts:
+            cost = primitives[entry.primitive].cost
+            needed = cost.arguments if cost.kind in ("linear", "table", "piecewise") else ()
+            assert needed == ((entry.argument,) if entry.argument else ()), entry.primitive
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,167 @@
+"""Calls of an application into Java's system classes, counted by the profiler (benchmarks/java/profiler)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from regatta.host.errors import RegattaError
+from regatta.host.ready.builds import build
+from regatta.host.values.experiment import Build
+from regatta.host.values.from_json import value_from_json
+from regatta.spec.calls import CallTable, Seen, Tally, size_class
+from regatta.spec.home import find_home
+
+_BUILD = Build(
+    "profiler",
+    "benchmarks/java",
+    ("mvn", "-q", "-B", "-pl", "profiler", "-am", "package"),
+    {"jar": "profiler/target/regatta-profiler.jar"},
+    ("mvn", "javac"),
+)
+_VERSION = 1
+_ITERATION = re.compile(r"iteration \d+")
+
+
+class _Calls(TypedDict):
+    method: str
+    calls: list[int]
+
+
+class _MethodLine(_Calls, total=False):
+    unit: str
+    amount: list[int]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The file of the profiler; benchmarks/java/README.md describes its keys. All lists of a method are over `windows`."""
+
+    profile: int
+    java: str
+    windows: list[str]
+    methods: list[_MethodLine]
+    threads: dict[str, int]
+    not_profiled: dict[str, str]
+
+
+def profiler_jar() -> Path:
+    """Build the profiler, unless it is cached.
+
+    Raises:
+        HostError: Maven or javac is missing, or the build fails.
+    """
+    return Path(build(_BUILD, find_home())["jar"].path)
+
+
+def with_profiler(command: Sequence[str], jar: Path, profile: Path) -> list[str]:
+    """Return the command of a JVM with the profiler as its first option.
+
+    Args:
+        command: `java` or another launcher that accepts the options of a JVM, with its arguments.
+        jar: the profiler.
+        profile: file that the JVM writes when it ends.
+    """
+    return [command[0], f"-javaagent:{jar}={profile}", *command[1:]]
+
+
+def reporting_to(command: Sequence[str], results: Path) -> list[str]:
+    """Return the command with the variable that makes Regatta's harness report its iterations to a file."""
+    return ["env", f"REGATTA_RESULTS={results}", *command]
+
+
+def iteration_ns(results: Path, warmup: int) -> float | None:
+    """Return the mean elapsed time of the iterations after warm-up, in ns; None for a program without the harness.
+
+    Raises:
+        RegattaError: the file has another form, or no iteration is left.
+    """
+    if not results.exists():
+        return None
+    elapsed = []
+    try:
+        for text in results.read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            if line.get("metric") == "elapsed" and line["iteration"] >= warmup:
+                elapsed.append(float(line["value"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RegattaError("results of the harness", "lines of the protocol", repr(error)) from error
+    if not elapsed:
+        raise _all_left_out(warmup)
+    return math.fsum(elapsed) / len(elapsed)
+
+
+def _all_left_out(warmup: int) -> RegattaError:
+    return RegattaError(
+        "--warmup",
+        "fewer than the iterations of the run",
+        str(warmup),
+        "run more iterations, or leave out fewer",
+    )
+
+
+def read_profile(path: Path) -> Profile:
+    """Read the file of the profiler.
+
+    Raises:
+        RegattaError: the JVM has not written it, or it has another shape.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RegattaError(
+            "profile",
+            "a file written by the JVM at its end",
+            error.strerror or str(error),
+            "start a JVM (`java ...`) that ends by itself; one that is killed or halted writes no profile",
+        ) from error
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise RegattaError("profile", "JSON", str(error)) from error
+    profile = value_from_json(Profile, told, "profile")
+    lengths = {len(line["calls"]) for line in profile.methods} | {
+        len(line["amount"]) for line in profile.methods if "amount" in line
+    }
+    if profile.profile != _VERSION or not lengths <= {len(profile.windows)}:
+        got = f"version {profile.profile} with lists of {sorted(lengths)} for {len(profile.windows)} windows"
+        raise RegattaError("profile", f"version {_VERSION}, and a value for each window", got)
+    return profile
+
+
+def tally_of(profile: Profile, table: CallTable, warmup: int) -> tuple[Tally, int]:
+    """Return the calls of the iterations after warm-up, and the number of these iterations.
+
+    A program without the harness has no iterations: all of its run is one.
+
+    Args:
+        profile: of one run.
+        table: its rules say by which names methods are counted: with their descriptor, or all overloads together.
+        warmup: iterations to leave out, from the first.
+
+    Raises:
+        RegattaError: no iteration is left.
+    """
+    iterations = [at for at, window in enumerate(profile.windows) if _ITERATION.fullmatch(window)]
+    counted = iterations[warmup:] if iterations else range(len(profile.windows))
+    if not counted:
+        raise _all_left_out(warmup)
+    by_descriptor = {call for rule in table.rules.values() for call in rule.calls if "(" in call}
+    seen: dict[Seen, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for line in profile.methods:
+        calls = sum(line["calls"][at] for at in counted)
+        amount = sum(line["amount"][at] for at in counted) if "amount" in line else 0
+        if not calls:
+            continue
+        method = line["method"]
+        call = method if method in by_descriptor else method.partition("(")[0]
+        key = Seen(call, size=size_class(round(amount / calls)))
+        seen[key] = (seen[key][0] + calls, seen[key][1] + amount)
+    remarks = tuple(f"{name} is not counted: {why}" for name, why in sorted(profile.not_profiled.items()))
+    return Tally(dict(seen), remarks), len(counted)

@@ -1,0 +1,139 @@
+"""The profiler's file becomes a tally: which windows count, under which names, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regatta.host.errors import RegattaError
+from regatta.spec.calls import CallTable, Seen, read_calls
+from regatta.trace.application import About, Trace, application_vector
+from regatta.trace.java import Profile, iteration_ns, read_profile, tally_of, with_profiler
+
+APPEND_CHAR = "java.lang.StringBuilder.append(C)Ljava/lang/StringBuilder;"
+APPEND_TEXT = "java.lang.StringBuilder.append(Ljava/lang/String;)Ljava/lang/StringBuilder;"
+CHAR_AT = "java.lang.String.charAt(I)C"
+WRITTEN: dict[str, Any] = {
+    "profile": 1,
+    "java": "OpenJDK 64-Bit Server VM 21",
+    "windows": ["startup", "iteration 0", "before 1", "iteration 1", "before 2", "iteration 2", "rest"],
+    "methods": [
+        {"method": CHAR_AT, "calls": [1, 100, 10, 20, 10, 20, 1]},
+        {"method": APPEND_CHAR, "calls": [0, 5, 0, 3, 0, 3, 0]},
+        {"method": APPEND_TEXT, "calls": [0, 9, 0, 4, 0, 4, 0], "unit": "chars", "amount": [0, 99, 0, 40, 0, 60, 0]},
+        {"method": "java.lang.Object.wait()V", "calls": [1, 1, 1, 1, 1, 1, 1]},
+        {"method": "java.lang.Object.notify()V", "calls": [1, 0, 0, 0, 0, 0, 0]},
+    ],
+    "threads": {"main": 300},
+    "not_profiled": {},
+}  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> CallTable:
+    path = tmp_path / "calls.yml"
+    path.write_text(f"""\
+rules:
+  char: {{calls: java.lang.String.charAt, counts: [{{primitive: string_char_at}}]}}
+  append-char: {{calls: "{APPEND_CHAR}", counts: [{{primitive: builder_append_char}}]}}
+  append: {{calls: "{APPEND_TEXT}", counts: [{{primitive: builder_append_string, argument: chars}}]}}
+""")
+    return read_calls(path)
+
+
+def profile_of(folder: Path, **changed: Any) -> Profile:
+    path = folder / "profile.json"
+    path.write_text(json.dumps({**WRITTEN, **changed}))
+    return read_profile(path)
+
+
+def test_iterations_after_warmup_count_and_nothing_between_them(tmp_path: Path, table: CallTable) -> None:
+    tally, units = tally_of(profile_of(tmp_path), table, 1)
+    assert units == 2
+    assert tally.seen == {
+        Seen("java.lang.String.charAt"): (40, 0),
+        Seen(APPEND_CHAR): (6, 0),
+        # 12.5 characters a call
+        Seen(APPEND_TEXT, size=3): (8, 100),
+        Seen("java.lang.Object.wait"): (2, 0),
+    }
+
+
+def test_a_program_without_the_harness_is_counted_whole(tmp_path: Path, table: CallTable) -> None:
+    line = {"method": CHAR_AT, "calls": [7]}
+    tally, units = tally_of(profile_of(tmp_path, windows=["rest"], methods=[line]), table, 1)
+    assert (units, tally.seen) == (1, {Seen("java.lang.String.charAt"): (7, 0)})
+
+
+def test_warmup_must_leave_an_iteration(tmp_path: Path, table: CallTable) -> None:
+    with pytest.raises(RegattaError, match="--warmup: expected fewer than the iterations of the run · got 3"):
+        tally_of(profile_of(tmp_path), table, 3)
+
+
+def test_calls_without_a_rule_count_as_nothing_and_are_listed(tmp_path: Path, table: CallTable) -> None:
+    tally, units = tally_of(profile_of(tmp_path), table, 1)
+    vector = application_vector([Trace(tally, units)], table, About("x", "iteration"), {})
+    assert {count.primitive: (count.count.value, count.arguments) for count in vector.counts} == {
+        "string_char_at": (20, {}),
+        "builder_append_char": (3, {}),
+        "builder_append_string": (4, {"chars": 12.5}),
+    }
+    assert vector.provenance["unknown"] == "java.lang.Object.wait 2"
+
+
+def test_of_many_calls_without_a_rule_the_most_frequent_are_listed(tmp_path: Path, table: CallTable) -> None:
+    lines = [{"method": f"java.lang.A.m{i}()V", "calls": [i]} for i in range(1, 41)]
+    tally, units = tally_of(profile_of(tmp_path, windows=["rest"], methods=lines), table, 0)
+    vector = application_vector([Trace(tally, units)], table, About("x", "run"), {})
+    assert vector.provenance["unknown"].startswith("java.lang.A.m40 40, java.lang.A.m39 39, ")
+    assert vector.provenance["unknown"].endswith(", java.lang.A.m11 11, and 10 others 55")
+
+
+def test_classes_that_were_not_profiled_are_a_remark(tmp_path: Path, table: CallTable) -> None:
+    tally, _ = tally_of(profile_of(tmp_path, not_profiled={"a.B": "too large"}), table, 1)
+    assert tally.remarks == ("a.B is not counted: too large",)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"profile": 2}, "expected version 1, and a value for each window · got version 2"),
+        ({"windows": ["rest"]}, "expected version 1, and a value for each window"),
+        ({"methods": [{"method": CHAR_AT, "calls": ["7"]}]}, r"profile.methods\[0\].calls\[0\]: expected int"),
+        ({"methods": 7}, "profile.methods: expected a list"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_shape_is_refused(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(RegattaError, match=message):
+        profile_of(tmp_path, **changed)
+
+
+def test_without_a_file_the_error_says_what_writes_it(tmp_path: Path) -> None:
+    with pytest.raises(RegattaError, match="expected a file written by the JVM at its end"):
+        read_profile(tmp_path / "profile.json")
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(RegattaError, match="profile: expected JSON"):
+        read_profile(tmp_path / "broken.json")
+
+
+def test_the_time_of_an_iteration_is_the_mean_of_those_after_warmup(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    assert iteration_ns(results, 1) is None
+    lines = [{"info": {}}, {"iteration": 0, "digest": "aa"}]
+    lines += [{"iteration": i, "metric": "elapsed", "value": 100 * (3 - i), "unit": "ns"} for i in range(3)]
+    lines += [{"iteration": 2, "metric": "cpu", "value": 9, "unit": "ns"}]
+    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert iteration_ns(results, 1) == 150
+    with pytest.raises(RegattaError, match="--warmup: expected fewer than the iterations"):
+        iteration_ns(results, 3)
+    results.write_text('{"iteration": 0, "metric": "elapsed", "value": "fast"}\n')
+    with pytest.raises(RegattaError, match="results of the harness: expected lines of the protocol"):
+        iteration_ns(results, 0)
+
+
+def test_the_profiler_is_the_first_option_of_the_jvm() -> None:
+    command = with_profiler(["java", "-jar", "a.jar"], Path("/p.jar"), Path("/t/profile.json"))
+    assert command == ["java", "-javaagent:/p.jar=/t/profile.json", "-jar", "a.jar"]

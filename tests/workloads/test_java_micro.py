@@ -1,0 +1,120 @@
+"""The suite `micro`: every operation has a cost on every JVM, and none that the JIT has removed has one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from java_runs import ROOT, SUITES, Programs, Run, jvm
+from ruamel.yaml import YAML
+
+from regatta.spec.calls import read_calls
+from regatta.trace.counting import count_calls
+from regatta.trace.java import profiler_jar, read_profile, tally_of, with_profiler
+
+GROUPS = tuple(SUITES["micro"]["benchmarks"])
+TABLE: dict[str, Any] = YAML(typ="safe").load(
+    (ROOT / "configs" / "primitives" / "java.yml").read_text(encoding="utf-8")
+)["primitives"]
+#: absent from older releases
+SINCE_21 = "virtual_thread_start_join"
+REMOVED = re.compile(r"\{.*operation=(\w+).*\}: no number: [\d.]+ ns with the loop")
+
+
+def latencies(run: Run) -> dict[str, list[dict[str, Any]]]:
+    """The lines of each operation."""
+    assert run.code == 0, run.stderr
+    found = defaultdict(list)
+    for line in run.lines:
+        if line.get("metric") == "latency":
+            found[line["parameters"]["operation"]].append(line)
+    return found
+
+
+def removed(run: Run) -> set[str]:
+    return set(REMOVED.findall(run.stderr))
+
+
+def of_group(group: str) -> set[str]:
+    return {name for name, rule in TABLE.items() if rule["series"]["benchmark"] == group}
+
+
+@pytest.mark.parametrize("name", ["11", pytest.param("21", marks=pytest.mark.full), "zero"])
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_operation_of_the_table_has_a_cost(programs: Programs, group: str, name: str) -> None:
+    run = programs.benchmark(f"micro/{group}", size="quick", program=jvm(name))
+    found = latencies(run)
+    absent = {SINCE_21} if name not in ("21", "25") else set()
+    assert found.keys() | removed(run) == of_group(group) - absent
+    for operation, lines in found.items():
+        parameters = {"operation", argument_of(operation)} - {""}
+        assert {frozenset(line["parameters"]) for line in lines} == {frozenset(parameters)}
+        assert all(line["value"] > 0 for line in lines)
+        assert {line["iteration"] for line in lines} == {0, 1}
+
+
+@pytest.fixture(scope="session")
+def operations_of_known_cost(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Classes next to those of the jar."""
+    classes = tmp_path_factory.mktemp("planted-operations")
+    source = Path(__file__).with_name("PlantedOperations.java")
+    jar = programs.jar("micro.jar")
+    javac = ["javac", "--release", "11", "-Xlint:all", "-Werror", "-cp", jar, "-d", classes, source]
+    subprocess.run(javac, check=True)
+    return classes
+
+
+def test_an_operation_that_the_jit_removes_has_no_number(
+    programs: Programs, operations_of_known_cost: Path
+) -> None:
+    path = f"{operations_of_known_cost}:{programs.jar('micro.jar')}"
+    main = ("-cp", path, "org.regatta.bench.micro.PlantedOperations")
+    run = programs.java(*main, "planted", "--size", "10", "--iterations", "3")
+    found = latencies(run)
+    assert removed(run) == {"nothing", "no_object", "unused_result"}
+    # The loop is taken off, and it costs less than a hundredth of this.
+    for line in found["spin"]:
+        assert line["value"] > 0.99 * line["parameters"]["ns"]
+    assert len(found["spin"]) == 6
+
+
+# ---- calls of the operations count as the primitives that they measure ----
+
+#: an operation whose calls have the primitive of another one
+COUNTED_AS = {"string_is_empty": "string_length", "string_compare_to": "string_starts_with"}
+#: their amount is not that of the operation, as the rules say
+OTHER_AMOUNT = {"string_starts_with", "string_concat", "deflate"}
+CALLS = read_calls(ROOT / "configs" / "primitives" / "java-calls.yml")
+
+
+def argument_of(operation: str) -> str:
+    cost = TABLE[operation]["cost"]
+    return "" if cost == "constant" else cost.get("linear", cost.get("table"))
+
+
+@pytest.mark.parametrize("group", ["strings", "builders", "codes"])
+def test_each_call_of_an_operation_counts_as_its_primitive(programs: Programs, group: str) -> None:
+    command = programs.command(f"micro/{group}", "command", interval_ms=1, iterations=3)
+    run = programs.java(*with_profiler(["java", *command], profiler_jar(), Path("profile.json"))[1:])
+    calls: Counter[str] = Counter()
+    amounts: Counter[str] = Counter()
+    for operation, lines in latencies(run).items():
+        primitive = COUNTED_AS.get(operation, operation)
+        for line in (line for line in lines if line["iteration"] >= 1):
+            calls[primitive] += line["operations"]
+            amounts[primitive] += line["operations"] * line["parameters"].get(argument_of(operation), 0)
+    tally, iterations = tally_of(read_profile(run.directory / "profile.json"), CALLS, 1)
+    assert iterations == 2
+    counted: Counter[str] = Counter()
+    summed: Counter[str] = Counter()
+    for (primitive, _), entry in count_calls(tally, CALLS).entries.items():
+        counted[primitive] += round(entry.count)
+        summed[primitive] += round(sum(amount for _, amount in entry.sizes.values()))
+    assert len(calls) > 4
+    assert {primitive: counted[primitive] for primitive in calls} == calls
+    for primitive in calls.keys() - OTHER_AMOUNT:
+        assert summed[primitive] == amounts[primitive], primitive
