@@ -203,17 +203,19 @@ class _Forecaster:
         told = application.provenance
         key = "fingerprint" if told.get("fingerprint") else "host"
         configurations = {told["configuration"]} if told.get("configuration") else {*_BARE}
-        return next(
-            (
-                one.vector
-                for one in self.request.systems
-                if told.get(key)
-                and one.vector.provenance.get(key) == told[key]
-                and one.vector.provenance.get("configuration", "") in configurations
-                and told.get("heap", "") in ("", one.vector.provenance.get("heap", ""))
-            ),
-            None,
-        )
+        found = [
+            one.vector
+            for one in self.request.systems
+            if told.get(key)
+            and one.vector.provenance.get(key) == told[key]
+            and one.vector.provenance.get("configuration", "") in configurations
+        ]
+        heap = told.get("heap", "")
+        alike = [vector for vector in found if vector.provenance.get("heap", "") == heap]
+        if not alike and not heap and len(found) == 1:
+            # The application names no heap, and there is only one.
+            alike = found
+        return alike[0] if alike else None
 
     @staticmethod
     def _unscaled(
