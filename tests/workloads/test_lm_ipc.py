@@ -139,7 +139,8 @@ def helpers(program: int) -> list[int]:
 
     wait_until(found, "a helper", PATIENCE_S)
     time.sleep(0.05)
-    return found()
+    # The list of children in /proc can miss some while others come and go: one look may see none.
+    return wait_until(found, "a helper after a little while", PATIENCE_S)
 
 
 @pytest.mark.parametrize(
