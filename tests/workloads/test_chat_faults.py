@@ -10,7 +10,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -19,8 +19,6 @@ import chat_runs
 import java_runs
 import pytest
 from chat_runs import PATIENCE_S, RELEASES, Server, message
-
-from helpers.runner_plans import wait_until
 
 #: each test has a room of its own on the servers that they share
 _ROOMS = count(1)
@@ -176,33 +174,30 @@ def _latencies(results: Path) -> dict[float, float]:
     }
 
 
-def _switches_of_conductor(pid: int) -> int:
-    """How often the client's thread that opens and closes the window has waited."""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(OSError):  # another thread that has ended meanwhile
-            if (task / "comm").read_text().strip() == "conductor":
-                status = (task / "status").read_text()
-                return int(status.split("voluntary_ctxt_switches:")[1].split()[0])
-    raise AssertionError("no thread is called conductor")
-
-
 def _stands_still(
-    pid: int, client: subprocess.Popen[bytes], begun: Callable[[], object], still_s: float = STILL_S
+    pid: int,
+    client: subprocess.Popen[bytes],
+    to_client: socket.socket,
+    answer: bytes,
+    still_s: float = STILL_S,
 ) -> bool:
-    """Open the client's window by `begun`, and stop a process inside of it for `still_s`.
+    """Open the client's window by `answer`, and stop a process inside of it for `still_s`; returns when the window has ended.
 
-    Returns False where that came so late that the window may have been nearly over.
+    Returns False where the window may have opened after the process was stopped, or may have been nearly over.
     """
-    began_s, switches = time.monotonic(), _switches_of_conductor(client.pid)
-    begun()
-    # It has read the answer and sleeps until the window's end.
-    wait_until(lambda: _switches_of_conductor(client.pid) > switches, "the window to open", PATIENCE_S)
-    time.sleep(0.1)
+    answered_s = time.monotonic()
+    to_client.sendall(answer)
+    time.sleep(0.2)
     os.kill(pid, signal.SIGSTOP)
-    in_time = time.monotonic() - began_s < WINDOW_S - STILL_S
+    stopped_s = time.monotonic()
     time.sleep(still_s)
     os.kill(pid, signal.SIGCONT)
-    return in_time
+    continued_s = time.monotonic()
+    assert to_client.recv(64) == b"end\n"
+    opened_by_s = time.monotonic() - WINDOW_S
+    # A client that stands still opens no window, so that one it opened before it went on is older than the stop.
+    opened_before_s = continued_s if pid == client.pid else stopped_s
+    return opened_by_s < opened_before_s and stopped_s - answered_s < WINDOW_S - STILL_S
 
 
 @contextmanager
@@ -250,8 +245,7 @@ def test_who_stands_still_is_charged_for_every_message_that_was_due(
                 to_server.sendall(b"begin\n")
                 assert to_server.recv(64) == b"begun\n"
                 pid = running.process.pid if stopped == "server" else client.pid
-                in_time = _stands_still(pid, client, lambda answer=to_client: answer.sendall(b"begun\n"))
-                assert to_client.recv(64) == b"end\n"
+                in_time = _stands_still(pid, client, to_client, b"begun\n")
                 to_server.sendall(b"end\n")
                 to_client.sendall(to_server.makefile("rb").readline())
             if in_time:
@@ -270,10 +264,8 @@ def test_a_client_that_comes_late_to_the_last_border_still_sends_what_was_due(tm
         socket.create_server(("127.0.0.1", 0)) as control,
     ):
         for _ in range(TRIES):
-            with _client(tmp_path, running, control, rate=50) as (client, answer):
-                in_time = _stands_still(
-                    client.pid, client, lambda answer=answer: answer.sendall(b"begun\n" + ENDED), 2 * WINDOW_S
-                )
+            with _client(tmp_path, running, control, rate=50) as (client, to_client):
+                in_time = _stands_still(client.pid, client, to_client, b"begun\n" + ENDED, 2 * WINDOW_S)
             if in_time:
                 break
         else:
