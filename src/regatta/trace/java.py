@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 from regatta.host.errors import RegattaError
 from regatta.host.ready.builds import build
@@ -25,6 +25,8 @@ _BUILD = Build(
     {"jar": "profiler/target/regatta-profiler.jar"},
     ("mvn", "javac"),
 )
+T = TypeVar("T")
+
 _VERSION = 1
 _ITERATION = re.compile(r"iteration \d+")
 
@@ -106,8 +108,13 @@ def _all_left_out(warmup: int) -> RegattaError:
     )
 
 
-def read_profile(path: Path) -> Profile:
-    """Read the file of the profiler.
+def read_of_jvm(kind: type[T], path: Path, where: str) -> T:
+    """Read a JSON file that an agent in the JVM wrote at its end.
+
+    Args:
+        kind: the dataclass of its keys.
+        path: the file.
+        where: its name in errors.
 
     Raises:
         RegattaError: the JVM has not written it, or it has another shape.
@@ -116,16 +123,25 @@ def read_profile(path: Path) -> Profile:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RegattaError(
-            "profile",
+            where,
             "a file written by the JVM at its end",
             error.strerror or str(error),
-            "start a JVM (`java ...`) that ends by itself; one that is killed or halted writes no profile",
+            f"start a JVM (`java ...`) that ends by itself; one that is killed or halted writes no {where}",
         ) from error
     try:
         told = json.loads(text)
     except ValueError as error:
-        raise RegattaError("profile", "JSON", str(error)) from error
-    profile = value_from_json(Profile, told, "profile")
+        raise RegattaError(where, "JSON", str(error)) from error
+    return value_from_json(kind, told, where)
+
+
+def read_profile(path: Path) -> Profile:
+    """Read the file of the profiler.
+
+    Raises:
+        RegattaError: the JVM has not written it, or it has another shape.
+    """
+    profile = read_of_jvm(Profile, path, "profile")
     lengths = {len(line["calls"]) for line in profile.methods} | {
         len(line["amount"]) for line in profile.methods if "amount" in line
     }
@@ -133,6 +149,19 @@ def read_profile(path: Path) -> Profile:
         got = f"version {profile.profile} with lists of {sorted(lengths)} for {len(profile.windows)} windows"
         raise RegattaError("profile", f"version {_VERSION}, and a value for each window", got)
     return profile
+
+
+def counted_windows(windows: Sequence[str], warmup: int) -> Sequence[int]:
+    """Return the places of the iterations after warm-up; without the harness, all of the run is one iteration.
+
+    Raises:
+        RegattaError: no iteration is left.
+    """
+    iterations = [at for at, window in enumerate(windows) if _ITERATION.fullmatch(window)]
+    counted = iterations[warmup:] if iterations else range(len(windows))
+    if not counted:
+        raise _all_left_out(warmup)
+    return counted
 
 
 def tally_of(profile: Profile, table: CallTable, warmup: int) -> tuple[Tally, int]:
@@ -148,10 +177,7 @@ def tally_of(profile: Profile, table: CallTable, warmup: int) -> tuple[Tally, in
     Raises:
         RegattaError: no iteration is left.
     """
-    iterations = [at for at, window in enumerate(profile.windows) if _ITERATION.fullmatch(window)]
-    counted = iterations[warmup:] if iterations else range(len(profile.windows))
-    if not counted:
-        raise _all_left_out(warmup)
+    counted = counted_windows(profile.windows, warmup)
     by_descriptor = {call for rule in table.rules.values() for call in rule.calls if "(" in call}
     seen: dict[Seen, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for line in profile.methods:

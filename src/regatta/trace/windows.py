@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from regatta.host.errors import RegattaError
+from regatta.host.errors import RegattaError, VerificationError
 from regatta.spec.calls import CallTable
 from regatta.spec.vectors import ApplicationVector, Value
 from regatta.trace.application import About, Trace, application_vector, ratio_of
@@ -25,6 +25,15 @@ from regatta.trace.java import (
     tally_of,
     with_profiler,
 )
+from regatta.trace.java_events import (
+    counted_of,
+    events_agent,
+    intervals_ns,
+    read_events,
+    with_events,
+    words_of,
+)
+from regatta.trace.java_samples import read_samples, share_words, with_recording
 from regatta.trace.processes import is_there
 from regatta.trace.runs import TRACER, Figure, Figures, Run, read_figure, run_command, run_driver, watch
 from regatta.trace.tools import NoTracer, make_tracer
@@ -70,6 +79,8 @@ class Measured:
     traced: list[Run] = field(default_factory=list)
     #: sentences: requested measurements that were not possible
     notes: list[str] = field(default_factory=list)
+    #: further provenance of the vector
+    told: dict[str, str] = field(default_factory=dict)
 
 
 class _Ended(Exception):
@@ -116,6 +127,13 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
                     _run_java(wanted, jar if traced else None, table, measured)
                 else:
                     _run(wanted, tool if traced else "none", table, measured)
+        if tool == JAVA and wanted.output is not None:
+            for name, run in (("events", _run_with_events), ("system_share", _run_sampled)):
+                # The counts remain valid without what these runs add.
+                try:
+                    measured.told |= run(wanted)
+                except RegattaError as error:
+                    measured.notes.append(f"{name} is unknown: {error}")
     return measured
 
 
@@ -153,6 +171,35 @@ def _run_java(wanted: Wanted, jar: Path | None, table: CallTable, measured: Meas
         tally, iterations = tally_of(read_profile(profile), table, wanted.warmup)
     measured.traced.append(run)
     measured.traces.append(Trace(tally, iterations))
+
+
+def _run_with_events(wanted: Wanted) -> dict[str, str]:
+    """Run a JVM with the agent that counts events, without the profiler, which itself loads classes and is compiled."""
+    agent = events_agent()
+    with tempfile.TemporaryDirectory() as folder:
+        events, results = Path(folder) / "events.json", Path(folder) / "results.jsonl"
+        command = with_events(wanted.command, agent, events)
+        run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+        found = read_events(events)
+        return words_of(found, counted_of(found, wanted.warmup, results.exists()))
+
+
+def _run_sampled(wanted: Wanted) -> dict[str, str]:
+    """Run a JVM that samples its threads. The agent only reports when the iterations were."""
+    agent = events_agent()
+    with tempfile.TemporaryDirectory() as folder:
+        events, results = Path(folder) / "events.json", Path(folder) / "results.jsonl"
+        command, recording = with_recording(wanted.command, Path(folder))
+        command = with_events(command, agent, events, windows_only=True)
+        try:
+            run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+        except VerificationError as error:
+            got = f"a failure with {command[2].partition(':filename')[0]}"
+            raise RegattaError("samples", "a JVM with the flight recorder (JFR)", got) from error
+        found = read_events(events)
+        intervals = intervals_ns(found, counted_of(found, wanted.warmup, results.exists()))
+        samples = read_samples(recording, wanted.command[0])
+        return {"system_share": share_words(samples, intervals, wanted.level)}
 
 
 def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
@@ -211,6 +258,7 @@ def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -
         **origin_of(wanted, tool),
         "overhead": overhead_words(measured, wanted.level),
         **table.provenance,
+        **measured.told,
         "notes": "; ".join(dict.fromkeys(measured.notes)),
     }
     return application_vector(measured.traces, table, about_of(wanted, user), provenance)

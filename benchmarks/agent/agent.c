@@ -1,0 +1,460 @@
+/*
+ * Counts events of a JVM exactly: -agentpath:/path/to/libregatta_events.so=FILE.
+ *
+ * With =windows,FILE only the names and ends of windows are written, and nothing of the JVM changes
+ * but two methods of the harness.
+ *
+ * Classes loaded, methods compiled, exceptions thrown, monitors that were waited for, and threads
+ * started are written to FILE when the JVM ends, for each window of Regatta's harness. Neither the
+ * output nor the exit code of the program changes. What the JVM cannot tell is named in the file.
+ *
+ * The ends of windows are breakpoints in the harness's meters, right where an iteration's time
+ * begins and ends, so that no class of the harness has to know of this agent.
+ */
+#include "events.h"
+
+#include <errno.h>
+#include <jvmti.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* The class whose methods `start` and `stop` are the ends of an iteration's measured time. */
+#define METERS "Lorg/regatta/bench/Meters;"
+#define VIRTUAL_THREADS "(virtual threads)"
+#define WINDOWS_ONLY "windows,"
+
+/* What each of the JVM's abilities is needed for. */
+#define OF_CLASSES EV_ONLY(EV_CLASSES_LOADED)
+#define OF_EXCEPTIONS (EV_ONLY(EV_EXCEPTIONS) | EV_ONLY(EV_EXCEPTIONS_UNCAUGHT))
+#define OF_MONITORS (EV_ONLY(EV_CONTENDED_MONITORS) | EV_ONLY(EV_CONTENDED_NS))
+#define OF_THREADS EV_ONLY(EV_THREADS_STARTED)
+#define OF_VIRTUAL_THREADS EV_ONLY(EV_VIRTUAL_THREADS_STARTED)
+#define OF_COMPILATIONS                                                                            \
+    (EV_ONLY(EV_METHODS_COMPILED) | EV_ONLY(EV_METHODS_RECOMPILED) | EV_ONLY(EV_BYTES_COMPILED) |  \
+     EV_ONLY(EV_CODE_BYTES))
+enum { RETURN = 0xb1 };
+
+/* Of release 21, and fixed by the interface; by number, for headers of older releases have no name.
+ */
+enum {
+    FIRST_EVENT = 50,
+    VIRTUAL_THREAD_START = 87,
+    VIRTUAL_THREAD_END = 88,
+    SUPPORTS_VIRTUAL_THREADS_WORD = 1,
+    SUPPORTS_VIRTUAL_THREADS_BIT = 12,
+};
+
+union capabilities {
+    jvmtiCapabilities named;
+    uint32_t words[sizeof(jvmtiCapabilities) / sizeof(uint32_t)];
+};
+
+union callbacks {
+    jvmtiEventCallbacks named;
+    void(JNICALL *by_number[VIRTUAL_THREAD_END - FIRST_EVENT + 1])(jvmtiEnv *, JNIEnv *, jthread);
+};
+
+/* Of one thread, from its first event to its end. */
+struct own {
+    struct ev_thread_sums *sums;
+    /* When it began to wait for a monitor; 0: it does not. */
+    uint64_t waits_since_ns;
+};
+
+static char path[PATH_MAX];
+static bool windows_only;
+static jmethodID iteration_starts, iteration_stops;
+static _Atomic unsigned long iterations;
+static pthread_mutex_t tagging = PTHREAD_MUTEX_INITIALIZER;
+
+static void complain(const char *what, const char *why) {
+    (void)fprintf(stderr, "error: regatta events: %s: %s\n", what, why);
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
+        return 0;
+    }
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static void release(jvmtiEnv *jvmti, void *memory) {
+    (void)(*jvmti)->Deallocate(jvmti, memory);
+}
+
+/* ---- threads ---- */
+
+/* Null without memory, and where the JVM keeps nothing for a thread. */
+static struct own *open_own(jvmtiEnv *jvmti, jthread thread, const char *name) {
+    struct own *own = calloc(1, sizeof *own);
+    if (own == NULL) {
+        return NULL;
+    }
+    own->sums = ev_sums_of(name);
+    if ((*jvmti)->SetThreadLocalStorage(jvmti, thread, own) != JVMTI_ERROR_NONE) {
+        free(own);
+        return NULL;
+    }
+    return own;
+}
+
+static struct own *own_of(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+    void *own = NULL;
+    if ((*jvmti)->GetThreadLocalStorage(jvmti, thread, &own) != JVMTI_ERROR_NONE) {
+        return NULL;
+    }
+    if (own != NULL) {
+        return own;
+    }
+    jvmtiThreadInfo info;
+    if ((*jvmti)->GetThreadInfo(jvmti, thread, &info) != JVMTI_ERROR_NONE) {
+        return NULL;
+    }
+    struct own *opened = open_own(jvmti, thread, info.name);
+    release(jvmti, info.name);
+    (*jni)->DeleteLocalRef(jni, info.thread_group);
+    (*jni)->DeleteLocalRef(jni, info.context_class_loader);
+    return opened;
+}
+
+static void JNICALL thread_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+    (void)jvmti, (void)jni, (void)thread;
+    ev_add(EV_THREADS_STARTED, 1);
+}
+
+static void JNICALL virtual_thread_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+    (void)jni;
+    ev_add(EV_VIRTUAL_THREADS_STARTED, 1);
+    (void)open_own(jvmti, thread, VIRTUAL_THREADS);
+}
+
+static void JNICALL thread_ended(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+    (void)jni;
+    void *own = NULL;
+    if ((*jvmti)->GetThreadLocalStorage(jvmti, thread, &own) == JVMTI_ERROR_NONE && own != NULL &&
+        (*jvmti)->SetThreadLocalStorage(jvmti, thread, NULL) == JVMTI_ERROR_NONE) {
+        free(own);
+    }
+}
+
+static void JNICALL monitor_entering(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object) {
+    (void)object;
+    struct own *own = own_of(jvmti, jni, thread);
+    if (own != NULL) {
+        own->waits_since_ns = now_ns();
+    }
+}
+
+static void JNICALL monitor_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object) {
+    (void)object;
+    ev_add(EV_CONTENDED_MONITORS, 1);
+    struct own *own = own_of(jvmti, jni, thread);
+    if (own == NULL || own->waits_since_ns == 0) {
+        return;
+    }
+    uint64_t waited_ns = now_ns() - own->waits_since_ns;
+    own->waits_since_ns = 0;
+    ev_add(EV_CONTENDED_NS, waited_ns);
+    own->sums->contended_monitors++;
+    own->sums->contended_ns += waited_ns;
+}
+
+/* ---- exceptions, compilations, classes ---- */
+
+static void JNICALL thrown(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method,
+                           jlocation location, jobject exception, jmethodID catcher,
+                           jlocation catch_location) {
+    (void)method, (void)location, (void)exception, (void)catch_location;
+    ev_add(EV_EXCEPTIONS, 1);
+    if (catcher == NULL) {
+        ev_add(EV_EXCEPTIONS_UNCAUGHT, 1);
+    }
+    struct own *own = own_of(jvmti, jni, thread);
+    if (own != NULL) {
+        own->sums->exceptions++;
+    }
+}
+
+static void JNICALL compiled(jvmtiEnv *jvmti, jmethodID method, jint code_size, const void *code,
+                             jint map_length, const jvmtiAddrLocationMap *map, const void *info) {
+    (void)code, (void)map_length, (void)map, (void)info;
+    ev_add(ev_compiled_before(method) ? EV_METHODS_RECOMPILED : EV_METHODS_COMPILED, 1);
+    ev_add(EV_CODE_BYTES, (uint64_t)code_size);
+    jlocation first = 0, last = -1;
+    /* Of a native method, whose code converts its arguments, there is no bytecode. */
+    if ((*jvmti)->GetMethodLocation(jvmti, method, &first, &last) == JVMTI_ERROR_NONE) {
+        ev_add(EV_BYTES_COMPILED, (uint64_t)(last + 1));
+    }
+}
+
+/* Whether a class is seen for the first time. The JVM also tells when a loader gets a class from
+ * another loader, so classes that were counted have a tag. */
+static bool is_new(jvmtiEnv *jvmti, jclass type) {
+    jlong tag = 0;
+    (void)pthread_mutex_lock(&tagging);
+    bool found = (*jvmti)->GetTag(jvmti, type, &tag) == JVMTI_ERROR_NONE && tag == 0 &&
+                 (*jvmti)->SetTag(jvmti, type, 1) == JVMTI_ERROR_NONE;
+    (void)pthread_mutex_unlock(&tagging);
+    return found;
+}
+
+static void JNICALL class_loaded(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type) {
+    (void)jni, (void)thread;
+    if (is_new(jvmti, type)) {
+        ev_add(EV_CLASSES_LOADED, 1);
+    }
+}
+
+/* The JVM loads its first classes before it can tell of any. */
+static void count_loaded(jvmtiEnv *jvmti, JNIEnv *jni) {
+    jint count = 0;
+    jclass *types = NULL;
+    if ((*jvmti)->GetLoadedClasses(jvmti, &count, &types) != JVMTI_ERROR_NONE) {
+        ev_missing("GetLoadedClasses", OF_CLASSES);
+        return;
+    }
+    for (jint i = 0; i < count; i++) {
+        jboolean is_array = JNI_FALSE;
+        if ((*jvmti)->IsArrayClass(jvmti, types[i], &is_array) == JVMTI_ERROR_NONE && !is_array) {
+            class_loaded(jvmti, jni, NULL, types[i]);
+        }
+        (*jni)->DeleteLocalRef(jni, types[i]);
+    }
+    release(jvmti, types);
+}
+
+/* ---- windows ---- */
+
+static void JNICALL at_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method,
+                                  jlocation location) {
+    (void)jvmti, (void)jni, (void)thread, (void)location;
+    unsigned long iteration = atomic_load(&iterations);
+    if (method == iteration_starts) {
+        ev_end_window(iteration == 0 ? "startup" : "before %lu", iteration);
+    } else if (method == iteration_stops) {
+        ev_end_window("iteration %lu", iteration);
+        atomic_store(&iterations, iteration + 1);
+    }
+}
+
+/* The last instruction of a method that ends with a return; -1 otherwise. */
+static jlocation return_of(jvmtiEnv *jvmti, jmethodID method) {
+    jint length = 0;
+    unsigned char *code = NULL;
+    if ((*jvmti)->GetBytecodes(jvmti, method, &length, &code) != JVMTI_ERROR_NONE) {
+        return -1;
+    }
+    jlocation found = length > 0 && code[length - 1] == RETURN ? length - 1 : -1;
+    release(jvmti, code);
+    return found;
+}
+
+/* Whether the method is the one of that name, which now has a breakpoint. */
+static bool is_marked(jvmtiEnv *jvmti, jmethodID method, const char *wanted) {
+    char *name = NULL;
+    if ((*jvmti)->GetMethodName(jvmti, method, &name, NULL, NULL) != JVMTI_ERROR_NONE) {
+        return false;
+    }
+    bool starts = strcmp(wanted, "start") == 0;
+    bool marked = strcmp(name, wanted) == 0;
+    release(jvmti, name);
+    /* What the meters themselves do is no part of the iteration. */
+    jlocation at = marked && starts ? return_of(jvmti, method) : 0;
+    return marked && at >= 0 && (*jvmti)->SetBreakpoint(jvmti, method, at) == JVMTI_ERROR_NONE;
+}
+
+static void mark_meters(jvmtiEnv *jvmti, jclass meters) {
+    jint count = 0;
+    jmethodID *methods = NULL;
+    if ((*jvmti)->GetClassMethods(jvmti, meters, &count, &methods) == JVMTI_ERROR_NONE) {
+        for (jint i = 0; i < count; i++) {
+            if (is_marked(jvmti, methods[i], "start")) {
+                iteration_starts = methods[i];
+            } else if (is_marked(jvmti, methods[i], "stop")) {
+                iteration_stops = methods[i];
+            }
+        }
+        release(jvmti, methods);
+    }
+    if (iteration_starts == NULL || iteration_stops == NULL) {
+        ev_missing("windows: the harness has other meters", EV_NONE);
+    }
+}
+
+static void JNICALL class_prepared(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type) {
+    (void)jni, (void)thread;
+    char *name = NULL;
+    if ((*jvmti)->GetClassSignature(jvmti, type, &name, NULL) == JVMTI_ERROR_NONE) {
+        if (strcmp(name, METERS) == 0) {
+            mark_meters(jvmti, type);
+        }
+        release(jvmti, name);
+    }
+}
+
+/* ---- the JVM's start and end ---- */
+
+static void JNICALL vm_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+    (void)thread;
+    count_loaded(jvmti, jni);
+}
+
+static void JNICALL vm_ended(jvmtiEnv *jvmti, JNIEnv *jni) {
+    (void)jni;
+    struct ev_all all = ev_all();
+    char *name = NULL, *version = NULL;
+    char java[256] = "unknown";
+    if ((*jvmti)->GetSystemProperty(jvmti, "java.vm.name", &name) == JVMTI_ERROR_NONE &&
+        (*jvmti)->GetSystemProperty(jvmti, "java.vm.version", &version) == JVMTI_ERROR_NONE) {
+        (void)snprintf(java, sizeof java, "%s %s", name, version);
+    }
+    release(jvmti, name);
+    release(jvmti, version);
+    if (ev_write(path, java, &all) != 0) {
+        complain(path, strerror(errno));
+    }
+}
+
+static void enable(jvmtiEnv *jvmti, jvmtiEvent event, const char *name, unsigned kinds) {
+    if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, event, NULL) != JVMTI_ERROR_NONE) {
+        ev_missing(name, kinds);
+    }
+}
+
+#define ENABLE(event, kinds) enable(jvmti, JVMTI_EVENT_##event, #event, kinds)
+#define WANT(capability, kinds)                                                                    \
+    do {                                                                                           \
+        if (available.named.capability) {                                                          \
+            wanted.named.capability = 1;                                                           \
+        } else {                                                                                   \
+            ev_missing(#capability, kinds);                                                        \
+        }                                                                                          \
+    } while (0)
+
+/* Asks for what this JVM has and a run needs. */
+static union capabilities add_capabilities(jvmtiEnv *jvmti) {
+    union capabilities available = {.words = {0}}, wanted = {.words = {0}};
+    (void)(*jvmti)->GetPotentialCapabilities(jvmti, &available.named);
+    WANT(can_generate_breakpoint_events, EV_NONE);
+    WANT(can_get_bytecodes, EV_NONE);
+    if (windows_only) {
+        ev_unwanted(EV_EVERY);
+    } else {
+        WANT(can_tag_objects, OF_CLASSES);
+        WANT(can_generate_exception_events, OF_EXCEPTIONS);
+        WANT(can_generate_monitor_events, OF_MONITORS);
+        WANT(can_generate_compiled_method_load_events, OF_COMPILATIONS);
+        /* Before release 21 there is nothing to miss. */
+        wanted.words[SUPPORTS_VIRTUAL_THREADS_WORD] |=
+            available.words[SUPPORTS_VIRTUAL_THREADS_WORD] & 1U << SUPPORTS_VIRTUAL_THREADS_BIT;
+    }
+    if ((*jvmti)->AddCapabilities(jvmti, &wanted.named) != JVMTI_ERROR_NONE) {
+        ev_missing("AddCapabilities", EV_EVERY & ~OF_THREADS);
+        wanted = (union capabilities){.words = {0}};
+    }
+    return wanted;
+}
+
+static void enable_events(jvmtiEnv *jvmti, union capabilities has) {
+    if (has.named.can_generate_breakpoint_events && has.named.can_get_bytecodes) {
+        ENABLE(CLASS_PREPARE, EV_NONE);
+        ENABLE(BREAKPOINT, EV_NONE);
+    }
+    if (windows_only) {
+        return;
+    }
+    ENABLE(THREAD_START, OF_THREADS);
+    ENABLE(THREAD_END, EV_NONE);
+    if (has.named.can_tag_objects) {
+        ENABLE(VM_INIT, OF_CLASSES);
+        ENABLE(CLASS_LOAD, OF_CLASSES);
+    }
+    if (has.named.can_generate_exception_events) {
+        ENABLE(EXCEPTION, OF_EXCEPTIONS);
+    }
+    if (has.named.can_generate_monitor_events) {
+        ENABLE(MONITOR_CONTENDED_ENTER, OF_MONITORS);
+        ENABLE(MONITOR_CONTENDED_ENTERED, OF_MONITORS);
+    }
+    if (has.named.can_generate_compiled_method_load_events) {
+        ENABLE(COMPILED_METHOD_LOAD, OF_COMPILATIONS);
+    }
+    if (has.words[SUPPORTS_VIRTUAL_THREADS_WORD] & 1U << SUPPORTS_VIRTUAL_THREADS_BIT) {
+        enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_START, "VIRTUAL_THREAD_START", OF_VIRTUAL_THREADS);
+        enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_END, "VIRTUAL_THREAD_END", EV_NONE);
+    }
+}
+
+static bool set_callbacks(jvmtiEnv *jvmti) {
+    union callbacks callbacks;
+    (void)memset(&callbacks, 0, sizeof callbacks);
+    callbacks.named = (jvmtiEventCallbacks){
+        .VMInit = vm_started,
+        .VMDeath = vm_ended,
+        .ThreadStart = thread_started,
+        .ThreadEnd = thread_ended,
+        .ClassLoad = class_loaded,
+        .ClassPrepare = class_prepared,
+        .Exception = thrown,
+        .Breakpoint = at_breakpoint,
+        .CompiledMethodLoad = compiled,
+        .MonitorContendedEnter = monitor_entering,
+        .MonitorContendedEntered = monitor_entered,
+    };
+    callbacks.by_number[VIRTUAL_THREAD_START - FIRST_EVENT] = virtual_thread_started;
+    callbacks.by_number[VIRTUAL_THREAD_END - FIRST_EVENT] = thread_ended;
+    return (*jvmti)->SetEventCallbacks(jvmti, &callbacks.named, sizeof callbacks) ==
+           JVMTI_ERROR_NONE;
+}
+
+/* Keeps what the option says. Returns why not, or null. */
+static const char *read_option(const char *option) {
+    if (option != NULL && strncmp(option, WINDOWS_ONLY, strlen(WINDOWS_ONLY)) == 0) {
+        windows_only = true;
+        option += strlen(WINDOWS_ONLY);
+    }
+    if (option == NULL || option[0] == '\0') {
+        return "got no FILE";
+    }
+    if (strlen(option) >= sizeof path) {
+        return "the path is too long";
+    }
+    (void)strcpy(path, option);
+    return NULL;
+}
+
+EXPORTED JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+    (void)reserved;
+    if (path[0] != '\0') {
+        complain(options == NULL ? "" : options,
+                 "not written: the agent is given twice, and counts once");
+        return JNI_OK;
+    }
+    const char *wrong = read_option(options);
+    if (wrong != NULL) {
+        complain("expected -agentpath:libregatta_events.so=FILE or =windows,FILE", wrong);
+        /* The program has not started yet, and what it does would be lost. */
+        return JNI_ERR;
+    }
+    jvmtiEnv *jvmti = NULL;
+    if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK) {
+        complain("nothing is counted", "expected a JVM with JVMTI 1.2");
+        return JNI_OK;
+    }
+    union capabilities has = add_capabilities(jvmti);
+    if (!set_callbacks(jvmti) ||
+        (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL) !=
+            JVMTI_ERROR_NONE) {
+        complain("nothing is counted", "the JVM does not tell of its end");
+        return JNI_OK;
+    }
+    enable_events(jvmti, has);
+    return JNI_OK;
+}

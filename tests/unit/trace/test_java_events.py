@@ -1,0 +1,156 @@
+"""Files of the events agent and of the flight recorder become provenance; wrong files are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regatta.host.errors import HostError, RegattaError
+from regatta.trace.java_events import (
+    Events,
+    counted_of,
+    intervals_ns,
+    read_events,
+    with_events,
+    words_of,
+)
+from regatta.trace.java_samples import Sample, read_samples, share_words, with_recording
+
+WRITTEN: dict[str, Any] = {
+    "events": 1,
+    "java": "OpenJDK 64-Bit Server VM 21",
+    "windows": ["startup", "iteration 0", "before 1", "iteration 1", "before 2", "iteration 2", "rest"],
+    "ended_ns": [100, 200, 210, 300, 310, 400, 500],
+    "counts": {"classes_loaded": [900, 80, 1, 3, 0, 0, 2], "contended_ns": [0, 0, 0, 10_000_000_000_000, 0, 1, 0]},
+    "threads": {"main": {"exceptions": 3, "contended_monitors": 0, "contended_ns": 0}},
+    "missing": ["can_generate_exception_events"],
+}  # fmt: skip
+
+
+def events_of(folder: Path, **changed: Any) -> Events:
+    path = folder / "events.json"
+    path.write_text(json.dumps(WRITTEN | changed), encoding="utf-8")
+    return read_events(path)
+
+
+def test_events_are_means_over_the_iterations_after_warmup(tmp_path: Path) -> None:
+    events = events_of(tmp_path)
+    told = words_of(events, counted_of(events, 1, harness=True))
+    assert told == {
+        "events": "classes_loaded 1.5, contended_ns 5e+12",
+        "events_startup": "classes_loaded 900, contended_ns 0",
+        "events_missing": "can_generate_exception_events",
+    }
+
+
+def test_without_the_harness_the_whole_run_counts(tmp_path: Path) -> None:
+    events = events_of(tmp_path, windows=["rest"], ended_ns=[9], counts={"exceptions": [7]}, missing=[])
+    counted = counted_of(events, 1, harness=False)
+    assert words_of(events, counted) == {"events": "exceptions 7", "events_missing": ""}
+    assert intervals_ns(events, counted) == [(0, 9)]
+
+
+def test_a_program_with_iterations_that_the_jvm_did_not_report_is_refused(tmp_path: Path) -> None:
+    events = events_of(tmp_path, windows=["rest"], ended_ns=[9], counts={}, missing=["can_get_bytecodes"])
+    with pytest.raises(RegattaError, match="expected iterations as windows · got can_get_bytecodes"):
+        counted_of(events, 1, harness=True)
+
+
+def test_intervals_are_those_of_the_counted_iterations(tmp_path: Path) -> None:
+    events = events_of(tmp_path)
+    assert intervals_ns(events, counted_of(events, 1, harness=True)) == [(210, 300), (310, 400)]
+    with pytest.raises(RegattaError, match="--warmup: expected fewer than the iterations"):
+        counted_of(events, 3, harness=True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"events": 2}, "expected version 1, and a value for each window · got version 2"),
+        ({"ended_ns": [1]}, "expected version 1, and a value for each window"),
+        ({"counts": {"exceptions": [1]}}, "expected version 1, and a value for each window"),
+        ({"counts": {"exceptions": ["1"]}}, r"events.counts.exceptions\[0\]: expected int"),
+        ({"missing": 7}, "events.missing: expected a list"),
+    ],
+)
+def test_a_file_of_another_shape_is_refused(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(RegattaError, match=message):
+        events_of(tmp_path, **changed)
+
+
+def test_without_a_file_the_error_says_what_writes_it(tmp_path: Path) -> None:
+    with pytest.raises(RegattaError, match="events: expected a file written by the JVM at its end"):
+        read_events(tmp_path / "events.json")
+
+
+def test_the_agents_are_the_first_options_of_the_jvm(tmp_path: Path) -> None:
+    java, agent, file = ["java", "-jar", "a.jar"], Path("/a.so"), Path("/t/e.json")
+    assert with_events(java, agent, file) == ["java", "-agentpath:/a.so=/t/e.json", "-jar", "a.jar"]
+    assert with_events(java, agent, file, windows_only=True)[1] == "-agentpath:/a.so=windows,/t/e.json"
+    command, recording = with_recording(java, tmp_path)
+    assert command[1].startswith(f"-XX:StartFlightRecording:filename={recording},")
+    assert "10 ms" in (tmp_path / "samples.jfc").read_text()
+
+
+# ---- samples ----
+
+BOOT = {"type": None, "name": "bootstrap"}
+PLATFORM = {"type": {"name": "jdk/internal/loader/ClassLoaders$PlatformClassLoader"}, "name": "platform"}
+APPLICATION = {"type": {"name": "jdk/internal/loader/ClassLoaders$AppClassLoader"}, "name": "app"}
+#: a loader of the application may have any name
+NAMED = {"type": {"name": "a/Loader"}, "name": "bootstrap"}
+
+
+def recorded(loader: Any, second: int, zone: str = "Z") -> dict[str, Any]:
+    frames = {"frames": [{"method": {"type": {"classLoader": loader}}}]}
+    return {"values": {"startTime": f"1970-01-01T00:00:{second:02}.123456789{zone}", "stackTrace": frames}}
+
+
+def as_jfr_reads(folder: Path, events: object, code: str = "") -> tuple[Path, str]:
+    """A recording, and a `java` with a `jfr` beside it that prints these events."""
+    recording, java, jfr = folder / "r.jfr", folder / "java", folder / "jfr"
+    (folder / "printed.json").write_text(json.dumps({"recording": {"events": events}}))
+    jfr.write_text(f"#!/bin/sh\n{code}\ncat {folder}/printed.json\n")
+    java.write_text("#!/bin/sh\n")
+    for program in (jfr, java):
+        program.chmod(0o755)
+    recording.touch()
+    return recording, str(java)
+
+
+def test_the_loader_of_the_top_method_decides(tmp_path: Path) -> None:
+    events = [recorded(loader, at) for at, loader in enumerate((BOOT, PLATFORM, APPLICATION, NAMED, None))]
+    events.append({"values": {"startTime": "1970-01-01T00:00:09Z", "stackTrace": None}})
+    events.append(recorded(BOOT, 7, "+00:00"))
+    samples = read_samples(*as_jfr_reads(tmp_path, events))
+    assert [one.of_system for one in samples] == [True, True, False, False, True]
+    assert [one.at_ns // 10**9 for one in samples] == [0, 1, 2, 3, 7]
+
+
+def test_only_samples_within_the_iterations_count() -> None:
+    samples = [Sample(at, of_system=at % 4 == 0) for at in range(100)]
+    # 6 of 20, by Clopper and Pearson.
+    assert share_words(samples, [(0, 9), (40, 49)], 0.95) == "30.0 % [11.9, 54.3] (95% CI, 20 samples)"
+    with pytest.raises(RegattaError, match="samples: expected at least one in the counted iterations"):
+        share_words(samples, [(200, 300)], 0.95)
+
+
+@pytest.mark.parametrize(
+    "code", ["exit 1", "echo no JSON; exit", "echo '{}'; exit", "echo 'broken file' >&2; exit 1"]
+)
+def test_a_recording_that_cannot_be_read_is_refused(tmp_path: Path, code: str) -> None:
+    with pytest.raises(RegattaError, match="recording: expected samples as `jfr print --json` writes them"):
+        read_samples(*as_jfr_reads(tmp_path, [], code))
+
+
+def test_a_missing_recording_or_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording, java = as_jfr_reads(tmp_path, [])
+    with pytest.raises(RegattaError, match="recording: expected a file written by the JVM at its end"):
+        read_samples(tmp_path / "none.jfr", java)
+    (tmp_path / "jfr").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HostError, match="jfr: expected the tool beside java, or on PATH"):
+        read_samples(recording, java)
