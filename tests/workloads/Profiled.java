@@ -6,6 +6,7 @@ import java.lang.invoke.MethodType;
 import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedList;
@@ -118,7 +119,7 @@ public final class Profiled {
         Named named = worker;
         sum += named.getName().length();
         sum += new ByLength().compare("a", "b");
-        sum += new int[] {1, 2}.clone().length;
+        sum += new int[] {1, 2}.clone().length + Arrays.copyOf(new int[3], 5).length;
         System.arraycopy(new byte[10], 0, new byte[10], 0, 10);
         byte[] buffer = new byte[4];
         try (InputStream stream = new ByteArrayInputStream(new byte[10])) {

@@ -22,21 +22,28 @@ TABLE: dict[str, Any] = YAML(typ="safe").load(
 )["primitives"]
 #: absent from older releases
 SINCE_21 = "virtual_thread_start_join"
-REMOVED = re.compile(r"\{.*operation=(\w+).*\}: no number: [\d.]+ ns with the loop")
 
 
-def latencies(run: Run) -> dict[str, list[dict[str, Any]]]:
+def latencies(run: Run, metric: str = "latency") -> dict[str, list[dict[str, Any]]]:
     """The lines of each operation."""
     assert run.code == 0, run.stderr
     found = defaultdict(list)
     for line in run.lines:
-        if line.get("metric") == "latency":
+        if line.get("metric") == metric:
             found[line["parameters"]["operation"]].append(line)
     return found
 
 
 def removed(run: Run) -> set[str]:
-    return set(REMOVED.findall(run.stderr))
+    """The operations without a cost in some of their sizes; these have a limit, and are named."""
+    found = latencies(run, "latency_at_most")
+    told = re.findall(r"\{.*operation=(\w+).*\}: at most [\d.]+ ns: [\d.]+ ns with the loop", run.stderr)
+    iterations = len({line["iteration"] for line in run.lines if "iteration" in line})
+    assert Counter({name: len(lines) for name, lines in found.items()}) == Counter(
+        {name: times * iterations for name, times in Counter(told).items()}
+    )
+    assert all(0 < line["value"] < 1000 for lines in found.values() for line in lines)
+    return {*found}
 
 
 def of_group(group: str) -> set[str]:

@@ -146,6 +146,8 @@ def test_calls_and_amounts_are_those_of_the_source(profiled: Profiled) -> None:
     assert amount_of(profile, "java.lang.System.arraycopy(Ljava/lang/Object;ILjava/lang/Object;II)V") == (
         10, "elements",
     )  # fmt: skip
+    assert amount_of(profile, "java.lang.Object.clone()Ljava/lang/Object;") == (2, "elements")
+    assert amount_of(profile, "java.util.Arrays.copyOf([II)[I") == (5, "elements")
     assert amount_of(profile, "java.io.InputStream.read([B)I") == (10, "bytes")
     appended = "java.lang.StringBuilder.append(Ljava/lang/String;)Ljava/lang/StringBuilder;"
     assert amount_of(profile, appended) == (7 * 3, "chars")

@@ -28,9 +28,10 @@ ELSEWHERE = (
 TOO_SMALL = {
     "vm/compress": ("s10", 6), "vm/db": ("s10", 4), "vm/jack": ("s10", 4), "vm/javac": ("s10", 8), "vm/jess": ("s10", 6),
     "vm/mpegaudio": ("s100", 6), "vm/mtrt": ("s100", 4),
-    "apps/antlr": ("small", 8), "apps/batik": ("small", 8), "apps/bloat": ("small", 4), "apps/ecj": ("small", 6),
-    "apps/fop": ("small", 8), "apps/h2": ("default", 8), "apps/hsqldb": ("default", 10), "apps/jython": ("small", 6),
-    "apps/luindex": ("default", 6), "apps/lusearch": ("default", 6), "apps/pmd": ("small", 12), "apps/xalan": ("small", 5),
+    "apps/antlr": ("small", 8), "apps/batik": ("small", 8), "apps/bloat": ("small", 4), "apps/crawler": ("small", 6),
+    "apps/ecj": ("small", 6), "apps/fop": ("small", 8), "apps/h2": ("default", 8), "apps/hsqldb": ("default", 10),
+    "apps/jython": ("small", 6), "apps/luindex": ("default", 6), "apps/lusearch": ("default", 6), "apps/pmd": ("small", 12),
+    "apps/scanner": ("default", 6), "apps/xalan": ("small", 5),
 }  # fmt: skip
 OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 

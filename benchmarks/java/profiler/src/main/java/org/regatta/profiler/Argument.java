@@ -28,6 +28,8 @@ final class Argument {
         argument(0, "chars", "append(Ljava/lang/String;)Ljava/lang/StringBuilder;");
         argument(0, "chars", "append(Ljava/lang/String;)Ljava/lang/StringBuffer;");
         argument(4, "elements", "arraycopy(Ljava/lang/Object;ILjava/lang/Object;II)V");
+        argument(1, "elements", "copyOf([BI)[B", "copyOf([II)[I", "copyOf([Ljava/lang/Object;I)[Ljava/lang/Object;");
+        result("elements", "clone()Ljava/lang/Object;");
         argument(0, "elements", "addAll(Ljava/util/Collection;)Z", "<init>(Ljava/util/Collection;)V");
         argument(0, "elements", "sort([I)V", "sort([J)V", "sort([D)V", "sort([Ljava/lang/Object;)V");
         argument(0, "elements", "sort(Ljava/util/List;)V", "sort(Ljava/util/List;Ljava/util/Comparator;)V");

@@ -104,6 +104,13 @@ final class Collections extends Group {
                 return to[0];
             };
         });
+        objects("array_clone", "elements", ELEMENTS, elements -> {
+            int[] array = new int[elements];
+            return i -> {
+                array[(int) i & elements - 1]++;
+                return array.clone();
+            };
+        });
         values("arrays_fill", "bytes", new int[] {16, 256, 4096}, bytes -> {
             byte[] array = new byte[bytes];
             return i -> {

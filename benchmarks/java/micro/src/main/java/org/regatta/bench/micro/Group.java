@@ -3,6 +3,7 @@ package org.regatta.bench.micro;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.regatta.bench.Benchmark;
@@ -18,16 +19,22 @@ abstract class Group implements Benchmark {
 
     private static final String OPERATION = "operation";
     private static final long MS = 1_000_000;
+    private static final int ARRAY = 1 << 16;
     /** Long enough for the last compiler to finish, with intervals of 5 ms. */
     private static final int WARM_UP_INTERVALS = 30;
     /** An error of the clock by its resolution, at both ends, is then at most 0.2 % of an interval. */
     private static final long RESOLUTIONS_OF_INTERVAL = 1000;
     /** Intervals whose fastest decides whether an operation takes longer than the loop alone. */
     private static final int TRIALS = 10;
-    /** The JIT may compile two loops that do the same in two ways; what differs by less has no number. */
+    /** The JIT may compile two loops that do the same in two ways; what differs by less has only a limit. */
     private static final double LEAST_RATIO = 1.25;
 
+    /** Volatile: the JIT must not remove its writes. */
+    private static volatile byte[] latestArray;
+
     private final List<Timed> operations = new ArrayList<>();
+    /** Those without a number, with the most that each can cost; ns. */
+    private final Map<Timed, Double> limits = new LinkedHashMap<>();
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private Timed emptyValue;
     private Timed emptyObject;
@@ -91,6 +98,7 @@ abstract class Group implements Benchmark {
 
     @Override
     public final void setup(int size, long seed) throws Exception {
+        touchHeap();
         addOperations();
         long intervalNs = Math.max(size * MS, RESOLUTIONS_OF_INTERVAL * clockResolutionNs());
         emptyValue = new Timed(Map.of(), (ValueOperation) i -> i);
@@ -107,7 +115,8 @@ abstract class Group implements Benchmark {
                 operation.nsPerOperation();
             }
         }
-        operations.removeIf(this::isNoLongerThanItsLoop);
+        operations.forEach(this::findLimit);
+        operations.removeAll(limits.keySet());
     }
 
     @Override
@@ -117,6 +126,8 @@ abstract class Group implements Benchmark {
             double ns = operation.nsPerOperation() - emptyLoopOf(operation).fastest();
             found.add(new Measurement("latency", ns, "ns", operation.parameters(), operation.times()));
         }
+        limits.forEach((operation, ns) -> found.add(
+                new Measurement("latency_at_most", ns, "ns", operation.parameters(), operation.times())));
         measured = found;
         return found.size();
     }
@@ -141,15 +152,26 @@ abstract class Group implements Benchmark {
         return operation.isOfValues() ? emptyValue : emptyObject;
     }
 
-    private boolean isNoLongerThanItsLoop(Timed operation) {
+    /** Of an operation that takes hardly longer than its loop, only the most that it can cost is known. */
+    private void findLimit(Timed operation) {
         double emptyNs = emptyLoopOf(operation).fastest();
         if (operation.fastest() > LEAST_RATIO * emptyNs) {
-            return false;
+            return;
         }
+        double limitNs = (LEAST_RATIO - 1) * emptyNs;
+        limits.put(operation, limitNs);
         System.err.printf(
-                "%s: no number: %.3f ns with the loop, %.3f ns for the empty loop%n",
-                operation.parameters(), operation.fastest(), emptyNs);
-        return true;
+                "%s: at most %.3f ns: %.3f ns with the loop, %.3f ns for the empty loop%n",
+                operation.parameters(), limitNs, operation.fastest(), emptyNs);
+    }
+
+    /** The first use of memory has page faults, which are no cost of the operations that come to it first. */
+    private static void touchHeap() {
+        long rest = Runtime.getRuntime().totalMemory();
+        while (rest > 0) {
+            latestArray = new byte[ARRAY];
+            rest -= ARRAY;
+        }
     }
 
     private static long clockResolutionNs() {

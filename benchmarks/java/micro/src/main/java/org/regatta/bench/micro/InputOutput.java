@@ -45,6 +45,13 @@ final class InputOutput extends Group {
             writer.write((int) ('a' + (i & 15)));
             return i;
         });
+        values("buffered_writer_write_text", "chars", CHARS, chars -> {
+            String[] some = Inputs.words(chars);
+            return i -> {
+                writer.write(some[Inputs.index(i)]);
+                return i;
+            };
+        });
     }
 
     private void addFiles() throws Exception {
@@ -83,6 +90,7 @@ final class InputOutput extends Group {
         value("buffered_input_read", i -> in.read());
         Reader reader = new BufferedReader(new InputStreamReader(new Endless(prose), StandardCharsets.UTF_8));
         value("buffered_reader_read", i -> reader.read());
+        object("buffered_reader_new", i -> new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8)));
         objects("buffered_reader_read_line", "chars", CHARS, chars -> {
             byte[] lines = Inputs.prose(65536);
             for (int at = chars - 1; at < lines.length; at += chars) {

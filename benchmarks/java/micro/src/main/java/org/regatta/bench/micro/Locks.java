@@ -2,9 +2,11 @@ package org.regatta.bench.micro;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 final class Locks extends Group {
     private long guarded;
@@ -29,6 +31,20 @@ final class Locks extends Group {
         AtomicLong number = new AtomicLong();
         value("atomic_increment", i -> number.incrementAndGet());
         value("atomic_get", i -> number.get());
+        AtomicReference<Object> reference = new AtomicReference<>(free);
+        value("compare_and_set", i -> {
+            Object before = (i & 1) == 0 ? free : lock;
+            return reference.compareAndSet(before, before == free ? lock : free) ? 1 : i;
+        });
+        Lock reading = new ReentrantReadWriteLock().readLock();
+        value("read_lock_free", i -> {
+            reading.lock();
+            try {
+                return guarded++;
+            } finally {
+                reading.unlock();
+            }
+        });
         ThreadLocal<Long> local = ThreadLocal.withInitial(() -> 1L);
         object("thread_local_get", i -> local.get());
         value("identity_hash_code", i -> System.identityHashCode((i & 1) == 0 ? free : lock));

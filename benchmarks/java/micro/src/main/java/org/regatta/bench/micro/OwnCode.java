@@ -1,41 +1,153 @@
 package org.regatta.bench.micro;
 
+import java.util.Random;
+
 /**
- * Work without system classes: array elements, fields, branches, and calls whose target varies. Its cost scales the time
- * of an application's own code from one JVM to another.
+ * Work without system classes. The ratio of its costs scales the time of an application's own code from one JVM to another;
+ * how far the kinds of work differ in this ratio shows how uncertain that is.
  */
 final class OwnCode extends Group {
     private static final int SIZE = 64;
+    /** Of 4 bytes each: more than the caches of a core hold. */
+    private static final int PLACES = 1 << 21;
 
     @Override
     void addOperations() throws Exception {
-        int[] keys = new int[SIZE];
-        Shape[] shapes = new Shape[SIZE];
-        for (int i = 0; i < SIZE; i++) {
-            keys[i] = i * 7919 % 1009;
-            shapes[i] = i % 3 == 0 ? new Square(i) : i % 3 == 1 ? new Ring(i) : new Bar(i);
+        ValueOperation[] kinds = {elements(), objects(), arithmetic(), allocation(), memory(), recursion(), numbers()};
+        int[] all = new int[kinds.length];
+        for (int kind = 0; kind < all.length; kind++) {
+            all[kind] = kind + 1;
         }
-        value("user_work", i -> {
-            int place = sift(keys, (int) i & SIZE - 1, (int) (i * 31 & 1023));
-            Shape shape = shapes[place];
-            shape.grow(keys[place]);
-            return shape.area() + place;
-        });
+        values("user_work", "kind", all, kind -> kinds[kind - 1]);
     }
 
-    /** Replaces a key, and moves it in a heap of numbers until its parent is less. */
-    private static int sift(int[] keys, int at, int key) {
-        int place = at;
-        while (place > 0) {
-            int parent = (place - 1) / 2;
-            if (keys[parent] <= key) {
-                break;
-            }
-            keys[place] = keys[parent];
-            place = parent;
+    /** Elements of an array, and branches that depend on them. */
+    private static ValueOperation elements() {
+        int[] keys = new int[SIZE];
+        for (int i = 0; i < SIZE; i++) {
+            keys[i] = i * 7919 % 1009;
         }
-        keys[place] = key;
-        return place;
+        return i -> {
+            int from = (int) i & SIZE - 1;
+            int limit = (int) (i * 31 & 1023);
+            int least = Integer.MAX_VALUE;
+            for (int step = 0; step < SIZE / 4; step++) {
+                int key = keys[from + step & SIZE - 1];
+                if (key > limit && key < least) {
+                    least = key;
+                }
+            }
+            return least;
+        };
+    }
+
+    /** Fields, and calls whose target depends on the object. */
+    private static ValueOperation objects() {
+        Shape[] shapes = new Shape[SIZE];
+        for (int i = 0; i < SIZE; i++) {
+            shapes[i] = i % 3 == 0 ? new Square(i) : i % 3 == 1 ? new Ring(i) : new Bar(i);
+        }
+        return i -> {
+            long sum = 0;
+            for (int step = 0; step < 4; step++) {
+                Shape shape = shapes[(int) (i * 7 + step & SIZE - 1)];
+                shape.grow((int) i & 15);
+                sum += shape.area();
+            }
+            return sum;
+        };
+    }
+
+    /** Steps that each need the result of the last one. */
+    private static ValueOperation arithmetic() {
+        return i -> {
+            long state = i + 1;
+            for (int step = 0; step < 8; step++) {
+                state ^= state << 13;
+                state ^= state >>> 7;
+                state = (state & 1) == 0 ? state + step : state - step;
+            }
+            return state;
+        };
+    }
+
+    /** Objects that live until {@link #SIZE} others have been made. */
+    private static ValueOperation allocation() {
+        Node[] latest = new Node[SIZE];
+        return i -> {
+            int place = (int) i & SIZE - 1;
+            Node before = latest[place];
+            latest[place] = new Node(null, null, i);
+            return before == null ? 0 : before.key;
+        };
+    }
+
+    /** The way through an array in no order. */
+    private static ValueOperation memory() {
+        int[] next = new int[PLACES];
+        for (int i = 0; i < PLACES; i++) {
+            next[i] = i;
+        }
+        Random random = new Random(1);
+        for (int i = PLACES - 1; i > 0; i--) {
+            int other = random.nextInt(i);
+            int kept = next[i];
+            next[i] = next[other];
+            next[other] = kept;
+        }
+        int[] place = new int[1];
+        return i -> place[0] = next[place[0]];
+    }
+
+    /** A search in a tree. */
+    private static ValueOperation recursion() {
+        Node root = Node.between(0, SIZE - 1);
+        return i -> root.depthOf(i * 31 & SIZE - 1);
+    }
+
+    /** A product of vectors. */
+    private static ValueOperation numbers() {
+        double[] left = new double[SIZE];
+        double[] right = new double[SIZE];
+        for (int i = 0; i < SIZE; i++) {
+            left[i] = 1.0 / (i + 1);
+            right[i] = Math.sqrt(i);
+        }
+        return i -> {
+            int from = (int) i & SIZE / 2 - 1;
+            double sum = 0;
+            for (int at = from; at < from + SIZE / 2; at++) {
+                sum += left[at] * right[at];
+            }
+            left[from] = 1 / (1 + sum);
+            return (long) sum;
+        };
+    }
+
+    /** A tree, or a leaf. */
+    private static final class Node {
+        private final Node left;
+        private final Node right;
+        private final long key;
+
+        Node(Node left, Node right, long key) {
+            this.left = left;
+            this.right = right;
+            this.key = key;
+        }
+
+        static Node between(long least, long most) {
+            if (least > most) {
+                return null;
+            }
+            long middle = (least + most) / 2;
+            return new Node(between(least, middle - 1), between(middle + 1, most), middle);
+        }
+
+        int depthOf(long wanted) {
+            Node below = wanted < key ? left : wanted > key ? right : null;
+            return below == null ? 1 : 1 + below.depthOf(wanted);
+        }
     }
 
     /** The target of a call depends on the object. */

@@ -9,6 +9,7 @@ import java.net.Socket;
 
 final class Sockets extends Group {
     private static final int MANY = 65536;
+    private static final int[] BYTES = {64, 1024, 8192};
 
     /** What the other side of a connection does. */
     private interface Partner {
@@ -30,6 +31,19 @@ final class Sockets extends Group {
         value("socket_write_byte", i -> {
             written.write((int) i);
             return i;
+        });
+        values("socket_read", "bytes", BYTES, bytes -> {
+            InputStream in = opened(connect(server(Sockets::writeForever))).getInputStream();
+            byte[] buffer = new byte[bytes];
+            return i -> in.read(buffer, 0, bytes);
+        });
+        values("socket_write", "bytes", BYTES, bytes -> {
+            OutputStream out = opened(connect(server(Sockets::readForever))).getOutputStream();
+            byte[] sent = Inputs.prose(bytes);
+            return i -> {
+                out.write(sent, 0, bytes);
+                return i;
+            };
         });
         Socket asked = opened(connect(server(Sockets::answerForever)));
         asked.setTcpNoDelay(true);

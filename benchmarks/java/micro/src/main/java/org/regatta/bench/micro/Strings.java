@@ -40,6 +40,10 @@ final class Strings extends Group {
             String[] some = Inputs.words(chars);
             return i -> some[Inputs.index(i)].toUpperCase();
         });
+        objects("string_to_lower_case", "chars", CHARS, chars -> {
+            String[] some = Inputs.words(chars);
+            return i -> some[Inputs.index(i)].toLowerCase();
+        });
         objects("string_to_char_array", "chars", CHARS, chars -> {
             String[] some = Inputs.words(chars);
             return i -> some[Inputs.index(i)].toCharArray();

@@ -1,0 +1,31 @@
+package org.regatta.bench.pages;
+
+/** The few forms of URL that pages have. */
+final class Url {
+    private static final String SCHEME = "http://";
+
+    private Url() {}
+
+    /** @return the host of an absolute URL */
+    static String host(String url) {
+        String rest = url.substring(SCHEME.length());
+        int slash = rest.indexOf('/');
+        return slash < 0 ? rest : rest.substring(0, slash);
+    }
+
+    /**
+     * @param base the absolute URL of the page that has the link
+     * @return the absolute URL that a link leads to, without the part of the page
+     */
+    static String resolve(String base, String link) {
+        int part = link.indexOf('#');
+        String target = part < 0 ? link : link.substring(0, part);
+        if (target.startsWith(SCHEME)) {
+            return target;
+        }
+        if (target.startsWith("/")) {
+            return SCHEME.concat(host(base)).concat(target);
+        }
+        return base.substring(0, base.lastIndexOf('/') + 1).concat(target);
+    }
+}
