@@ -39,6 +39,7 @@ TRIED = {
     "./regatta minheap configs/experiments/minheap.yml --keep": "test_minheap_keeping.py, on a made-up JVM",
     "./regatta vector system hbench-os": "unit/analysis/test_predict_command.py, on made-up records",
     "./regatta predict apache-static --on hbench-os": "unit/analysis/test_predict_command.py, on made-up records",
+    "./regatta primitives apache-static apache-cgi --on emulated-aarch64": "unit/predict/test_primitives_command.py",
     "./regatta import running-ng shootout.yml": "test_import.py",
     "./regatta status": "below",
     "./regatta analyze demo --baseline collector=g1": "test_demo.py",
@@ -126,7 +127,7 @@ def test_the_shootout_asks_for_the_minheaps_that_nobody_has_measured(tmp_path: P
 
 
 @pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "plot", "explain", "verify", "records",
-                                  "minheap", "build", "provision", "segment", "store", "schema", "ingest", "up", "down", "backup", "predict", "vector"])  # fmt: skip
+                                  "minheap", "build", "provision", "segment", "store", "schema", "ingest", "up", "down", "backup", "predict", "primitives", "vector"])  # fmt: skip
 def test_every_verb_explains_itself(verb: str) -> None:
     done = regatta(verb, "--help")
     assert done.returncode == 0

@@ -46,6 +46,7 @@ GROUPS = {
         "vector": "Make, check or show system and application vectors",
         "trace": "Count the system calls of a program",
         "predict": "Predict applications on systems from vectors",
+        "primitives": "Rank the primitives of applications; propose a core set",
     },
     "Hosts": {
         "hosts": "List the hosts of the inventory: facts, fitness, changes",

@@ -47,6 +47,13 @@ primitives_option = click.option(
     metavar="NAME|FILE",
     help="Table of primitives for system vectors: a name in configs/primitives, or a file.",
 )
+summary_option = click.option(
+    "--summary",
+    default="median",
+    show_default=True,
+    metavar="median|mean|trimmed:N",
+    help="How to summarize records if an experiment has no system vectors yet.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

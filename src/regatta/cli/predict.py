@@ -10,15 +10,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import json_option, primitives_option, results_option, write_to_influx
-from regatta.host.errors import RegattaError, SpecError
-from regatta.host.printable import printable
+from regatta.cli.named_vectors import (
+    incomplete_vectors,
+    mix_name,
+    named_applications,
+    named_systems,
+    show_notes,
+)
+from regatta.cli.options import (
+    json_option,
+    primitives_option,
+    results_option,
+    summary_option,
+    write_to_influx,
+)
+from regatta.host.errors import RegattaError
 
 if TYPE_CHECKING:
     from regatta.predict.forecast import Forecast
     from regatta.predict.predictions import Asked, Replaced, Request
-    from regatta.predict.vector_sources import Sources, SystemSource
-    from regatta.predict.what_if import Change
+    from regatta.predict.vector_sources import Sources
+    from regatta.predict.what_if import Change, CountChange
     from regatta.spec.vectors import ApplicationVector
 
 
@@ -58,8 +70,8 @@ class _SeveralSystems(click.Command):
     "--what-if",
     "changes",
     multiple=True,
-    metavar="PRIMITIVE=CHANGE",
-    help="Change a cost: tcp_connect=0.5x, =-10%, =12us. Repeatable.",
+    metavar="[count:]PRIMITIVE=CHANGE",
+    help="Change a cost: tcp_connect=0.5x, =-10%, =12us. Or a count: count:tcp_connect=0.5x, =-10%, =12. Repeatable.",
 )
 @click.option(
     "--optimise",
@@ -86,12 +98,18 @@ class _SeveralSystems(click.Command):
     help="Benchmark that measures the application or mix. [default: the one in its vector]",
 )
 @click.option(
-    "--summary",
-    default="median",
-    show_default=True,
-    metavar="median|mean|trimmed:N",
-    help="How to summarize records if an experiment has no system vectors yet.",
+    "--score",
+    default="",
+    metavar="SUITE",
+    help="Compare with a rival prediction: ratios of the geometric mean of this suite's measured times.",
 )
+@click.option(
+    "--own-code",
+    default="",
+    metavar="SUITE",
+    help="Scale the own code of applications by the measured times of this suite, instead of by user_work.",
+)
+@summary_option
 @primitives_option
 @click.option(
     "--level",
@@ -119,6 +137,8 @@ def predict(
     replacements: Sequence[str],
     measured: Sequence[str],
     benchmark: str,
+    score: str,
+    own_code: str,
     summary: str,
     primitives: str,
     level: float | None,
@@ -138,32 +158,33 @@ def predict(
     from regatta.spec.home import known_home
 
     sources = Sources(known_home(), results, summary, primitives)
-    asked = _applications(applications, sources)
+    asked = named_applications(applications, sources)
     _check_benchmark(benchmark, asked, replacements, sources)
+    if own_code and replacements:
+        got = f"--replace {replacements[0]}"
+        sources.refuse(
+            "--own-code", "no --replace", got, "remove one of them; speedups are within one system"
+        )
     if ingest:
         _check_ingest(changes, sources)
+    costs, counts = _changes(changes, sources)
     request = Request(
         tuple(asked),
-        tuple(_systems(systems, sources)),
+        tuple(named_systems(systems, sources)),
         tuple(path for name in measured if (path := sources.experiment(name, "--measured")) is not None),
         benchmark,
-        _changes(changes, sources),
+        costs,
+        counts,
         tuple(_replaced(replacements, asked, sources)),
         optimise,
         level,
+        score,
+        own_code,
     )
     sources.check()
-    try:
+    with incomplete_vectors():
         found = forecast_of(_with_the_replaced(request))
-    except SpecError:
-        raise
-    except RegattaError as error:
-        # Incomplete vectors are reported like an invalid spec.
-        if error.exit_code == RegattaError.exit_code and type(error) is RegattaError:
-            raise SpecError(list(error.problems)) from error
-        raise
-    for note in _of_use(sources, found):
-        click.echo(f"note: {printable(note)}", err=True)
+    show_notes(sources, (one.application for one in found.applications))
     if as_json:
         from regatta.answers.plain import plain
 
@@ -181,46 +202,6 @@ def predict(
         _ingest(found, request)
 
 
-def _of_use(sources: Sources, found: Forecast) -> list[str]:
-    """Return the notes of the sources, except those on unused primitives."""
-    from regatta.predict.times import USER_WORK
-
-    used = {count.primitive for one in found.applications for count in one.application.counts}
-    others = sources.primitives - used - {USER_WORK}
-    return [note for note in dict.fromkeys(sources.notes) if not others & set(note.replace(":", " ").split())]
-
-
-def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:
-    """Return each application, or one mix of all if they have weights."""
-    from regatta.predict.mixing import mixed
-    from regatta.predict.predictions import Asked
-
-    parts: list[tuple[ApplicationVector, float]] = []
-    weighted = 0
-    for text in given:
-        name, weight = _weight(text)
-        vector = sources.application(name)
-        weighted += weight is not None
-        if vector is None:
-            continue
-        if any(vector.name == other.name for other, _ in parts):
-            sources.refuse("APP", "each application once", f"{vector.name} twice", "add their weights")
-            continue
-        parts.append((vector, 1.0 if weight is None else weight))
-    if not weighted:
-        return [Asked(vector) for vector, _ in parts]
-    if weighted < len(given):
-        fix = "give each a weight (NAME=WEIGHT) for one mix, or none"
-        sources.refuse("APP", "a weight for each application", f"{weighted} of {len(given)}", fix)
-    if sources.problems:
-        return []
-    try:
-        return [Asked(mixed(mix_name(parts), parts), tuple(parts))]
-    except RegattaError as error:
-        sources.problems += error.problems
-        return []
-
-
 def _check_benchmark(
     benchmark: str, asked: Sequence[Asked], replacements: Sequence[str], sources: Sources
 ) -> None:
@@ -234,51 +215,30 @@ def _check_benchmark(
 
 
 def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
-    """Refuse to ingest with changed costs: the points replace earlier predictions and do not show the changes."""
+    """Refuse to ingest with changed costs or counts: the points replace earlier predictions and do not show the changes."""
     if changes:
         got = " ".join(f"--what-if {text}" for text in changes)
         fix = "remove one of them; `--html` and `--json` show the effect of a change"
-        sources.refuse("--ingest", "predictions with unchanged costs, without --what-if", got, fix)
+        sources.refuse("--ingest", "predictions with unchanged costs and counts, without --what-if", got, fix)
 
 
-def _systems(given: Sequence[str], sources: Sources) -> list[SystemSource]:
-    """Return the distinct systems, even if named twice."""
-    found: list[SystemSource] = []
-    for source in (source for name in dict.fromkeys(given) for source in sources.systems(name)):
-        if all(source.vector != other.vector for other in found):
-            found.append(source)
-    return found
-
-
-def _weight(text: str) -> tuple[str, float | None]:
-    """Split `apache-cgi=0.3` into name and weight; a name may contain `=` if no number follows."""
-    name, equals, number = text.rpartition("=")
-    try:
-        return (name, float(number)) if equals and name else (text, None)
-    except ValueError:
-        return text, None
-
-
-def mix_name(parts: Sequence[tuple[ApplicationVector, float]]) -> str:
-    """`70 % apache-static + 30 % apache-cgi`."""
-    whole = sum(weight for _, weight in parts)
-    return " + ".join(
-        f"{100 * weight / whole if whole else 0:.4g} % {vector.name}" for vector, weight in parts
-    )
-
-
-def _changes(given: Sequence[str], sources: Sources) -> dict[str, Change]:
-    from regatta.predict.what_if import parse_change
+def _changes(given: Sequence[str], sources: Sources) -> tuple[dict[str, Change], dict[str, CountChange]]:
+    """Return the changes of costs and those of counts, by primitive."""
+    from regatta.predict.what_if import COUNT, parse_change, parse_count_change
 
     _check_once("--what-if", "primitive", [(text.partition("=")[0], text) for text in given], sources)
-    found = {}
+    costs, counts = {}, {}
     for text in given:
-        primitive, _, change = text.partition("=")
+        name, _, change = text.partition("=")
+        where = f"--what-if {name}".rstrip()
         try:
-            found[primitive] = parse_change(change, f"--what-if {primitive}".rstrip())
+            if name.startswith(COUNT):
+                counts[name.removeprefix(COUNT)] = parse_count_change(change, where)
+            else:
+                costs[name] = parse_change(change, where)
         except RegattaError as error:
             sources.problems += error.problems
-    return found
+    return costs, counts
 
 
 def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], sources: Sources) -> None:

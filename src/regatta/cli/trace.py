@@ -112,8 +112,8 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
 def trace_java(command: tuple[str, ...], **options: object) -> None:
     """Count the calls of a Java application into system classes, as primitives.
 
-    COMMAND starts a JVM: `java -jar app.jar ...`. It runs alternately without and with the profiler; its output goes to
-    standard error. The units of work are the iterations of a program with Regatta's harness, or the whole run of any
+    COMMAND starts a JVM: `java -jar app.jar ...`. It runs alternately without and with the profiler, then once with an
+    agent that counts events and once with sampled threads. Its output goes to standard error. The units of work are the iterations of a program with Regatta's harness, or the whole run of any
     other program.
     """
     from regatta.trace.windows import JAVA, Wanted
@@ -225,6 +225,8 @@ def _show(provenance: object, counts: int, path: str) -> None:
     told = dict(provenance)  # type: ignore[call-overload]
     click.echo(f"{path}: {counts} entries from {told['calls']} calls, {told['units']} units of work")
     click.echo(f"overhead of {told['tool']}: {told['overhead']}")
+    if "system_share" in told:
+        click.echo(f"time in system classes: {told['system_share']}")
     for key in ("unknown", "remarks", "notes"):
         if key in told:
             click.echo(f"{key}: {told[key]}", err=True)

@@ -80,6 +80,8 @@ class PairForecast:
     compared: Value = NOTHING
     #: "kernel" or "elapsed": the quantity of `measured` and `compared`; "" without both measurements
     quantity: str = ""
+    #: ratio of the scores of the two systems, in the same direction; NaN unless requested
+    score: Value = NOTHING
 
     @property
     def comparable(self) -> Value:
@@ -117,10 +119,17 @@ class Effect:
 
 @dataclass(frozen=True)
 class Change:
-    """A requested change of the cost of a primitive. `text`: as the user wrote it."""
+    """A requested change of a primitive: of its cost on the systems, or of its count in the applications."""
 
     primitive: str
+    #: as the user wrote it
     text: str
+    of: Literal["cost", "count"] = "cost"
+
+    @property
+    def words(self) -> str:
+        """Return `stat 0.5x`, or `count of stat 0.5x`."""
+        return f"{'count of ' if self.of == 'count' else ''}{self.primitive} {self.text}"
 
 
 @dataclass(frozen=True)
@@ -142,6 +151,9 @@ class ApplicationForecast:
     traced_on: str = ""
     #: systems to which the application's user time is not scaled, because the cost of such work is unknown on one of the two
     unscaled: tuple[str, ...] = ()
+    #: the suite of the requested score, and its benchmarks; this application's own is not among them
+    score: str = ""
+    score_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -137,9 +137,7 @@ class MeasuredCell:
         cell = self.of(what)
         if cell is None:
             return Value(math.nan, reason=f"{self.benchmark} does not report {self.metrics[what]}")
-        factor = UNITS[cell.unit][1] / _NS
-        one = cell.estimate
-        return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
+        return _in_ns(cell)
 
     def measured(self, system: str) -> Measured:
         """Return the measured times as the model uses them."""
@@ -197,6 +195,28 @@ class MeasuredExperiment:
             return f"{cell.benchmark} has no value of {', '.join(cell.metrics.values())}"
         return cell
 
+    def times_of_suite(self, suite: str, system: SystemVector, without: Wanted | None) -> dict[str, Value]:
+        """Return the elapsed times of a suite's benchmarks on the host and configuration of a system vector, in ns.
+
+        Args:
+            suite: its name.
+            system: its vector.
+            without: a benchmark to leave out.
+        """
+        host, configuration, heap = (
+            system.provenance.get(key, "") for key in ("host", "configuration", "heap")
+        )
+        if self._other_machine(host, system.provenance.get("fingerprint", "")):
+            return {}
+        found = {}
+        for cell in self._cells:
+            parts, elapsed = cell.parts, cell.series.get("elapsed")
+            if parts.suite != suite or elapsed is None or not cell.is_on(host, configuration, heap):
+                continue
+            if without is None or not without.fits(parts):
+                found[cell.benchmark] = _in_ns(elapsed)
+        return found
+
     def _other_machine(self, host: str, fingerprint: str) -> str:
         """Return why a vector with that host name belongs to another machine; "" without evidence."""
         ours, theirs = self._fingerprints.get(host, "").split("; "), fingerprint.split("; ")
@@ -207,6 +227,11 @@ class MeasuredExperiment:
             return ""
         facts = f"{here or 'fewer facts'}, not {there or 'only these'}"
         return f"{host} of {self.name} is not the machine of the vector: {facts}"
+
+
+def _in_ns(cell: CellAnswer) -> Value:
+    factor, one = UNITS[cell.unit][1] / _NS, cell.estimate
+    return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
 
 
 def _system(*parts: str) -> str:

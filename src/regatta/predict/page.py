@@ -50,9 +50,7 @@ def write_predictions(forecast: Forecast, path: Path) -> None:
 def question_of(forecast: Forecast) -> str:
     """Return the question that the page answers."""
     names = ", ".join(one.application.name for one in forecast.applications)
-    changed = (
-        f", with {', '.join(f'{c.primitive} {c.text}' for c in forecast.changes)}" if forecast.changes else ""
-    )
+    changed = f", with {', '.join(change.words for change in forecast.changes)}" if forecast.changes else ""
     return f"Predicted time of {names} on each system, and its contributions{changed}"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 
+from regatta.host.errors import Problem, SpecError
 from regatta.predict import what_if
+from regatta.predict.accuracy import score_ratio
 from regatta.predict.coverage import coverage, shared_processor
 from regatta.predict.forecast import (
     NOTHING,
@@ -28,7 +30,15 @@ from regatta.predict.ranges import beyond
 from regatta.predict.ranking import Compared, Comparison, Ranking, compared, rank
 from regatta.predict.speedup import as_mix, speedup
 from regatta.predict.sums import positive, ratio, uncertain
-from regatta.predict.times import Quantity, TracedOn, brings_user_time, own_user_time, quantity
+from regatta.predict.times import (
+    Quantity,
+    TracedOn,
+    brings_user_time,
+    common_benchmarks,
+    own_user_time,
+    quantity,
+    with_own_code,
+)
 from regatta.predict.vector_levels import at_level
 from regatta.predict.vector_sources import SystemSource
 from regatta.predict.words import sentences_of, warnings_of
@@ -87,9 +97,20 @@ class Request:
     benchmark: str = ""
     #: primitive -> change of its cost
     changes: Mapping[str, what_if.Change] = field(default_factory=dict)
+    #: primitive -> change of its count
+    count_changes: Mapping[str, what_if.CountChange] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
     optimise: bool = False
     level: float | None = None
+    #: a suite whose geometric mean is a rival prediction of ratios; "": none
+    score: str = ""
+    #: a suite whose benchmarks scale the applications' own code, in place of the costs of `user_work`; "": none
+    own_code: str = ""
+
+    @property
+    def hypothetical(self) -> bool:
+        """Return whether any cost or count is changed, so that no measurement is comparable."""
+        return bool(self.changes or self.count_changes)
 
 
 def forecast_of(request: Request) -> Forecast:
@@ -104,7 +125,10 @@ def forecast_of(request: Request) -> Forecast:
     Raises:
         StoreError: an experiment cannot be read.
         RegattaError: a cost needs an argument that the application lacks, or a change has an unknown name.
+        SpecError: the suite of the score was measured on no system.
     """
+    vectors = [*request.applications, *(one.after for one in request.replaced)]
+    what_if.check_counted([one.vector for one in vectors], request.count_changes)
     level = request.level or request.systems[0].vector.level
     request = _at_level(request, level)
     return _Forecaster(request, level).forecast()
@@ -162,18 +186,24 @@ class _Forecaster:
         speed_ups = tuple(
             self._speed_up(one, source) for one in self.request.replaced for source in self.request.systems
         )
-        changes = tuple(Change(primitive, one.text) for primitive, one in self.request.changes.items())
-        found = Forecast(applications, self.level, changes, speed_ups)
+        costs = (Change(primitive, one.text) for primitive, one in self.request.changes.items())
+        counts = (
+            Change(primitive, one.text, "count") for primitive, one in self.request.count_changes.items()
+        )
+        found = Forecast(applications, self.level, (*costs, *counts), speed_ups)
         return replace(found, sentences=sentences_of(found), warnings=warnings_of(found))
 
     # One application
 
     def _application(self, asked: Asked) -> ApplicationForecast:
-        application = asked.vector
+        application = what_if.recounted(asked.vector, self.request.count_changes)
         what: Quantity = "time" if application.user_time is None else "elapsed"
         traced = self._traced_on(application)
         cells = {source.vector.name: self._measured(asked, source) for source in self.request.systems}
         before = {source.vector.name: source.vector for source in self.request.systems}
+        if self.request.own_code:
+            before = with_own_code(before, self._times_of("--own-code", self.request.own_code, asked))
+            traced = before[traced.name] if traced else None
         systems = {name: self._changed(vector) for name, vector in before.items()}
         # The user time includes costs of the unchanged systems, for any requested change.
         traced_on = {name: traced or vector for name, vector in before.items()}
@@ -181,17 +211,23 @@ class _Forecaster:
         rows = tuple(
             self._system(application, systems[name], traced_on, cells[name]) for name in ranking.systems
         )
-        held = None if self.request.changes else self._held(application, systems, traced_on, cells)
+        held = None if self.request.hypothetical else self._held(application, systems, traced_on, cells)
+        scores = self._times_of("--score", self.request.score, asked) if self.request.score else {}
         return ApplicationForecast(
             application,
             rows,
-            tuple(self._pairs(ranking, held)),
+            tuple(
+                replace(pair, score=score_ratio(scores.get(pair.slower, {}), scores.get(pair.faster, {})))
+                for pair in self._pairs(ranking, held)
+            ),
             ranking.groups,
             self._savings(application, systems, rows) if self.request.optimise else {},
-            self._effects(application, before, traced_on) if self.request.changes else {},
+            self._effects(asked.vector, before, traced_on) if self.request.hypothetical else {},
             held is not None and held.comparison.ranked_right,
             traced.name if traced else "",
             self._unscaled(application, before, traced),
+            self.request.score,
+            tuple(label.rpartition("/")[2] for label in common_benchmarks(scores.values())),
         )
 
     def _traced_on(self, application: ApplicationVector) -> SystemVector | None:
@@ -245,8 +281,8 @@ class _Forecaster:
             own = own_user_time(application, system, traced_on)
             user = positive(own.plus(quantity(application, system, "user")).interval())
         measured = None
-        if isinstance(cell, MeasuredCell) and not self.request.changes:
-            # The measurement is of the unchanged system.
+        if isinstance(cell, MeasuredCell) and not self.request.hypothetical:
+            # The measurement is of the unchanged system and application.
             measured = cell.measured(system.name)
         ratios, covered, warning = {}, "", ""
         if measured is not None:
@@ -307,27 +343,60 @@ class _Forecaster:
 
     def _measured(self, asked: Asked, source: SystemSource) -> MeasuredCell | str:
         wanted = asked.wanted(self.request.benchmark)
-        folders = [*self.request.measured, *([source.experiment] if source.experiment is not None else [])]
-        if not folders:
+        if not self.request.measured and source.experiment is None:
             return ""
         if wanted is None:
             if asked.parts:
                 return "the benchmark of this mix is unknown; select one with --benchmark SUITE/NAME"
             return f"{asked.vector.name} names no benchmark; select one with --benchmark SUITE/NAME"
         reasons = []
-        for folder in dict.fromkeys(path.resolve() for path in folders):
-            if folder not in self._experiments:
-                self._experiments[folder] = MeasuredExperiment(folder, self.level)
-            found = self._experiments[folder].find(wanted, source.vector)
+        for experiment in self._searched(source):
+            found = experiment.find(wanted, source.vector)
             if isinstance(found, MeasuredCell):
                 return found
             reasons.append(found)
         return "; ".join(reasons)
 
+    def _searched(self, source: SystemSource) -> Iterator[MeasuredExperiment]:
+        """Yield the experiments with measured times of a system."""
+        folders = [*self.request.measured, *([source.experiment] if source.experiment is not None else [])]
+        for folder in dict.fromkeys(path.resolve() for path in folders):
+            if folder not in self._experiments:
+                self._experiments[folder] = MeasuredExperiment(folder, self.level)
+            yield self._experiments[folder]
+
+    def _times_of(self, option: str, suite: str, asked: Asked) -> dict[str, dict[str, Value]]:
+        """Return the times of a suite's benchmarks by system, without that of the application itself.
+
+        Each system's are of the first experiment that has them.
+        """
+        without = asked.wanted(self.request.benchmark)
+        found = {
+            source.vector.name: next(
+                filter(
+                    None,
+                    (one.times_of_suite(suite, source.vector, without) for one in self._searched(source)),
+                ),
+                {},
+            )
+            for source in self.request.systems
+        }
+        if not common_benchmarks(found.values()):
+            expected = "a suite that was measured on these systems"
+            raise SpecError([Problem(option, expected, suite, "name one of their experiment")])
+        return found
+
     # Changes, savings, replacements
 
     def _changed(self, system: SystemVector) -> SystemVector:
         return what_if.changed(system, self.request.changes, system.name) if self.request.changes else system
+
+    def _recounted(self, asked: Asked) -> Mix:
+        """Return the parts with changed counts; a number for a mix is the count in its mean unit of work."""
+        changes = self.request.count_changes
+        if asked.parts:
+            changes = what_if.as_factors(asked.vector, changes)
+        return [(what_if.recounted(part, changes), weight) for part, weight in asked.mix]
 
     def _effects(
         self,
@@ -336,7 +405,9 @@ class _Forecaster:
         traced_on: TracedOn,
     ) -> dict[str, Effect]:
         return {
-            name: what_if.effect(application, system, self.request.changes, traced_on)
+            name: what_if.effect(
+                application, system, self.request.changes, traced_on, self.request.count_changes
+            )
             for name, system in systems.items()
         }
 
@@ -370,13 +441,13 @@ class _Forecaster:
             # The user time includes costs of the unchanged systems, for any requested change.
             return self._traced_on(application) or source.vector
 
-        found = speedup(one.before.mix, one.after.mix, system, user, traced)
+        found = speedup(self._recounted(one.before), self._recounted(one.after), system, user, traced)
         measured, reason = NOTHING, ""
         if isinstance(before, str) or isinstance(after, str):
             reason = "; ".join(
                 dict.fromkeys(cell for cell in (before, after) if isinstance(cell, str) and cell)
             )
-        elif not self.request.changes:
+        elif not self.request.hypothetical:
             if before.of("elapsed") and after.of("elapsed"):
                 measured = measured_ratio(before.series_of("elapsed"), after.series_of("elapsed"), self.level)
             else:

@@ -34,6 +34,8 @@ FAR = 0.1
 _NS = 1e9
 #: metrics of one operation; the second excludes the processor time of other processes
 _ELAPSED, _CPU = "latency", "cpu_time"
+#: end of the name of a metric that a program reports in place of another where only the most that it can be is known
+AT_MOST = "_at_most"
 _UNIT_BYTES = {"byte": 1.0, "MiB": 1024.0**2}
 
 #: Perturbed and failed invocations give no cost. `counted` and `planned` are those of `load_samples`.
@@ -226,7 +228,8 @@ class _System:
         self.processor_share = _processor_share(series)
         for name, rule in self._table.primitives.items():
             try:
-                fitted = fit(rule.cost, self._invocations(rule, series), self._level)
+                invocations, limits = self._invocations(rule, series)
+                fitted = fit(rule.cost, invocations, self._level, limits)
                 share = self._user_share(name, rule, series)
             except NoCost as error:
                 problem = error.problems[0]
@@ -243,23 +246,31 @@ class _System:
                         f"{fitted.worst_at:g}; try `cost: {{piecewise: ...}}`"
                     )
 
-    def _invocations(self, rule: PrimitiveRule, series: Sequence[_Series]) -> list[Points]:
-        """Return the points of each invocation that has all of them."""
+    def _invocations(
+        self, rule: PrimitiveRule, series: Sequence[_Series]
+    ) -> tuple[list[Points], dict[tuple[float, ...], float]]:
+        """Return the points of each invocation that has all of them, and the limits of points that were too cheap for a number."""
         where, chosen = _chosen(rule.series, rule.series, series)
         points: dict[str, dict[tuple[float, ...], float]] = {}
-        seen: dict[tuple[float, ...], str] = {}
+        seen: dict[tuple[tuple[float, ...], bool], str] = {}
+        limits: dict[tuple[float, ...], float] = {}
         for each in chosen:
-            at = _at(where, rule, each)
-            if at in seen:
-                both = f"{seen[at]} and {_text(each)}"
+            at, limited = _at(where, rule, each), each.metric != rule.series.metric
+            if (at, limited) in seen:
+                both = f"{seen[at, limited]} and {_text(each)}"
                 raise NoCost(where, "one series per cost", both, "name more `parameters`")
-            seen[at] = _text(each)
+            seen[at, limited] = _text(each)
             for invocation, value in each.values.items():
-                points.setdefault(invocation, {})[at] = _cost_ns(where, value, each.unit, rule.unit)
-        whole: list[Points] = [made for made in points.values() if len(made) == len(seen)]
+                cost = _cost_ns(where, value, each.unit, rule.unit)
+                if limited:
+                    limits[at] = max(cost, limits.get(at, 0.0))
+                    cost /= 2.0
+                points.setdefault(invocation, {})[at] = cost
+        places = {at for at, _ in seen}
+        whole: list[Points] = [made for made in points.values() if len(made) == len(places)]
         if not whole:
             raise NoCost(where, "an invocation with all series", "none", "see the failed invocations")
-        return whole
+        return whole, limits
 
     def _user_share(self, name: str, rule: PrimitiveRule, series: Sequence[_Series]) -> Value:
         if rule.user_share is None:
@@ -309,7 +320,7 @@ def _chosen(
     found = [
         each
         for each in own
-        if each.metric == choice.metric
+        if each.metric in (choice.metric, f"{choice.metric}{AT_MOST}")
         and all(str(each.parameters.get(key)) == str(value) for key, value in choice.parameters.items())
     ]
     if not found:

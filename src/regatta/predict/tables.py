@@ -35,6 +35,7 @@ PAIRS = (
     "CI",
     "measured ratio",
     "measured CI",
+    "ratio by score",
     "verdict",
 )
 SPEED_UPS = ("system", "replacement", "kernel time (r)", "constant user time (r')", "CI of r'",
@@ -114,14 +115,21 @@ def ranking_table(one: ApplicationForecast, title: str) -> Table:
     ]
     scale = scale_of(numbers)
     level = show_percent(one.systems[0].prediction.level)
+    # Methods of a library have no part in the kernel.
+    in_kernel = any(
+        system.prediction.kernel.value != 0.0
+        for system in one.systems
+        if math.isfinite(system.prediction.time.value)
+    )
+    parts = ("predicted kernel", "predicted user") if in_kernel else ("in primitives", "own code")
     columns = (
-        "system", f"predicted {ranked}", "CI", "predicted kernel", INTERVALS[0], "predicted user",
+        "system", f"predicted {ranked}", "CI", parts[0], INTERVALS[0], parts[1],
         f"measured {what}", INTERVALS[1], f"predicted / measured {what}", EXPLAINED,
     )  # fmt: skip
     rows = []
     for system in one.systems:
         measured = measured_of(system, what)
-        kernel = system.prediction.kernel
+        kernel = system.prediction.kernel if in_kernel else system.prediction.time
         there = system.measured is not None
         rows.append(
             (
@@ -134,7 +142,7 @@ def ranking_table(one: ApplicationForecast, title: str) -> Table:
                 scale.show(measured.value) if there else "",
                 show_ends(measured, scale.show) if there else "",
                 show_ratio(system.ratios[what].value) if what in system.ratios else "",
-                show_share(system.explained) if there else "",
+                show_share(system.explained) if there and in_kernel else "",
             )
         )
     return _without_empty(
@@ -202,13 +210,14 @@ def pairs_table(applications: Iterable[ApplicationForecast]) -> Table:
             one.application.name, pair.faster, pair.slower, pair.quantity or ranked_by(one),
             show_ratio(pair.comparable.value), show_ends(pair.comparable),
             show_ratio(pair.measured.value) if pair.verdict else "", show_ends(pair.measured),
+            show_ratio(pair.score.value) if math.isfinite(pair.score.value) else "",
             pair.verdict or ("" if pair.told_apart else "not distinguishable"),
         )
         for one in applications
         for pair in one.pairs
     ]  # fmt: skip
     return _without_empty(
-        Table("Pairs of systems: time of slower / faster", PAIRS, rows, frozenset({4, 5, 6, 7}))
+        Table("Pairs of systems: time of slower / faster", PAIRS, rows, frozenset({4, 5, 6, 7, 8}))
     )
 
 
@@ -232,7 +241,7 @@ def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
 
 
 def changes_table(one: ApplicationForecast, changes: Sequence[Change]) -> Table:
-    """List the effect of the changed costs on each system, per unit of work; a negative saving is a loss."""
+    """List the effect of the changes on each system, per unit of work; a negative saving is a loss."""
     scale = scale_of(effect.saved for effect in one.effects.values())
     rows = [
         (
@@ -242,7 +251,7 @@ def changes_table(one: ApplicationForecast, changes: Sequence[Change]) -> Table:
         for system in one.systems
         if (effect := one.effects.get(system.system)) is not None
     ]  # fmt: skip
-    changed = ", ".join(f"{change.primitive} {change.text}" for change in changes)
+    changed = ", ".join(change.words for change in changes)
     title = f"Effect of {changed} on {one.application.name}, per {one.application.per} ({scale.unit})"
     return _without_empty(Table(title, CHANGES, rows, frozenset({1, 2, 3})))
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import Literal
 
+from scipy.special import ndtri
+
+from regatta.predict.costs import combined
 from regatta.predict.prediction import total
 from regatta.predict.sums import NS, Sum, spread, uncertain
-from regatta.spec.vectors import ApplicationVector, ConstantCost, SystemVector, Value
+from regatta.spec.vectors import (
+    ApplicationVector,
+    ConstantCost,
+    PrimitiveCost,
+    SystemVector,
+    TableCost,
+    TablePoint,
+    Value,
+)
 
 #: `time`: of the primitives; `kernel`, `user`: their parts; `elapsed`: with the application's user time
 Quantity = Literal["time", "kernel", "user", "elapsed"]
@@ -53,24 +65,71 @@ def own_user_time(
     """Return the user time on a system without that of its primitives, in ns.
 
     It is the measured user time minus the primitives' user part there, at least 0, times the ratio of the `user_work` costs of
-    the two systems. The ratio accounts for a slower processor, or a share of one. If one of the two lacks that cost, the time
-    is assumed to be the same on all systems (`brings_user_time` returns it). The interval of the product is that of its
-    differential.
+    the two systems, which accounts for a slower processor, a share of one, or another compiler. If one of the two lacks that
+    cost, the time is assumed to be the same on all systems (`brings_user_time` returns it).
+
+    `user_work` may have several kinds (a table). The ratio is then their mean: the application's own code is a mixture of
+    them with unknown shares w of its time. If each mixture is equally likely, w is a Dirichlet variable with parameters 1,
+    and with K kinds the ratio sum(w r) has the variance sum((r - mean(r))^2) / (K (K + 1)). The interval includes it. The
+    shares are those of the application, and so move its times on all systems together.
+
+    Counts that were changed after tracing do not change this time.
     """
     there = (traced_on or {}).get(system.name, system)
+    traced = replace(application, counts=application.traced_counts or application.counts)
     found = _at_least_0(
-        user_time(application).minus(total(application, there, "user")),
+        user_time(application).minus(total(traced, there, "user")),
         ("own user time", application.name, there.name),
     )
     costs = _user_work_of(system, there)
-    if costs is None:
+    if not costs:
         return found
-    here_cost, there_cost = costs
-    # A changed system and its original share the error of this cost.
-    scaled = found.times(here_cost.value / there_cost.value)
-    by_here = spread(here_cost, ("cost", system.name, USER_WORK, 0), found.value / there_cost.value)
-    by_there = spread(there_cost, ("cost", there.name, USER_WORK, 0), -scaled.value / there_cost.value)
-    return scaled.plus(Sum(0.0, by_here, here_cost.reason)).plus(Sum(0.0, by_there, there_cost.reason))
+    ratios = [here_cost.value / there_cost.value for here_cost, there_cost in costs]
+    mean = math.fsum(ratios) / len(ratios)
+    half = float(ndtri(0.5 + system.level / 2)) / math.sqrt(len(ratios) * (len(ratios) + 1))
+    scaled = found.times(mean)
+    for kind, (each, (here_cost, there_cost)) in enumerate(zip(ratios, costs, strict=True)):
+        # A changed system and its original share the error of this cost.
+        part = found.value / (len(ratios) * there_cost.value)
+        by_here = spread(here_cost, ("cost", system.name, USER_WORK, kind), part)
+        by_there = spread(there_cost, ("cost", there.name, USER_WORK, kind), -part * each)
+        scaled = scaled.plus(Sum(0.0, by_here, here_cost.reason)).plus(Sum(0.0, by_there, there_cost.reason))
+        if each != mean:
+            share: dict[Hashable, tuple[float, float, float]] = {
+                ("share of user_work", application.name, kind): (found.value * (each - mean), half, half)
+            }
+            scaled = scaled.plus(Sum(0.0, share))
+    return scaled
+
+
+def with_own_code(
+    systems: Mapping[str, SystemVector], times: Mapping[str, Mapping[str, Value]]
+) -> dict[str, SystemVector]:
+    """Return system vectors whose `user_work` is the work of benchmarks, one kind for each.
+
+    Args:
+        systems: by name.
+        times: system -> benchmark -> its time there, in ns. A system without them loses its `user_work`.
+    """
+    common = common_benchmarks(times.values())
+    found = {}
+    for name, system in systems.items():
+        primitives = {key: cost for key, cost in system.primitives.items() if key != USER_WORK}
+        if times[name]:
+            factor = 1.0 / NS[system.time_unit]
+            points = tuple(
+                TablePoint((float(kind),), combined([times[name][benchmark]], [(0, 1.0)], factor))
+                for kind, benchmark in enumerate(common)
+            )
+            primitives[USER_WORK] = PrimitiveCost("operation", TableCost(("kind",), points))
+        found[name] = replace(system, primitives=primitives)
+    return found
+
+
+def common_benchmarks(times: Iterable[Mapping[str, Value]]) -> list[str]:
+    """Return the benchmarks that all systems have that have any, in order."""
+    each = [set(of_system) for of_system in times if of_system]
+    return sorted(set.intersection(*each)) if each else []
 
 
 def _at_least_0(found: Sum, source: Hashable) -> Sum:
@@ -85,21 +144,27 @@ def _at_least_0(found: Sum, source: Hashable) -> Sum:
 
 def brings_user_time(system: SystemVector, there: SystemVector) -> bool:
     """Return whether both have the cost that scales an application's user time from one to the other."""
-    return _user_work_of(system, there) is not None
+    return bool(_user_work_of(system, there))
 
 
-def _user_work_of(system: SystemVector, there: SystemVector) -> tuple[Value, Value] | None:
-    """Return the `user_work` costs of both in ns; None if they are not comparable."""
-    here_cost, there_cost = _user_work(system), _user_work(there)
-    if here_cost is None or there_cost is None or there_cost.value <= 0.0:
-        return None
-    return here_cost, there_cost
+def _user_work_of(system: SystemVector, there: SystemVector) -> list[tuple[Value, Value]]:
+    """Return the `user_work` costs of both in ns, of each kind; none if they are not comparable."""
+    here_costs, there_costs = _user_work(system), _user_work(there)
+    if here_costs.keys() != there_costs.keys() or any(cost.value <= 0.0 for cost in there_costs.values()):
+        return []
+    return [(cost, there_costs[kind]) for kind, cost in here_costs.items()]
 
 
-def _user_work(system: SystemVector) -> Value | None:
-    """Return the `user_work` cost in ns."""
+def _user_work(system: SystemVector) -> dict[tuple[float, ...], Value]:
+    """Return the `user_work` cost in ns, by kind."""
     primitive = system.primitives.get(USER_WORK)
-    if primitive is None or not isinstance(primitive.cost, ConstantCost):
-        return None
-    factor, cost = NS[system.time_unit], primitive.cost.cost
-    return Value(cost.value * factor, cost.low * factor, cost.high * factor, cost.n, cost.reason)
+    costs: dict[tuple[float, ...], Value] = {}
+    if primitive is not None and isinstance(primitive.cost, ConstantCost):
+        costs = {(): primitive.cost.cost}
+    elif primitive is not None and isinstance(primitive.cost, TableCost):
+        costs = {point.at: point.cost for point in primitive.cost.points}
+    factor = NS[system.time_unit]
+    return {
+        kind: Value(cost.value * factor, cost.low * factor, cost.high * factor, cost.n, cost.reason)
+        for kind, cost in costs.items()
+    }

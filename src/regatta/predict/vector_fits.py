@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+
+import numpy as np
 
 from regatta.host.errors import RegattaError
 from regatta.spec.primitives import CostSpec
@@ -43,31 +45,50 @@ def interval_of(values: Sequence[float], level: float, most: float = math.inf, l
     return replace(plain, low=max(plain.low, least), high=min(plain.high, most))
 
 
-def fit(rule: CostSpec, invocations: Sequence[Points], level: float) -> Fit:
+def fit(
+    rule: CostSpec,
+    invocations: Sequence[Points],
+    level: float,
+    limits: Mapping[tuple[float, ...], float] | None = None,
+) -> Fit:
     """Return the cost that a rule computes from the points of the invocations.
 
     Args:
         rule: the kind of cost.
         invocations: the points of each, at least one; all in one unit of time.
         level: of the intervals.
+        limits: of points that were too cheap for a number in some invocation: the most that they can cost. These invocations
+            have half of it. The intervals of such costs begin at 0 and reach the limit.
 
     Raises:
         NoCost: too few points.
     """
+    limits = limits or {}
     if rule.kind == "constant":
-        return Fit(ConstantCost(interval_of([points[()] for points in invocations], level)))
+        cost = interval_of([points[()] for points in invocations], level)
+        return Fit(ConstantCost(_reaching(cost, limits.get(()))))
     if rule.kind == "table":
-        return Fit(_table(rule, invocations, level))
+        return Fit(_table(rule, invocations, level, limits))
     if rule.kind == "piecewise":
+        if limits:
+            got = ", ".join(f"a limit at {at[0]:g}" for at in sorted(limits))
+            raise NoCost("pieces", "a number at each size", got, "use another kind of cost")
         return _pieces(rule, invocations, level)
     lines = [_line(points) for points in invocations]
-    worst, worst_at = _worst(invocations, lines)
-    fixed = interval_of([line.fixed for line in lines], level)
+    worst, worst_at = _worst(invocations, lines, limits.keys())
+    fixed = _reaching(interval_of([line.fixed for line in lines], level), max(limits.values(), default=None))
     per = interval_of([line.per for line in lines], level)
     costs: dict[str, Cost] = {"fixed": ConstantCost(fixed), "per": ConstantCost(per)}
     if rule.kind in costs:
         return Fit(costs[rule.kind], worst, worst_at)
     return Fit(LinearCost(rule.arguments[0], fixed, per), worst, worst_at, _range(rule, invocations))
+
+
+def _reaching(cost: Value, limit: float | None) -> Value:
+    """Return a cost with an interval from 0 to at least the limit, if there is one."""
+    if limit is None:
+        return cost
+    return replace(cost, low=0.0, high=max(limit, cost.value, np.nan_to_num(cost.high)), reason="")
 
 
 def _range(rule: CostSpec, invocations: Sequence[Points]) -> dict[str, tuple[float, float]]:
@@ -86,18 +107,27 @@ def _line(points: Points, begin: float = 0.0) -> Line:
     return Line(from_there.fixed - from_there.per * begin, from_there.per)
 
 
-def _worst(invocations: Sequence[Points], lines: Sequence[Line]) -> tuple[float, float]:
-    """Return the largest relative residual of the mean over invocations, and its argument."""
+def _worst(
+    invocations: Sequence[Points], lines: Sequence[Line], without: Collection[tuple[float, ...]] = ()
+) -> tuple[float, float]:
+    """Return the largest relative residual of the mean over invocations, and its argument; NaN without points."""
     missed: dict[float, list[float]] = {}
     for points, line in zip(invocations, lines, strict=True):
-        for (size,), cost in points.items():
+        for (size,), cost in ((at, cost) for at, cost in points.items() if at not in without):
             missed.setdefault(size, []).append(line.at(size) / cost - 1.0)
     means = {size: math.fsum(each) / len(each) for size, each in missed.items()}
+    if not means:
+        return math.nan, math.nan
     at = max(means, key=lambda size: abs(means[size]))
     return abs(means[at]), at
 
 
-def _table(rule: CostSpec, invocations: Sequence[Points], level: float) -> TableCost:
+def _table(
+    rule: CostSpec,
+    invocations: Sequence[Points],
+    level: float,
+    limits: Mapping[tuple[float, ...], float],
+) -> TableCost:
     everywhere = set.intersection(*(set(points) for points in invocations))
     if not everywhere:
         raise NoCost("table", "points common to all invocations", "none", "see the failed invocations")
@@ -108,7 +138,8 @@ def _table(rule: CostSpec, invocations: Sequence[Points], level: float) -> Table
             "table", "a point for each combination of the arguments", got, "measure all combinations"
         )
     points = (
-        TablePoint(at, interval_of([each[at] for each in invocations], level)) for at in sorted(everywhere)
+        TablePoint(at, _reaching(interval_of([each[at] for each in invocations], level), limits.get(at)))
+        for at in sorted(everywhere)
     )
     return TableCost(rule.arguments, tuple(points), rule.outside)
 

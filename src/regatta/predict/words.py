@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from regatta.answers.words import how_much, listed, measured
 from regatta.figures.text import show_brief, show_quantity
+from regatta.predict.accuracy import Accuracy, accuracy_of, accuracy_of_score
 from regatta.predict.forecast import (
     ApplicationForecast,
     Beyond,
     Forecast,
-    PairForecast,
     SpeedUp,
     SystemForecast,
     Verdict,
@@ -35,7 +34,9 @@ def sentences_of(forecast: Forecast) -> tuple[str, ...]:
         found += _ranking(one)
         found += _changes(one, forecast)
         found += _accuracy(one)
+        found += _system_share(one)
         found += _saving(one)
+    found += _all_together(forecast)
     return tuple(found)
 
 
@@ -84,10 +85,11 @@ def _ranking(one: ApplicationForecast) -> list[str]:
 
 def _changes(one: ApplicationForecast, forecast: Forecast) -> list[str]:
     """Summarize the effect of the changes over all systems; a table has the times."""
-    changed = ", ".join(f"{change.primitive} {change.text}" for change in forecast.changes)
+    changed = ", ".join(change.words for change in forecast.changes)
     name = one.application.name
     effects = list(one.effects.values())
-    if effects and all(len(effect.unused) == len(forecast.changes) for effect in effects):
+    primitives = {change.primitive for change in forecast.changes}
+    if effects and all(primitives <= {*effect.unused} for effect in effects):
         return [f"{changed}: no effect on {name}, which does not use {listed(list(effects[0].unused))}"]
     shares = sorted(100 * effect.share for effect in effects if math.isfinite(effect.share))
     return [f"{changed}: saves {_span(shares)} of the time of {name}"] if shares else []
@@ -96,23 +98,49 @@ def _changes(one: ApplicationForecast, forecast: Forecast) -> list[str]:
 def _accuracy(one: ApplicationForecast) -> list[str]:
     """Summarize rank, ratio and time: each is harder to predict than the previous one."""
     parts = []
-    verdicts: Counter[Verdict] = Counter(pair.verdict for pair in one.pairs if pair.verdict)
-    if verdicts:
-        counts = [f"{verdicts[verdict]} {verdict}" for verdict in _VERDICTS if verdicts[verdict]]
-        parts.append(f"rank of pairs: {', '.join(counts)}")
-        if off := [ratio for ratio in map(_ratio_off, one.pairs) if math.isfinite(ratio)]:
-            parts.append(f"ratios: {_off(off)}")
+    if found := accuracy_of(one.pairs):
+        parts += [_ranks(found), f"ratios: {_errors(found)}"]
     if off := [system.ratios["elapsed"].value for system in one.systems if "elapsed" in system.ratios]:
         parts.append(f"elapsed times: {_off(off)}")
     if explained := sorted(100 * system.explained for system in one.systems if system.explained > 0):
         parts.append(f"explained kernel time: {_span(explained)}")
-    return [f"{one.application.name}, predicted compared with measured: {'; '.join(parts)}"] if parts else []
+    name = one.application.name
+    sentences = [f"{name}, predicted compared with measured: {'; '.join(parts)}"] if parts else []
+    if score := accuracy_of_score(one.pairs):
+        benchmarks = listed(list(one.score_of))
+        sentences.append(
+            f"{name}, by the geometric mean of {one.score} ({benchmarks}) instead: {_ranks(score)}; ratios: {_errors(score)}"
+        )
+    return sentences
 
 
-def _ratio_off(pair: PairForecast) -> float:
-    """Return predicted / measured ratio of one quantity; NaN if one of them is unknown."""
-    known = pair.verdict and pair.measured.value > 0.0
-    return pair.comparable.value / pair.measured.value if known else math.nan
+def _all_together(forecast: Forecast) -> list[str]:
+    """Summarize the pairs of several applications."""
+    pairs = [pair for one in forecast.applications for pair in one.pairs]
+    found = accuracy_of(pairs)
+    if found is None or len(forecast.applications) < 2:
+        return []
+    sentences = [f"all {len(forecast.applications)} applications: {_ranks(found)}; ratios: {_errors(found)}"]
+    if score := accuracy_of_score(pairs):
+        suite = forecast.applications[0].score
+        sentences.append(
+            f"all by the geometric mean of {suite} instead: {_ranks(score)}; ratios: {_errors(score)}"
+        )
+    return sentences
+
+
+def _ranks(found: Accuracy) -> str:
+    counts = [f"{found.verdicts[verdict]} {verdict}" for verdict in _VERDICTS if found.verdicts.get(verdict)]
+    return f"rank of pairs: {', '.join(counts)}"
+
+
+def _errors(found: Accuracy) -> str:
+    """Format `error 6.1 % (median), 12 % (90th percentile), 13 of 15 intervals contain the measured ratio`."""
+    median, high = (f"{show_brief(100.0 * error, 2)} %" for error in (found.median_error, found.high_error))
+    text = f"error {median}" if found.pairs == 1 else f"error {median} (median), {high} (90th percentile)"
+    if found.with_interval:
+        text += f", {found.contained} of {found.with_interval} intervals contain the measured ratio"
+    return text
 
 
 def _off(ratios: Iterable[float]) -> str:
@@ -122,6 +150,19 @@ def _off(ratios: Iterable[float]) -> str:
         f"{'-' if error < 0 else '+'}{show_brief(abs(error), 2)} %" for error in (errors[0], errors[-1])
     )
     return first if first == last else f"{first} to {last}"
+
+
+def _system_share(one: ApplicationForecast) -> list[str]:
+    """Compare the predicted time in Java's system classes with the samples of the traced JVM, if there are any."""
+    share = one.application.provenance.get("system_share")
+    if not share:
+        return []
+    text = f"{one.application.name}: measured time in system classes {share} on the traced JVM"
+    traced = next((system for system in one.systems if system.system == one.traced_on), None)
+    if traced is None or not traced.elapsed.value > 0:
+        return [text]
+    predicted = 100 * traced.prediction.time.value / traced.elapsed.value
+    return [f"{text}, predicted {show_brief(predicted, 3)} % on {traced.system}"]
 
 
 def _saving(one: ApplicationForecast) -> list[str]:

@@ -145,6 +145,8 @@ class ApplicationVector:
     benchmark: str = ""
     #: tool, command, host, fingerprint, units, calls, lost, overhead and more as text
     provenance: Mapping[str, str] = field(default_factory=dict)
+    #: the counts with which `user_time` was measured, if `counts` were changed since; never in a file
+    traced_counts: tuple[Count, ...] = ()
 
 
 @dataclass(frozen=True)

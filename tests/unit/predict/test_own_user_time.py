@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.predict.speedup import as_mix, speedup
+from regatta.predict.sums import ratio
 from regatta.predict.times import TracedOn, brings_user_time, quantity
 from regatta.predict.what_if import changed, effect, parse_change
-from regatta.spec.vectors import ApplicationVector, SystemVector, Value
+from regatta.spec.vectors import ApplicationVector, PrimitiveCost, SystemVector, TableCost, TablePoint, Value
 
 OLD = system_of("old", a=constant(1000), user_work=constant(20, 18, 22))
 NEW = system_of("new", a=constant(1000), user_work=constant(10, 9, 11))
@@ -74,3 +76,40 @@ def test_a_system_that_does_not_tell_what_work_in_user_mode_costs_has_it_as_it_w
     assert not brings_user_time(plain, OLD)
     assert not brings_user_time(OLD, plain)
     assert elapsed(CGI, plain, {"plain": OLD}).value == pytest.approx(8000)
+
+
+def by_kind(*costs: float) -> PrimitiveCost:
+    """`user_work` of several kinds."""
+    points = tuple(TablePoint((float(kind),), Value.exact(cost)) for kind, cost in enumerate(costs))
+    return PrimitiveCost("operation", TableCost(("kind",), points))
+
+
+def test_own_code_is_any_mixture_of_the_kinds_of_user_work() -> None:
+    there = system_of("there", user_work=by_kind(1, 2, 4))
+    slow = system_of("slow", user_work=by_kind(10, 10, 4))
+    alike = system_of("alike", user_work=by_kind(2, 4, 8))
+    application = application_of(name="own", user=Value.exact(100))
+    traced = {"there": there, "slow": there, "alike": there}
+    assert elapsed(application, there, traced) == Value(100, 100, 100)
+    assert elapsed(application, alike, traced) == Value(200, 200, 200)
+    found = elapsed(application, slow, traced)
+    # Ten thousand mixtures whose shares are uniform on the simplex.
+    shares = np.random.default_rng(1).dirichlet([1, 1, 1], 10_000)
+    times = 100 * shares @ np.array([10, 5, 1])
+    assert found.value == pytest.approx(100 * 16 / 3)
+    half = 1.959964 * np.std(times)
+    assert (found.value - found.low, found.high - found.value) == pytest.approx((half, half), rel=0.03)
+    assert np.mean((found.low < times) & (times < found.high)) > 0.94
+
+
+def test_the_mixture_of_an_application_is_the_same_on_all_systems() -> None:
+    there = system_of("there", user_work=by_kind(1, 1, 1))
+    a = system_of("a", user_work=by_kind(9, 5, 1))
+    b = system_of("b", user_work=by_kind(18, 10, 2))
+    application = application_of(name="own", user=Value.exact(100))
+    traced = {"a": there, "b": there}
+    times = [quantity(application, system, "elapsed", traced) for system in (a, b)]
+    # Neither time is known well, but b takes twice as long for every mixture.
+    assert ratio(times[1], times[0]) == Value(2, pytest.approx(2), pytest.approx(2))
+    assert not brings_user_time(a, system_of("fewer", user_work=by_kind(1, 1)))
+    assert not brings_user_time(a, NEW)

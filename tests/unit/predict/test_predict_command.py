@@ -153,11 +153,89 @@ def test_hypothetical_predictions_are_not_written_over_real_ones_and_not_even_ma
 
     monkeypatch.setattr(predictions, "forecast_of", never)
     done = regatta(
-        home, "predict", "apache-static", "--on", "sun-400", "--ingest", "--what-if", "stat=2x", "--what-if", "fcntl=-5%"
+        home, "predict", "apache-static", "--on", "sun-400", "--ingest", "--what-if", "stat=2x", "--what-if", "count:fcntl=-5%"
     )  # fmt: skip
     (problem,) = refused(done)
-    assert problem.startswith("--ingest: expected predictions with unchanged costs, without --what-if")
-    assert "got --what-if stat=2x --what-if fcntl=-5% · fix: remove one of them" in problem
+    assert problem.startswith(
+        "--ingest: expected predictions with unchanged costs and counts, without --what-if"
+    )
+    assert "got --what-if stat=2x --what-if count:fcntl=-5% · fix: remove one of them" in problem
+
+
+def test_a_changed_count_is_beside_a_changed_cost_and_is_told(home: Path) -> None:
+    call = ("predict", "apache-static", "--on", "sun-400")
+    before = json.loads(regatta(home, *call, "--json").stdout)["applications"][0]["systems"][0]
+    done = regatta(
+        home, *call, "--what-if", "stat=2x", "--what-if", "count:stat=5", "--what-if", "count:mmap=-100%"
+    )
+    assert done.exit_code == 0, done.output
+    assert "Effect of stat 2x, count of stat 5, count of mmap -100% on apache-static" in done.stdout
+    document = json.loads(
+        regatta(home, *call, "--what-if", "stat=2x", "--what-if", "count:stat=5", "--what-if", "count:mmap=-100%", "--json").stdout
+    )  # fmt: skip
+    assert document["changes"] == [
+        {"primitive": "stat", "text": "2x", "of": "cost"},
+        {"primitive": "stat", "text": "5", "of": "count"},
+        {"primitive": "mmap", "text": "-100%", "of": "count"},
+    ]
+    after = document["applications"][0]["systems"][0]
+    # 1 stat at 20.875 us becomes 5 at 41.75 us, and 1 mmap of 17.003 us is saved; the 80 us of own time stay.
+    change = 5 * 41_750 - 20_875 - 17_003
+    assert after["elapsed"]["value"] - before["elapsed"]["value"] == pytest.approx(change)
+    assert after["prediction"]["time"]["value"] - before["prediction"]["time"]["value"] == pytest.approx(
+        change
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("count:stat=half", "--what-if count:stat: expected a change of a count, for example 0.5x"),
+        ("count:stat=12us", "--what-if count:stat: expected a change of a count"),
+        ("count:stat=-3", "--what-if count:stat: expected a change of a count"),
+        ("count:stta=0.5x", "what-if count:stta: expected a primitive that apache-static counts · got stta · fix: `count:stat`"),
+        # The system has its cost, but the application does not use it.
+        ("count:pipe_read=0.5x", "expected a primitive that apache-static counts · got pipe_read"),
+    ],
+)  # fmt: skip
+def test_a_wrong_change_of_a_count_is_refused(home: Path, change: str, told: str) -> None:
+    (problem,) = refused(regatta(home, "predict", "apache-static", "--on", "sun-400", "--what-if", change))
+    assert told in problem
+    twice = ("--what-if", "count:stat=2x", "--what-if", "count:stat=3")
+    problems = refused(regatta(home, "predict", "apache-static", "--on", "sun-400", *twice))
+    assert (
+        "--what-if count:stat: expected each primitive once · got count:stat=2x and count:stat=3"
+        in problems[0]
+    )
+
+
+def test_a_count_that_only_one_application_has_changes_that_one(home: Path) -> None:
+    call = ("predict", "apache-static", "apache-cgi", "--on", "sun-400", "--json")
+    change = ("--what-if", "count:simple_process=0.5x")
+    before, after = (
+        {one["application"]["name"]: one for one in json.loads(regatta(home, *call, *more).stdout)["applications"]}
+        for more in ((), change)
+    )  # fmt: skip
+    assert after["apache-static"]["effects"]["sun-400"]["unused"] == ["simple_process"]
+    assert after["apache-static"]["systems"][0]["elapsed"] == before["apache-static"]["systems"][0]["elapsed"]
+    saved = after["apache-cgi"]["effects"]["sun-400"]["saved"]["value"]
+    assert saved == pytest.approx(8_256_201 / 2)
+
+
+def test_a_number_for_a_mix_is_the_count_in_its_mean_unit_of_work(home: Path) -> None:
+    mix = ("apache-static=0.5", "apache-cgi=0.5")
+    change = ("--what-if", "count:simple_process=0.25")
+    document = json.loads(
+        regatta(home, "predict", *mix, "--on", "sun-400", *change, "--replace", "apache-cgi=apache-fastcgi", "--json").stdout
+    )  # fmt: skip
+    one = document["applications"][0]
+    (count,) = [c for c in one["application"]["counts"] if c["primitive"] == "simple_process"]
+    assert count["count"]["value"] == 0.25
+    mean = one["systems"][0]["prediction"]["time"]["value"]
+    # r = s1 / s2, both sides with their changed counts; FastCGI starts no processes.
+    fast = document["applications"][1]["systems"][0]["prediction"]["time"]["value"]
+    (speed_up,) = document["speed_ups"]
+    assert speed_up["kernel"]["value"] == pytest.approx(mean / fast)
 
 
 def test_one_benchmark_may_be_named_for_one_mix(home: Path) -> None:

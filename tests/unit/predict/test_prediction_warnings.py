@@ -10,7 +10,13 @@ from regatta.predict.predictions import Asked, Request, forecast_of
 from regatta.predict.tables import changes_table
 from regatta.predict.vector_sources import SystemSource
 from regatta.predict.what_if import parse_change
-from regatta.spec.vectors import ApplicationVector, LinearCost, PrimitiveCost, SystemVector, Value
+from regatta.spec.vectors import (
+    ApplicationVector,
+    LinearCost,
+    PrimitiveCost,
+    SystemVector,
+    Value,
+)
 
 READ = PrimitiveCost(
     "operation",
@@ -71,3 +77,17 @@ def test_a_change_of_what_work_in_user_mode_costs_is_told_as_what_it_saves() -> 
     assert "user_work 0.5x: saves 16.7 to 25 % of the time of cgi" in found.sentences
     table = changes_table(found.applications[0], found.changes)
     assert [(row[0], row[-1]) for row in table.rows] == [("new", "16.7 %"), ("old", "25.0 %")]
+
+
+def test_the_measured_share_of_system_classes_is_told_with_the_predicted_one() -> None:
+    put = constant(1000, user=1)
+    old = on_host(system_of("old", put=put))
+    new = on_host(system_of("new", put=put))
+    share = "62.1 % [58.0, 66.1] (95% CI, 523 samples)"
+    jess = application_of(count_of("put", 4), name="jess", user=Value.exact(10_000))
+    traced = replace(jess, provenance={"fingerprint": "old", "system_share": share})
+    told = f"jess: measured time in system classes {share} on the traced JVM"
+    assert f"{told}, predicted 40 % on old" in forecast(traced, old, new).sentences
+    # On another JVM the share is another.
+    assert told in forecast(traced, new).sentences
+    assert not any("system classes" in one for one in forecast(jess, old, new).sentences)

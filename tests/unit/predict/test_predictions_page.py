@@ -92,6 +92,18 @@ def test_approximated_entries_say_what_they_stand_for_and_why() -> None:
     assert [row[0] for row in table.rows[:3]] == ["primitive_2", "primitive_1", "primitive_0"]
 
 
+def test_methods_of_a_library_have_no_part_in_the_kernel() -> None:
+    one = system("a")
+    none = Value.exact(0.0)
+    java = replace(one, prediction=replace(one.prediction, kernel=none))
+    unknown = replace(
+        one, system="b", prediction=replace(one.prediction, time=Value(math.nan), kernel=Value(math.nan))
+    )
+    table = topic(forecast(java, unknown), "ranking").tables[0]
+    assert table.columns == ("system", "predicted elapsed", "CI", "in primitives", "own code")
+    assert table.rows[0][3:] == ("6.00", "0.50")
+
+
 def test_measured_columns_and_figures_are_there_only_where_something_was_measured() -> None:
     plain = forecast(system("a"), system("b", 2.0))
     assert topic(plain, "ranking").tables[0].columns == (

@@ -232,6 +232,46 @@ def test_a_table_can_say_in_which_mode_all_its_costs_are(tmp_path: Path) -> None
     assert system.primitives["own"].user_share.value == 0.25
 
 
+def test_a_cost_that_is_too_cheap_for_a_number_lies_between_0_and_its_limit(tmp_path: Path) -> None:
+    def made(r: int, _: str) -> list[Row]:
+        # In each odd round, the cheap ones have only a limit.
+        metric = "latency_at_most" if r % 2 else "latency"
+        return [
+            *rows("latency_at_most", [4.0 + r], call="cheap"),
+            *rows(metric, [2.0], call="unstable"),
+            *rows(metric, [2.0], call="line", bytes=0),
+            *rows("latency", [2.0 + 64 * (1 + 0.1 * r)], call="line", bytes=64),
+            *rows("latency", [2.0 + 4096 * (1 + 0.1 * r)], call="line", bytes=4096),
+        ]
+
+    rules = table(
+        cheap=rule(parameters={"call": "cheap"}),
+        unstable=rule(parameters={"call": "unstable"}),
+        line=rule("linear", "bytes", parameters={"call": "line"}),
+        points=rule("table", "bytes", parameters={"call": "line"}),
+        pieces=rule("piecewise", "bytes", breaks=[100], parameters={"call": "line"}),
+    )
+    (system,), told = system_vectors(experiment(tmp_path, made), rules)
+    cheap, unstable, line_, points = (
+        system.primitives[name].cost for name in rules.primitives if name != "pieces"
+    )
+    assert isinstance(cheap, ConstantCost)
+    half = np.mean([4.0 + r for r in range(ROUNDS)]) / 2
+    assert (cheap.cost.low, cheap.cost.value, cheap.cost.high) == (0.0, pytest.approx(half), 4.0 + ROUNDS - 1)
+    assert isinstance(unstable, ConstantCost)
+    limited = sum(1 for r in range(ROUNDS) if r % 2)
+    assert unstable.cost.value == pytest.approx(2.0 - limited / ROUNDS)
+    assert (unstable.cost.low, unstable.cost.high >= 2.0, unstable.cost.reason) == (0.0, True, "")
+    assert isinstance(line_, LinearCost)
+    assert (line_.fixed.low, line_.fixed.high >= 2.0) == (0.0, True)
+    assert line_.per.low > 0.9
+    assert isinstance(points, TableCost)
+    assert [point.cost.low == 0.0 for point in points.points] == [True, False, False]
+    assert len(told) == 1
+    assert "pieces excluded" in told[0]
+    assert "a number at each size, got a limit at 0" in told[0]
+
+
 def test_what_was_not_measured_is_left_out_and_told(tmp_path: Path) -> None:
     def made(r: int, _: str) -> list[Row]:
         return [

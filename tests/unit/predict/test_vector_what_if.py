@@ -1,4 +1,4 @@
-"""Changed costs, and which primitive pays most."""
+"""Changed costs and counts, and which primitive pays most."""
 
 from __future__ import annotations
 
@@ -18,7 +18,16 @@ from helpers.vector_examples import (
 )
 from regatta.host.errors import RegattaError
 from regatta.predict.prediction import predict
-from regatta.predict.what_if import changed, effect, optimise, parse_change
+from regatta.predict.times import quantity
+from regatta.predict.what_if import (
+    CountChange,
+    changed,
+    effect,
+    optimise,
+    parse_change,
+    parse_count_change,
+    recounted,
+)
 from regatta.spec.vectors import (
     ApplicationVector,
     LinearCost,
@@ -132,6 +141,102 @@ def test_what_is_saved_is_the_difference_of_the_two_predictions(
     assert found.saved.value == pytest.approx(
         found.before.value - other.value, nan_ok=True, rel=1e-9, abs=slack
     )
+
+
+# Counts
+
+
+@pytest.mark.parametrize(
+    ("text", "factor", "count"),
+    [("0.5x", 0.5, None), ("+10%", 1.1, None), ("-10 %", 0.9, None), ("12", None, 12), ("0", None, 0), ("1e3", None, 1000)],
+)  # fmt: skip
+def test_a_change_of_a_count_is_a_factor_a_percentage_or_a_number(
+    text: str, factor: float | None, count: float | None
+) -> None:
+    found = parse_count_change(text)
+    assert found.factor == pytest.approx(math.nan if factor is None else factor, nan_ok=True)
+    assert found.count == pytest.approx(math.nan if count is None else count, nan_ok=True)
+    assert found.text == text
+
+
+@pytest.mark.parametrize("text", ["", "x", "12us", "-2", "+3", "10%", "-101%", "1e999", "1,5", "nan"])
+def test_what_is_no_change_of_a_count_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(RegattaError, match="--what-if: expected "):
+        parse_count_change(text, "--what-if")
+
+
+def test_a_changed_count_gives_the_time_by_hand_and_its_interval_follows() -> None:
+    # 4 [3, 6] a at 10 and 2 b at 50: 140, of which the count of a moves 10 down and 20 up.
+    application = application_of(count_of("a", 4, 3, 6), count_of("b", 2))
+    system = system_of(a=constant(10), b=constant(50))
+    assert predict(application, system).time == Value(140, 130, 160)
+    half = recounted(application, {"a": parse_count_change("0.5x")})
+    assert predict(half, system).time == Value(120, 115, 130)
+    # A number is exact.
+    number = recounted(application, {"a": parse_count_change("7")})
+    assert predict(number, system).time == Value(170, 170, 170)
+    assert application.counts[0].count == Value(4, 3, 6)
+
+
+def test_entries_of_one_primitive_keep_their_proportions_and_arguments() -> None:
+    application = application_of(count_of("a", 3, bytes=1), count_of("b", 5), count_of("a", 1, bytes=9))
+    found = recounted(application, {"a": parse_count_change("2")})
+    assert [(one.primitive, one.count.value, one.arguments) for one in found.counts] == [
+        ("a", 1.5, {"bytes": 1}),
+        ("b", 5, {}),
+        ("a", 0.5, {"bytes": 9}),
+    ]
+    nothing = application_of(count_of("a", 0), count_of("a", 0))
+    assert [one.count.value for one in recounted(nothing, {"a": CountChange(count=4)}).counts] == [2, 2]
+
+
+def test_the_time_of_the_applications_own_code_stays_with_changed_counts() -> None:
+    # Of 100 ns in user mode, 40 are those of a: 60 remain, and twice as many a take 80.
+    user = system_of(a=constant(10, user=1.0))
+    application = application_of(count_of("a", 4), user=Value(100, 90, 110))
+    found = recounted(application, {"a": parse_count_change("2x")})
+    assert quantity(found, user, "elapsed").interval() == Value(140, 130, 150)
+    again = recounted(found, {"a": parse_count_change("0x")})
+    assert quantity(again, user, "elapsed").interval() == Value(60, 50, 70)
+
+
+def test_what_a_changed_count_saves_has_only_the_errors_of_what_changes() -> None:
+    system = system_of(a=constant(10, 8, 11), b=constant(500, 450, 550))
+    application = application_of(count_of("a", 4), count_of("b", 1))
+    half = {"a": parse_count_change("0.5x")}
+    found = effect(application, system, {}, counts=half)
+    assert (found.before.value, found.after.value) == (540, 520)
+    assert (found.saved.value, found.saved.low, found.saved.high) == pytest.approx((20, 16, 22))
+    more = {**half, "c": parse_count_change("2x")}
+    both = effect(application, system, {"a": parse_change("0.5x")}, counts=more)
+    assert (both.saved.value, both.saved.low, both.saved.high) == pytest.approx((30, 24, 33))
+    assert both.unused == ("c",)
+
+
+def test_a_primitive_without_a_cost_can_be_counted_as_nothing() -> None:
+    application = application_of(count_of("a", 4), count_of("gone", 1))
+    found = effect(application, system_of(a=constant(10)), {}, counts={"gone": parse_count_change("0x")})
+    assert math.isnan(found.before.value)
+    assert found.after == Value(40, 40, 40)
+
+
+@settings(max_examples=25, deadline=None)
+@given(application_vectors(known=True), system_vectors(known=True), st.floats(0, 4), st.booleans())
+def test_what_a_changed_count_saves_is_the_difference_of_the_two_predictions(
+    application: ApplicationVector, system: SystemVector, number: float, absolute: bool
+) -> None:
+    change = parse_count_change(f"{number:.6f}{'' if absolute else 'x'}")
+    changes = {application.counts[0].primitive: change}
+    found = effect(application, system, {}, counts=changes)
+    other = predict(recounted(application, changes), system).time
+    before = found.before.value
+    slack = 1e-9 * abs(before) + 1e-9 if math.isfinite(before) else 1e-9
+    assert found.after.value == pytest.approx(other.value, nan_ok=True, rel=1e-9, abs=slack)
+    assert found.after.low == pytest.approx(other.low, nan_ok=True, rel=1e-6, abs=10 * slack)
+    assert found.saved.value == pytest.approx(before - other.value, nan_ok=True, rel=1e-9, abs=slack)
+
+
+# Largest savings
 
 
 def test_the_dearest_primitive_comes_first_with_what_it_could_save() -> None:
