@@ -124,9 +124,35 @@ static struct own *own_of(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
     return opened;
 }
 
+/*
+ * Whether the JVM started the thread for itself. How many of these start, and when, differs between
+ * runs of one program: some begin only after the program has. They are in the group "system",
+ * which has no parent, or in the group of threads without rights. One more waits for the end.
+ */
+static bool of_the_jvm(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+    jvmtiThreadInfo info;
+    if ((*jvmti)->GetThreadInfo(jvmti, thread, &info) != JVMTI_ERROR_NONE) {
+        return false;
+    }
+    bool waits = info.name != NULL && strcmp(info.name, "DestroyJavaVM") == 0;
+    release(jvmti, info.name);
+    (*jni)->DeleteLocalRef(jni, info.context_class_loader);
+    jvmtiThreadGroupInfo group;
+    if (info.thread_group == NULL ||
+        (*jvmti)->GetThreadGroupInfo(jvmti, info.thread_group, &group) != JVMTI_ERROR_NONE) {
+        return waits;
+    }
+    bool apart = group.parent == NULL || strcmp(group.name, "InnocuousThreadGroup") == 0;
+    release(jvmti, group.name);
+    (*jni)->DeleteLocalRef(jni, group.parent);
+    (*jni)->DeleteLocalRef(jni, info.thread_group);
+    return waits || apart;
+}
+
 static void JNICALL thread_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
-    (void)jvmti, (void)jni, (void)thread;
-    ev_add(EV_THREADS_STARTED, 1);
+    if (!of_the_jvm(jvmti, jni, thread)) {
+        ev_add(EV_THREADS_STARTED, 1);
+    }
 }
 
 static void JNICALL virtual_thread_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {

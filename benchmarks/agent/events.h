@@ -26,6 +26,7 @@ enum ev_kind {
     EV_EXCEPTIONS_UNCAUGHT,
     EV_CONTENDED_MONITORS,
     EV_CONTENDED_NS,
+    /* Without those that the JVM starts for itself. */
     EV_THREADS_STARTED,
     EV_VIRTUAL_THREADS_STARTED,
     EV_KINDS
