@@ -11,12 +11,12 @@ import array
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from regatta.host.errors import StoreError
-from regatta.host.files import read_object, sync, take_lock, write_whole
+from regatta.host.files import locked, read_object, sync, write_whole
 from regatta.influx.labels import CellLabel
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
@@ -175,13 +175,18 @@ class Cursors:
         Raises:
             StoreError: no space left, or another process holds the lock longer than the patience.
         """
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            lock = (self.directory / f"{name}.lock").open("ab")
-        except OSError as error:
-            raise _no_room(self.directory, error) from error
-        with lock:
-            _lock(lock.fileno(), name, patience_s, say)
+        waiting = f"waiting: another process ingests {name.removeprefix('_')}"
+        with ExitStack() as stack:
+            try:
+                self.directory.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(self.directory / f"{name}.lock", patience_s, lambda: say(waiting)))
+            except BlockingIOError:
+                raise StoreError(
+                    f"ingest of {name}", "no other process", "another process writes the same points",
+                    "wait until it ends",
+                ) from None  # fmt: skip
+            except OSError as error:
+                raise _no_room(self.directory, error) from error
             yield Cursor(self.directory, name)
 
     def refused(self) -> tuple[int, str]:
@@ -193,18 +198,6 @@ class Cursors:
         """Return the number of series of the other hosts."""
         sizes = (path.stat().st_size for path in self.directory.glob("*.series") if path.stem != name)
         return sum(sizes) // _DIGEST_BYTES
-
-
-def _lock(fd: int, name: str, patience_s: float, say: Callable[[str], None]) -> None:
-    try:
-        take_lock(fd, patience_s, lambda: say(f"waiting: another process ingests {name.removeprefix('_')}"))
-    except BlockingIOError:
-        raise StoreError(
-            f"ingest of {name}",
-            "no other process",
-            "another process writes the same points",
-            "wait until it ends",
-        ) from None
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -8,10 +8,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from regatta.host.errors import HostError
-from regatta.host.files import take_lock
+from regatta.host.files import locked
 from regatta.services.accounts import ACCOUNTS, Door, make_accounts
 from regatta.services.local_service import LocalService, holder
 from regatta.services.ports import ADDRESS, port_for
@@ -122,15 +122,12 @@ class LocalInflux(LocalService):
         """
         folder = self.folder
         folder.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
+        with ExitStack() as stack:
             try:
-                take_lock(lock, _LETS_GO_S)
+                lock = stack.enter_context(locked(folder / "lock", _LETS_GO_S, mode=0o600))
             except BlockingIOError:
                 raise self._used() from None
             yield lock
-        finally:
-            os.close(lock)
 
     def _used(self) -> HostError:
         noted = self.services.read_state(SERVICE)
