@@ -12,7 +12,7 @@ from re import Pattern
 from typing import Any
 
 from regatta.host.errors import HostError, StoreError
-from regatta.host.files import locked, sync, write_whole
+from regatta.host.files import locked, parse_object, sync, write_whole
 
 _VERSION = 1
 _NAME = "before.json"
@@ -94,7 +94,7 @@ class StateFolder:
             StoreError: they cannot be read, or were not written by this class.
         """
         try:
-            value = json.loads(self.path.read_bytes())
+            value = parse_object(self.path)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -104,8 +104,8 @@ class StateFolder:
             raise StoreError(str(self.path), "stored settings", problem, _FIX)
         return Before(**{name: value[name] for name in Before.__dataclass_fields__})
 
-    def _problem(self, value: Any) -> str:
-        if not isinstance(value, dict) or value.get("version") != _VERSION:
+    def _problem(self, value: dict[str, Any]) -> str:
+        if value.get("version") != _VERSION:
             return f"not version {_VERSION}"
         kinds = {
             "boot_id": str, "cpus": list, "housekeeping": list, "isolate": bool, "values": dict, "refused": dict,
