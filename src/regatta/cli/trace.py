@@ -180,45 +180,30 @@ def _check_first(wanted: Wanted, tool: str) -> None:
     )  # fmt: skip
     parse_vector(vector_text(blank), "the new vector")
     if wanted.output is not None:
-        _check_replaceable(wanted.output)
+        _check_writable(wanted.output)
     if wanted.tally is not None:
-        _check_writable(wanted.tally)
+        _check_writable(wanted.tally, in_place=True)
 
 
-def _check_replaceable(path: Path) -> None:
-    """Check that a file can be replaced by renaming a temporary file in its folder, as for vectors.
+def _check_writable(path: Path, in_place: bool = False) -> None:
+    """Check that a file can be replaced by renaming, as for vectors, or written in place or created, as for tallies.
 
     Raises:
         RegattaError: it cannot.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if in_place and path.exists():
+            path.open("ab").close()
+            return
+        if not in_place:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent):
             pass
     except OSError as error:
-        raise _refused(path, error) from error
-
-
-def _check_writable(path: Path) -> None:
-    """Check that a file can be written in place or created, as for tallies.
-
-    Raises:
-        RegattaError: it cannot.
-    """
-    try:
-        if path.exists():
-            with path.open("ab"):
-                pass
-        else:
-            with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent):
-                pass
-    except OSError as error:
-        raise _refused(path, error) from error
-
-
-def _refused(path: Path, error: OSError) -> RegattaError:
-    got = error.strerror or str(error)
-    return RegattaError(str(path), "a writable file", got, "free disk space, or choose another folder")
+        got = error.strerror or str(error)
+        raise RegattaError(
+            str(path), "a writable file", got, "free disk space, or choose another folder"
+        ) from error
 
 
 def _show(provenance: object, counts: int, path: str) -> None:
