@@ -83,6 +83,7 @@ def init(
     Ask for everything that is not given. Both files are validated. Existing files are never overwritten.
     """
     from regatta.host.errors import Problem, SpecError
+    from regatta.host.files import write_whole
     from regatta.spec.fields import NAME, NAME_WORDS
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
@@ -124,7 +125,7 @@ def init(
         if path.exists():
             raise SpecError([Problem(str(path), "a new file", "an existing file", "choose another name")])
     for path, text in files.items():
-        path.write_text(text)
+        write_whole(path, text)
     try:
         load_spec(spec, find_home(spec))
     except BaseException:

@@ -301,8 +301,10 @@ def _told_by_options(folder: Path) -> Iterator[None]:
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
+    from regatta.host.files import write_whole
+
     # JSON is YAML.
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def _suite(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from regatta.host.files import write_whole
 from regatta.influx.client import Unreachable
 from regatta.store.folder import Folder
 from regatta.store.receipts import sent_receipt
@@ -51,8 +52,7 @@ def attempt(folder: Folder, host: str, url: str, identity: str, name: str = _MAR
             f"wait: Regatta tries again in {left_s / 60:.0f} min and at the end; records stay in the journal",
         )  # fmt: skip
     with suppress(OSError):
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text(identity, encoding="utf-8")
+        write_whole(mark, identity)
     began = time.monotonic()
     keep = False
     try:
