@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regatta.answers.facts import Facts
-from regatta.answers.methods import GEORGES_2007
 from regatta.answers.result import CellAnswer
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.words import counted, listed
@@ -14,7 +13,7 @@ from regatta.host.units import UNITS, is_positive
 from regatta.host.values.experiment import Better
 from regatta.stats.dispersion import dispersion
 from regatta.stats.estimate import undefined
-from regatta.stats.intervals import mean_interval
+from regatta.stats.intervals import GEORGES_2007, mean_interval
 
 
 def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer]:

@@ -14,7 +14,7 @@ from regatta.answers.comparisons import PairContrast, compare_pairs, contrasts_b
 from regatta.answers.facts import Facts
 from regatta.answers.families.compute import judge_families
 from regatta.answers.families.result import Family
-from regatta.answers.methods import GEORGES_2007, REGATTA
+from regatta.answers.methods import REGATTA
 from regatta.answers.names import Names
 from regatta.answers.pairs import Pair, pairs_of
 from regatta.answers.platforms import Platform, impossible_by_platform, planned_platforms
@@ -22,6 +22,7 @@ from regatta.answers.result import CellAnswer, Comparison
 from regatta.answers.samples import Samples, load_samples
 from regatta.answers.stops import Stops, read_stops
 from regatta.host.values.levels import CROSSED, Levels, compared_factors
+from regatta.stats.intervals import GEORGES_2007
 from regatta.store.folder import Folder
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 
 from regatta.host.errors import Problem, SpecError
+from regatta.stats.intervals import GEORGES_2007
 
 #: ratios of logarithms, paired by block
 REGATTA = "regatta"
-#: differences of means as in Georges et al. (OOPSLA 2007), section 3
-GEORGES_2007 = "georges2007"
+#: the second: differences of means as in Georges et al. (OOPSLA 2007), section 3
 METHODS = (REGATTA, GEORGES_2007)
 
 

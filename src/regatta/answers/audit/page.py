@@ -13,6 +13,7 @@ from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Group as Figures
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, parameters_text, show_ends, show_heap, show_percent, show_ratio
+from regatta.stats.intervals import GEORGES_2007
 from regatta.stats.prevalent import CLASSES
 
 _WHO = {"collector": "collector", "runtime": "runtime", "modifiers": "set of modifiers", "": "alternative"}
@@ -230,7 +231,7 @@ def _comparisons(audit: Audit) -> Section | None:
     )
     rows = [_pair(pair, audit) for pair in audit.pairs[:_ROWS]]
     more = f" First {_ROWS} of {len(audit.pairs)}." if len(audit.pairs) > _ROWS else ""
-    how = "one-way ANOVA" if audit.method == "georges2007" else "ANOVA by block on logarithms"
+    how = "one-way ANOVA" if audit.method == GEORGES_2007 else "ANOVA by block on logarithms"
     return Section(
         "intervals",
         "Comparisons",

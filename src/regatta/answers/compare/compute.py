@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from regatta.answers.compare.table import ForeignTable
+from regatta.answers.methods import METHODS, REGATTA
 from regatta.stats.anova import Anova, block_anova, one_way
 from regatta.stats.bca import BCA, bca_means
 from regatta.stats.differences import PAIRED_DIFFERENCE, WELCH_DIFFERENCE, paired_difference, welch_difference
@@ -21,8 +22,6 @@ from regatta.stats.moments import standard_deviation
 from regatta.stats.ratios import georges_ratio, paired_log_ratio, welch_log_ratio
 from regatta.stats.tukey import PairDifference, tukey
 
-REGATTA = "regatta"
-METHODS = (REGATTA, GEORGES_2007)
 RESAMPLES = 9999
 #: with more values, t and BCa agree, and resampling takes seconds
 MOST_FOR_BCA = 20_000

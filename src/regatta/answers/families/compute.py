@@ -11,7 +11,7 @@ import numpy as np
 from regatta.answers.blocks import LEAST_BLOCKS, block_table
 from regatta.answers.families.result import Family
 from regatta.answers.families.words import GEORGES_TUKEY, Sampled, family_words, plural, ranking
-from regatta.answers.methods import GEORGES_2007, REGATTA
+from regatta.answers.methods import REGATTA
 from regatta.answers.names import Names
 from regatta.answers.pairs import comparison_groups, series_key
 from regatta.answers.parts import FamilyPair, level_names, shared_heap
@@ -21,7 +21,7 @@ from regatta.host.values.levels import ALWAYS, components, parameters_in, place_
 from regatta.stats.all_pairs import paired_pairs, welch_pairs
 from regatta.stats.anova import Anova, block_anova_many, one_way, one_way_many
 from regatta.stats.estimate import Floats
-from regatta.stats.intervals import why_no_logs
+from regatta.stats.intervals import GEORGES_2007, why_no_logs
 from regatta.stats.multiplicity import benjamini_hochberg
 from regatta.stats.tukey import PairDifference, tukey_many
 

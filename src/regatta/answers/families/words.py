@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from regatta.answers.methods import GEORGES_2007
 from regatta.answers.parts import FamilyPair
 from regatta.answers.samples import PlannedCell
 from regatta.answers.words import bound_words, compared, difference, listed, shows_difference, superlative
 from regatta.host.values.experiment import Better
 from regatta.host.values.levels import CROSSED, PARAMETERS, components
 from regatta.stats.estimate import Interval
+from regatta.stats.intervals import GEORGES_2007
 from regatta.stats.tukey import TUKEY
 
 #: label of pairs by the paper's method

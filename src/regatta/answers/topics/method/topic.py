@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.methods import GEORGES_2007
 from regatta.answers.page.view import View
 from regatta.answers.topic import Topic, Words
 from regatta.figures.section import Section
 from regatta.stats.estimate import Contrast
+from regatta.stats.intervals import GEORGES_2007
 
 
 def method_words(method: str, paper: Sequence[Contrast], paired: Sequence[Contrast]) -> tuple[str, ...]:

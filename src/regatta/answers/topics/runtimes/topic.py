@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from regatta.answers.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
 from regatta.answers.context import Context
-from regatta.answers.methods import GEORGES_2007
 from regatta.answers.pairs import pairs_of
 from regatta.answers.result import Comparison
 from regatta.answers.topic import Topic
+from regatta.stats.intervals import GEORGES_2007
 
 
 def compare_runtimes(context: Context) -> tuple[Comparison, ...]:
