@@ -87,7 +87,7 @@ def check_not_below_zero(cost: Cost, count: Count, where: str, factor: float = 1
         RegattaError: the cost is below 0 by more than rounding, or `weights` raises.
     """
     found = coefficients(cost)
-    for arguments in arguments_of_count(count):
+    for _, arguments in parts_of_count(count):
         terms = [found[number].value * weight for number, weight in weights(cost, arguments, where)]
         if any(map(math.isinf, terms)):
             raise RegattaError(where, "a finite cost", "an infinite one", "measure it there")
@@ -98,11 +98,6 @@ def check_not_below_zero(cost: Cost, count: Count, where: str, factor: float = 1
             if isinstance(cost, TableCost):
                 fix += ", or set `outside: hold` in the table"
             raise RegattaError(where, "a cost of at least 0", f"{value * factor:.4g} ns at {at}", fix)
-
-
-def arguments_of_count(count: Count) -> list[Mapping[str, float]]:
-    """Return all arguments of a count; of a distribution those with a share above 0."""
-    return [arguments for _, arguments in parts_of_count(count)]
 
 
 def parts_of_count(count: Count) -> list[tuple[float, Mapping[str, float]]]:

@@ -8,7 +8,6 @@ import pytest
 
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.host.errors import RegattaError
-from regatta.predict.grid import predict_many
 from regatta.predict.ranges import beyond
 from regatta.predict.ranking import rank
 from regatta.predict.sums import UNBOUNDED, Sum, ratio
@@ -72,7 +71,6 @@ def test_systems_whose_costs_are_of_different_units_are_not_compared() -> None:
     for refused in (
         lambda: rank(application, [by_byte, by_mib]),
         lambda: optimise(application, by_byte, 1.0, [by_mib]),
-        lambda: predict_many([application], [by_byte, by_mib]),
     ):
         with pytest.raises(
             RegattaError, match="systems a and b: expected one unit of transfer on both · got byte and MiB"

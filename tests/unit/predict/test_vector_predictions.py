@@ -28,7 +28,10 @@ from regatta.spec.vectors import (
     Count,
     LinearCost,
     PrimitiveCost,
+    Share,
     SystemVector,
+    TableCost,
+    TablePoint,
     Value,
 )
 
@@ -147,6 +150,18 @@ def test_a_missing_argument_names_application_primitive_and_system() -> None:
     line = PrimitiveCost("operation", LinearCost("bytes", Value.exact(1), Value.exact(1)))
     with pytest.raises(RegattaError, match=r"application a, primitive r on system s: expected .* `bytes`"):
         predict(application_of(count_of("r", 1)), system_of(r=line))
+
+
+def test_a_cost_below_zero_is_refused_even_in_one_part_of_a_distribution() -> None:
+    points = (TablePoint((10.0,), Value.exact(4)), TablePoint((20.0,), Value.exact(1)))
+    falling = system_of(r=PrimitiveCost("operation", TableCost(("bytes",), points, "extend")))
+    shares = (Share({"bytes": 12.0}, 0.9), Share({"bytes": 30.0}, 0.1))
+    parts = application_of(Count("r", Value.exact(2), distribution=shares))
+    for application in (application_of(count_of("r", 3, bytes=30)), parts):
+        with pytest.raises(RegattaError, match="expected a cost of at least 0 · got -2 ns at bytes=30"):
+            predict(application, falling)
+    # What is counted exactly 0 times has no cost that could be wrong.
+    assert predict(application_of(count_of("r", 0, bytes=30)), falling).time.value == 0
 
 
 def test_intervals_of_two_levels_are_not_mixed() -> None:
