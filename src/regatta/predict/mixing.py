@@ -1,4 +1,4 @@
-"""Application vectors of workloads: mixes of requests, replaced applications, mean requests.
+"""Application vectors of workloads: mixes of requests, replaced applications.
 
 Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.2.3.
 """
@@ -16,12 +16,6 @@ from regatta.spec.vectors import ApplicationVector, Count, Value
 
 #: applications and their weights, such as requests of each kind; the weights need not sum to 1
 Mix = Sequence[tuple[ApplicationVector, float]]
-
-#: primitives that transfer the body of a response, and primitives that are used once per connection
-BODY = (
-    "tcp_transfer", "tcp_sendfile", "pipe_read", "socket_rw", "file_read", "mmap_read",
-)  # fmt: skip
-CONNECTION = ("tcp_connect",)
 
 
 def normalized(mix: Mix) -> list[tuple[ApplicationVector, float]]:
@@ -146,79 +140,3 @@ def replaced(mix: Mix, others: Mapping[str, ApplicationVector]) -> list[tuple[Ap
                 f"replace {name}", f"an application of the mix ({', '.join(names)})", name, f"{names[0]}=..."
             )
     return [(others.get(application.name, application), weight) for application, weight in mix]
-
-
-def connections_per_request(persistent: float, requests: float) -> float:
-    """Return the mean number of TCP connections per request.
-
-    Args:
-        persistent: share of the requests on persistent connections, 0 to 1.
-        requests: requests per persistent connection, 1 or more; each other request has a separate connection.
-
-    Raises:
-        RegattaError: a value is outside its range.
-    """
-    if not 0.0 <= persistent <= 1.0:
-        raise RegattaError("connections", "a share from 0 to 1", f"{persistent:g}", "0.7")
-    if not 1.0 <= requests < math.inf:
-        raise RegattaError("connections", "at least 1 request per connection", f"{requests:g}", "10")
-    return (1.0 - persistent) + persistent / requests
-
-
-def averaged(
-    application: ApplicationVector,
-    name: str = "",
-    traced_bytes: float | None = None,
-    mean_bytes: float | None = None,
-    connections: float | None = None,
-) -> ApplicationVector:
-    """Return the vector of a workload's mean request, from that of the one request that was traced.
-
-    An entry of `BODY` carries the response if it moves at least the traced size; other entries, such as the reading of the
-    request, are kept. Counts of bytes, which include headers, grow by the difference of the sizes. One call for a whole body
-    gets the new size as its `bytes`; if it takes several calls, their number grows in proportion. These changes are exact:
-    intervals of counts keep their distances.
-
-    Args:
-        application: the vector of one request.
-        name: of the new vector; the old one when "".
-        traced_bytes: size of the response that was traced, above 0.
-        mean_bytes: mean size of the workload's responses.
-        connections: TCP connections per request (`connections_per_request`); as traced when None.
-
-    Raises:
-        RegattaError: one of the sizes is missing or not above 0, or connections are negative.
-    """
-    sizes = [size for size in (traced_bytes, mean_bytes) if size is not None]
-    if len(sizes) == 1 or not all(0.0 < size < math.inf for size in sizes):
-        raise RegattaError("averaged", "both sizes above 0", f"{traced_bytes} and {mean_bytes}", "give both")
-    if connections is not None and not 0.0 <= connections < math.inf:
-        raise RegattaError("averaged", "connections of at least 0", f"{connections:g}", "0.37")
-    counts = []
-    for count in application.counts:
-        if connections is not None and count.primitive in CONNECTION:
-            count = replace(count, count=Value.exact(connections))
-        elif traced_bytes is not None and mean_bytes is not None and count.primitive in BODY:
-            count = _resized(count, traced_bytes, mean_bytes)
-        counts.append(count)
-    return replace(application, name=name or application.name, counts=tuple(counts))
-
-
-def _resized(count: Count, traced: float, mean: float) -> Count:
-    number = count.count
-    if count.distribution:
-        return count
-    size = count.arguments.get("bytes")
-    if size is None:
-        return count if number.value < traced else replace(count, count=_moved(number, mean - traced))
-    if size * number.value < traced:
-        return count
-    if size >= traced:
-        return replace(count, arguments={**count.arguments, "bytes": size + mean - traced})
-    factor = mean / traced
-    scaled = replace(number, value=number.value * factor, low=number.low * factor, high=number.high * factor)
-    return replace(count, count=scaled)
-
-
-def _moved(number: Value, by: float) -> Value:
-    return replace(number, value=number.value + by, low=number.low + by, high=number.high + by)

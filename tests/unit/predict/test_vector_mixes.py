@@ -1,4 +1,4 @@
-"""Mixes of requests, mean requests, and the speed-up from one mix to another."""
+"""Mixes of requests, and the speed-up from one mix to another."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from helpers.vector_examples import (
     system_vectors,
 )
 from regatta.host.errors import RegattaError
-from regatta.predict.mixing import averaged, connections_per_request, mixed, normalized, replaced
+from regatta.predict.mixing import mixed, normalized, replaced
 from regatta.predict.prediction import has_intervals, predict
 from regatta.predict.speedup import as_mix, speedup
-from regatta.spec.vectors import ApplicationVector, Count, Share, SystemVector, Value
+from regatta.spec.vectors import ApplicationVector, Count, SystemVector, Value
 
 STATIC = application_of(
     count_of("a", 1), count_of("read", 1, bytes=100), name="static", user=Value(10, 9, 11)
@@ -125,69 +125,6 @@ def test_one_application_takes_the_place_of_another_with_its_weight() -> None:
     assert replaced([(STATIC, 0.7), (CGI, 0.3)], {"cgi": fastcgi}) == [(STATIC, 0.7), (fastcgi, 0.3)]
     with pytest.raises(RegattaError, match=r"an application of the mix \(static, cgi\)"):
         replaced([(STATIC, 0.7), (CGI, 0.3)], {"perl": fastcgi})
-
-
-# Mean requests (section 6.2.3)
-
-
-def test_connections_a_request_come_from_persistent_connections() -> None:
-    assert connections_per_request(0.7, 10) == pytest.approx(0.37)
-    assert connections_per_request(0, 10) == 1
-    assert connections_per_request(1, 4) == 0.25
-    for persistent, requests in ((-0.1, 10), (1.1, 10), (0.5, 0.5), (0.5, math.inf), (math.nan, 10)):
-        with pytest.raises(RegattaError):
-            connections_per_request(persistent, requests)
-
-
-def test_a_mean_request_has_the_mean_size_where_the_body_goes_and_the_connections_it_shares() -> None:
-    traced = application_of(
-        count_of("tcp_connect", 1),
-        count_of("tcp_transfer", 5_300),
-        count_of("file_read", 1, bytes=5_000),
-        count_of("file_read", 2, bytes=300),
-        count_of("pipe_read", 20),
-        count_of("mmap_read", 5, bytes=1_000),
-        count_of("stat", 1),
-    )
-    found = averaged(traced, "mean", traced_bytes=5_000, mean_bytes=14_712, connections=0.37)
-    told = [(count.primitive, count.count.value, count.arguments.get("bytes")) for count in found.counts]
-    assert told == [
-        ("tcp_connect", 0.37, None),
-        ("tcp_transfer", 15_012, None),
-        ("file_read", 1, 14_712),
-        ("file_read", 2, 300),
-        ("pipe_read", 20, None),
-        ("mmap_read", pytest.approx(5 * 14_712 / 5_000), 1_000),
-        ("stat", 1, None),
-    ]
-    assert found.name == "mean"
-    assert averaged(traced) == traced
-
-
-def test_a_mean_request_keeps_the_distance_of_its_intervals_and_leaves_distributions() -> None:
-    shares = (Share({"bytes": 9_000.0}, 1.0),)
-    spread = Count("file_read", Value.exact(1), distribution=shares)
-    traced = replace(
-        application_of(count_of("tcp_transfer", 5_300, 5_200, 5_400)),
-        counts=(count_of("tcp_transfer", 5_300, 5_200, 5_400), spread),
-    )
-    first, second = averaged(traced, traced_bytes=5_000, mean_bytes=6_000).counts
-    assert (first.count.value, first.count.low, first.count.high) == (6_300, 6_200, 6_400)
-    assert second == spread
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"traced_bytes": 5.0},
-        {"mean_bytes": 5.0},
-        {"traced_bytes": 0.0, "mean_bytes": 5.0},
-        {"connections": -1.0},
-    ],
-)
-def test_sizes_and_connections_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(RegattaError, match="averaged"):
-        averaged(STATIC, **wrong)  # type: ignore[arg-type]
 
 
 # Speed-ups (section 6.3.3.3)
