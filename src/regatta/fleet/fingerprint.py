@@ -7,7 +7,6 @@ source or generator triggers planning; touching a file does not.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -78,10 +77,6 @@ def _revisions(experiment: Experiment) -> list[str]:
             with suppress(HostError):
                 found.append(revision_tree(runtime))
     return found
-
-
-def _text(value: dict[str, str]) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
 def _state(file: Path) -> list[int]:

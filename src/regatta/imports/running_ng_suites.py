@@ -17,7 +17,6 @@ from regatta.spec.yaml_lines import KeyPath
 
 #: DaCapo's default: it stops when 3 iterations vary by less than 3 percent, and after 20 at the latest
 _CONVERGE = {"method": "cov", "count": 20, "window": 3, "threshold_percent": 3}
-_JAVA = ("DaCapo", "SPECjbb2015", "SPECjvm98")
 #: type of a suite -> kind of its benchmarks
 _KINDS: dict[str, Literal["java", "native", "program"]] = {
     "DaCapo": "java", "SPECjbb2015": "java", "SPECjvm98": "java", "BinaryBenchmarkSuite": "native", "Octane": "program",

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regatta.host.values.experiment import ORDERS, Order
+from regatta.host.values.experiment import Order
 from regatta.planner import orders
 from regatta.planner.orders import host_generator, order_rows, williams_square
 
 sizes = st.lists(st.integers(1, 6), min_size=1, max_size=7)
 seeds = st.integers(0, 2**63 - 1)
+ORDERS: tuple[Order, ...] = get_args(Order)
 every_order = pytest.mark.parametrize("order", ORDERS)
 
 

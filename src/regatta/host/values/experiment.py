@@ -32,7 +32,6 @@ Summary = Literal["mean", "median", "minimum", "maximum"]
 #: Change points are not detected in fewer iterations (see `regatta.stats.warmup`).
 LEAST_JUDGED_ITERATIONS = 20
 SUMMARIES: tuple[Summary, ...] = ("mean", "median", "minimum", "maximum")
-ORDERS: tuple[Order, ...] = ("randomized-blocks", "interleaved", "williams", "back-to-back")
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,6 @@ class Effects:
     manovas: tuple[Manova, ...] = ()
 
 
-KINDS = (1, 2, 3)
 #: maximum number of factors for the full model; with more, only interactions of two factors are readable
 _CROSSED_IN_FULL = 3
 #: Unbalanced combinations cost about terms² x combinations x parameters² operations: this many take 1 to 2 seconds.
