@@ -21,7 +21,6 @@ class Window(NamedTuple):
 
     start: int
     mean: float
-    cov: float
 
 
 def dunnett(fit: Anova, control: int, level: float = 0.95) -> tuple[PairDifference, ...]:
@@ -37,7 +36,7 @@ def course_of(iterations: ArrayLike, higher_is_better: bool = False, tolerance: 
 def steady_window(iterations: ArrayLike, window: int = 10, threshold: float = 0.02) -> Window:
     """The steady window of one invocation."""
     found = steady_windows(np.asarray(iterations, dtype=np.float64).reshape(1, -1), window, threshold)
-    return Window(int(found.start[0]), float(found.mean[0]), float(found.cov[0]))
+    return Window(int(found.start[0]), float(found.mean[0]))
 
 
 def variance_levels(values: ArrayLike) -> VarianceLevels:

@@ -20,13 +20,10 @@ class SteadyWindows:
     """The steady windows of p invocations, each array of shape (p,).
 
     `start`: index of the first iteration, -1 without a steady window. `mean`: of its iterations, else NaN.
-    `cov`: its standard deviation (n - 1) over its mean. Without a steady window: the smallest of any window, NaN if undefined
-    for all.
     """
 
     start: NDArray[np.intp]
     mean: Floats
-    cov: Floats
 
 
 def steady_windows(table: ArrayLike, window: int = 10, threshold: float = 0.02) -> SteadyWindows:
@@ -52,21 +49,17 @@ def steady_windows(table: ArrayLike, window: int = 10, threshold: float = 0.02) 
         raise ValueError(f"threshold: expected a number above 0 · got {threshold}")
     p = x.shape[0]
     start = np.full(p, -1, dtype=np.intp)
-    mean, cov = np.full(p, np.nan), np.full(p, np.nan)
+    mean = np.full(p, np.nan)
     for rows, first, part in _parts(x, window):
         means, covs = _coefficients(part, window)
-        open_ = start[rows] < 0
-        steady = (covs < threshold) & open_[:, np.newaxis]
+        steady = (covs < threshold) & (start[rows] < 0)[:, np.newaxis]
         reached = steady.any(axis=1)
         place = steady.argmax(axis=1)
         row = np.arange(part.shape[0])
         index = np.arange(p)[rows]
         start[index[reached]] = first + place[reached]
         mean[index[reached]] = means[row[reached], place[reached]]
-        cov[index[reached]] = covs[row[reached], place[reached]]
-        rest = open_ & ~reached
-        cov[index[rest]] = np.fmin(cov[index[rest]], np.fmin.reduce(covs[rest], axis=1))
-    return SteadyWindows(start, mean, cov)
+    return SteadyWindows(start, mean)
 
 
 def _parts(x: Floats, window: int) -> Iterator[tuple[slice, int, Floats]]:

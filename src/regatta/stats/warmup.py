@@ -42,15 +42,13 @@ class Course:
 
     `kind`: one of `KINDS`, "" if unknown. `start`: index of the first steady iteration, -1 without one.
     `mean`: of all iterations from there on, including spikes, which are part of the cost of the program; NaN without any.
-    `breaks`: first index of each segment except the first. `spikes`: number of iterations classified as spikes.
-    `reason`: why kind or mean is missing, else "".
+    `breaks`: first index of each segment except the first. `reason`: why kind or mean is missing, else "".
     """
 
     kind: str
     start: int
     mean: float
     breaks: tuple[int, ...] = ()
-    spikes: int = 0
     reason: str = ""
 
 
@@ -93,16 +91,14 @@ def courses_of(
         ] * p
     courses = [Course("", -1, NAN, reason="an iteration is not a finite number")] * p
     whole = np.flatnonzero(np.isfinite(x).all(axis=1))
-    calm, spikes = without_spikes(x[whole])
-    for row, calm_row, spike_count, breaks in zip(
-        whole.tolist(), calm, spikes.sum(axis=1).tolist(), change_points_of_rows(calm), strict=True
-    ):
-        courses[row] = _course(x[row], calm_row, breaks, spike_count, higher_is_better, tolerance)
+    calm, _ = without_spikes(x[whole])
+    for row, calm_row, breaks in zip(whole.tolist(), calm, change_points_of_rows(calm), strict=True):
+        courses[row] = _course(x[row], calm_row, breaks, higher_is_better, tolerance)
     return courses
 
 
 def _course(
-    x: Floats, calm: Floats, breaks: tuple[int, ...], spikes: int, higher_is_better: bool, tolerance: float
+    x: Floats, calm: Floats, breaks: tuple[int, ...], higher_is_better: bool, tolerance: float
 ) -> Course:
     n = int(x.size)
     segments = [calm[first:end] for first, end in pairwise((0, *breaks, n))]
@@ -112,9 +108,9 @@ def _course(
     held = max(LEAST_STEADY, math.ceil(STEADY_PART * n))
     if start > n - held:
         reason = f"a change within the last {held} of {n} iterations"
-        return Course(UNSTEADY, -1, NAN, breaks, spikes, reason)
+        return Course(UNSTEADY, -1, NAN, breaks, reason)
     kind = _kind(means[unequal] - means[-1], higher_is_better)
-    return Course(kind, start, float(x[start:].mean()), breaks, spikes)
+    return Course(kind, start, float(x[start:].mean()), breaks)
 
 
 def without_spikes(table: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
