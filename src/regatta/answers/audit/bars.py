@@ -8,7 +8,7 @@ from regatta.answers.audit.result import Tally
 from regatta.figures.axes import Figure, Trace, axis, layout
 from regatta.figures.bars import SharedClass, share_bars
 from regatta.figures.looks import LegendEntry, Look
-from regatta.figures.text import hover
+from regatta.figures.text import hover, show_share
 from regatta.stats.prevalent import (
     CLASSES,
     CORRECT,
@@ -73,6 +73,6 @@ def over_theta(title: str, tallies: Sequence[Tally]) -> Figure:
 def _hover(name: str, tally: Tally, at: int) -> str:
     return hover(
         name,
-        f"{CLASSES[at]}: {100.0 * tally.shares[at]:.1f} % of {tally.comparisons} comparisons",
+        f"{CLASSES[at]}: {show_share(tally.shares[at])} of {tally.comparisons} comparisons",
         f"first measured runs: {tally.first[at]}",
     )
