@@ -21,6 +21,7 @@ from regatta.answers.iterations import find_steady_windows
 from regatta.answers.parts import Place, Sample
 from regatta.answers.result import Failure
 from regatta.host.journal.record import FAILURES
+from regatta.host.journal.round_values import CLOSE_NS, CLOSE_TIMES
 from regatta.host.values.experiment import Better, Heap, Scalar, SteadyState, Summary
 from regatta.host.values.plan_cell import PROCESS_ELAPSED
 
@@ -74,14 +75,11 @@ left join steady_windows w on w.record = i.record and w.parameters = case
     then coalesce(i.parameters, '') else '' end
 """
 
-#: A block is broken if its rest was measured much later (after a crash or a retry). The limit between an invocation and
-#: the middle of its block is this time, or four times the duration of the block's processes.
-_CLOSE_NS = 600_000_000_000
-
+#: A block is broken if its rest was measured much later (after a crash or a retry).
 _COUNTED = """
 create temp table counted as
     select l.*, c.cell, l.round < c.discarded_rounds as discarded,
-           abs(l.started_utc_ns - median(l.started_utc_ns) over block) > greatest({close}, 4 * sum(l.elapsed_ns) over block) as far
+           abs(l.started_utc_ns - median(l.started_utc_ns) over block) > greatest({close_ns}, {close_times} * sum(l.elapsed_ns) over block) as far
     from last l join planned c using (host, cell_id) where status in ('ok', 'perturbed')
     window block as (partition by l.host, l.plan_id, l.round, l.block)
 """
@@ -234,7 +232,7 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
         # Only the method `fixed` uses the summary, but a plan may have one with another method.
         result.cells = [replace(cell, summary="mean") for cell in result.cells]
     _read_statuses(connection, result)
-    connection.execute(_COUNTED.format(close=_CLOSE_NS))
+    connection.execute(_COUNTED.format(close_ns=CLOSE_NS, close_times=CLOSE_TIMES))
     connection.execute(_ONCE)
     found = steady.method in ("cov", "changepoints")
     if found:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.synthetic_journal import native, record, write_experiment
+from helpers.synthetic_journal import START_NS, native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.facts import read_facts
@@ -19,7 +19,7 @@ from regatta.answers.topics.levels.topic import LEVELS
 from regatta.answers.topics.steady.topic import STEADY
 from regatta.host.errors import RegattaError
 from regatta.host.journal.invocation_value import invocation_values
-from regatta.host.journal.round_values import read_rounds
+from regatta.host.journal.round_values import CLOSE_NS, CLOSE_TIMES, read_rounds
 from regatta.host.values.experiment import SUMMARIES
 from regatta.store.database import open_database
 
@@ -80,6 +80,40 @@ def test_host_and_analysis_make_the_same_numbers(tmp_path: Path) -> None:
         assert found.keys() == values.keys()
         for key, by_round in found.items():
             assert by_round == pytest.approx(values[key], rel=1e-12)
+
+
+def test_host_and_analysis_agree_which_invocations_are_close_to_their_block(tmp_path: Path) -> None:
+    # Round -> (time of each process, distance of the last one from the middle one, in ns). DuckDB's median of times is a
+    # double, whose steps are 256 ns there.
+    rounds = [
+        (elapsed_ns, limit_ns + by_ns)
+        for elapsed_ns, limit_ns in ((10**9, CLOSE_NS), (100 * 10**9, CLOSE_TIMES * 300 * 10**9))
+        for by_ns in (-(10**6), 10**6)
+    ]
+    cells = cells_of("mean", "mean", "mean")
+    records = []
+    for r, (elapsed_ns, distance_ns) in enumerate(rounds):
+        middle = START_NS + r * 10**15
+        for position, (one, started) in enumerate(
+            zip(cells, (middle - 10**9, middle, middle + distance_ns), strict=True)
+        ):
+            made = record(one, r, skewed(r, 5), position=position, started=started)
+            records.append({**made, "elapsed_ns": elapsed_ns})
+    folder = write_experiment(tmp_path, cells, records, len(rounds), method="fixed", warmup=2)
+    with open_database(folder) as connection:
+        samples = load_samples(connection, read_facts(folder).steady)
+    on_host = read_rounds(
+        folder / "journal" / "alpha", {c["cell_id"]: c for c in cells}, range(len(rounds)), RULE
+    )
+    last = cells[-1]["cell_id"]
+    for cell in samples.cells:
+        (series,) = samples.series[cell.number]
+        ((_, by_block),) = on_host[cell.cell_id].by_block.items()
+        expected = [0, 2] if cell.cell_id == last else [0, 1, 2, 3]
+        assert (
+            [round_ for _, round_, _ in series.by_block] == [round_ for _, round_, _ in by_block] == expected
+        )
+        assert series.by_block == pytest.approx(by_block)
 
 
 @pytest.mark.parametrize("summary", SUMMARIES)

@@ -1,6 +1,6 @@
 """Values of cells per round from the journal of one host, for decisions. Standard library only: the runner carries it.
 
-Same rules as in the analysis (`analysis/samples.py`): the last attempt of an invocation counts. Perturbed and failed
+Same rules as in the analysis (`answers/samples.py`): the last attempt of an invocation counts. Perturbed and failed
 ones give no value. Blocks whose members were measured far apart are excluded.
 """
 
@@ -20,8 +20,8 @@ from regatta.host.values.record import Record
 #: identity of a block, whose values are paired: plan, round, block
 BlockKey = tuple[str, int, int]
 
-#: as in the analysis: an invocation is far from its block if its distance to the block's middle exceeds both this and
-#: four times the total time of the block's processes
+#: An invocation is far from its block if its distance to the block's middle exceeds both this time and this multiple of the
+#: total time of the block's processes. The analysis uses the same limits.
 CLOSE_NS = 600_000_000_000
 CLOSE_TIMES = 4
 
