@@ -1,14 +1,81 @@
-"""The topic of normality: whether the values of invocations are normally distributed."""
+"""The topic of normality: whether the values of each cell are normally distributed. The result changes no estimate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from regatta.answers.cell_answers import first_of_each_cell
+from regatta.answers.names import place_words
 from regatta.answers.page.view import View
+from regatta.answers.parts import INLINED
+from regatta.answers.result import CellAnswer
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.normality.compute import CellNormality, normalities, normality_words
+from regatta.answers.words import counted
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_brief, show_number
+from regatta.host.values.experiment import Scalar
+from regatta.stats.normality import Normality, shapiro_wilk
+from regatta.stats.proportion import too_often_p
+
+
+@dataclass(frozen=True)
+class CellNormality:
+    """The test of one cell's values; NaN with a reason if undefined. `rejected`: p is below 1 - level."""
+
+    host: str
+    cell_id: str
+    #: readable name of the cell
+    place: str
+    metric: str
+    parameters: Mapping[str, Scalar]
+    test: Normality = field(metadata={INLINED: ("n", "w", "p", "reason")})
+    rejected: bool
+
+
+#: significance level for the number of cells with rejected normality if all were normal
+_SIGNIFICANT = 0.01
+
+
+def normalities(cells: Sequence[CellAnswer], level: float) -> tuple[CellNormality, ...]:
+    """Test the values of each cell.
+
+    Args:
+        cells: cells of the answer; only the first series of each counts.
+        level: confidence level, between 0 and 1.
+
+    Returns:
+        One per cell, in plan order.
+    """
+    return tuple(_of(cell, level) for cell in first_of_each_cell(cells))
+
+
+def normality_words(found: Sequence[CellNormality], level: float) -> tuple[str, ...]:
+    """Describe the result; empty if no cell has enough values."""
+    defined = [one for one in found if math.isfinite(one.test.p)]
+    if not defined:
+        return ()
+    rejected = [one for one in defined if one.rejected]
+    share = (
+        f"Shapiro-Wilk p < {1 - level:.2g} in {len(rejected)} of {counted(len(defined), 'cell')}, "
+        f"{len(defined) * (1 - level):.2g} expected by chance"
+    )
+    if not rejected or too_often_p(len(rejected), len(defined), 1 - level) >= _SIGNIFICANT:
+        return (f"values of invocations: no significant deviation from normality ({share})",)
+    least = min(rejected, key=lambda one: one.test.p)
+    return (
+        f"normality of the values of invocations rejected ({share}); smallest p = {least.test.p:.2g} ({least.place}, {least.host})",
+        "the test changes no estimate; intervals of means do not require normal values, but with few invocations of skewed or "
+        "multimodal values they are approximate (see Distribution)",
+    )
+
+
+def _of(cell: CellAnswer, level: float) -> CellNormality:
+    test = shapiro_wilk([sample.value for sample in cell.samples])
+    place, rejected = place_words(cell.place), test.p < 1 - level
+    return CellNormality(cell.place.host, cell.cell_id, place, cell.metric, cell.parameters, test, rejected)
+
 
 _COLUMNS = ("cell", "n", "W", "p", "verdict", "reason")
 

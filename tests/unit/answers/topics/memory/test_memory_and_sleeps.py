@@ -18,7 +18,7 @@ from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
 from regatta.answers.topics.memory.compute import memory_curves, memory_words, plateaus
-from regatta.answers.topics.sleeps.compute import sleep_curves, sleep_words
+from regatta.answers.topics.sleeps.topic import sleep_curves, sleep_words
 
 KIB = 1024
 

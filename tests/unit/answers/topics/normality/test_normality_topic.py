@@ -16,8 +16,7 @@ from regatta.answers.page.cell_table import tables_of, texts_of
 from regatta.answers.page.page import render
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.normality.compute import CellNormality, normality_words
-from regatta.answers.topics.normality.topic import NORMALITY
+from regatta.answers.topics.normality.topic import NORMALITY, CellNormality, normality_words
 from regatta.stats.normality import Normality
 
 CALM = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005, 0.995, 1.015, 0.985, 1.0]
