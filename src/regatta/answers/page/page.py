@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlencode
 
-from regatta.answers.page.boards import board_links
 from regatta.answers.page.cell_table import tables_of
 from regatta.answers.page.summary import (
     count,
@@ -20,13 +20,31 @@ from regatta.answers.page.summary import (
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.short import judged_title, short_comparisons
-from regatta.answers.topics.registry import sections_of
+from regatta.answers.topics.registry import TOPICS, sections_of
 from regatta.figures.html import encoded, fill, number_figures, write_page
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_percent
 
 #: Maximum rows of the table in the summary, so that the first screen has room for it.
 _SUMMARY_ROWS = 8
+#: UID of a Grafana dashboard -> title of its link; the dashboards are defined in `dashboards/`
+_BOARDS = {
+    "regatta-experiment": "experiment",
+    "regatta-compare-runtimes": "runtimes",
+    "regatta-compare-platforms": "platforms",
+    "regatta-collectors": "collectors",
+    "regatta-host-health": "host health",
+    "regatta-history": "history",
+}
+_ROOM_MS = 60_000
+
+
+@dataclass(frozen=True)
+class BoardLink:
+    """A dashboard with this experiment selected, in the time range of its measurements."""
+
+    title: str
+    url: str
 
 
 def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> None:
@@ -99,3 +117,25 @@ def _summary_table(answer: Answer) -> Table | None:
         return None
     table = short_comparisons(answer.comparisons, answer.level, judged=True)
     return replace(table, title=judged_title(answer, table), rows=table.rows[:_SUMMARY_ROWS])
+
+
+def board_links(answer: Answer, grafana_url: str | None) -> tuple[BoardLink, ...]:
+    """Return the dashboards with data of this experiment; empty if the Grafana URL is unknown."""
+    if not grafana_url:
+        return ()
+    query = {"var-experiment": answer.experiment}
+    times = [
+        sample.started_utc_ns // 10**6 for cell in answer.cells for sample in (*cell.samples, *cell.perturbed)
+    ]
+    if times:
+        query |= {"from": str(min(times) - _ROOM_MS), "to": str(max(times) + _ROOM_MS)}
+    base = grafana_url.rstrip("/")
+    empty = {
+        **{topic.board: topic.of(answer) == topic.empty for topic in TOPICS if topic.board},
+        "regatta-compare-runtimes": len(answer.runtimes) < 2,
+    }
+    return tuple(
+        BoardLink(title, f"{base}/d/{uid}?{urlencode(query)}")
+        for uid, title in _BOARDS.items()
+        if not empty.get(uid)
+    )

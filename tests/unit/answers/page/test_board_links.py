@@ -10,8 +10,7 @@ from helpers.boards import ROOT
 from helpers.fleet_experiment import Fleet, write_fleet
 from helpers.rich_experiment import write_rich_experiment
 from regatta.answers.answer import answer_experiment
-from regatta.answers.page.boards import board_links
-from regatta.answers.page.page import render
+from regatta.answers.page.page import board_links, render
 
 
 @pytest.fixture(scope="module")
