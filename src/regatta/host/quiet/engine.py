@@ -12,7 +12,7 @@ from regatta.host.quiet.interrupts import Interrupts, KernelThreads, WorkQueues
 from regatta.host.quiet.kernel import Aslr, HugePages, PageCache, Swappiness, TimerMigration, Watchdogs
 from regatta.host.quiet.knob import Found, Item, Knob
 from regatta.host.quiet.processor import Boost, Governor, Siblings
-from regatta.host.quiet.report import KnobReport, Outcome, Place, Problem, report_of
+from regatta.host.quiet.report import KnobPlace, KnobReport, Outcome, Problem, report_of
 from regatta.host.quiet.state import Before, StateFolder
 from regatta.host.quiet.swap import Swap
 from regatta.host.quiet.units import Units
@@ -130,8 +130,8 @@ def _remember(before: Before, knob: Knob, found: Found) -> None:
             before.values.setdefault(knob.name, {}).setdefault(item.key, item.now)
 
 
-def _place(host: QuietHost, knob: Knob, item: Item, now: str, saved: Mapping[str, str]) -> Place:
-    return Place(knob.describe(host, item.key), saved.get(item.key, ""), now, item.wanted)
+def _place(host: QuietHost, knob: Knob, item: Item, now: str, saved: Mapping[str, str]) -> KnobPlace:
+    return KnobPlace(knob.describe(host, item.key), saved.get(item.key, ""), now, item.wanted)
 
 
 def _look(host: QuietHost, knob: Knob, found: Found, before: Before) -> KnobReport:
@@ -243,7 +243,7 @@ def _restore_one(
         elif got != value:
             report.problems.append(Problem(where, value, f"{got} ({reason})" if reason else got))
             left.setdefault(knob.name, {})[key] = value
-        report.places.append(Place(where, value, got or "", value))
+        report.places.append(KnobPlace(where, value, got or "", value))
     if report.problems:
         report.state = "noisy"
 

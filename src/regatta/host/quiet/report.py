@@ -9,7 +9,7 @@ from regatta.host.quiet.knob import Knob
 
 
 @dataclass
-class Place:
+class KnobPlace:
     """One place: its value before the first change ("": unchanged), its current value and the wanted one."""
 
     where: str
@@ -45,7 +45,7 @@ class KnobReport:
     level: str
     state: str = "quiet"
     changed: int = 0
-    places: list[Place] = field(default_factory=list)
+    places: list[KnobPlace] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
