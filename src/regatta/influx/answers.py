@@ -75,9 +75,7 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
         yield make.ratio(comparison, alternative, (RUNTIME, base.place.runtime))
     over = HOSTS.of(answer)
     if len(over.hosts) > 1:
-        by_id = {cell_id: cell for (_, cell_id), cell in cells.items()}
-        for one in over.comparisons:
-            yield make.ratio_over_hosts(one, by_id[one.a])
+        yield from map(make.ratio_over_hosts, over.comparisons)
     yield from make.platforms(PLATFORMS.of(answer))
     for overhead in COLLECTORS.of(answer).overheads:
         yield make.overhead(overhead, cells[overhead.place.host, overhead.cell_id])
@@ -172,17 +170,16 @@ class _Maker:
             p_holm=comparison.p_holm,
         )
 
-    def ratio_over_hosts(self, comparison: HostComparison, of: CellAnswer) -> Point:
+    def ratio_over_hosts(self, comparison: HostComparison) -> Point:
         """Return the ratio over all hosts of a platform."""
         return self._point(
-            replace(of.place, host="", heap=comparison.heap),
+            comparison.place,
             (comparison.metric, "ratio", comparison.parameters),
             (RATIO, comparison.b_name),
             comparison.ratio,
             better=comparison.better,
             practical=comparison.practical,
-            # Sizes of one factor differ between hosts.
-            label=f"{_label(replace(of.place, heap=comparison.heap))} / {comparison.b_name}",
+            label=f"{_label(comparison.place)} / {comparison.b_name}",
             p=comparison.p,
         )
 

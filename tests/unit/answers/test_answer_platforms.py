@@ -46,7 +46,7 @@ def test_each_platform_is_answered_by_itself_and_emulated_ones_are_named(whole: 
 def test_no_number_rests_on_hosts_of_two_platforms(whole: Answer) -> None:
     over = HOSTS.of(whole)
     platforms = {host: platform for host, (platform, _) in ALL_HOSTS.items()}
-    made = [(one.platform, one.hosts) for one in over.comparisons]
+    made = [(one.place.platform, one.hosts) for one in over.comparisons]
     for platform, hosts in [*made, *((one.place.platform, one.hosts) for one in over.leaders)]:
         assert {platforms[host] for host in hosts} == {platform}
     # On arm no second factor varies.
@@ -57,7 +57,7 @@ def test_no_number_rests_on_hosts_of_two_platforms(whole: Answer) -> None:
 
 
 def test_what_one_host_of_a_platform_says_is_said_of_the_platform_unchanged(whole: Answer) -> None:
-    alone = next(one for one in HOSTS.of(whole).comparisons if one.platform == "arm")
+    alone = next(one for one in HOSTS.of(whole).comparisons if one.place.platform == "arm")
     own = next(one for one in whole.comparisons if one.place.host == "graviton")
     assert (alone.ratio, alone.p) == (own.ratio, own.p)
     leader = next(one for one in HOSTS.of(whole).leaders if one.place.platform == "arm")
@@ -76,7 +76,7 @@ def test_documents_and_rows_name_the_platform(whole: Answer) -> None:
 def test_the_host_that_differs_from_its_platform_is_named(tmp_path: Path) -> None:
     fleet = Fleet(**SMALL, hosts={**ALL_HOSTS, "epyc": ("x86", 0.9)}, odd={"ryzen": {"g1": 1.12}})
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
-    g1 = next(one for one in HOSTS.of(answer).comparisons if one.platform == "x86")
+    g1 = next(one for one in HOSTS.of(answer).comparisons if one.place.platform == "x86")
     assert g1.differing == ("ryzen",)
     assert ": on average " in g1.words
     assert g1.practical == "open"
@@ -89,7 +89,7 @@ def test_the_host_that_differs_from_its_platform_is_named(tmp_path: Path) -> Non
 def test_two_hosts_that_disagree_are_both_told(tmp_path: Path) -> None:
     fleet = Fleet(**SMALL, odd={"ryzen": {"g1": 1.12}})
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
-    g1 = next(one for one in HOSTS.of(answer).comparisons if one.platform == "x86")
+    g1 = next(one for one in HOSTS.of(answer).comparisons if one.place.platform == "x86")
     assert g1.differing == ()
     assert "; significant dependence on the host (F(1, " in g1.words
     assert " slower on ryzen, " in g1.words
@@ -114,7 +114,7 @@ def test_a_host_without_records_and_one_with_fewer_rounds_are_told_and_the_rest_
 
 def test_a_host_with_a_single_round_takes_no_part_and_the_others_keep_their_blocks(tmp_path: Path) -> None:
     answer = answer_experiment(write_fleet(tmp_path / "made-up", Fleet(**SMALL, recorded={"ryzen": 1})))
-    g1 = next(one for one in HOSTS.of(answer).comparisons if one.platform == "x86")
+    g1 = next(one for one in HOSTS.of(answer).comparisons if one.place.platform == "x86")
     assert g1.hosts == ("xeon",)
     assert g1.words.startswith("x86 (1 of 2 hosts: xeon), ")
     assert g1.words.endswith("(n = 8 blocks); excluded (too few values): ryzen")
@@ -134,7 +134,7 @@ def test_hosts_that_were_left_out_and_what_a_platform_lacks_are_told_with_their_
     assert reason == "arm: no build of z for arm"
     assert any("arm: no build of z for arm (1 cell)" in one for one in answer.findings["coverage"])
     z = [one for one in HOSTS.of(answer).comparisons if one.a_name.endswith(" z")]
-    assert [one.platform for one in z] == ["x86"]
+    assert [one.place.platform for one in z] == ["x86"]
 
 
 def test_hosts_left_out_before_planning_are_told_too(tmp_path: Path) -> None:

@@ -75,7 +75,11 @@ def test_heaps_are_ranked_within_each_collector_and_all_combinations_are_one_tes
         (1.5, "g1"), (2.0, "g1"), (4.0, "g1"),
     ]  # fmt: skip
     (test,) = HOSTS.of(answer).families
-    assert (test.benchmark, test.heap.factor, test.interaction.df_interaction) == ("apps/h2:small", None, 5)
+    assert (test.place.benchmark, test.place.heap.factor, test.interaction.df_interaction) == (
+        "apps/h2:small",
+        None,
+        5,
+    )
     assert test.names[:3] == ("jdk-21 serial 1.5x", "jdk-21 g1 1.5x", "jdk-21 serial 2x")
 
 
@@ -84,7 +88,10 @@ def test_the_test_of_the_hosts_covers_the_values_of_a_parameter_at_one_place(tmp
         tmp_path, threads=THREADS, compare=("parameters.threads",), odd={"ryzen": {"threads=8": 2.0}}
     )
     syscall, pipe = HOSTS.of(answer).families
-    assert (syscall.benchmark, pipe.benchmark) == ("lm/lat_syscall:default", "lm/lat_pipe:default")
+    assert (syscall.place.benchmark, pipe.place.benchmark) == (
+        "lm/lat_syscall:default",
+        "lm/lat_pipe:default",
+    )
     assert syscall.names == ("native threads=1", "native threads=2", "native threads=8")
     assert syscall.interaction.df_interaction == 2
     assert syscall.interaction.p < 0.001

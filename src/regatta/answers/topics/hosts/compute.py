@@ -97,16 +97,12 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> HostCompa
     cell, base, series = first.cell, first.base, first.series
     a_name, b_name = full_names(cell, base)
     found = HostComparison(
-        platform=platform.name,
+        place=replace(cell.place, host="", heap=shared_heap(pair.cell.place for pair, _ in sides)),
         hosts=hosts,
-        runtime=cell.place.runtime,
-        modifiers=cell.place.modifiers,
         a=cell.cell_id,
         a_name=a_name,
         b_name=b_name,
         factors=differing(cell, base),
-        benchmark=cell.place.benchmark,
-        heap=shared_heap(pair.cell.place for pair, _ in sides),
         metric=cell.metric,
         unit=series.unit if series else "",
         better=cell.better,
@@ -213,13 +209,10 @@ def _family(
         found = f"{verdict} dependence on the host ({numbers})"
     hidden = parameters_in(context.compared)
     parameters = {name: value for name, value in series.parameters.items() if name not in hidden}
-    shared = replace(cell.place, heap=shared_heap(cell.place for cell, _ in members))
-    place = shared.without(CROSSED.join(context.compared))
+    shared = replace(cell.place, host="", heap=shared_heap(cell.place for cell, _ in members))
     where = f"{title}, {context.names.place(cell, parameters, context.compared)}"
     return HostFamily(
-        platform=place.platform,
-        benchmark=place.benchmark,
-        heap=place.heap,
+        place=shared.without(CROSSED.join(context.compared)),
         metric=cell.metric,
         parameters=parameters,
         names=tuple(alternatives),

@@ -55,7 +55,6 @@ def _of_platform(platform: PlatformHosts, over: OverHosts, context: Context, apa
     in_family, covered = ranked_places(leaders, extra), {one.place.family for one in leaders}
     own = [cell for cell in cells if cell.place.platform == platform.name and cell.cell_id not in apart]
     benchmarks = {cell.place.benchmark for cell in own}
-    of_cell = {cell.cell_id: _shared(cell) for cell in cells if cell.place.platform == platform.name}
 
     def described(place: Place, factors: Iterable[str]) -> bool:
         shared = extra.intersection(factors)
@@ -66,9 +65,9 @@ def _of_platform(platform: PlatformHosts, over: OverHosts, context: Context, apa
     compared = [
         one
         for one in over.comparisons
-        if one.platform == platform.name
-        and one.benchmark in benchmarks
-        and described(of_cell[one.a], one.factors)
+        if one.place.platform == platform.name
+        and one.place.benchmark in benchmarks
+        and described(replace(one.place, heap=one.place.heap.asked), one.factors)
     ]
     of_pairs = _comparisons(platform, compared, names)
     sentences = [*of_pairs, *of_leaders] if asked else [*of_leaders, *of_pairs]
@@ -122,8 +121,9 @@ def _families(platform: PlatformHosts, leaders: Sequence[PlatformFamily], names:
 def _comparisons(platform: PlatformHosts, compared: Sequence[HostComparison], names: Names) -> list[str]:
     groups: dict[tuple[object, ...], list[HostComparison]] = {}
     for one in compared:
-        place = one.benchmark, one.heap.asked, one.runtime, one.modifiers
-        groups.setdefault((*place, one.a_name, one.b_name), []).append(one)
+        place = one.place
+        where = place.benchmark, place.heap.asked, place.runtime, place.modifiers
+        groups.setdefault((*where, one.a_name, one.b_name), []).append(one)
     sentences = []
     for many in groups.values():
         if len(many) <= FEW:
@@ -131,7 +131,7 @@ def _comparisons(platform: PlatformHosts, compared: Sequence[HostComparison], na
             continue
         first = many[0]
         sentences.append(
-            f"{platform.title}, {names.benchmark(first.benchmark)} ({settings_of(one.parameters for one in many)}):"
+            f"{platform.title}, {names.benchmark(first.place.benchmark)} ({settings_of(one.parameters for one in many)}):"
             f" {first.a_name} compared with {first.b_name}: {outcomes_of((one.ratio, one.better) for one in many)}"
         )
     return sentences

@@ -84,7 +84,7 @@ def hosts_tables(over: OverHosts, view: View) -> list[Table]:
 def _groups(over: OverHosts, answer: Answer) -> list[Group]:
     by_place: dict[str, list[HostComparison]] = {}
     for one in over.comparisons:
-        parts = (one.benchmark, show_heap(one.heap, "heap "), parameters_text(one.parameters))
+        parts = (one.place.benchmark, show_heap(one.place.heap, "heap "), parameters_text(one.parameters))
         by_place.setdefault(joined(*parts), []).append(one)
     groups = []
     for place, many in by_place.items():
@@ -94,9 +94,9 @@ def _groups(over: OverHosts, answer: Answer) -> list[Group]:
             ratio_span(ratios, answer.theta_percent),
             answer.theta_percent,
         )
-        several = len({one.platform for one in many}) > 1
+        several = len({one.place.platform for one in many}) > 1
         rows = {
-            (f"{one.platform}: " if several else "") + f"{one.a_name} / {one.b_name}": _rows(one)
+            (f"{one.place.platform}: " if several else "") + f"{one.a_name} / {one.b_name}": _rows(one)
             for one in many
         }
         if figures := ratio_figures(rows, frame):
@@ -164,9 +164,9 @@ def _leaders_of(factor: str, leaders: Sequence[PlatformFamily]) -> Table:
 def _pair(one: HostComparison) -> tuple[str, ...]:
     test = one.interaction
     return (
-        one.platform,
-        one.benchmark,
-        show_heap(one.heap),
+        one.place.platform,
+        one.place.benchmark,
+        show_heap(one.place.heap),
         _metric(one),
         f"{one.a_name} / {one.b_name}",
         _hosts(one),
@@ -181,9 +181,9 @@ def _pair(one: HostComparison) -> tuple[str, ...]:
 def _family(one: HostFamily) -> tuple[str, ...]:
     test = one.interaction
     return (
-        one.platform,
-        one.benchmark,
-        show_heap(one.heap),
+        one.place.platform,
+        one.place.benchmark,
+        show_heap(one.place.heap),
         _metric(one),
         f"all {len(one.names)}",
         "",

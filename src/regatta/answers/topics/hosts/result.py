@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place
-from regatta.host.values.experiment import Better, Heap, Scalar
+from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.hosts import HostInteraction
 
@@ -23,21 +23,16 @@ class HostRatio:
 class HostComparison:
     """An alternative against its baseline on all hosts of one platform."""
 
-    platform: str
+    #: of the alternative, with "" for host; the heap without its size if that differs between hosts
+    place: Place = field(metadata={INLINED: ("platform", "runtime", "modifiers", "benchmark", *HEAP)})
     #: hosts with data
     hosts: tuple[str, ...]
-    #: runtime of the alternative
-    runtime: str
-    modifiers: str
     #: cell of the alternative on one of the hosts
     a: str
     a_name: str
     b_name: str
     #: factors in which the two differ
     factors: tuple[str, ...]
-    benchmark: str
-    #: without its size if that differs between hosts
-    heap: Heap
     metric: str
     unit: str
     better: Better
@@ -55,14 +50,10 @@ class HostComparison:
 
 @dataclass(frozen=True)
 class HostFamily:
-    """All alternatives of one place: does their order of speed depend on the host of the platform?
+    """All alternatives of one place: does their order of speed depend on the host of the platform?"""
 
-    Benchmark, or parameters in it, and heap are empty if they are compared.
-    """
-
-    platform: str
-    benchmark: str
-    heap: Heap
+    #: with "" for host and compared factors; the heap without its size if that differs between hosts
+    place: Place = field(metadata={INLINED: ("platform", "benchmark", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
     names: tuple[str, ...]

@@ -41,7 +41,7 @@ def host_words(over: OverHosts) -> tuple[str, ...]:
         *over.machines,
         *(f"{one.title}: not measured yet" for one in over.platforms if not one.measured),
         *(one.words for one in over.leaders if len(one.hosts) > 1),
-        *(one.words for one in over.comparisons if one.platform in measured),
+        *(one.words for one in over.comparisons if one.place.platform in measured),
         *(one.words for one in over.families),
     )
 
