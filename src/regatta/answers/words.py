@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.figures.text import show_df, show_quantity, with_unit
+from regatta.figures.text import show_df, show_p, show_quantity, with_unit
 from regatta.host.units import UNITS, display_scale
 from regatta.host.values.experiment import Better
 from regatta.stats.estimate import Interval
@@ -77,9 +77,8 @@ def f_words(f: float, df_between: float, df_error: float, p: float) -> str:
 
 def p_words(p: float) -> str:
     """Return `p = 0.60`, `p = 0.0131` or `p < 0.0001`."""
-    if p < 1e-4:
-        return "p < 0.0001"
-    return f"p = {p:.2f}" if p >= 0.1 else f"p = {p:.4f}"
+    shown = f"{p:.2f}" if p >= 0.1 else show_p(p)
+    return f"p < {shown[1:]}" if shown.startswith("<") else f"p = {shown}"
 
 
 def sample_words(n: int, what: str) -> str:
