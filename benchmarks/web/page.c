@@ -1,7 +1,7 @@
 /*
- * Answers the standard dynamic GET of SPECweb99's plan: some lines of HTML around the file that the
- * query names. Compiled twice: a CGI program on the C library alone, which serves one request, and
- * with WEB_FASTCGI a FastCGI program, which serves one after the other.
+ * Answer the standard dynamic GET of SPECweb99's plan: some lines of HTML around the requested
+ * file. Compiled twice: as a CGI program on the C library alone, which serves one request, and with
+ * WEB_FASTCGI as a FastCGI program, which serves requests in a loop.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -70,7 +70,7 @@ static int refuse(struct connection *connection, const char *status) {
     return put_text(connection, text);
 }
 
-/* The head and the text before the file wait in `chunk`, to go out with the file's beginning. */
+/* `chunk` holds the head and the text before the file, to be sent with the start of the file. */
 static int send_page(struct connection *connection, int file, size_t bytes, const char *query) {
     static char chunk[CHUNK_BYTES];
     char before[PAGE_TEXT_BYTES];
@@ -141,7 +141,7 @@ int main(void) {
     if (FCGX_Init() != 0 || FCGX_InitRequest(&connection.request, 0, 0) != 0) {
         return EXIT_FAILURE;
     }
-    /* Whoever started this says by closing the socket, or by a signal, that it is over. */
+    /* The parent signals the end by closing the socket or by a signal. */
     while (FCGX_Accept_r(&connection.request) == 0) {
         if (answer(&connection) != 0) {
             FCGX_SetExitStatus(EXIT_FAILURE, connection.request.out);

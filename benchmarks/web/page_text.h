@@ -1,4 +1,4 @@
-/* What a page made for each request looks like: `page` writes it, `web` expects it. */
+/* The text of a dynamic page: `page` writes it, `web` expects it. */
 #ifndef PAGE_TEXT_H
 #define PAGE_TEXT_H
 
@@ -9,13 +9,13 @@
 enum { PAGE_PATH_BYTES = 48, PAGE_TEXT_BYTES = 640 };
 
 #define PAGE_DIRECTORY "/file_set/dir00000/"
-/* Instead of a file's path: wait, so that as many processes are needed as such requests come. */
+/* Query in place of a file's path: wait, so that each such request occupies one process. */
 #define PAGE_WAIT "wait"
 #define PAGE_WAIT_MS 100
 
 static const char PAGE_AFTER[] = "\n</pre>\n</body></html>\n";
 
-/* What precedes the file. Returns its length, or -1 where it does not fit. */
+/* Write the text before the file. Returns its length, or -1 if it does not fit. */
 static inline int page_before(char text[static PAGE_TEXT_BYTES], const char *software,
                               const char *address, const char *script, const char *query) {
     int length = snprintf(text, PAGE_TEXT_BYTES,

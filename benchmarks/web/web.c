@@ -1,4 +1,4 @@
-/* A web server under load: the order of things. */
+/* Measure a web server under load: the main sequence. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "driver/web.h"
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Streams of one seed: what the warm-up asks for is not what is measured. */
+/* Random streams of one seed: warm-up and measurement use different ones. */
 enum { STREAM_WINDOW = 0, STREAM_WARMUP = 1 };
 
 static uint64_t own_cpu_ns(void) {
@@ -39,9 +39,9 @@ static int warm_up(const struct web_load *load) {
     return status;
 }
 
-/* The exact total, in the proportion of what was told of user and system. */
+/* The exact total, split in the reported proportion of user to system time. */
 static struct web_cpu spent_between(const struct web_cpu *before, const struct web_cpu *after) {
-    /* What is subtracted is read a little later than what it is subtracted from. */
+    /* The subtrahend is read slightly later than the minuend. */
     int64_t user = (int64_t)(after->user_ns - before->user_ns);
     int64_t system = (int64_t)(after->system_ns - before->system_ns);
     double share = user <= 0 ? 0 : system <= 0 ? 1 : (double)user / (double)(user + system);
@@ -51,8 +51,8 @@ static struct web_cpu spent_between(const struct web_cpu *before, const struct w
     return spent;
 }
 
-/* Anonymous memory of the largest of the processes that the main one has made: those that serve,
- * and that make the children of CGI. */
+/* Anonymous memory of the largest direct child of the main process: the children serve requests and
+ * start CGI programs. */
 static uint64_t resident_kib(pid_t main_process) {
     struct web_process *list = NULL;
     ssize_t count = web_descendants(main_process, false, &list);
@@ -72,18 +72,18 @@ static int measure(const struct web_load *load, pid_t tracer, struct web_account
     web_accounting_open(accounting, load->server->keeper, tracer);
     uint64_t own_before = own_cpu_ns();
     if (web_accounting_read(accounting, &before) != 0) {
-        return web_fail("processor time: expected to be told the server's, got none");
+        return web_fail("the server reported no processor time");
     }
     if (load_with(load, STREAM_WINDOW, options->requests, options->window_ms, &outcome->totals) !=
         0) {
         return -1;
     }
     if (web_accounting_read(accounting, &after) != 0) {
-        return web_fail("processor time: expected to be told the server's, got none");
+        return web_fail("the server reported no processor time");
     }
     outcome->driver_ns = own_cpu_ns() - own_before;
     if (accounting->version != 0 && !web_accounting_own(accounting)) {
-        return web_fail("control group: expected no other process in it than before, got one");
+        return web_fail("control group: another process joined during the run");
     }
     outcome->server = spent_between(&before, &after);
     outcome->resident_kib = resident_kib(load->server->pid);
@@ -117,7 +117,7 @@ static int run(struct web_server *server, struct web_folder *folder, const struc
         web_server_start(server) != 0 || web_place_driver(server->placement) != 0 ||
         warm_up(&load) != 0 || watched(&load, accounting, outcome) != 0) {
         char words[900];
-        /* Why it failed stands in the server's log more often than in its answer. */
+        /* The reason of a failure is often in the server's log, not in its response. */
         web_folder_last_lines(folder, "logs/error.log", words, sizeof words);
         if (words[0] != '\0') {
             (void)fprintf(stderr, "web: the server's log ends: %s\n", words);

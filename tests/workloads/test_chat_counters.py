@@ -189,7 +189,7 @@ def test_events_that_a_processor_cannot_count_at_once_give_counts_and_no_ratio(
 
 
 @pytest.mark.parametrize(
-    ("program", "told"), [("none", "not asked for"), ("no-such-perf", "no no-such-perf on PATH")]
+    ("program", "told"), [("none", "disabled by --perf none"), ("no-such-perf", "no no-such-perf on PATH")]
 )
 def test_without_perf_the_run_goes_on_and_says_so(program: str, told: str, tmp_path: Path) -> None:
     options = ("--mode", "selector", "--connections", 20, "--seconds", 0.2, "--warmup-seconds", 0.1)

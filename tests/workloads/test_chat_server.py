@@ -188,7 +188,7 @@ def test_too_few_descriptors_are_told_before_anything_is_measured(program: str, 
     ("options", "told"),
     [
         (("--mode", "fibres"), "invalid choice: 'fibres'"),
-        (("--mode", "selector", "--connections", "0"), "expected a whole number from 1"),
+        (("--mode", "selector", "--connections", "0"), "expected an integer from 1"),
         (("--mode", "selector", "--rate", "nan"), "expected a number from 0"),
     ],
 )

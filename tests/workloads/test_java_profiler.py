@@ -226,7 +226,7 @@ def test_a_jvm_that_is_halted_leaves_no_profile(profiled: Profiled) -> None:
 def test_a_profile_that_cannot_be_written_changes_nothing_else(profiled: Profiled) -> None:
     run = profiled.run("exit", flags=(f"-javaagent:{profiled.agent}=missing/profile.json",))
     assert (run.code, run.stdout) == (3, "out\n")
-    assert "error: the profile could not be written: java.nio.file.NoSuchFileException" in run.stderr
+    assert "error: cannot write the profile: java.nio.file.NoSuchFileException" in run.stderr
 
 
 def test_without_a_file_nothing_runs(profiled: Profiled) -> None:

@@ -128,12 +128,12 @@ printf '\\n</pre>\\n</body></html>\\n'
     ("change", "message"),
     [
         ({}, ""),
-        ({"file": "tr a b <$file"}, "expected the file's contents, got others after byte"),
-        ({"file": "head -c 50 $file"}, "expected the file's contents, got others"),
-        ({"after": "printf x"}, r"answer for /file_set/dir00000/class\d_\d: expected \d+ bytes, got more"),
+        ({"file": "tr a b <$file"}, "expected the contents of the file, got a difference after byte"),
+        ({"file": "head -c 50 $file"}, "expected the contents of the file, got a difference"),
+        ({"after": "printf x"}, r"response for /file_set/dir00000/class\d_\d: expected \d+ bytes, got more"),
         (
             {"file": "cat $file; sleep 0.05; kill -9 $$"},
-            r"answer for /file_set/dir00000/class\d_\d: expected",
+            r"response for /file_set/dir00000/class\d_\d: expected",
         ),
         ({"before": "printf 'Status: 503 Busy\\r\\n'"}, "expected status 200, got HTTP/1.1 503 Busy"),
         ({"before": "exit 1"}, "expected status 200, got HTTP/1.1 500"),
@@ -226,10 +226,10 @@ def test_processor_time_is_the_groups_where_it_has_nothing_else(
     assert usage.cpu_ns is not None
     assert 0 < cpu_ns < usage.cpu_ns - info["driver_ns"]
     if stranger:
-        assert info["cpu_from"].startswith("sum over the server's processes: the control group has other")
-        assert info["split_from"].startswith("doubtful")
+        assert info["cpu_from"].startswith("sum over the server processes: the control group has other")
+        assert info["split_from"].startswith("inaccurate")
     else:
-        assert info["cpu_from"] == f"control group, version {accounting.version}, less the driver's own"
+        assert info["cpu_from"] == f"control group, version {accounting.version}, minus the driver"
         kernel_ns = next(line["value"] for line in lines if line.get("metric") == "kernel_time") * 200
         assert kernel_ns > 0.2 * cpu_ns
 

@@ -1,8 +1,9 @@
 /*
- * Processor time of the server's tree: that of the own control group less the driver's, where the
- * group has nothing but the driver's processes; otherwise the sum over processes. The kernel's
- * split of ended processes into user and system is wrong where they live shorter than its tick (all
- * of it is user time then), so that the group's split is better for CGI: it samples the whole.
+ * Measure the processor time of the server's process tree. Use the own control group minus the
+ * driver if the group has no other processes; otherwise sum over processes. The kernel's split of
+ * ended processes into user and system time is wrong for processes shorter than its tick (all
+ * becomes user time). For CGI the split of the group is better, because it samples all processes
+ * together.
  */
 #define _DEFAULT_SOURCE /* rusage */
 
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- whether it has nothing but this tree ---- */
+/* ---- whether the group holds this tree only ---- */
 
 static bool has_groups_inside(const char *directory) {
     DIR *opened = opendir(directory);
@@ -34,7 +35,7 @@ static bool has_groups_inside(const char *directory) {
     return found;
 }
 
-/* Whether one process comes from another: 1, 0, or -1 where one on the way has ended. */
+/* Whether one process descends from another: 1, 0, or -1 if an ancestor has ended. */
 static int descends(pid_t pid, pid_t ancestor) {
     while (pid != ancestor) {
         if (pid <= 0) {
@@ -52,9 +53,9 @@ bool web_accounting_own(const struct web_accounting *accounting) {
     bool alone = file != NULL && !has_groups_inside(accounting->directory);
     long pid;
     while (alone && fscanf(file, "%ld", &pid) == 1) {
-        /* Not a stranger: this process and what comes from it, one that has just ended, such as a
-         * CGI program, and those that wait for this one, such as the shell that holds a container.
-         * The command that traces comes from it, too, and is one. */
+        /* Not a foreign process: this process and its descendants, one that has just ended (such as
+         * a CGI program), and waiting ancestors (such as the shell of a container). The tracing
+         * command is also a descendant. */
         alone = pid > 0 &&
                 (descends((pid_t)pid, getpid()) != 0 || descends(getpid(), (pid_t)pid) == 1) &&
                 (accounting->tracer <= 0 || descends((pid_t)pid, accounting->tracer) != 1);
@@ -73,18 +74,18 @@ void web_accounting_open(struct web_accounting *accounting, pid_t root, pid_t tr
         accounting->version = 2;
     } else {
         (void)snprintf(accounting->reason, sizeof accounting->reason,
-                       "no control group that tells processor time is to be seen");
+                       "no control group with processor time found");
         return;
     }
     struct web_cpu trial;
     if (!web_accounting_own(accounting)) {
         accounting->version = 0;
         (void)snprintf(accounting->reason, sizeof accounting->reason,
-                       "the control group has other processes too");
+                       "the control group has other processes");
     } else if (web_accounting_read(accounting, &trial) != 0) {
         accounting->version = 0;
         (void)snprintf(accounting->reason, sizeof accounting->reason,
-                       "the control group tells no processor time");
+                       "the control group reports no processor time");
     }
 }
 
@@ -106,7 +107,7 @@ static int read_group(const struct web_accounting *accounting, struct web_cpu *u
     }
     used->user_ns *= unit;
     used->system_ns *= unit;
-    /* The driver's own. */
+    /* the driver itself */
     struct rusage own;
     struct timespec spent;
     if (!read || getrusage(RUSAGE_SELF, &own) != 0 ||
@@ -121,7 +122,7 @@ static int read_group(const struct web_accounting *accounting, struct web_cpu *u
     return 0;
 }
 
-/* By the scheduler's own clock where it tells it, for a tick is 10 ms. */
+/* Prefer the scheduler's clock, because a tick is 10 ms. */
 static uint64_t running_ns(pid_t pid, uint64_t otherwise) {
     char path[64];
     unsigned long long ns = otherwise;

@@ -1,4 +1,4 @@
-/* One answer: its head is looked at, its body compared byte by byte with what it must be. */
+/* Parse one response: check its head and compare its body byte by byte with the expected one. */
 #include "web.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ void web_answer_expect(struct web_answer *answer, const struct web_file *file, b
     answer->before_bytes = 0;
     answer->body_bytes = file->bytes;
     if (dynamic) {
-        /* "Apache" is what the server calls itself by its configuration. */
+        /* The configuration makes the server identify itself as "Apache". */
         int length = page_before(answer->before, "Apache", "127.0.0.1", script, file->path);
         answer->before_bytes = length > 0 ? (size_t)length : 0;
         answer->body_bytes += answer->before_bytes + sizeof PAGE_AFTER - 1;
@@ -22,7 +22,7 @@ void web_answer_expect(struct web_answer *answer, const struct web_file *file, b
     answer->head_done = false;
 }
 
-/* The value of a field of the head; NULL where there is none. */
+/* Return the value of a header field; NULL if absent. */
 static const char *field(const char *head, const char *name) {
     size_t length = strlen(name);
     for (const char *line = strstr(head, "\r\n"); line != NULL; line = strstr(line, "\r\n")) {
@@ -35,8 +35,8 @@ static const char *field(const char *head, const char *name) {
     return NULL;
 }
 
-/* How the body's end is told: by its length, by chunks, or, where the connection ends too, by that.
- * Apache drops the length that a CGI program tells since 2.4.59. */
+/* The end of the body is marked by its length, by chunks, or by the end of the connection.
+ * Since 2.4.59, Apache drops the length that a CGI program reports. */
 static int check_length(struct web_answer *answer) {
     const char *length = field(answer->head, "Content-Length");
     const char *coding = field(answer->head, "Transfer-Encoding");
@@ -48,8 +48,9 @@ static int check_length(struct web_answer *answer) {
         return 0;
     }
     if (length == NULL || strtoull(length, NULL, 10) != answer->body_bytes) {
-        return web_fail("answer for %s: expected Content-Length %zu, got %.*s", answer->file->path,
-                        answer->body_bytes, length == NULL ? 4 : (int)strcspn(length, "\r\n"),
+        return web_fail("response for %s: expected Content-Length %zu, got %.*s",
+                        answer->file->path, answer->body_bytes,
+                        length == NULL ? 4 : (int)strcspn(length, "\r\n"),
                         length == NULL ? "none" : length);
     }
     return 0;
@@ -59,19 +60,18 @@ static int check_head(struct web_answer *answer) {
     const char *asked = answer->file->path;
     const char *status = strchr(answer->head, ' ');
     if (strncmp(answer->head, "HTTP/1.", 7) != 0 || status == NULL || atoi(status) != 200) {
-        return web_fail("answer for %s: expected status 200, got %.*s", asked,
+        return web_fail("response for %s: expected status 200, got %.*s", asked,
                         (int)strcspn(answer->head, "\r\n"), answer->head);
     }
     const char *connection = field(answer->head, "Connection");
     if (answer->stays_open && connection != NULL && strncasecmp(connection, "close", 5) == 0) {
-        return web_fail("answer for %s: expected the connection to stay, got Connection: close",
+        return web_fail("response for %s: expected a persistent connection, got Connection: close",
                         asked);
     }
     return check_length(answer);
 }
 
-/* Compares what lies in one of the parts of the body; returns how many bytes that were, 0 where
- * they differ. */
+/* Compare the body bytes in one buffer; return the number of bytes, 0 if they differ. */
 static size_t compare(const struct web_answer *answer, const char *bytes, size_t count) {
     const char *parts[] = {answer->before, answer->file->content, PAGE_AFTER};
     const size_t sizes[] = {answer->before_bytes, answer->file->bytes, sizeof PAGE_AFTER - 1};
@@ -85,15 +85,15 @@ static size_t compare(const struct web_answer *answer, const char *bytes, size_t
 
 static int take_body(struct web_answer *answer, const char *bytes, size_t count) {
     if (count > answer->body_bytes - answer->body_got) {
-        return web_fail("answer for %s: expected %zu bytes, got more", answer->file->path,
+        return web_fail("response for %s: expected %zu bytes, got more", answer->file->path,
                         answer->body_bytes);
     }
     while (count > 0) {
         size_t same = compare(answer, bytes, count);
         if (same == 0) {
-            return web_fail(
-                "answer for %s: expected the file's contents, got others after byte %zu",
-                answer->file->path, answer->body_got);
+            return web_fail("response for %s: expected the contents of the file, got a difference "
+                            "after byte %zu",
+                            answer->file->path, answer->body_got);
         }
         answer->body_got += same;
         bytes += same;
@@ -102,7 +102,7 @@ static int take_body(struct web_answer *answer, const char *bytes, size_t count)
     return answer->body_got == answer->body_bytes;
 }
 
-/* A line of the chunks' own. Returns 1: whole, 0: more is to come, -1 with a message. */
+/* Read one line of the chunk framing. Returns 1: complete, 0: incomplete, -1 with a message. */
 static int take_line(struct web_answer *answer, const char **bytes, size_t *count) {
     struct web_chunks *chunks = &answer->chunks;
     while (*count > 0) {
@@ -114,7 +114,7 @@ static int take_line(struct web_answer *answer, const char **bytes, size_t *coun
             return 1;
         }
         if (chunks->line_bytes == sizeof chunks->line - 1) {
-            return web_fail("answer for %s: expected the size of a chunk, got a longer line",
+            return web_fail("response for %s: expected a chunk size, got a longer line",
                             answer->file->path);
         }
         chunks->line[chunks->line_bytes++] = byte;
@@ -122,21 +122,21 @@ static int take_line(struct web_answer *answer, const char **bytes, size_t *coun
     return 0;
 }
 
-/* What follows a line: the state after it. Returns 0, or -1 with a message. */
+/* Set the state after a line. Returns 0, or -1 with a message. */
 static int follow_line(struct web_answer *answer) {
     struct web_chunks *chunks = &answer->chunks;
     if (chunks->state == WEB_CHUNK_SIZE) {
         char *end;
         chunks->left = (size_t)strtoull(chunks->line, &end, 16);
         if (end == chunks->line || *end != '\r') {
-            return web_fail("answer for %s: expected the size of a chunk, got %s",
-                            answer->file->path, chunks->line);
+            return web_fail("response for %s: expected a chunk size, got %s", answer->file->path,
+                            chunks->line);
         }
         chunks->state = chunks->left > 0 ? WEB_CHUNK_DATA : WEB_CHUNKS_END;
         return 0;
     }
     if (strcmp(chunks->line, "\r") != 0) {
-        return web_fail("answer for %s: expected a chunk's end, got %s", answer->file->path,
+        return web_fail("response for %s: expected the end of a chunk, got %s", answer->file->path,
                         chunks->line);
     }
     chunks->state = chunks->state == WEB_CHUNK_END ? WEB_CHUNK_SIZE : WEB_NOT_CHUNKED;
@@ -147,7 +147,7 @@ static int take_chunks(struct web_answer *answer, const char *bytes, size_t coun
     struct web_chunks *chunks = &answer->chunks;
     while (count > 0) {
         if (chunks->state == WEB_NOT_CHUNKED) {
-            return take_body(answer, bytes, count); /* says that there is too much */
+            return take_body(answer, bytes, count); /* marks excess data */
         }
         if (chunks->state == WEB_CHUNK_DATA) {
             size_t now = chunks->left < count ? chunks->left : count;
@@ -170,7 +170,7 @@ static int take_chunks(struct web_answer *answer, const char *bytes, size_t coun
     }
     return answer->body_got == answer->body_bytes
                ? 1
-               : web_fail("answer for %s: expected %zu bytes, got %zu", answer->file->path,
+               : web_fail("response for %s: expected %zu bytes, got %zu", answer->file->path,
                           answer->body_bytes, answer->body_got);
 }
 
@@ -194,7 +194,7 @@ int web_answer_take(struct web_answer *answer, const char *bytes, size_t count) 
     if (end == NULL) {
         return answer->head_bytes < WEB_HEAD_BYTES
                    ? 0
-                   : web_fail("answer for %s: expected a head of at most %d bytes, got more",
+                   : web_fail("response for %s: expected a head of at most %d bytes, got more",
                               answer->file->path, WEB_HEAD_BYTES);
     }
     end[2] = '\0';

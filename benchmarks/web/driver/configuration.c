@@ -1,7 +1,7 @@
 /*
- * The servers' configurations. What Debian's own would decide (logging, mapping of files, sendfile,
- * file locks) is left as it is there; what would happen now and then in the window (new processes,
- * limits, timeouts) is fixed.
+ * Write the server configurations. Settings that Debian decides (logging, file mapping, sendfile,
+ * file locks) keep its defaults. Events that would occur now and then in the window (new processes,
+ * limits, timeouts) are fixed.
  */
 #include "web.h"
 
@@ -23,7 +23,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
     va_end(arguments);
     text->used += length > 0 ? (size_t)length : 0;
     if (text->used >= sizeof text->bytes) {
-        text->used = sizeof text->bytes - 1; /* told by finish() */
+        text->used = sizeof text->bytes - 1; /* reported by finish() */
     }
 }
 
@@ -64,7 +64,7 @@ static int configure_apache(struct web_server *server) {
     unsigned processes = (unsigned)server->options->connections + SPARE_PROCESSES;
     struct text *text = calloc(1, sizeof *text);
     if (text == NULL) {
-        return web_fail("configuration: expected memory, got none");
+        return web_fail("configuration: out of memory");
     }
     add(text,
         "ServerRoot %s\nServerName 127.0.0.1\nListen 127.0.0.1:%u\nPidFile %s/logs/apache2.pid\n"
@@ -79,7 +79,7 @@ static int configure_apache(struct web_server *server) {
         "LoadModule alias_module %s/mod_alias.so\nLoadModule mime_module %s/mod_mime.so\n"
         "TypesConfig %s/mime.types\n",
         modules, modules, modules, modules, folder);
-    /* As many processes as are ever needed, from the start to the end. */
+    /* Start the maximum number of processes at once and keep them. */
     add(text,
         "StartServers %u\nServerLimit %u\nMaxRequestWorkers %u\nMinSpareServers 1\n"
         "MaxSpareServers %u\nMaxConnectionsPerChild 0\n",
@@ -102,7 +102,7 @@ static int configure_nginx(struct web_server *server) {
     const char *folder = server->folder->path;
     struct text *text = calloc(1, sizeof *text);
     if (text == NULL) {
-        return web_fail("configuration: expected memory, got none");
+        return web_fail("configuration: out of memory");
     }
     add(text,
         "daemon off;\nworker_processes 1;\npid %s/logs/nginx.pid;\n"

@@ -1,4 +1,4 @@
-/* What went wrong, the clock, and the signals that ask for the end. */
+/* Failure messages, the clock, and the signals that request termination. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "web.h"
@@ -11,7 +11,7 @@ static char failure[1600];
 
 int web_fail(const char *format, ...) {
     if (failure[0] != '\0') {
-        return -1; /* what comes after the first follows from it */
+        return -1; /* later failures follow from the first */
     }
     va_list arguments;
     va_start(arguments, format);
@@ -42,17 +42,17 @@ static void note(int number) {
 
 int web_signals_settle(void) {
     static const int stopping[] = {SIGTERM, SIGINT, SIGHUP};
-    /* Without SA_RESTART: whoever waits is woken. */
+    /* Without SA_RESTART, so that blocking calls return. */
     struct sigaction action = {.sa_handler = note};
     sigset_t none;
     if (sigemptyset(&none) != 0 || sigprocmask(SIG_SETMASK, &none, NULL) != 0 ||
         sigemptyset(&action.sa_mask) != 0 || signal(SIGCHLD, SIG_DFL) == SIG_ERR ||
         signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
-        return web_fail("signals: expected to set them, got an error");
+        return web_fail("signals: cannot install the handlers");
     }
     for (size_t i = 0; i < sizeof stopping / sizeof stopping[0]; i++) {
         if (sigaction(stopping[i], &action, NULL) != 0) {
-            return web_fail("signals: expected to set them, got an error");
+            return web_fail("signals: cannot install the handlers");
         }
     }
     return 0;

@@ -1,6 +1,6 @@
 /*
- * The set of files: SPECweb99's four classes of nine files, made of letters that depend on the file
- * alone, so that every system serves the same bytes.
+ * The file set: four SPECweb99 classes of nine files. The letters depend on the file alone, so that
+ * all systems serve the same bytes.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Source: SPECweb99's workload as the thesis uses it: Zipf over the order 5, 4, 6, 3, 7, 2, 8,
- * 9, 1. The printed thousandths add up to 999; the smallest file, printed as 39, has the last. */
+/* Source: SPECweb99's workload as used in the thesis: Zipf over the order 5, 4, 6, 3, 7, 2, 8, 9,
+ * 1. The printed thousandths add up to 999; the smallest file, printed as 39, gets the rest. */
 const unsigned WEB_CLASS_PERCENT[WEB_CLASSES] = {35, 50, 14, 1};
 const unsigned WEB_FILE_PERMILLE[WEB_FILES_PER_CLASS] = {40, 59, 88, 177, 353, 118, 71, 50, 44};
 
-/* A tenth of a KiB, one, ten, a hundred: the step between the sizes of a class. */
+/* Step between the sizes of a class: 0.1, 1, 10 and 100 KiB. */
 static const double STEP_BYTES[WEB_CLASSES] = {102.4, 1024, 10240, 102400};
 
 static void fill(char *content, size_t bytes, uint64_t state) {
@@ -38,7 +38,7 @@ int web_files_make(struct web_files *files) {
         file->bytes = (size_t)(STEP_BYTES[class] * number + 0.5);
         file->content = malloc(file->bytes);
         if (file->content == NULL) {
-            return web_fail("file set: expected %zu bytes of memory, got none", file->bytes);
+            return web_fail("file set: cannot allocate %zu bytes", file->bytes);
         }
         fill(file->content, file->bytes, i + 1);
     }
@@ -50,19 +50,19 @@ static int write_one(const struct web_file *file, const char *root) {
     (void)snprintf(path, sizeof path, "%s%s", root, file->path);
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (descriptor < 0) {
-        return web_fail("%s: expected to make it, got: %s", path, strerror(errno));
+        return web_fail("%s: cannot create it: %s", path, strerror(errno));
     }
     size_t done = 0;
     while (done < file->bytes) {
         ssize_t now = write(descriptor, file->content + done, file->bytes - done);
         if (now < 0 && errno != EINTR) {
             (void)close(descriptor);
-            return web_fail("%s: expected to write it, got: %s", path, strerror(errno));
+            return web_fail("%s: cannot write it: %s", path, strerror(errno));
         }
         done += now > 0 ? (size_t)now : 0;
     }
     if (fchmod(descriptor, 0644) != 0 || close(descriptor) != 0) {
-        return web_fail("%s: expected to write it, got: %s", path, strerror(errno));
+        return web_fail("%s: cannot write it: %s", path, strerror(errno));
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The folder of an invocation: everything that the server reads and writes, and nothing else. */
+/* The folder of one invocation: holds all files that the server reads and writes. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #define _DEFAULT_SOURCE   /* mkdtemp, getentropy */
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Directories that descriptors are kept open for while all is removed. */
+/* Limit of open directories during removal. */
 enum { REMOVAL_DESCRIPTORS = 16 };
 
 static int join(char path[static WEB_PATH_BYTES], const struct web_folder *folder,
@@ -22,7 +22,8 @@ static int join(char path[static WEB_PATH_BYTES], const struct web_folder *folde
                : 0;
 }
 
-/* The first of the working directory, /tmp, /var/tmp and /dev/shm that the server can reach. */
+/* Choose the first of the working directory, /tmp, /var/tmp and /dev/shm that the server can
+ * access. */
 static int choose_parent(char *parent, size_t room, const struct web_options *options,
                          const struct web_identity *identity) {
     static const char *const usual[] = {"/tmp", "/var/tmp", "/dev/shm"};
@@ -34,8 +35,8 @@ static int choose_parent(char *parent, size_t room, const struct web_options *op
         }
         free(absolute);
         if (!fits || !web_identity_reaches(identity, parent)) {
-            return web_fail("--folder: expected a folder that the server can reach as user %u, got "
-                            "%s: chmod o+x all folders of its path, or name another",
+            return web_fail("--folder: expected a folder that user %u (the server) can access, got "
+                            "%s: run chmod o+x on all folders of its path, or choose another",
                             (unsigned)identity->uid, options->folder);
         }
         return 0;
@@ -50,8 +51,8 @@ static int choose_parent(char *parent, size_t room, const struct web_options *op
             return 0;
         }
     }
-    return web_fail("folder: expected one that the server can reach as user %u, got none: name it "
-                    "by --folder",
+    return web_fail("folder: found none that user %u (the server) can access: choose one with "
+                    "--folder",
                     (unsigned)identity->uid);
 }
 
@@ -77,13 +78,12 @@ int web_folder_make(struct web_folder *folder, const struct web_options *options
                    strcmp(parent, "/") == 0 ? "" : parent, NAME);
     if (strpbrk(folder->path, "\"\\ \t\n$%;{}'#") != NULL) {
         folder->path[0] = '\0';
-        return web_fail("folder: expected a path that stands in a configuration as it is, got %s",
-                        parent);
+        return web_fail("folder: expected a path without special characters, got %s", parent);
     }
-    /* Others may go through, but not list it. */
+    /* Others may traverse but not list it. */
     if (mkdtemp(folder->path) == NULL) {
         folder->path[0] = '\0';
-        return web_fail("%s: expected to make a folder in it, got: %s", parent, strerror(errno));
+        return web_fail("%s: cannot create a folder in it: %s", parent, strerror(errno));
     }
     if (chmod(folder->path, identity->drop ? 0711 : 0700) != 0) {
         return web_fail("%s: %s", folder->path, strerror(errno));
@@ -125,7 +125,7 @@ int web_folder_write(const struct web_folder *folder, const char *name, const ch
     if (file >= 0 && close(file) != 0) {
         written = false;
     }
-    return written ? 0 : web_fail("%s: expected to write it, got: %s", path, strerror(errno));
+    return written ? 0 : web_fail("%s: cannot write it: %s", path, strerror(errno));
 }
 
 int web_folder_copy(const struct web_folder *folder, const char *name, const char *from) {
@@ -150,7 +150,7 @@ int web_folder_copy(const struct web_folder *folder, const char *name, const cha
     if (copy >= 0 && close(copy) != 0) {
         copied = false;
     }
-    return copied ? 0 : web_fail("%s: expected a copy of %s, got: %s", path, from, strerror(errno));
+    return copied ? 0 : web_fail("%s: cannot copy %s: %s", path, from, strerror(errno));
 }
 
 int web_folder_shared(const struct web_folder *folder, const char *name,
@@ -164,8 +164,8 @@ int web_folder_shared(const struct web_folder *folder, const char *name,
         return web_fail("%s: %s", path, strerror(errno));
     }
     if (identity->drop) {
-        /* This process stays the owner, to be able to remove it without more capabilities. Where it
-         * may not give it to a group, all may write: the folder's name is not to be guessed. */
+        /* This process stays the owner, so that removal needs no further capabilities. If it cannot
+         * change the group, all users may write: the folder's name is not guessable. */
         mode = chown(path, (uid_t)-1, identity->gid) == 0 ? 0770 : 0777;
     }
     return chmod(path, mode) != 0 ? web_fail("%s: %s", path, strerror(errno)) : 0;
@@ -182,7 +182,7 @@ int web_folder_remove(const struct web_folder *folder) {
     if (folder->path[0] == '\0') {
         return 0;
     }
-    /* Again where a process that is about to end has made something meanwhile. */
+    /* Retry if a process that is about to end has created a file meanwhile. */
     for (int attempt = 0; attempt < 3; attempt++) {
         if (nftw(folder->path, remove_entry, REMOVAL_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
             errno == ENOENT) {

@@ -1,4 +1,4 @@
-/* The control group that this process is in, of either version, and what its files say. */
+/* The control group (version 1 or 2) of this process, and the contents of its files. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "web.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Whether a word is one of those between commas. */
+/* Whether a word is in a comma-separated list. */
 static bool among(const char *list, const char *word) {
     size_t length = strlen(word);
     for (const char *at = list; at != NULL; at = strchr(at, ',')) {
@@ -19,7 +19,7 @@ static bool among(const char *list, const char *word) {
     return false;
 }
 
-/* The path of this process' group in the hierarchy of a controller ("": version 2). */
+/* Return the path of this process's group in the hierarchy of a controller ("": version 2). */
 static bool own_path(const char *controller, char *path, size_t bytes) {
     char line[1024];
     bool found = false;
@@ -58,7 +58,8 @@ static bool holds_this(const char *directory) {
     return found;
 }
 
-/* Below the mount point what is below the mount's root; in a container the mount point itself. */
+/* Map the part below the mount's root to the mount point; in a container, the mount point itself.
+ */
 bool web_group_find(const char *kind, const char *controller,
                     char directory[static WEB_PATH_BYTES]) {
     char own[WEB_PATH_BYTES / 2], line[2048];
@@ -119,7 +120,7 @@ void web_group_leave(void) {
             continue;
         }
         (void)snprintf(path, sizeof path, "%s/../cgroup.procs", directory);
-        /* Not made where there is none: that is the folder of all hierarchies. */
+        /* If absent, do not create it: that is the folder of all hierarchies. */
         int descriptor = open(path, O_WRONLY | O_CLOEXEC);
         if (descriptor >= 0) {
             (void)!write(descriptor, "0", 1); /* this process */
@@ -128,7 +129,7 @@ void web_group_leave(void) {
     }
 }
 
-/* Whether a file of the group's says that its processor time is limited. */
+/* Whether a file of the group limits its processor time. */
 static bool limited(const char *directory, const char *file_name) {
     char path[WEB_PATH_BYTES + 20], word[32] = "";
     (void)snprintf(path, sizeof path, "%s/%s", directory, file_name);
@@ -148,7 +149,7 @@ bool web_group_has_quota(void) {
         if (!web_group_find(kinds[i][0], kinds[i][1], directory)) {
             continue;
         }
-        /* Its own, or that of a group around it. */
+        /* The limit of the group or of a parent. */
         for (char *slash = directory + strlen(directory); slash != NULL && slash != directory;
              slash = strrchr(directory, '/')) {
             *slash = '\0';

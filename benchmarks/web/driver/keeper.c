@@ -1,8 +1,8 @@
 /*
- * The keeper stands between driver and server. It is the reaper of all that the server starts, and
- * holds the end of a pipe whose other end the driver alone has: when that is closed, by the driver
- * or because the driver was killed, it stops the server, ends what is left and removes the folder.
- * When the keeper itself is killed, the server is told by the kernel and the driver by its pipe.
+ * The keeper is a process between driver and server. It reaps all processes that the server starts,
+ * and holds one end of a pipe whose other end only the driver has. When that end closes, it stops
+ * the server, ends remaining processes and removes the folder. When the keeper itself is killed,
+ * the kernel signals the server and the pipe informs the driver.
  */
 #define _GNU_SOURCE /* pipe2 */
 
@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a server may take to stop by itself: mod_fcgid would sleep for a second. All that it
- * could leave is in the folder. */
+/* Time limit for the server to stop by itself: mod_fcgid would sleep for 1 s. All remaining files
+ * are in the folder. */
 static const uint64_t PATIENCE_MS = 400;
-/* What ended processes leave is ended after this. */
+/* Processes left by ended ones are killed after this time. */
 static const uint64_t ORPHANS_MS = 200;
 
 static _Noreturn void become_server(const struct web_server *server, pid_t keeper) {
@@ -37,19 +37,19 @@ static _Noreturn void become_server(const struct web_server *server, pid_t keepe
     if (null < 0 || err < 0 || dup2(null, 0) < 0 || dup2(err, 1) < 0 || dup2(err, 2) < 0 ||
         sigemptyset(&none) != 0 || sigprocmask(SIG_SETMASK, &none, NULL) != 0 ||
         setpgid(0, 0) != 0 || chdir(server->folder->path) != 0) {
-        perror("expected to prepare the server's process");
+        perror("cannot prepare the server process");
         _exit(126);
     }
     if (web_place_server(server->placement) != 0) {
-        perror("expected to place the server on its CPU");
+        perror("cannot pin the server to its CPU");
         _exit(126);
     }
     if (web_identity_take(&server->identity) != 0) {
-        perror("expected to become nobody, for no server is run as root (in a container: add the "
+        perror("cannot switch to user nobody; servers do not run as root (in a container: add the "
                "capabilities SETUID and SETGID)");
         _exit(126);
     }
-    /* After the change of user, which takes it back. */
+    /* After the change of user, which resets it. */
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != keeper) {
         _exit(126);
     }
@@ -60,7 +60,7 @@ static _Noreturn void become_server(const struct web_server *server, pid_t keepe
     _exit(127);
 }
 
-/* Takes away what has ended; tells the driver when it was the server. */
+/* Reap ended processes; inform the driver if the server was one of them. */
 static void reap(pid_t server, int words, bool *running) {
     int status;
     pid_t ended;
@@ -103,15 +103,15 @@ static int stop_all(const struct web_server *server, pid_t pid, bool running) {
     return web_end_children(&server->identity, running ? 0 : ORPHANS_MS);
 }
 
-/* Orphans come to this process. Emulators of user programs do not know that: there they go to the
- * system's first process. */
+/* Orphans are reparented to this process, except under user-mode emulators: there they go to init.
+ */
 static int adopt_orphans(void) {
     return prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) == 0 || errno == EINVAL ? 0 : -1;
 }
 
 static _Noreturn void keep(const struct web_server *server, int life, int words) {
     sigset_t blocked;
-    /* Whoever ends the driver's group ends the driver; what follows is done from here in order. */
+    /* A signal to the driver's group ends the driver; this process then cleans up in order. */
     if (setpgid(0, 0) != 0 || adopt_orphans() != 0 || signal(SIGTERM, SIG_IGN) == SIG_ERR ||
         signal(SIGINT, SIG_IGN) == SIG_ERR || signal(SIGHUP, SIG_IGN) == SIG_ERR ||
         sigemptyset(&blocked) != 0 || sigaddset(&blocked, SIGCHLD) != 0 ||
@@ -137,7 +137,7 @@ int web_keeper_start(struct web_server *server) {
     int life[2] = {-1, -1}, words[2] = {-1, -1};
     if (adopt_orphans() != 0 || pipe2(life, O_CLOEXEC) != 0 || pipe2(words, O_CLOEXEC) != 0 ||
         fflush(NULL) != 0 || (server->keeper = fork()) < 0) {
-        return web_fail("keeper: expected to start it, got: %s", strerror(errno));
+        return web_fail("keeper: cannot start it: %s", strerror(errno));
     }
     if (server->keeper == 0) {
         (void)close(life[1]);
@@ -153,15 +153,14 @@ int web_keeper_start(struct web_server *server) {
     }
     return got == (ssize_t)sizeof server->pid
                ? 0
-               : web_fail("keeper: expected it to start the server, got its end");
+               : web_fail("keeper: ended before it started the server");
 }
 
 int web_keeper_stop(struct web_server *server) {
     if (server->keeper <= 0) {
         return web_folder_remove(server->folder) == 0
                    ? 0
-                   : web_fail("%s: expected to remove it, got: %s", server->folder->path,
-                              strerror(errno));
+                   : web_fail("%s: cannot remove it: %s", server->folder->path, strerror(errno));
     }
     (void)close(server->life);
     int status = 0;
@@ -172,11 +171,10 @@ int web_keeper_stop(struct web_server *server) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         return 0;
     }
-    /* The keeper was killed, or could not: what it kept is this process' now. */
+    /* The keeper was killed or failed: this process takes over its children and folder. */
     bool ended = web_end_children(&server->identity, ORPHANS_MS) == 0;
     bool removed = web_folder_remove(server->folder) == 0;
-    return ended && removed ? web_fail("keeper: expected it to stop the server, got its own end")
-                            : web_fail("%s: expected to stop the server and to remove its folder, "
-                                       "got: %s",
+    return ended && removed ? web_fail("keeper: ended before it stopped the server")
+                            : web_fail("%s: cannot stop the server and remove its folder: %s",
                                        server->folder->path, strerror(errno));
 }

@@ -1,7 +1,7 @@
 /*
- * The closed loop: as many connections as the options say are always in use, each with one request
- * outstanding; one that is over is replaced at once. A connection ends by the server's closing it
- * (its last request asks for that, or is HTTP/1.0), so that both ends of it are in the count.
+ * The closed loop: keep the given number of connections open, each with one outstanding request,
+ * and replace a finished connection at once. The server closes a connection (the last request asks
+ * for that, or is HTTP/1.0), so that the count includes both ends.
  */
 #define _GNU_SOURCE /* SOCK_CLOEXEC, epoll */
 
@@ -16,17 +16,17 @@
 #include <unistd.h>
 
 enum { BUFFER_BYTES = 65536 };
-/* A server that says nothing for so long has failed. */
+/* A server silent for this long has failed. */
 enum { SILENCE_MS = 20000 };
-/* Whoever listens on the port and does not answer may be another one. */
+/* A listener that does not answer may be a different server. */
 enum { ALONE_MS = 500 };
 enum { MORE_PROCESSES = 2 };
 
 struct slot {
     int descriptor; /* -1: none */
     struct web_session session;
-    size_t asked; /* requests of the session that have been sent */
-    bool closing; /* all answered: the server's end of file is to come */
+    size_t asked; /* requests of the session sent so far */
+    bool closing; /* all answered: waiting for the server's end of file */
     uint64_t sent_ns;
     struct web_answer answer;
 };
@@ -35,8 +35,8 @@ struct loop {
     const struct web_load *load;
     struct web_sequence *sequence;
     struct web_totals *totals;
-    uint64_t requests, begun; /* 0: no limit; how many belong to sessions that have begun */
-    uint64_t until_ns;        /* no session begins later; 0: no limit */
+    uint64_t requests, begun; /* 0: no limit; counts requests of started sessions */
+    uint64_t until_ns;        /* no session starts later; 0: no limit */
     int epoll;
     size_t active;
     char *buffer;
@@ -78,11 +78,10 @@ static int send_request(struct loop *loop, struct slot *slot) {
     web_answer_expect(&slot->answer, file, request->dynamic, !last, script);
     slot->asked++;
     slot->sent_ns = web_now_ns();
-    /* A request fits where the connection has just been made, or all before has been answered. */
+    /* A request fits if the connection is new or all earlier requests have been answered. */
     return send(slot->descriptor, text, (size_t)length, MSG_NOSIGNAL) == length
                ? 0
-               : web_fail("request for %s: expected to send it, got: %s", file->path,
-                          strerror(errno));
+               : web_fail("request for %s: cannot send it: %s", file->path, strerror(errno));
 }
 
 static int note_answer(struct web_totals *totals, const struct slot *slot) {
@@ -90,7 +89,7 @@ static int note_answer(struct web_totals *totals, const struct slot *slot) {
         size_t room = totals->latency_room == 0 ? 65536 : totals->latency_room * 2;
         uint64_t *more = realloc(totals->latency_ns, room * sizeof *more);
         if (more == NULL) {
-            return web_fail("latencies: expected memory for %zu, got none", room);
+            return web_fail("latencies: cannot allocate memory for %zu", room);
         }
         totals->latency_ns = more;
         totals->latency_room = room;
@@ -104,7 +103,7 @@ static int note_answer(struct web_totals *totals, const struct slot *slot) {
 
 /* ---- one connection ---- */
 
-/* Begins the next session on a new connection; leaves the slot empty where no more shall begin. */
+/* Start the next session on a new connection; leave the slot empty if no session may start. */
 static int begin(struct loop *loop, struct slot *slot) {
     slot->descriptor = -1;
     if ((loop->requests != 0 && loop->begun == loop->requests) ||
@@ -123,7 +122,7 @@ static int begin(struct loop *loop, struct slot *slot) {
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = slot}};
     if (slot->descriptor < 0 ||
         epoll_ctl(loop->epoll, EPOLL_CTL_ADD, slot->descriptor, &event) != 0) {
-        return web_fail("connection: expected one to 127.0.0.1:%u, got: %s",
+        return web_fail("connection: cannot connect to 127.0.0.1:%u: %s",
                         (unsigned)loop->load->server->port, strerror(errno));
     }
     loop->totals->connections++;
@@ -131,11 +130,11 @@ static int begin(struct loop *loop, struct slot *slot) {
 }
 
 static int ended_early(const struct slot *slot, const char *how) {
-    return web_fail("answer for %s: expected %zu bytes, got %s after %zu of them",
+    return web_fail("response for %s: expected %zu bytes, got %s after %zu of them",
                     slot->answer.file->path, slot->answer.body_bytes, how, slot->answer.body_got);
 }
 
-/* Reads what is there. A connection that the server has closed is replaced. */
+/* Read available data. Replace a connection that the server has closed. */
 static int serve(struct loop *loop, struct slot *slot) {
     ssize_t got = recv(slot->descriptor, loop->buffer, BUFFER_BYTES, MSG_DONTWAIT);
     if (got < 0) {
@@ -143,15 +142,15 @@ static int serve(struct loop *loop, struct slot *slot) {
     }
     if (got == 0) {
         if (!slot->closing) {
-            return ended_early(slot, "the connection's end");
+            return ended_early(slot, "the end of the connection");
         }
         if (close(slot->descriptor) != 0) {
-            return web_fail("connection: expected to close it, got: %s", strerror(errno));
+            return web_fail("connection: cannot close it: %s", strerror(errno));
         }
         return begin(loop, slot);
     }
     if (slot->closing) {
-        return web_fail("answer for %s: expected the connection's end, got more bytes",
+        return web_fail("response for %s: expected the end of the connection, got more bytes",
                         slot->answer.file->path);
     }
     int complete = web_answer_take(&slot->answer, loop->buffer, (size_t)got);
@@ -170,8 +169,8 @@ static int serve(struct loop *loop, struct slot *slot) {
 
 /* ---- all connections ---- */
 
-/* A driver that sleeps must be woken, which costs the server's CPU some microseconds an answer: so
- * it looks again for a while. */
+/* Waking a sleeping driver costs the server's CPU some microseconds per response: poll for a while
+ * first. */
 static int wait_for_answers(const struct loop *loop, struct epoll_event *events) {
     uint64_t spin_ns = loop->load->server->placement->spin_ns;
     int ready = 0;
@@ -198,7 +197,7 @@ static int run_loop(struct loop *loop, struct slot *slots, size_t count) {
             return web_fail("stopped by signal %d", (int)web_stop_signal);
         }
         if (ready == 0) {
-            return web_fail("answers: expected one within %d s, got none", SILENCE_MS / 1000);
+            return web_fail("responses: got none within %d s", SILENCE_MS / 1000);
         }
         if (ready < 0 && errno != EINTR) {
             return web_fail("epoll_wait: %s", strerror(errno));
@@ -224,7 +223,7 @@ int web_load_run(const struct web_load *load, struct web_sequence *sequence, uin
     loop.buffer = malloc(BUFFER_BYTES);
     int status = -1;
     if (loop.epoll < 0 || slots == NULL || loop.buffer == NULL) {
-        (void)web_fail("connections: expected memory and an epoll descriptor, got: %s",
+        (void)web_fail("connections: cannot create an epoll descriptor or allocate memory: %s",
                        strerror(errno));
     } else {
         for (size_t i = 0; i < count; i++) {
@@ -248,7 +247,7 @@ int web_load_run(const struct web_load *load, struct web_sequence *sequence, uin
     if (status != 0) {
         return -1;
     }
-    return totals->requests == 0 ? web_fail("window: expected answers in it, got none") : 0;
+    return totals->requests == 0 ? web_fail("window: got no responses in it") : 0;
 }
 
 void web_totals_free(struct web_totals *totals) {
@@ -265,7 +264,7 @@ static int be_patient(int descriptor, unsigned patience_ms) {
     return setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
-/* Sends a request alone. Returns the connection, or -1. */
+/* Send one request on a new connection. Returns the connection, or -1. */
 static int ask(uint16_t port, const char *path, unsigned patience_ms) {
     char text[300];
     int length = snprintf(text, sizeof text, "GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n", path);
@@ -278,7 +277,7 @@ static int ask(uint16_t port, const char *path, unsigned patience_ms) {
     return descriptor;
 }
 
-/* Reads to the end and closes. Returns how many bytes were read and fit, or -1. */
+/* Read to the end and close. Returns the number of bytes read if they fit, or -1. */
 static ssize_t hear(int descriptor, char *text, size_t room) {
     size_t used = 0;
     ssize_t got = 1;
@@ -310,9 +309,9 @@ ssize_t web_get(uint16_t port, const char *path, char *body, size_t room) {
     return (ssize_t)bytes;
 }
 
-/* mod_fcgid makes a process only where all it has are in use, and lets a request wait for a whole
- * second then: so they are made before, by requests that wait. Some more than there are
- * connections, for a process counts as used until after its answer has gone. */
+/* mod_fcgid creates a process only if all existing ones are busy, and then delays the request by 1
+ * s. Create them beforehand with requests that wait. Use some more than connections, because a
+ * process counts as busy until after its response has gone. */
 static int make_fastcgi_processes(const struct web_load *load) {
     size_t count = (size_t)load->options->connections + MORE_PROCESSES;
     int descriptors[WEB_MOST_CONNECTIONS + MORE_PROCESSES];
@@ -328,19 +327,19 @@ static int make_fastcgi_processes(const struct web_load *load) {
         if (got < 12 || strncmp(text + 8, " 200", 4) != 0) {
             char words[900] = "";
             web_folder_last_lines(load->server->folder, "logs/error.log", words, sizeof words);
-            status = web_fail("FastCGI: expected %zu processes that answer, got %.*s: %s", count,
+            status = web_fail("FastCGI: expected %zu responding processes, got %.*s: %s", count,
                               (int)strcspn(text, "\r\n"), text, words);
         }
     }
     return status;
 }
 
-/* All requests there are, one after the other on a connection each. */
+/* Send each possible request once, each on its own connection. */
 static int ask_for_all(const struct web_load *load, bool dynamic) {
     struct web_totals totals = {0};
     struct loop loop = {.load = load, .totals = &totals, .buffer = malloc(BUFFER_BYTES)};
     struct slot *slot = calloc(1, sizeof *slot);
-    int status = slot == NULL || loop.buffer == NULL ? web_fail("expected memory, got none") : 0;
+    int status = slot == NULL || loop.buffer == NULL ? web_fail("out of memory") : 0;
     for (unsigned i = 0; i < WEB_FILES && status == 0; i++) {
         slot->session.count = 1;
         slot->session.request[0] = (struct web_request){.file = (uint8_t)i, .dynamic = dynamic};
@@ -358,7 +357,8 @@ static int ask_for_all(const struct web_load *load, bool dynamic) {
             } else if (web_stop_signal != 0) {
                 complete = web_fail("stopped by signal %d", (int)web_stop_signal);
             } else if (got == 0 || errno != EINTR) {
-                complete = ended_early(slot, got == 0 ? "the connection's end" : strerror(errno));
+                complete =
+                    ended_early(slot, got == 0 ? "the end of the connection" : strerror(errno));
             }
         }
         status = complete == 1 ? 0 : -1;

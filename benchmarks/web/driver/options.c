@@ -9,24 +9,23 @@
 
 static const char HELP_HEAD[] =
     "usage: web [options] [-- COMMAND [ARGUMENT ...]]\n\n"
-    "Starts a web server of its own on 127.0.0.1, with SPECweb99's classes of files, loads it "
-    "with\n"
-    "GET requests, compares every answer with what it must be, and stops the server. The server\n"
-    "has the last of the allowed CPUs, this program the others. As root, the server is nobody.\n"
-    "COMMAND watches the server while --requests are served; {pid}, {pids}, {requests} and\n"
-    "{ready} in its arguments are replaced (README.md).\n\noptions:\n";
+    "Start a dedicated web server on 127.0.0.1 with the file classes of SPECweb99, load it with\n"
+    "GET requests, verify every response, and stop the server. The server runs on the last of\n"
+    "the allowed CPUs, this program on the others. As root, run the server as user nobody.\n"
+    "COMMAND observes the server during --requests; {pid}, {pids}, {requests} and {ready} in its\n"
+    "arguments are replaced (see README.md).\n\noptions:\n";
 
 static const char HELP_TAIL[] =
-    "  --json                     print the numbers as a JSON object\n"
-    "  --help                     print this text and stop\n\n"
-    "Metrics, one iteration: elapsed_per_request (wall time of the window / requests), cpu_time,\n"
-    "kernel_time, user_time (the server's processes, ns a request), throughput, latency,\n"
+    "  --json                     print the results as a JSON object\n"
+    "  --help                     print this help and exit\n\n"
+    "Metrics (one iteration): elapsed_per_request (wall time of the window / requests), cpu_time,\n"
+    "kernel_time, user_time (server processes, ns per request), throughput, latency,\n"
     "bytes_per_request, received_per_request, connections_per_request, resident_kib, "
     "server_share.\n"
     "\nenvironment:\n"
-    "  REGATTA_RESULTS  file to which the measurements are appended, a JSON object a line\n"
-    "  REGATTA_SEED     seed of the requests (default 1)\n\n"
-    "exit code: 0 success, 1 the measurement failed, 2 wrong usage\n";
+    "  REGATTA_RESULTS  append measurements to this file, one JSON object per line\n"
+    "  REGATTA_SEED     seed of the request sequence (default 1)\n\n"
+    "exit code: 0 success, 1 measurement failed, 2 usage error\n";
 
 struct option {
     const char *name, *help;
@@ -42,8 +41,8 @@ bool web_is(const char *word, const char *other) {
 }
 
 static _Noreturn void usage_error(const char *where, const char *expected, const char *got) {
-    (void)fprintf(stderr, "web: %s: expected %s, got %s; `web --help` tells more\n", where,
-                  expected, *got == '\0' ? "nothing" : got);
+    (void)fprintf(stderr, "web: %s: expected %s, got %s; see `web --help`\n", where, expected,
+                  *got == '\0' ? "nothing" : got);
     exit(WEB_EXIT_USAGE);
 }
 
@@ -51,45 +50,49 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
     static const char *const servers[] = {"apache", "nginx", NULL};
     static const char *const kinds[] = {"none", "cgi", "fastcgi", NULL};
     const struct option all[OPTIONS] = {
-        {.name = "--server", .help = "which server", .text = &options->server, .choices = servers},
+        {.name = "--server",
+         .help = "server program",
+         .text = &options->server,
+         .choices = servers},
         {.name = "--dynamic",
-         .help = "how dynamic answers are made",
+         .help = "interface for dynamic pages",
          .text = &options->dynamic,
          .choices = kinds},
-        {"--dynamic-percent", "how many of the requests are dynamic", &options->dynamic_percent, 0,
-         100, NULL, NULL},
-        {"--connections", "how many are in use at a time, one request outstanding on each",
+        {"--dynamic-percent", "share of dynamic requests, %", &options->dynamic_percent, 0, 100,
+         NULL, NULL},
+        {"--connections", "simultaneous connections, one outstanding request on each",
          &options->connections, 1, WEB_MOST_CONNECTIONS, NULL, NULL},
-        {"--persistent-percent", "of the requests, on connections that stay (HTTP/1.1)",
+        {"--persistent-percent", "share of requests on persistent (HTTP/1.1) connections, %",
          &options->persistent_percent, 0, 100, NULL, NULL},
-        {"--requests-per-connection", "on each of these", &options->requests_per_connection, 1,
-         WEB_MOST_PER_CONNECTION, NULL, NULL},
-        {"--requests", "how many are measured; 0: as many as the window holds", &options->requests,
-         0, 100000000, NULL, NULL},
-        {"--window-ms", "how long new connections begin", &options->window_ms, 1, 3600000, NULL,
-         NULL},
-        {"--warmup-ms", "the same before, not measured", &options->warmup_ms, 0, 3600000, NULL,
-         NULL},
+        {"--requests-per-connection", "requests per persistent connection",
+         &options->requests_per_connection, 1, WEB_MOST_PER_CONNECTION, NULL, NULL},
+        {"--requests", "number of measured requests; 0: use --window-ms", &options->requests, 0,
+         100000000, NULL, NULL},
+        {"--window-ms", "length of the measured window if --requests is 0, ms", &options->window_ms,
+         1, 3600000, NULL, NULL},
+        {"--warmup-ms", "length of the warm-up before it, ms", &options->warmup_ms, 0, 3600000,
+         NULL, NULL},
         {"--spin-us",
-         "how long the driver looks for answers before it sleeps, on a CPU of its own without a "
-         "quota",
+         "time that the driver polls for responses before it sleeps, us; 0 if it shares the "
+         "server's CPU or has a quota",
          &options->spin_us, 0, 1000000, NULL, NULL},
-        {"--port", "of 127.0.0.1; 0: a free one", &options->port, 0, 65535, NULL, NULL},
-        {"--trace-wait-ms",
-         "how long COMMAND may take to make {ready}, as one that compiles its program first",
-         &options->trace_wait_ms, 1, 3600000, NULL, NULL},
-        {.name = "--apache", .help = "program", .text = &options->apache},
-        {.name = "--apache-modules", .help = "folder", .text = &options->apache_modules},
-        {.name = "--nginx", .help = "program", .text = &options->nginx},
+        {"--port", "port on 127.0.0.1; 0: choose a free one", &options->port, 0, 65535, NULL, NULL},
+        {"--trace-wait-ms", "time limit for COMMAND to create {ready}, ms", &options->trace_wait_ms,
+         1, 3600000, NULL, NULL},
+        {.name = "--apache", .help = "path of the apache2 program", .text = &options->apache},
+        {.name = "--apache-modules",
+         .help = "folder of the Apache modules",
+         .text = &options->apache_modules},
+        {.name = "--nginx", .help = "path of the nginx program", .text = &options->nginx},
         {.name = "--cgi-program",
-         .help = "page.cgi, beside this program",
+         .help = "page.cgi, next to this program",
          .text = &options->cgi_program},
         {.name = "--fastcgi-program",
-         .help = "page.fcgi, beside this program",
+         .help = "page.fcgi, next to this program",
          .text = &options->fastcgi_program},
         {.name = "--folder",
-         .help = "where a folder is made: the working directory, or /tmp where the server cannot "
-                 "reach that",
+         .help = "parent of the temporary folder (default: the working directory, or /tmp if the "
+                 "server cannot access it)",
          .text = &options->folder},
     };
     (void)memcpy(table, all, sizeof all);
@@ -117,7 +120,7 @@ static void help(const struct option table[static OPTIONS]) {
 }
 
 static uint64_t number(const char *where, const char *text, uint64_t least, uint64_t most) {
-    /* strtoull takes a sign and blanks, and turns -1 into a large number. */
+    /* strtoull accepts a sign and blanks, and converts -1 to a large number. */
     bool digits = *text != '\0' && strspn(text, "0123456789") == strlen(text);
     errno = 0;
     unsigned long long value = digits ? strtoull(text, NULL, 10) : 0;
@@ -146,7 +149,7 @@ static void assign(const struct option *option, const char *value) {
     *option->text = value;
 }
 
-/* The path of a program that lies beside this one, kept in `path`. */
+/* Return the path of a program in the same folder as this one, stored in `path`. */
 static const char *beside(char path[static WEB_PATH_BYTES], const char *name) {
     ssize_t length = readlink("/proc/self/exe", path, WEB_PATH_BYTES - 1);
     path[length > 0 ? length : 0] = '\0';
@@ -159,7 +162,7 @@ static const char *beside(char path[static WEB_PATH_BYTES], const char *name) {
 static void check(const struct web_options *options) {
     bool nginx = web_is(options->server, "nginx");
     if (nginx && !web_is(options->dynamic, "none")) {
-        usage_error("--dynamic", "none with --server nginx, which starts no programs",
+        usage_error("--dynamic", "none with --server nginx, which runs no CGI programs",
                     options->dynamic);
     }
     const char *program = nginx ? options->nginx : options->apache;
@@ -167,7 +170,7 @@ static void check(const struct web_options *options) {
         usage_error(nginx ? "--nginx" : "--apache", "an absolute path", program);
     }
     if (options->trace_command != NULL && options->requests == 0) {
-        usage_error("--requests", "a number above 0 with a command that watches", "0");
+        usage_error("--requests", "a number above 0 with a tracing command", "0");
     }
 }
 

@@ -1,4 +1,4 @@
-/* Which CPU the server has, and which the driver: never the same where there are two. */
+/* Choose the CPUs of server and driver: disjoint if there are at least two. */
 #define _GNU_SOURCE /* CPU_SET, sched_setaffinity */
 
 #include "web.h"
@@ -11,7 +11,7 @@ static cpu_set_t allowed;
 
 int web_placement_find(struct web_placement *placement, const struct web_options *options) {
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-        return web_fail("CPUs: expected to be told the allowed ones, got: %s", strerror(errno));
+        return web_fail("CPUs: cannot query the allowed ones: %s", strerror(errno));
     }
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (CPU_ISSET((size_t)cpu, &allowed)) {
@@ -19,7 +19,7 @@ int web_placement_find(struct web_placement *placement, const struct web_options
         }
     }
     placement->shared = CPU_COUNT(&allowed) == 1;
-    /* Where the driver's time is the server's too, it is not spent on waiting. */
+    /* If the driver shares the server's CPU, it does not spin. */
     placement->spin_ns =
         placement->shared || web_group_has_quota() ? 0 : options->spin_us * UINT64_C(1000);
     size_t used = 0;
@@ -46,7 +46,6 @@ int web_place_driver(const struct web_placement *placement) {
         CPU_CLR((size_t)placement->server, &others);
     }
     return sched_setaffinity(0, sizeof others, &others) != 0
-               ? web_fail("CPUs: expected to be placed on %s, got: %s", placement->driver,
-                          strerror(errno))
+               ? web_fail("CPUs: cannot pin to %s: %s", placement->driver, strerror(errno))
                : 0;
 }

@@ -1,7 +1,7 @@
 /*
- * A server is never run as root: when this process is, its children become nobody before they
- * execute anything. That needs CAP_SETUID and CAP_SETGID only, so that signals (CAP_KILL) are sent
- * by a child that has become nobody, too, where root alone may not.
+ * Servers never run as root: if this process does, its children become nobody before they execute a
+ * program. That needs only CAP_SETUID and CAP_SETGID. A child that has become nobody also sends the
+ * signals, because root without CAP_KILL may not.
  */
 #define _DEFAULT_SOURCE /* setgroups */
 
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534 }; /* where there is no list of users, as in a small image */
+enum { NOBODY = 65534 }; /* without a user database, as in a small image */
 
 struct web_identity web_identity_find(void) {
     if (geteuid() != 0) {
@@ -50,7 +50,7 @@ bool web_identity_reaches(const struct web_identity *identity, const char *path)
         }
         (void)memcpy(part, path, i);
         part[i] = '\0';
-        /* By the rights of others only: nobody owns nothing and is in no group. */
+        /* Check the rights of others only: user nobody owns no files and is in no group. */
         if (stat(part, &status) != 0 || (status.st_mode & S_IXOTH) == 0) {
             return false;
         }

@@ -1,4 +1,4 @@
-/* Process trees, as /proc shows them. */
+/* Process trees from /proc. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "web.h"
@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* pid (name) state ppid ...; the name may hold anything, so that it ends at the last parenthesis.
- */
+/* pid (name) state ppid ...; the name may contain any character, so search for the last
+ * parenthesis. */
 static bool read_process(pid_t pid, struct web_process *process) {
     char path[64], text[1024];
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
@@ -68,7 +68,7 @@ static ssize_t read_all(struct web_process **list) {
     return *list == NULL ? -1 : (ssize_t)count;
 }
 
-/* Moves those that belong to the tree to the front, until no more are found. */
+/* Move members of the tree to the front until no more are found. */
 static size_t gather(struct web_process *list, size_t count, size_t found, pid_t ancestor) {
     for (bool more = true; more;) {
         more = false;
@@ -129,7 +129,7 @@ static void signal_all(const struct web_identity *identity, int number) {
     free(list);
 }
 
-/* Whether any child is left, those that have ended taken away. */
+/* Whether any child is left after reaping ended ones. */
 static bool any_left(void) {
     pid_t ended;
     do {

@@ -1,4 +1,4 @@
-/* What is said: lines of docs/protocol.md to the results, one line to standard output. */
+/* Output: lines of docs/protocol.md to the results file, one line to standard output. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "web.h"
@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* With fewer values the 99th percentile would be the longest under another name. */
+/* With fewer values, the 99th percentile would be the maximum. */
 enum { LEAST_FOR_P99 = 100 };
 
 FILE *web_results_open(void) {
@@ -16,14 +16,14 @@ FILE *web_results_open(void) {
     }
     FILE *results = fopen(path, "ae");
     if (results == NULL) {
-        (void)fprintf(stderr, "web: REGATTA_RESULTS: expected a file to append to, got %s: %s\n",
-                      path, strerror(errno));
+        (void)fprintf(stderr, "web: REGATTA_RESULTS: cannot append to %s: %s\n", path,
+                      strerror(errno));
         exit(WEB_EXIT_FAILED);
     }
     return results;
 }
 
-/* Bytes outside printable ASCII become '?': a message may quote anything. */
+/* Replace bytes outside printable ASCII with '?': a message may quote arbitrary data. */
 static void put_string(FILE *file, const char *text) {
     (void)fputc('"', file);
     for (; *text != '\0'; text++) {
@@ -49,7 +49,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* By nearest rank, of sorted latencies. */
+/* Nearest rank of sorted latencies. */
 static uint64_t percentile(const struct web_totals *totals, unsigned percent) {
     uint64_t rank = (totals->requests * percent + 99) / 100;
     return totals->latency_ns[rank == 0 ? 0 : rank - 1];
@@ -66,13 +66,13 @@ static void put_info(FILE *file, const struct web_server *server,
     const struct web_options *options = server->options;
     char cpu[300], split[120];
     if (accounting->version != 0) {
-        (void)snprintf(cpu, sizeof cpu, "control group, version %d, less the driver's own",
+        (void)snprintf(cpu, sizeof cpu, "control group, version %d, minus the driver",
                        accounting->version);
-        (void)snprintf(split, sizeof split, "the kernel's samples over the whole group");
+        (void)snprintf(split, sizeof split, "kernel samples over the whole group");
     } else {
-        (void)snprintf(cpu, sizeof cpu, "sum over the server's processes: %s", accounting->reason);
+        (void)snprintf(cpu, sizeof cpu, "sum over the server processes: %s", accounting->reason);
         (void)snprintf(split, sizeof split,
-                       "doubtful where processes are short (CGI): as the kernel tells it of each");
+                       "inaccurate for short processes (CGI): kernel values per process");
     }
     (void)fputs("{\"info\": {", file);
     put_text(file, "server", options->server, ", ");
@@ -149,7 +149,7 @@ static int put_line(const struct web_server *server, const struct web_outcome *o
     const struct web_totals *totals = &outcome->totals;
     double requests = (double)totals->requests;
     return printf(
-        "web %s dynamic=%s: %.4g us a request (server: kernel %.4g, user %.4g), %.0f requests/s, "
+        "web %s dynamic=%s: %.4g us per request (server: kernel %.4g, user %.4g), %.0f requests/s, "
         "latency %.4g us (99 %%: %.4g), %llu requests of %.0f bytes on %llu connections\n",
         server->options->server, server->options->dynamic,
         (double)totals->elapsed_ns / requests / 1e3,
@@ -168,11 +168,11 @@ int web_report(FILE *results, const struct web_server *server,
         put_info(results, server, accounting, outcome);
         put_metrics(results, outcome);
         if (fflush(results) != 0 || ferror(results)) {
-            return web_fail("REGATTA_RESULTS: expected to write it, got: %s", strerror(errno));
+            return web_fail("REGATTA_RESULTS: cannot write it: %s", strerror(errno));
         }
     }
     int status = server->options->json ? put_json(server, outcome) : put_line(server, outcome);
     return status < 0 || fflush(stdout) != 0
-               ? web_fail("standard output: expected to write to it, got: %s", strerror(errno))
+               ? web_fail("standard output: cannot write to it: %s", strerror(errno))
                : 0;
 }

@@ -1,8 +1,8 @@
 /*
- * Which requests come, from the seed alone. Kinds, classes and connections are dealt from decks,
- * and the files of a class are taken at steps of the golden ratio through their distribution: so a
- * few thousand requests have the shares, the mean size and the connections a request that they
- * should, and two servers are never compared by different luck.
+ * The request sequence, determined by the seed alone. Kinds, classes and connections are dealt from
+ * decks, and the files of a class are taken at golden-ratio steps through their distribution. A few
+ * thousand requests therefore have the intended shares, mean size and connections per request, and
+ * two servers never differ by chance.
  */
 #include "web.h"
 
@@ -22,7 +22,7 @@ static int deck_open(struct web_deck *deck, const size_t *counts, unsigned kinds
     }
     deck->card = malloc(count);
     if (deck->card == NULL) {
-        return web_fail("sequence: expected %zu bytes of memory, got none", count);
+        return web_fail("sequence: cannot allocate %zu bytes", count);
     }
     deck->count = 0;
     for (unsigned kind = 0; kind < kinds; kind++) {
@@ -58,7 +58,8 @@ int web_sequence_open(struct web_sequence *sequence, const struct web_options *o
         .requests_per_connection = (unsigned)options->requests_per_connection,
     };
     sequence->random = random_next(&sequence->random) + stream;
-    /* Of 100 * k requests the persistent share comes k a connection, each other one alone. */
+    /* Of 100 * k requests, the persistent share comes k per connection, every other request on its
+     * own. */
     size_t persistent = (size_t)options->persistent_percent;
     size_t single = (100 - persistent) * (size_t)options->requests_per_connection;
     size_t divisor = common_divisor(persistent, single);
@@ -83,7 +84,7 @@ int web_sequence_open(struct web_sequence *sequence, const struct web_options *o
 }
 
 static unsigned file_of_class(uint64_t *state) {
-    *state += UINT64_C(0x9e3779b97f4a7c15); /* 2^64 by the golden ratio */
+    *state += UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio */
     unsigned place = (unsigned)(((*state >> 32) * 1000) >> 32);
     unsigned number = 0;
     while (place >= WEB_FILE_PERMILLE[number]) {

@@ -1,5 +1,4 @@
-/* Starts the server and waits until it answers. What is written in its configuration is in
- * configuration.c. */
+/* Start the server and wait until it answers. See configuration.c for its configuration. */
 #define _GNU_SOURCE /* getentropy, pipe2 */
 
 #include "web.h"
@@ -18,7 +17,7 @@
 
 static const uint64_t START_NS = UINT64_C(15000000000);
 static const uint64_t VERSION_NS = UINT64_C(5000000000);
-/* Below the ports that systems give to clients, so that no connection has it by chance. */
+/* Below the ephemeral ports, so that no client connection uses it by chance. */
 enum { FIRST_PORT = 15000, PORTS = 15000, PORT_ATTEMPTS = 200 };
 
 static bool port_is_free(uint16_t port) {
@@ -51,13 +50,13 @@ int web_server_choose_port(struct web_server *server) {
             return 0;
         }
     }
-    return web_fail("port: expected a free one of 127.0.0.1 from %d to %d, got none: name one by "
+    return web_fail("port: found no free one of 127.0.0.1 from %d to %d: choose one with "
                     "--port",
                     FIRST_PORT, FIRST_PORT + PORTS - 1);
 }
 
-/* Reads the first line that the program prints about its version, wherever it prints it; as little
- * trusted as the server itself. */
+/* Read the first line of the program's version output, on either stream; the program is trusted as
+ * little as the server itself. */
 static void read_version(struct web_server *server) {
     int ends[2];
     char text[300] = "";
@@ -98,14 +97,14 @@ static void read_version(struct web_server *server) {
                    number != NULL ? number + strlen("ersion: ") : "");
 }
 
-/* What the server said last, in its log or on standard error. */
+/* The last server message, from its log or standard error. */
 static void last_words(const struct web_server *server, char *words, size_t bytes) {
     web_folder_last_lines(server->folder, "stderr.log", words, bytes);
     if (words[0] == '\0') {
         web_folder_last_lines(server->folder, "logs/error.log", words, bytes);
     }
     if (words[0] == '\0') {
-        (void)snprintf(words, bytes, "nothing was said");
+        (void)snprintf(words, bytes, "no message");
     }
 }
 
@@ -116,15 +115,14 @@ int web_server_check(const struct web_server *server) {
     }
     int status;
     if (read(server->words, &status, sizeof status) != (ssize_t)sizeof status) {
-        return web_fail("%s: expected it and its keeper to run, got the keeper's end",
-                        server->options->server);
+        return web_fail("%s: its keeper ended", server->options->server);
     }
     char words[900];
     last_words(server, words, sizeof words);
-    return WIFEXITED(status) ? web_fail("%s: expected it to run, got its end with exit code %d: %s",
-                                        server->options->server, WEXITSTATUS(status), words)
-                             : web_fail("%s: expected it to run, got its end by signal %d: %s",
-                                        server->options->server, WTERMSIG(status), words);
+    return WIFEXITED(status) ? web_fail("%s: ended with exit code %d: %s", server->options->server,
+                                        WEXITSTATUS(status), words)
+                             : web_fail("%s: killed by signal %d: %s", server->options->server,
+                                        WTERMSIG(status), words);
 }
 
 static bool answers(const struct web_server *server) {
@@ -137,8 +135,8 @@ static bool answers(const struct web_server *server) {
 int web_server_start(struct web_server *server) {
     const struct timespec pause = {.tv_nsec = 5000000};
     if (access(server->argv[0], X_OK) != 0) {
-        return web_fail("%s: expected the program of %s, got: %s: install it (Debian: %s), or name "
-                        "it by --%s",
+        return web_fail("%s: cannot find the program of %s: %s: install it (Debian: %s), or set "
+                        "--%s",
                         server->argv[0], server->options->server, strerror(errno),
                         web_is(server->options->server, "nginx")
                             ? "nginx-light"
@@ -160,7 +158,7 @@ int web_server_start(struct web_server *server) {
         if (web_now_ns() > until) {
             char words[900];
             last_words(server, words, sizeof words);
-            return web_fail("%s: expected it to answer on 127.0.0.1:%u, got none of its answers "
+            return web_fail("%s: no response on 127.0.0.1:%u "
                             "within 15 s: %s",
                             server->options->server, (unsigned)server->port, words);
         }

@@ -1,4 +1,4 @@
-/* The command that watches the server during the counted requests. */
+/* The command that observes the server during the measured requests. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "web.h"
@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static const uint64_t SETTLE_NS = UINT64_C(1000000000); /* where it does not say when it watches */
-/* `regatta trace os` may need 150 s to detach from a machine that is throttled or very busy. */
+static const uint64_t SETTLE_NS = UINT64_C(1000000000); /* if it does not report readiness */
+/* `regatta trace os` may need 150 s to detach on a throttled or very busy machine. */
 static const uint64_t END_NS = UINT64_C(200000000000);
 
-/* Room for the numbers of all processes that a server can have. */
+/* Room for the ids of all processes that a server can have. */
 enum { PIDS_BYTES = 12 * (WEB_MOST_CONNECTIONS * 3 + 32) };
 
 static char *list_pids(const struct web_server *server) {
@@ -30,7 +30,7 @@ static char *list_pids(const struct web_server *server) {
     return text;
 }
 
-/* A copy of `argument` in which each `name` is `value`; it is to be freed. */
+/* Return a copy of `argument` with each `name` replaced by `value`; the caller frees it. */
 static char *replaced(const char *argument, const char *name, const char *value) {
     size_t length = strlen(argument) + 1, name_length = strlen(name);
     for (const char *at = argument; (at = strstr(at, name)) != NULL; at += name_length) {
@@ -103,14 +103,14 @@ static int wait_until_it_watches(struct web_tracer *tracer, const struct web_ser
     while (!(tells && access(tracer->ready, F_OK) == 0)) {
         int status;
         if (waitpid(tracer->pid, &status, WNOHANG) == tracer->pid) {
-            return web_fail("%s: expected it to watch the server, got its end with exit code %d",
+            return web_fail("%s: ended with exit code %d while observing the server",
                             server->options->trace_command[0], ended(tracer, status));
         }
         if (web_stop_signal != 0) {
             return web_fail("stopped by signal %d", (int)web_stop_signal);
         }
         if (web_now_ns() > until) {
-            return tells ? web_fail("%s: expected it to make %s within %llu ms, got none",
+            return tells ? web_fail("%s: did not create %s within %llu ms",
                                     server->options->trace_command[0], tracer->ready,
                                     (unsigned long long)server->options->trace_wait_ms)
                          : 0;
@@ -126,13 +126,14 @@ int web_tracer_start(struct web_tracer *tracer, const struct web_server *server)
     char **made = command(tracer, server, &tells);
     if (made == NULL || fflush(NULL) != 0 || (tracer->pid = fork()) < 0) {
         free_command(made);
-        return web_fail("%s: expected to start it, got: %s", server->options->trace_command[0],
+        return web_fail("%s: cannot start it: %s", server->options->trace_command[0],
                         strerror(errno));
     }
     if (tracer->pid == 0) {
-        /* Its processor time is none of the server's; where it cannot leave, accounting sees it. */
+        /* Its processor time is not the server's; if it cannot leave the group, accounting detects
+         * it. */
         web_group_leave();
-        /* In a group of its own: who ends the driver by the keyboard lets the driver end this. */
+        /* In a separate process group: on Ctrl-C, the driver ends it. */
         if (prctl(PR_SET_PDEATHSIG, SIGINT) == 0 && setpgid(0, 0) == 0 &&
             dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
             (void)signal(SIGPIPE, SIG_DFL);

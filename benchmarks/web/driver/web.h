@@ -1,6 +1,6 @@
 /*
- * The parts of `web`: what each is for stands above its functions. Failures are told once, by
- * web_fail() with where, expected, got and fix, and then handed up as -1.
+ * The parts of `web`; comments above the functions describe each part. Failures are reported once,
+ * by web_fail() with where, expected, got and fix, and then passed up as -1.
  */
 #ifndef WEB_H
 #define WEB_H
@@ -23,26 +23,26 @@ struct web_options {
     const char *server;  /* apache, nginx */
     const char *dynamic; /* none, cgi, fastcgi */
     uint64_t dynamic_percent, persistent_percent, requests_per_connection, connections;
-    uint64_t requests; /* 0: as many as the window holds */
+    uint64_t requests; /* 0: use window_ms */
     uint64_t window_ms, warmup_ms, spin_us, trace_wait_ms, port, seed;
     const char *apache, *apache_modules, *nginx, *cgi_program, *fastcgi_program, *folder;
     bool json;
-    char **trace_command; /* NULL: nobody traces */
+    char **trace_command; /* NULL: no tracing */
 };
 
-/* Ends the program where the command line is wrong, or only asks. */
+/* Exits on a wrong command line and on --help. */
 struct web_options web_options_parse(int argc, char **argv);
 bool web_is(const char *word, const char *other);
 
 /* ---- failure.c ---- */
 
-/* Keeps the first message of this process for the results, and says it. Returns -1. */
+/* Store the first message of this process for the results, and print it. Returns -1. */
 __attribute__((format(printf, 1, 2))) int web_fail(const char *format, ...);
 const char *web_failure(void); /* "": none */
 
 uint64_t web_now_ns(void);
 
-/* A signal that asks for the end sets this; whoever waits gives up then. */
+/* Set by a signal that requests termination; blocking loops then give up. */
 extern volatile sig_atomic_t web_stop_signal;
 int web_signals_settle(void);
 
@@ -60,7 +60,7 @@ struct web_files {
     struct web_file file[WEB_FILES];
 };
 
-/* In percent and in thousandths: how often a class, and within a class a file (0: the smallest). */
+/* Frequency of a class in percent, and of a file in its class in thousandths (0: the smallest). */
 extern const unsigned WEB_CLASS_PERCENT[WEB_CLASSES];
 extern const unsigned WEB_FILE_PERMILLE[WEB_FILES_PER_CLASS];
 
@@ -71,7 +71,8 @@ void web_files_free(struct web_files *files);
 
 /* ---- sequence.c: which requests come, on which connections ---- */
 
-/* So many cards of each kind, dealt in random order, again and again: every round is exact. */
+/* A deck: the given number of cards of each kind, dealt in random order, repeatedly: every round is
+ * exact. */
 struct web_deck {
     uint8_t *card;
     size_t count, dealt;
@@ -89,7 +90,7 @@ struct web_request {
     bool dynamic;
 };
 
-/* What is asked for on one connection. */
+/* Requests of one connection. */
 struct web_session {
     bool persistent;
     size_t count;
@@ -101,10 +102,10 @@ int web_sequence_open(struct web_sequence *sequence, const struct web_options *o
 void web_sequence_next(struct web_sequence *sequence, struct web_session *session);
 void web_sequence_close(struct web_sequence *sequence);
 
-/* ---- folder.c: where everything lies ---- */
+/* ---- folder.c: the folder of an invocation ---- */
 
 struct web_identity {
-    bool drop; /* to be taken by the server */
+    bool drop; /* to be owned by the server */
     uid_t uid;
     gid_t gid;
 };
@@ -119,23 +120,23 @@ int web_folder_make(struct web_folder *folder, const struct web_options *options
 int web_folder_write(const struct web_folder *folder, const char *name, const char *text,
                      mode_t mode);
 int web_folder_copy(const struct web_folder *folder, const char *name, const char *from);
-/* A folder that the server may write to. */
+/* A folder that is writable for the server. */
 int web_folder_shared(const struct web_folder *folder, const char *name,
                       const struct web_identity *identity);
-/* Removes all of it. Returns 0, or -1 with errno. */
+/* Remove the whole folder. Returns 0, or -1 with errno. */
 int web_folder_remove(const struct web_folder *folder);
-/* The last lines of a log in it, other than notices; "" where there are none. */
+/* Return the last lines of a log, without notices; "" if none. */
 void web_folder_last_lines(const struct web_folder *folder, const char *name, char *words,
                            size_t bytes);
 
 /* ---- privileges.c ---- */
 
 struct web_identity web_identity_find(void);
-/* Takes the identity for good. Returns 0, or -1 with errno. */
+/* Take the identity permanently. Returns 0, or -1 with errno. */
 int web_identity_take(const struct web_identity *identity);
-/* Whether that identity can go through all folders of an absolute path. */
+/* Whether that identity can traverse all folders of an absolute path. */
 bool web_identity_reaches(const struct web_identity *identity, const char *path);
-/* Sends a signal to a process of that identity. */
+/* Send a signal to a process of that identity. */
 int web_identity_signal(const struct web_identity *identity, pid_t pid, int number);
 
 /* ---- placement.c ---- */
@@ -162,24 +163,23 @@ struct web_server {
     char version[100];
     char program[WEB_PATH_BYTES], root[WEB_PATH_BYTES], configuration[WEB_PATH_BYTES];
     char *argv[8];
-    /* The keeper and what it tells. */
+    /* The keeper and its pipe. */
     pid_t keeper, pid;
     int life, words;
 };
 
 int web_server_choose_port(struct web_server *server);
-/* Its folder gets all that it reads; configuration.c. */
+/* Write all files that the server reads into its folder; configuration.c. */
 int web_server_configure(struct web_server *server);
-/* Starts it and waits until it answers. */
+/* Start the server and wait until it answers. */
 int web_server_start(struct web_server *server);
-/* Whether it still runs; a message where it does not. */
+/* Whether it still runs; prints a message if not. */
 int web_server_check(const struct web_server *server);
 
-/* ---- keeper.c: the process that starts the server and ends everything when its parent is gone
- * ---- */
+/* ---- keeper.c: starts the server and cleans up when the driver ends ---- */
 
 int web_keeper_start(struct web_server *server);
-/* Stops server and keeper; the folder is removed. */
+/* Stop server and keeper; remove the folder. */
 int web_keeper_stop(struct web_server *server);
 
 /* ---- processes.c ---- */
@@ -189,32 +189,31 @@ struct web_process {
     uint64_t user_ticks, system_ticks, children_user_ticks, children_system_ticks;
 };
 
-/* All descendants of `ancestor`, and itself first if `with_itself`. Returns how many; -1 with
- * errno. The list is to be freed. */
+/* Return the number of descendants of `ancestor`, and itself first if `with_itself`; -1 with errno.
+ * The caller frees the list. */
 ssize_t web_descendants(pid_t ancestor, bool with_itself, struct web_process **list);
 /* -1: it has ended. */
 pid_t web_parent(pid_t pid);
-/* Anonymous memory of a process in KiB; 0 where it cannot be told. */
+/* Anonymous memory of a process in KiB; 0 if unknown. */
 uint64_t web_resident_kib(pid_t pid);
-/* Ends all children of this process, which is the reaper of its descendants, also those that other
- * ones leave. */
+/* End all children of this process, which reaps its descendants, including orphans. */
 int web_end_children(const struct web_identity *identity, uint64_t patience_ms);
 
-/* ---- group.c: this process' control group ---- */
+/* ---- group.c: the control group of this process ---- */
 
-/* Where the files of its group are. `kind` is cgroup (version 1) or cgroup2, `controller` is "" for
- * the latter. */
+/* Return the folder of its group. `kind` is cgroup (version 1) or cgroup2, `controller` is "" for
+ * version 2. */
 bool web_group_find(const char *kind, const char *controller,
                     char directory[static WEB_PATH_BYTES]);
-/* The number after a name in a file of names and numbers; with no name the only number. */
+/* The number after a name in a file of names and numbers; without a name, the only number. */
 bool web_group_number(const char *directory, const char *file_name, const char *name,
                       uint64_t *number);
-/* Puts this process into the group above the one that tells processor time, where that may be. */
+/* Move this process to the parent of the measured group, if permitted. */
 void web_group_leave(void);
-/* Whether its processor time is limited (other than by the number of CPUs). */
+/* Whether its processor time is limited (except by the number of CPUs). */
 bool web_group_has_quota(void);
 
-/* ---- accounting.c: what the server's tree has used ---- */
+/* ---- accounting.c: processor time of the server's tree ---- */
 
 struct web_cpu {
     uint64_t total_ns, user_ns, system_ns;
@@ -222,15 +221,15 @@ struct web_cpu {
 
 struct web_accounting {
     pid_t root;   /* of the server's tree */
-    pid_t tracer; /* whose tree is not of the server's; 0: none */
+    pid_t tracer; /* root of a tree to exclude from the server's; 0: none */
     int version;  /* of the control group; 0: sums over processes */
     char directory[WEB_PATH_BYTES];
-    char reason[160]; /* why sums over processes */
+    char reason[160]; /* reason for summing over processes */
 };
 
 void web_accounting_open(struct web_accounting *accounting, pid_t root, pid_t tracer);
 int web_accounting_read(const struct web_accounting *accounting, struct web_cpu *used);
-/* Still nothing but this tree in the group? */
+/* Whether the group still holds this tree only. */
 bool web_accounting_own(const struct web_accounting *accounting);
 
 /* ---- load.c: the closed loop ---- */
@@ -238,7 +237,7 @@ bool web_accounting_own(const struct web_accounting *accounting);
 struct web_totals {
     uint64_t requests, connections, dynamic_requests, body_bytes, received_bytes;
     uint64_t elapsed_ns;
-    uint64_t *latency_ns; /* [requests], unsorted; to be freed */
+    uint64_t *latency_ns; /* [requests], unsorted; the caller frees it */
     size_t latency_room;
 };
 
@@ -248,34 +247,34 @@ struct web_load {
     const struct web_files *files;
 };
 
-/* Answers of each file once, and as many processes of FastCGI as are needed. */
+/* Check the response of each file once, and start the required FastCGI processes. */
 int web_load_prime(const struct web_load *load);
-/* Serves `requests` (0: as many as begin within `window_ms`), connections included. */
+/* Serve `requests` (0: those that start within `window_ms`), including connections. */
 int web_load_run(const struct web_load *load, struct web_sequence *sequence, uint64_t requests,
                  uint64_t window_ms, struct web_totals *totals);
 void web_totals_free(struct web_totals *totals);
-/* A body that is asked for alone. Returns its length, or -1 (without a message). */
+/* Fetch one body on a separate connection. Returns its length, or -1 (without a message). */
 ssize_t web_get(uint16_t port, const char *path, char *body, size_t room);
 
-/* ---- answer.c: reading one answer and comparing it ---- */
+/* ---- answer.c: read one response and verify it ---- */
 
 enum { WEB_HEAD_BYTES = 2048 };
 
-/* Where in a body in chunks (RFC 9112, section 7.1) the next byte is. */
+/* Position of the next byte in a chunked body (RFC 9112, section 7.1). */
 struct web_chunks {
     enum { WEB_NOT_CHUNKED, WEB_CHUNK_SIZE, WEB_CHUNK_DATA, WEB_CHUNK_END, WEB_CHUNKS_END } state;
-    size_t left; /* of the chunk's data */
+    size_t left; /* of the chunk data */
     char line[20];
     size_t line_bytes;
 };
 
 struct web_answer {
-    /* What is expected. */
+    /* Expected values. */
     const struct web_file *file;
     char before[PAGE_TEXT_BYTES];
     size_t before_bytes, body_bytes;
     bool dynamic, stays_open;
-    /* How far it has come. */
+    /* Progress. */
     char head[WEB_HEAD_BYTES + 1];
     size_t head_bytes, body_got, received;
     bool head_done;
@@ -284,7 +283,7 @@ struct web_answer {
 
 void web_answer_expect(struct web_answer *answer, const struct web_file *file, bool dynamic,
                        bool stays_open, const char *script);
-/* Takes what was read. Returns 1: it is complete, 0: more is to come, -1 with a message. */
+/* Process received bytes. Returns 1: complete, 0: incomplete, -1 with a message. */
 int web_answer_take(struct web_answer *answer, const char *bytes, size_t count);
 
 /* ---- tracer.c ---- */

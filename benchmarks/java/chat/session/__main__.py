@@ -1,16 +1,16 @@
-"""One run of the chat benchmark: starts a server, drives it by a client, and reports both in the lines of docs/protocol.md.
+"""Run the chat benchmark once: start a server, drive it with a client, and report both in the lines of docs/protocol.md.
 
     python3 benchmarks/java/chat/session --jar regatta-chat.jar --mode virtual --connections 800 -- java -Xmx512m
 
-What follows `--` is the measured JVM with its flags: the server runs under it. The client is a second JVM of the same program
-with flags of its own, always the same. Standard library only, Python 3.9 and later.
+The command after `--` is the measured JVM with its flags, which runs the server. The client is a second JVM with fixed flags.
+Standard library only, Python 3.9 and later.
 """
 
 from __future__ import annotations
 
 import sys
 
-# The folder may be one that must not be written to.
+# The folder may be read-only.
 sys.dont_write_bytecode = True
 
 import argparse  # noqa: E402
@@ -27,9 +27,9 @@ from results import parse_lines, write_lines  # noqa: E402
 MODES = ("platform", "virtual", "selector")
 SERVER = "org.regatta.bench.chat.ChatServer"
 CLIENT = "org.regatta.bench.chat.ChatClient"
-#: The client needs little and must not pause: no flags of the measured JVM, so that these change the server alone.
+#: The client needs little memory and must not pause. It does not get the flags of the measured JVM: these affect the server only.
 CLIENT_FLAGS = ("-XX:+UseSerialGC", "-Xms256m", "-Xmx256m")
-#: beyond warm-up and windows: starting, connecting thousands, and hearing the rest
+#: besides warm-up and windows: start, thousands of connections, and receipt of the remaining messages
 CLIENT_EXTRA_S = 180.0
 
 
@@ -64,7 +64,7 @@ def _run(given: argparse.Namespace, directory: Path, family: Family) -> list[dic
         "server_release": server.release,
         "client": [Path(given.client_java or given.runtime[0]).name, *CLIENT_FLAGS],
         "placement": placement.words,
-        "loop": f"open, {given.rate:g} messages a second of each user" if given.rate else "closed",
+        "loop": f"open, {given.rate:g} messages per second and user" if given.rate else "closed",
         "counters": counters.told(),
     }
     return [*lines, *counted.lines(lines, given.connections), {"info": about}]
@@ -96,30 +96,37 @@ def _client_command(given: argparse.Namespace, port: int, control: int) -> list[
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="session", description="Runs the chat server under a JVM and measures it.", usage="session [options] -- JVM [flag ...]"
+        prog="session", description="Run the chat server on a JVM and measure it.", usage="session [options] -- JVM [flag ...]"
     )  # fmt: skip
-    parser.add_argument("--jar", required=True, help="regatta-chat.jar")
+    parser.add_argument("--jar", required=True, help="path of regatta-chat.jar")
     parser.add_argument("--mode", required=True, choices=MODES)
-    parser.add_argument("--connections", type=_whole(1, 1_000_000), default=800, help="users (800)")
-    parser.add_argument("--room", type=_whole(1, 1000), default=20, help="users of a room (20)")
+    parser.add_argument("--connections", type=_whole(1, 1_000_000), default=800, help="number of users (800)")
+    parser.add_argument("--room", type=_whole(1, 1000), default=20, help="users per room (20)")
     parser.add_argument(
         "--rate",
         type=_number(1e6),
         default=0.0,
-        help="messages a second of each user; 0 (default): a closed loop",
+        help="messages per second and user; 0 (default): closed loop",
     )
-    parser.add_argument("--seconds", type=_number(3600.0), default=3.0, help="of a window (3)")
-    parser.add_argument("--warmup-seconds", type=_number(3600.0), default=1.0, help="before the first (1)")
-    parser.add_argument("--iterations", type=_whole(1, 100), default=1, help="windows (1)")
-    parser.add_argument("--seed", type=_whole(-(2**63), 2**63 - 1), default=_seed(), help="of planned times")
+    parser.add_argument("--seconds", type=_number(3600.0), default=3.0, help="length of a window (3)")
     parser.add_argument(
-        "--pin", action="store_true", help="server and client on halves of the CPUs of their own"
+        "--warmup-seconds", type=_number(3600.0), default=1.0, help="warm-up before the first window (1)"
+    )
+    parser.add_argument("--iterations", type=_whole(1, 100), default=1, help="number of windows (1)")
+    parser.add_argument(
+        "--seed",
+        type=_whole(-(2**63), 2**63 - 1),
+        default=_seed(),
+        help="seed of the send schedule (REGATTA_SEED, or 1)",
     )
     parser.add_argument(
-        "--perf", default="perf", help="program that counts hardware events; `none`: do not count"
+        "--pin", action="store_true", help="pin server and client to separate halves of the CPUs"
     )
-    parser.add_argument("--client-java", help="program of the client's JVM (the server's)")
-    parser.add_argument("--probe", action="store_true", help="only say whether this JVM can do the mode")
+    parser.add_argument(
+        "--perf", default="perf", help="program that counts hardware events; `none`: no counters"
+    )
+    parser.add_argument("--client-java", help="java program of the client (default: that of the server)")
+    parser.add_argument("--probe", action="store_true", help="only check whether this JVM supports the mode")
     own, jvm = list(arguments), []
     if "--" in own:
         cut = own.index("--")
@@ -139,7 +146,7 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         digits = text[1:] if low < 0 and text.startswith("-") else text
         if not (digits.isascii() and digits.isdigit() and low <= int(text) <= high):
-            raise argparse.ArgumentTypeError(f"expected a whole number from {low} to {high}, got {text!r}")
+            raise argparse.ArgumentTypeError(f"expected an integer from {low} to {high}, got {text!r}")
         return int(text)
 
     return parse
@@ -159,7 +166,7 @@ def _number(high: float) -> Callable[[str], float]:
 
 
 def _stop(number: int, frame: object) -> None:
-    """Ends the run; what was started is ended on the way out."""
+    """End the run; its child processes are ended on exit."""
     raise SystemExit(128 + number)
 
 

@@ -1,7 +1,7 @@
-"""Hardware counters of the server by `perf stat`: user and kernel apart, exactly in the windows.
+"""Count hardware events of the server with `perf stat`: user and kernel separately, exactly in the windows.
 
-One `perf stat` a window is attached before any user connects, switched off: threads inherit the counters of whoever creates
-them, so that thousands of threads need no descriptor each. The server itself switches them on and off at the window's borders
+One `perf stat` per window is attached, disabled, before any user connects: threads inherit the counters of their creator,
+so that thousands of threads need no descriptor each. The server enables and disables them at the borders of the window
 (`CounterSwitch`). Source: perf-stat(1), options -x, -D, -p and --control.
 """
 
@@ -46,8 +46,8 @@ RATIOS = {
     "branches_per_instruction": ("branches", "instructions"),
     "branch_miss_ratio": ("branch_misses", "branches"),
 }
-#: Events that a ratio compares are counted in the same slices of time: perf gives a group the processor's counters as a whole.
-#: No group needs more than two counters beside the fixed ones for cycles and instructions.
+#: The events of a ratio are counted in the same time slices: perf schedules a group on the counters as a whole.
+#: Each group needs at most two counters besides the fixed ones for cycles and instructions.
 Groups = Sequence[Sequence[str]]
 GROUPS: Groups = (
     ("cycles", "instructions"),
@@ -57,7 +57,7 @@ GROUPS: Groups = (
     ("instructions", "itlb_misses", "dtlb_misses"),
     ("instructions", "branches", "branch_misses"),
 )
-#: A count of less of the time is mostly guessed.
+#: A count over a smaller share of the time is mostly extrapolated.
 LEAST_PERCENT = 20.0
 _NONE = "none"
 _ANSWER_S = 10.0
@@ -67,10 +67,10 @@ _UNKNOWN = {"<not supported>": "not supported", "<not counted>": "not counted"}
 
 @dataclass
 class Reading:
-    """What one `perf stat` wrote.
+    """The output of one `perf stat`.
 
-    `counts`: of each event, by the group that was counted longest. `together`: (place of a group, space) to the counts of its
-    metrics, which are of the same slices of time. `missing`: why there is no count. `least_percent`: of the time that a count is of.
+    `counts`: of each event, from the group that was counted longest. `together`: (index of a group, space) to the counts of its
+    metrics, from the same time slices. `missing`: reason for a missing count. `least_percent`: smallest share of the time counted.
     """
 
     counts: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -80,18 +80,18 @@ class Reading:
 
 
 def parse_perf(text: str, groups: Groups = GROUPS) -> Reading:
-    """Read the output of `perf stat -x,`: value, unit, event, time counted in ns, per cent of the time, and what may follow.
+    """Read the output of `perf stat -x,`: value, unit, event, time counted in ns, percentage of the time, and optional fields.
 
-    Events of processors with cores of two kinds (`cpu_core/cycles/u`) count together. Lines of other events are left out, and what
-    was counted for less than `LEAST_PERCENT` of the time, because the rest would be guessed.
+    Events of processors with two kinds of cores (`cpu_core/cycles/u`) are summed. Excluded are lines of other events, and events
+    counted for less than `LEAST_PERCENT` of the time, because the rest would be extrapolated.
 
     Args:
-        text: of perf.
-        groups: in the order in which perf was given them, the same for each space; an event that comes again is of the next group
-            that has it.
+        text: output of perf.
+        groups: in the order of the perf command, the same for each space; a repeated event belongs to the next group that
+            contains it.
 
     Raises:
-        ValueError: a line of a known event has no such fields.
+        ValueError: a line of a known event lacks these fields.
     """
     reading = Reading()
     seen: dict[str, int] = {}
@@ -121,7 +121,7 @@ def parse_perf(text: str, groups: Groups = GROUPS) -> Reading:
 def _take(found: Mapping[tuple[int, str, str], list[tuple[float, float]]], reading: Reading) -> None:
     longest: dict[tuple[str, str], float] = {}
     for (place, space, metric), counts in found.items():
-        # Each kind of core has its own share of the time.
+        # Each kind of core has a separate share of the time.
         percent = sum(share for _, share in counts)
         if percent < LEAST_PERCENT:
             reading.missing.setdefault(
@@ -135,7 +135,7 @@ def _take(found: Mapping[tuple[int, str, str], list[tuple[float, float]]], readi
             longest[metric, space] = percent
             reading.counts[metric, space] = count
     for known in reading.counts:
-        # One kind of core may not have it, or one group have had no turn: what there is, is counted.
+        # One kind of core may lack the event, or one group may never have been scheduled: use the available counts.
         reading.missing.pop(known, None)
 
 
@@ -149,12 +149,12 @@ def _known(event: str) -> tuple[str, str] | None:
 
 
 def values_of(reading: Reading, messages: float, connections: int) -> list[tuple[str, str, float, str]]:
-    """Metric, space, value and unit of everything that follows from the counts of a window; nothing where a count is missing.
+    """Return metric, space, value and unit of the values derived from the counts of a window, without those that lack a count.
 
     Args:
-        reading: of the window. A ratio is of one group: counts of other slices of time would compare different work.
-        messages: that the server received while it was counted.
-        connections: of all users.
+        reading: of the window. A ratio uses one group: counts from other time slices would compare different work.
+        messages: messages that the server received during counting.
+        connections: number of users.
     """
     found = [(metric, space, value, "count") for (metric, space), value in sorted(reading.counts.items())]
     for name, (over, under) in RATIOS.items():
@@ -183,7 +183,7 @@ def _pair(reading: Reading, space: str, over: str, under: str) -> tuple[float, f
 
 
 def _fits(perf: str, events: Sequence[str]) -> bool:
-    """Whether perf takes these events as one group."""
+    """Whether perf accepts these events as one group."""
     command = [perf, "stat", "-x,", "-e", "{" + ",".join(events) + "}", "--", "true"]
     try:
         done = subprocess.run(
@@ -195,7 +195,7 @@ def _fits(perf: str, events: Sequence[str]) -> bool:
 
 
 def _elsewhere(metric: str, place: int, groups: Sequence[Sequence[str]]) -> bool:
-    """Whether another group has it too: a larger one, or one before."""
+    """Whether a larger or an earlier group also contains the metric."""
     return any(
         metric in group and (len(group) > 1 or other < place)
         for other, group in enumerate(groups)
@@ -211,12 +211,12 @@ def _is_of(line: str, space: str) -> bool:
 
 @dataclass
 class Counted:
-    """The readings of all windows, in their order."""
+    """The readings of all windows, in order."""
 
     readings: list[Reading] = field(default_factory=list)
 
     def lines(self, of_client: Sequence[Mapping[str, object]], connections: int) -> list[dict[str, object]]:
-        """Lines of docs/protocol.md, with the client's own parameters."""
+        """Return lines of docs/protocol.md, with the parameters of the client."""
         messages = {line["iteration"]: line for line in of_client if line.get("metric") == "messages_counted"}
         lines: list[dict[str, object]] = []
         for iteration, reading in enumerate(self.readings):
@@ -242,12 +242,12 @@ class Counters:
     """The counters of a run."""
 
     def __init__(self, program: str, directory: Path, windows: int) -> None:
-        """Ask which events this machine has.
+        """Query the events of this machine.
 
         Args:
-            program: `perf`, or another that does what it does; `none` counts nothing.
+            program: `perf` or a compatible program; `none`: no counters.
             directory: for the FIFOs.
-            windows: how many there will be.
+            windows: number of windows.
         """
         self._windows = windows
         self._directory = directory
@@ -258,7 +258,7 @@ class Counters:
         self._watching: list[subprocess.Popen[bytes]] = []
         self._perf = shutil.which(program) if program != _NONE else None
         if self._perf is None:
-            self._told["all"] = "not asked for" if program == _NONE else f"no {program} on PATH"
+            self._told["all"] = "disabled by --perf none" if program == _NONE else f"no {program} on PATH"
             return
         for space in SPACES:
             self._ask(self._perf, space)
@@ -269,18 +269,18 @@ class Counters:
 
     @property
     def fifos(self) -> Path | None:
-        """The directory of the FIFOs, for the server; None: nothing is counted."""
+        """The directory of the FIFOs, for the server; None: no counters."""
         return self._directory if self._events else None
 
     def told(self) -> dict[str, object]:
-        """For the record: event to why it is not counted, `counted` to those that are, and the least share of the time."""
+        """Return event to reason if not counted, `counted` to the counted events, and the least share of time."""
         return self._told
 
     def attach(self, family: Family, pid: int) -> None:
-        """Watch a process, switched off.
+        """Attach to a process, with counting disabled.
 
         Raises:
-            Failed: perf counted a moment ago, and does not now.
+            Failed: perf does not count any more.
         """
         for window in range(self._windows if self._events else 0):
             output, errors = str(self._output(window)), self._directory / f"perf-{window}.err"
@@ -293,10 +293,10 @@ class Counters:
             self._await(child, window)
 
     def collect(self) -> Counted:
-        """End the counting and read what was counted.
+        """End the counting and read the counts.
 
         Raises:
-            Failed: what perf wrote cannot be read.
+            Failed: the output of perf cannot be read.
         """
         counted = Counted()
         least = 100.0
@@ -317,7 +317,7 @@ class Counters:
         return counted
 
     def _ask(self, perf: str, space: str) -> None:
-        """Which events can be counted in a space: perf says so of a program that ends at once."""
+        """Find the events that can be counted in a space, by running perf on a program that ends at once."""
         events = [f"{event}:{SPACES[space]}" for event in EVENTS.values()]
         command = [perf, "stat", "-x,", "-e", ",".join(events), "--", "true"]
         try:
@@ -341,7 +341,7 @@ class Counters:
         for metric, name in EVENTS.items():
             event = f"{name}:{SPACES[space]}"
             why = reading.missing.get((metric, space))
-            # What is only not counted in so short a program can be counted.
+            # An event that is only "not counted" in such a short program is supported.
             if why == _UNKNOWN["<not supported>"] or (why is None and (metric, space) not in reading.counts):
                 self._told[event] = "not supported"
             else:
@@ -349,7 +349,7 @@ class Counters:
         self._groups[space] = self._group(perf, space)
 
     def _group(self, perf: str, space: str) -> Groups:
-        """The groups of a space, of what there is; where the processor cannot count one at once, its events by themselves."""
+        """Return the groups of supported events in a space; split a group that the processor cannot count at once."""
         groups: list[tuple[str, ...]] = []
         for group in GROUPS:
             names = {metric: f"{EVENTS[metric]}:{SPACES[space]}" for metric in group}
@@ -359,11 +359,11 @@ class Counters:
                 groups += [(metric,) for metric in kept]
             else:
                 groups.append(kept)
-        # What is alone, and in another group too, is counted there.
+        # A single event that another group contains is counted there.
         return [g for i, g in enumerate(groups) if g and not (len(g) == 1 and _elsewhere(g[0], i, groups))]
 
     def _grouped(self) -> str:
-        """`{cycles:u,instructions:u},{...}`, as perf wants it."""
+        """Return the events in the syntax of perf: `{cycles:u,instructions:u},{...}`."""
         return ",".join(
             "{" + ",".join(f"{EVENTS[metric]}:{SPACES[space]}" for metric in group) + "}"
             for space, groups in self._groups.items()
@@ -371,7 +371,7 @@ class Counters:
         )
 
     def _read(self, text: str) -> Reading:
-        """The reading of all spaces, each by its own groups."""
+        """Return the reading of all spaces, each with its own groups."""
         whole = Reading()
         for space, groups in self._groups.items():
             lines = [line for line in text.splitlines() if _is_of(line, space)]
@@ -386,7 +386,7 @@ class Counters:
         return self._directory / f"counters-{window}.csv"
 
     def _await(self, child: subprocess.Popen[bytes], window: int) -> None:
-        """Wait until perf obeys: it answers to what changes nothing."""
+        """Wait until perf responds to a command that has no effect."""
         control = os.open(self._directory / f"control-{window}", os.O_RDWR)
         ack = os.open(self._directory / f"ack-{window}", os.O_RDWR | os.O_NONBLOCK)
         try:
@@ -395,8 +395,8 @@ class Counters:
             while not select.select([ack], [], [], 0.05)[0]:
                 if child.poll() is not None or time.monotonic() > until:
                     words = (self._directory / f"perf-{window}.err").read_text(errors="replace").strip()
-                    raise Failed(f"counters: perf does not answer to --control; it said: {words:.300}")
-            # Its zero byte may come a little later; the server leaves that out.
+                    raise Failed(f"counters: perf does not respond to --control; its message: {words:.300}")
+            # Its zero byte may arrive slightly later; the server skips it.
             os.read(ack, 64)
         finally:
             os.close(ack)

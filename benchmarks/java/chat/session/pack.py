@@ -1,4 +1,4 @@
-"""Makes this folder one file, build/session.pyz, which has the same bytes wherever it is made.
+"""Pack this folder into one file, build/session.pyz, with reproducible bytes.
 
 python3 pack.py
 """
@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-#: the earliest that the format can say
+#: the earliest date of the format
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""The processes of a run: none of them outlives it."""
+"""Start the processes of a run, and end them with it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ START_S = 60.0
 STOP_S = 10.0
 PROBE_S = 60.0
 LOOK_S = 0.01
-#: of what the server prints; the rest is dropped
+#: limit of server output; the rest is dropped
 _MOST_OUTPUT_BYTES = 1 << 20
 _READY = re.compile(r"^ready port=(\d+) control=(\d+) pid=(\d+) release=(\d+)$", re.MULTILINE)
 
 
 class Failed(Exception):
-    """The run has no result. `code`: to exit with. `lines`: to report all the same."""
+    """The run has no result. `code`: exit code. `lines`: lines to report nevertheless."""
 
     def __init__(self, message: str, code: int = 1, lines: Sequence[dict[str, object]] = ()) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class Failed(Exception):
 
 
 class Placement:
-    """Which CPUs server and client may use; None: all that the run may."""
+    """The allowed CPUs of server and client; None: all CPUs of the run."""
 
     def __init__(self, apart: bool) -> None:
         cpus = sorted(os.sched_getaffinity(0))
@@ -46,13 +46,13 @@ class Placement:
             self.server, self.client = set(cpus[:half]), set(cpus[half:])
             self.words = f"server on CPUs {cpus[:half]}, client on CPUs {cpus[half:]}"
         elif apart:
-            self.words = "not apart: there is one CPU"
+            self.words = "not pinned: only one CPU"
 
 
 class Family:
-    """Everything that a run starts. A context manager: whatever still runs at its end is killed.
+    """The child processes of a run. A context manager that kills remaining children at its end.
 
-    Each child also has a pipe as its input, or watches the server: it ends too when this process is killed at once.
+    Each child also has a pipe as its input, or watches the server, so that it ends if this process is killed.
     """
 
     def __init__(self) -> None:
@@ -65,13 +65,13 @@ class Family:
         cpus: set[int] | None = None,
         errors: IO[bytes] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a program. It does not know where results go: what it has to report comes through this one.
+        """Start a program. It does not know the results file: this process reports for it.
 
         Args:
             command: program and arguments.
-            output: where its standard output goes.
-            cpus: that it may use; None: all.
-            errors: where its standard error goes; None: where this program's goes.
+            output: destination of its standard output.
+            cpus: allowed CPUs; None: all.
+            errors: destination of its standard error; None: inherited.
 
         Raises:
             Failed: it cannot be started.
@@ -117,7 +117,7 @@ class Family:
 
 
 class Server:
-    """A server that can be used."""
+    """A server that is ready."""
 
     def __init__(self, child: subprocess.Popen[bytes], output: Path, ready: re.Match[str]) -> None:
         self._child = child
@@ -132,13 +132,13 @@ class Server:
         cpus: set[int] | None,
         limit_s: float,
     ) -> bytes:
-        """Run the client to its end.
+        """Run the client until it ends.
 
         Returns:
-            What it printed.
+            Its output.
 
         Raises:
-            Failed: it or the server failed, or it ran for longer than `limit_s`.
+            Failed: client or server failed, or the client ran longer than `limit_s`.
         """
         path = directory / "client.out"
         with path.open("wb") as output:
@@ -150,34 +150,34 @@ class Server:
                         f"the server ended, {_ending(self._child)}", abs(self._child.returncode) or 1
                     )
                 if time.monotonic() > until:
-                    raise Failed(f"the client still ran after {limit_s:g} s")
+                    raise Failed(f"the client did not end within {limit_s:g} s")
                 time.sleep(LOOK_S)
         printed = path.read_bytes()
         if client.returncode:
-            # It says itself what went wrong.
+            # It prints the reason itself.
             raise Failed(f"the client ended, {_ending(client)}", 1, parse_lines(printed))
         return printed
 
     def stop(self) -> None:
-        """Let the server end, and print what it printed beside the line that it was ready."""
+        """End the server, and print its output without the ready line."""
         if self._child.stdin:
             self._child.stdin.close()
         try:
             self._child.wait(STOP_S)
         except subprocess.TimeoutExpired as expired:
-            raise Failed(f"the server still ran {STOP_S:g} s after it was told to end") from expired
+            raise Failed(f"the server did not end within {STOP_S:g} s after SIGTERM") from expired
         if self._child.returncode:
             raise Failed(f"the server ended, {_ending(self._child)}", abs(self._child.returncode))
         _pass_on(self._output)
 
 
 def start_server(family: Family, command: Sequence[str], directory: Path, cpus: set[int] | None) -> Server:
-    """Start the server and wait until it can be used.
+    """Start the server and wait until it is ready.
 
     Raises:
         Failed: it ends, or is not ready in time.
     """
-    # A file, because a pipe that nobody reads would stop a JVM that logs.
+    # A file, because a full pipe would block a JVM that logs.
     path = directory / "server.out"
     with path.open("wb") as output:
         child = family.start(command, output, cpus)
@@ -196,7 +196,7 @@ def start_server(family: Family, command: Sequence[str], directory: Path, cpus: 
 
 
 def probe(command: Sequence[str]) -> int:
-    """Whether the JVM can do the mode: 0, 4 with a reason on standard error, or another code where it fails otherwise."""
+    """Return 0 if the JVM supports the mode, 4 with a reason on standard error if not, or another code on failure."""
     try:
         return subprocess.run(
             list(command), stdin=subprocess.DEVNULL, timeout=PROBE_S, check=False

@@ -1,4 +1,4 @@
-"""Lines of docs/protocol.md: read from the client, written for the runner."""
+"""Read lines of docs/protocol.md from the client and write them for the runner."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Iterable
 
-#: the variable that names the file for lines
+#: environment variable with the path of the results file
 RESULTS = "REGATTA_RESULTS"
 
 
 def parse_lines(printed: bytes) -> list[dict[str, object]]:
-    """The client's lines; what is none (such as a warning of the JVM) goes to standard error."""
+    """Return the lines of the client; print other output (such as a JVM warning) to standard error."""
     lines = []
     for text in printed.decode("utf-8", "replace").splitlines():
         try:
@@ -27,7 +27,7 @@ def parse_lines(printed: bytes) -> list[dict[str, object]]:
 
 
 def write_lines(lines: Iterable[dict[str, object]]) -> None:
-    """Append lines to the file that REGATTA_RESULTS names; without one, print them."""
+    """Append lines to the file named by REGATTA_RESULTS; if unset, print them."""
     text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
     path = os.environ.get(RESULTS)
     if not path:

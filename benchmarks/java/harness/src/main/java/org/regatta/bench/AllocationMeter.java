@@ -9,19 +9,19 @@ import java.util.Map;
 /**
  * Bytes allocated by all threads.
  *
- * <p>From release 21, and in late updates of 17, the JVM keeps the sum over all threads, ended ones too. Before that
- * the sum is over the threads that live at the end. Where a thread ended within the iteration it would be too small and
- * is not known: benchmarks keep theirs alive.
+ * <p>From release 21, and in late updates of 17, the JVM maintains the sum over all threads, including ended ones.
+ * Before that, the meter sums over the threads alive at the end. If a thread ends within the iteration, this sum is too
+ * small and is reported as unknown: benchmarks keep their threads alive.
  */
 abstract class AllocationMeter {
     private static final long UNKNOWN = -1;
 
     abstract void start();
 
-    /** @return bytes since {@code start}, or -1 when this JVM cannot tell, or a thread ended that is not counted */
+    /** @return bytes since {@code start}, or -1 if this JVM cannot report them or an uncounted thread ended */
     abstract long stop();
 
-    /** @return how it is counted, for the record */
+    /** @return the counting method, for the record */
     abstract String source();
 
     static AllocationMeter ofThisJvm() {
@@ -35,13 +35,13 @@ abstract class AllocationMeter {
         }
         threads.setThreadAllocatedMemoryEnabled(true);
         try {
-            // By reflection, because the class files are those of release 11.
+            // By reflection, because the class files target release 11.
             Method total = com.sun.management.ThreadMXBean.class.getMethod("getTotalThreadAllocatedBytes");
             if ((Long) total.invoke(threads) >= 0) {
                 return new Total(threads, total);
             }
         } catch (ReflectiveOperationException e) {
-            // an older JVM: count thread by thread
+            // an older JVM: sum over threads
         }
         return new ByThread(threads);
     }
@@ -90,7 +90,7 @@ abstract class AllocationMeter {
             try {
                 return (Long) total.invoke(threads);
             } catch (ReflectiveOperationException e) {
-                throw new IllegalStateException("the JVM's allocation counter worked once and fails now", e);
+                throw new IllegalStateException("the allocation counter of the JVM failed after an earlier success", e);
             }
         }
     }

@@ -9,24 +9,25 @@ import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** A fixed number of threads that send requests, each with a log of its own. */
+/** A fixed number of threads that send requests, each with its own log. */
 public final class Clients {
     private final ExecutorService threads;
     private final List<Requests> logs = new ArrayList<>();
 
-    /** What one client does in an iteration. */
+    /** The work of one client in an iteration. */
     public interface Client {
         /**
          * @param number of the client, from 0
-         * @param log where it notes its requests
+         * @param log records the requests
          * @return a value that depends on all of the work
          */
         long run(int number, Requests log) throws Exception;
     }
 
     /**
-     * @param count how many clients; given, not the number of processors: the same work on every machine
-     * @param mostRequests of one client in an iteration
+     * @param count number of clients; independent of the number of processors, so that the work is the same on all
+     *     machines
+     * @param mostRequests maximum per client and iteration
      */
     public Clients(int count, int mostRequests) {
         threads = Executors.newFixedThreadPool(count, Clients::daemon);
@@ -39,24 +40,24 @@ public final class Clients {
         return logs.size();
     }
 
-    /** The requests of the last iteration, a log for each client. */
+    /** The requests of the last iteration, one log per client. */
     public List<Requests> logs() {
         return Collections.unmodifiableList(logs);
     }
 
-    /** Empties the logs. */
+    /** Clear the logs. */
     public void clear() {
         logs.forEach(Requests::clear);
     }
 
     /**
-     * Runs all clients at once.
+     * Run all clients concurrently.
      *
-     * @return the sum of what they returned
-     * @throws Exception what the first of them to fail threw, while others may still run
+     * @return the sum of their return values
+     * @throws Exception the exception of the first client to fail; others may still run
      */
     public long run(Client client) throws Exception {
-        // Taken as they end: a client that failed may hold what another would wait for.
+        // In order of completion: a failed client may hold a resource that another waits for.
         CompletionService<Long> results = new ExecutorCompletionService<>(threads);
         for (int i = 0; i < logs.size(); i++) {
             int number = i;
@@ -73,7 +74,7 @@ public final class Clients {
         return sum;
     }
 
-    /** Ends the threads. */
+    /** End the threads. */
     public void close() {
         threads.shutdown();
     }

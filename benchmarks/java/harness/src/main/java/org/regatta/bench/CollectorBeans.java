@@ -8,13 +8,13 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** What the JVM's beans tell of its collectors, each of which is one kind of collection: number and time, in whole ms. */
+/** The JVM's collector beans: number and time of collections, in whole ms. Each bean counts one kind of collection. */
 final class CollectorBeans {
     private static final long NS_PER_MS = 1_000_000;
 
     /**
-     * Z and Shenandoah have beans of two kinds: "... Cycles", which run beside the program, and "... Pauses". The one of
-     * Z before release 17 is of cycles.
+     * Z and Shenandoah have two kinds of beans: "... Cycles", which run concurrently with the program, and "...
+     * Pauses". The bean of Z before release 17 counts cycles.
      */
     private static final Pattern RUNS_BESIDE = Pattern.compile(".* Cycles|ZGC");
 
@@ -33,7 +33,7 @@ final class CollectorBeans {
         }
     }
 
-    /** The counts and times become those since {@code start}. */
+    /** Set counts and times to the differences since {@code start}. */
     void stop() {
         for (int i = 0; i < counts.length; i++) {
             counts[i] = count(i) - counts[i];
@@ -41,7 +41,7 @@ final class CollectorBeans {
         }
     }
 
-    /** Adds {@code collections} and {@code collection_time} of every bean: one that did not collect has 0 of both. */
+    /** Add {@code collections} and {@code collection_time} of every bean; both are 0 for a bean without collections. */
     void report(List<Measurement> measurements) {
         for (int i = 0; i < counts.length; i++) {
             Map<String, Object> collector = Map.of("collector", beans.get(i).getName());
@@ -50,7 +50,10 @@ final class CollectorBeans {
         }
     }
 
-    /** Adds {@code gc_time} and {@code gc_count}, the sums over the beans that count pauses; where there is none, nothing. */
+    /**
+     * Add {@code gc_time} and {@code gc_count}, the sums over the beans that count pauses; nothing if there are no such
+     * beans.
+     */
     void reportPauses(List<Measurement> measurements) {
         long ms = 0;
         long count = 0;
@@ -69,16 +72,16 @@ final class CollectorBeans {
     }
 
     /**
-     * A full collection, now.
+     * Run a full collection.
      *
-     * @throws UsageException if none of the beans counted one: nothing would be as the option says
+     * @throws UsageException if no bean counted one: the option would have no effect
      */
     void collect() throws UsageException {
         long before = countOfAll();
         System.gc();
         if (countOfAll() == before) {
-            throw new UsageException("--collect (or -Dregatta.collect=true): expected that System.gc() collects, got no"
-                    + " collection by " + names() + "; leave it out with this collector, or leave out"
+            throw new UsageException("--collect (or -Dregatta.collect=true): expected System.gc() to collect, got no"
+                    + " collection by " + names() + "; omit it with this collector, or omit"
                     + " -XX:+DisableExplicitGC");
         }
     }
@@ -87,7 +90,7 @@ final class CollectorBeans {
         return IntStream.range(0, beans.size()).mapToLong(this::count).sum();
     }
 
-    /** The JVM says -1 where it does not know. */
+    /** The JVM returns -1 for unknown values. */
     private long count(int bean) {
         return Math.max(0, beans.get(bean).getCollectionCount());
     }

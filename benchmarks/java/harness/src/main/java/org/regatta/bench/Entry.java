@@ -2,7 +2,7 @@ package org.regatta.bench;
 
 import java.util.function.Supplier;
 
-/** A line of a suite's table of benchmarks. */
+/** One benchmark in the table of a suite. */
 public final class Entry {
     private final String name;
     private final String description;
@@ -10,12 +10,12 @@ public final class Entry {
     private final Supplier<Benchmark> factory;
 
     /**
-     * @param name what is written on the command line
+     * @param name on the command line
      * @param description one line for {@code --list}
-     * @param maxSize the largest size whose input still fits the benchmark's data structures
-     * @param factory makes the benchmark; where its classes may be of a release that the JVM is too old for, write
-     *     {@code () -> new Thing()}: a reference {@code Thing::new} loads them when the table is made, so that no other
-     *     line of it could run either
+     * @param maxSize the largest size whose input fits the data structures of the benchmark
+     * @param factory creates the benchmark; if its classes may need a newer release than the JVM's, write
+     *     {@code () -> new Thing()}: a reference {@code Thing::new} loads them with the table, and then no other
+     *     benchmark could run either
      */
     public Entry(String name, String description, int maxSize, Supplier<Benchmark> factory) {
         this.name = name;

@@ -11,27 +11,27 @@ import java.util.IdentityHashMap;
 import java.util.Set;
 
 /**
- * The end of a process whose heap is exhausted.
+ * Ends a process whose heap is exhausted.
  *
- * <p>Whoever searches the smallest heap must be able to tell "too small" from "broken", wherever the error was
- * thrown and however a library wrapped it: its name goes to stderr, and the process ends at once with code 1.
+ * <p>A search for the smallest heap must distinguish "too small" from "broken", wherever the error was thrown and
+ * however a library wrapped it: the error name goes to stderr, and the process ends at once with code 1.
  */
 final class Fatal {
     private static final String NAME = OutOfMemoryError.class.getName();
 
-    /** Made beforehand, because there may be no memory to make it when it is needed. */
+    /** Allocated in advance, because there may be no memory when it is needed. */
     private static final byte[] BARE_MESSAGE = (NAME + "\n").getBytes(StandardCharsets.US_ASCII);
 
     private static final FileOutputStream STDERR = new FileOutputStream(FileDescriptor.err);
 
-    /** Given back before a failure is handled: what failed may still hold the rest of the heap. */
+    /** Released before a failure is handled: the failed code may still hold the rest of the heap. */
     private static final int RESERVE_BYTES = 256 * 1024;
 
     private static volatile byte[] reserve;
 
     private Fatal() {}
 
-    /** Loads what handling a failure needs, and sets the reserve aside: afterwards it would be too late. */
+    /** Load the classes needed to handle a failure, and allocate the reserve: afterwards it would be too late. */
     static void prepare() {
         isOutOfMemory(new IllegalStateException("rehearsal", new IllegalStateException("cause")));
         reserve = new byte[RESERVE_BYTES];
@@ -41,7 +41,7 @@ final class Fatal {
         reserve = null;
     }
 
-    /** Whether an exhausted heap is at the root of {@code thrown}, under whatever wrapping. */
+    /** Whether the root cause of {@code thrown} is an exhausted heap, however it is wrapped. */
     static boolean isOutOfMemory(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
             return true;
@@ -54,7 +54,7 @@ final class Fatal {
             if (!seen.add(next)) {
                 continue;
             }
-            // A class whose initialiser ran out of memory tells so only in words from the second use on.
+            // From the second use on, a class whose initialiser ran out of memory reports this only in the message.
             if (next instanceof OutOfMemoryError || String.valueOf(next.getMessage()).contains(NAME)) {
                 return true;
             }
@@ -66,17 +66,17 @@ final class Fatal {
         return false;
     }
 
-    /** Prints the name of the error and ends the process without running anything that could allocate. */
+    /** Print the name of the error and end the process without code that could allocate. */
     static void haltOutOfMemory(Throwable thrown) {
         try {
             STDERR.write(BARE_MESSAGE);
         } catch (IOException e) {
-            // stderr is closed: the exit code still tells
+            // stderr is closed: the exit code still reports the failure
         }
         try {
             thrown.printStackTrace();
         } catch (Throwable anything) {
-            // the name is out already; the trace is a courtesy
+            // the name is already printed; the stack trace is optional
         } finally {
             Runtime.getRuntime().halt(Harness.EXIT_FAILED);
         }

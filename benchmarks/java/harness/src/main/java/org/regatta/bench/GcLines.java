@@ -11,53 +11,53 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The lines of a collector's log, in the words of the releases 11 to 25, taken one after the other from the first on:
- * a phase may have a pause in it that was logged in an iteration before.
+ * The lines of a GC log, in the formats of releases 11 to 25, read in order from the start: a phase may contain a pause
+ * that was logged in an earlier iteration.
  */
 final class GcLines {
-    /** The end of a pause or of a phase: when, cycle, generation (of Z), which of both, name and heap, ms. */
+    /** End of a pause or phase: time, cycle, generation (of Z), pause or phase, name and heap, ms. */
     private static final Pattern ENDED = Pattern.compile(
             "^\\[(\\d+)ns\\](?:\\[[^\\]]*\\])* GC\\((\\d+)\\) (?:(\\w): )?(Pause|Concurrent) (.*?) ?(\\d+[.,]\\d+)ms$");
 
     /**
-     * What the heap holds after a collection. Not of the pauses Remark, Cleanup and the like, in which nothing is
-     * collected; the cycles of Shenandoah end with a cleanup, those of Z with a line of their own.
+     * Heap occupancy after a collection. Excludes pauses that collect nothing (Remark, Cleanup and similar); the cycles
+     * of Shenandoah end with a cleanup, those of Z with a separate line.
      */
     private static final Pattern COLLECTED = Pattern.compile(
             "^\\[\\d+ns\\](?:\\[[^\\]]*\\])* GC\\((\\d+)\\) (?:Pause (?:Young|Full|Degenerated)|Concurrent cleanup|Garbage"
                     + " Collection|Minor Collection|Major Collection)\\b.*? \\d+[BKMG](?:\\(\\d+%\\))?->(\\d+)([BKMG])\\b");
 
-    /** {@code Young (Normal) (G1 Evacuation Pause)}: with two in parentheses, the first is the kind. */
+    /** {@code Young (Normal) (G1 Evacuation Pause)}: of two parentheses, the first is the kind. */
     private static final Pattern KIND_OF_YOUNG = Pattern.compile("^(Young \\([^)]*\\)) \\(.*");
 
     private static final String UNITS = "BKMG";
     private static final double NS_PER_MS = 1e6;
 
-    /** The end of a cycle, in which there were phases; G1 logs none that is sure for a cycle that it gives up. */
+    /** The end of a cycle with phases; G1 logs no reliable end for an aborted cycle. */
     private static final Pattern CYCLE_ENDED =
             Pattern.compile("^\\[\\d+ns\\].* GC\\(\\d+\\) (?:Concurrent (?:Mark )?Cycle \\d|"
                     + "(?:Garbage|Minor|Major) Collection .*->).*");
 
-    /** Of pauses that ended before this iteration: some 300 kB in the heap that is measured. */
+    /** Pauses before this iteration to keep: some 300 kB in the measured heap. */
     private static final int MOST_KEPT_PAUSES = 5_000;
 
     private final Map<String, Long> pausesNs = new TreeMap<>();
     private final Deque<long[]> outermostPauses = new ArrayDeque<>();
-    /** Of each cycle, and of each of its generations, the phases. */
+    /** Phases per cycle and generation. */
     private final Map<String, List<long[]>> phases = new HashMap<>();
-    /** Of each cycle what its last line about the heap said, bytes. */
+    /** Heap occupancy in the last line of each cycle, bytes. */
     private final Map<String, Long> heaps = new HashMap<>();
 
     private long lastHeapBytes;
     private boolean hasPhases;
     private boolean hasCycles;
 
-    /** @param kinds of pauses that count as 0 where they do not occur: {@code Full} */
+    /** @param kinds of pauses that count as 0 if they do not occur: {@code Full} */
     GcLines(List<String> kinds) {
         kinds.forEach(kind -> pausesNs.put("Pause " + kind, 0L));
     }
 
-    /** What was taken so far is of before: its pauses are kept, and which kinds there are. */
+    /** Mark all lines read so far as earlier; keep their pauses and the set of kinds. */
     void startIteration() {
         pausesNs.replaceAll((kind, ns) -> 0L);
         phases.clear();
@@ -67,7 +67,7 @@ final class GcLines {
         }
     }
 
-    /** Whether cycles ended, but no phase was ever logged. */
+    /** Whether cycles ended without any logged phase. */
     boolean lacksPhases() {
         return hasCycles && !hasPhases;
     }
@@ -94,7 +94,10 @@ final class GcLines {
         }
     }
 
-    /** @return ns by kind, the known kinds and those that occurred in this JVM; a pause within a pause counts under its own kind alone */
+    /**
+     * @return ns by kind, for the known kinds and those that occurred in this JVM; a nested pause counts under its own
+     *     kind only
+     */
     Map<String, Long> pausesNs() {
         return pausesNs;
     }
@@ -120,15 +123,15 @@ final class GcLines {
     }
 
     /**
-     * A pause's line comes after those of the pauses within it (a full collection that a young one turned into).
+     * The line of a pause comes after those of nested pauses (a young collection that became a full one).
      *
-     * @return duration of the pauses within, ns
+     * @return duration of the nested pauses, ns
      */
     private long addPause(long[] interval) {
         long withinNs = 0;
         while (!outermostPauses.isEmpty()) {
             long[] last = outermostPauses.getLast();
-            // The middle, for the ends are known to a microsecond only.
+            // Use the middle, because the ends are known only to 1 us.
             if (last[0] / 2 + last[1] / 2 < interval[0]) {
                 break;
             }
@@ -145,7 +148,7 @@ final class GcLines {
         return new long[] {end - ns, end};
     }
 
-    /** {@code Mark Cycle}, {@code Undo Cycle}: all phases of G1 together, and what is between them. */
+    /** {@code Mark Cycle}, {@code Undo Cycle}: all phases of G1 with the time between them. */
     private static boolean isWholeCycle(String name) {
         return name.endsWith("Cycle");
     }
@@ -155,7 +158,7 @@ final class GcLines {
         if (young.matches()) {
             return young.group(1);
         }
-        // Without why it was, and without the heap before and after.
+        // Without the cause and without the heap before and after.
         return name.replaceFirst(" \\(.*", "").replaceFirst(" \\d+[BKMG].*", "");
     }
 }

@@ -7,33 +7,32 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * What the collector tells of its own work, from the file to which the JVM logs it
- * ({@code -Xlog:gc,gc+marking,gc+phases:file=FILE:timenanos:filecount=0}, or any selection that contains this one).
+ * The work of the collector, from the GC log of the JVM
+ * ({@code -Xlog:gc,gc+marking,gc+phases:file=FILE:timenanos:filecount=0}, or a selection that includes this one).
  *
- * <p>{@code gc_concurrent} is the time in which the collector worked beside the program: of each cycle the time that
- * its phases cover, nested ones once, without the pauses that fall into it. {@code gc_pause_total} is the time of
- * the pauses of each kind, {@code heap_after} what the heap held after collections. Kinds
- * of pauses that did not occur have 0: those that the collector is known to have, and those that occurred before.
+ * <p>{@code gc_concurrent} is the time of concurrent collector work: for each cycle, the time that its phases cover
+ * (nested ones once), without the pauses in it. {@code gc_pause_total} is the total time of the pauses of each kind,
+ * {@code heap_after} the heap occupancy after collections. Kinds of pauses that did not occur have 0: the known kinds
+ * of the collector and those that occurred earlier.
  *
- * <p>What counts is the line, which is written at the end: a phase or a collection belongs to the iteration in which it
- * ended.
+ * <p>The line is written at the end: a phase or a collection belongs to the iteration in which it ended.
  */
 final class GcLog {
     private static final String SELECTOR = "gc,gc+marking,gc+phases";
 
-    /** As the decorator {@code timenanos} writes it: the clock of {@code System.nanoTime()}. */
+    /** As written by the decorator {@code timenanos}: the clock of {@code System.nanoTime()}. */
     private static final Pattern STAMPED = Pattern.compile("^\\[\\d+ns\\].*", Pattern.DOTALL);
 
     private static final int ENOUGH_BYTES = 100;
 
-    /** The beans of collectors that work beside the program. */
+    /** The beans of concurrent collectors. */
     private static final Pattern CONCURRENT = Pattern.compile("G1 .*|ZGC.*|Shenandoah.*|ConcurrentMarkSweep");
 
     private static final List<String> STOPPING = List.of("Young", "Full");
 
     /**
-     * The kinds of pauses that releases 11 to 25 log, by a pattern of a bean's name. Each belongs into every iteration:
-     * a mean over those iterations alone in which a kind occurred would tell its length, not its share.
+     * The kinds of pauses that releases 11 to 25 log, by a pattern of the bean name. Each iteration reports all of
+     * them: a mean over only the iterations with a kind would be its length, not its share.
      */
     private static final Map<Pattern, List<String>> KINDS = Map.of(
             Pattern.compile("Copy|ParNew|PS Scavenge"),
@@ -77,35 +76,35 @@ final class GcLog {
     }
 
     /**
-     * @param path what the option names
-     * @param collectors names of the collectors' beans
-     * @throws UsageException if the JVM was not told to log to {@code path}, or without the time of each line
+     * @param path value of the option
+     * @param collectors names of the collector beans
+     * @throws UsageException if the JVM does not log to {@code path}, or logs lines without time stamps
      */
     static GcLog open(String path, List<String> collectors) throws UsageException, IOException {
         LogWindow log = LogWindow.open(path, "--gc-log", SELECTOR, "timenanos");
         String beginning = log.beginning(ENOUGH_BYTES);
         if (!beginning.isEmpty() && !STAMPED.matcher(beginning).matches()) {
             throw new UsageException("--gc-log: expected lines that begin with [12345ns], got '"
-                    + beginning.lines().findFirst().orElse("") + "' in " + path + "; give the JVM "
+                    + beginning.lines().findFirst().orElse("") + "' in " + path + "; add the JVM flag "
                     + LogWindow.flag(SELECTOR, path, "timenanos"));
         }
         return new GcLog(path, log, collectors);
     }
 
-    /** Forgets what was logged so far; {@link LogWindow#finishLines} comes first. */
+    /** Discard earlier lines; call {@link LogWindow#finishLines} first. */
     void start() throws IOException {
         log.start();
     }
 
-    /** Nothing later counts; {@link LogWindow#finishLines} comes first. */
+    /** Ignore later lines; call {@link LogWindow#finishLines} first. */
     void stop() throws IOException {
         log.stop();
     }
 
     /**
-     * Adds what was logged between start and stop to {@code measurements}.
+     * Add the log between start and stop to {@code measurements}.
      *
-     * @throws UsageException if the log has whole cycles of the collector but not their phases
+     * @throws UsageException if the log has cycles of the collector without their phases
      */
     void report(List<Measurement> measurements) throws UsageException, IOException {
         log.skipped().lines().forEach(lines::take);
@@ -113,7 +112,7 @@ final class GcLog {
         log.text().lines().forEach(lines::take);
         if (concurrent && lines.lacksPhases()) {
             throw new UsageException("--gc-log: expected the phases of the collector's cycles, got cycles without any in "
-                    + path + "; give the JVM " + LogWindow.flag(SELECTOR, path, "timenanos"));
+                    + path + "; add the JVM flag " + LogWindow.flag(SELECTOR, path, "timenanos"));
         }
         if (concurrent) {
             measurements.add(new Measurement("gc_concurrent", lines.concurrentNs(), "ns"));

@@ -9,19 +9,19 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Runs one benchmark of a suite: the {@code main} of every workload jar. */
+/** Runs one benchmark of a suite: {@code main} of every workload jar. */
 public final class Harness {
     static final int EXIT_FAILED = 1;
     static final int EXIT_USAGE = 2;
-    /** Of {@code --probe}: this JVM lacks something that the benchmark needs. */
+    /** Exit code of {@code --probe} if this JVM lacks something that the benchmark needs. */
     static final int EXIT_NOT_POSSIBLE = 4;
 
     private Harness() {}
 
-    /** Does what {@code args} say and ends the process. */
+    /** Run the command line and end the process. */
     public static void main(String[] args, List<Entry> entries) {
         Fatal.prepare();
-        // Libraries change case and write numbers by the default locale: in Turkish some do other work than elsewhere.
+        // Libraries convert case and format numbers with the default locale: in Turkish some work would differ.
         Locale.setDefault(Locale.ENGLISH);
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         String results = System.getenv("REGATTA_RESULTS");
@@ -33,7 +33,7 @@ public final class Harness {
             System.exit(usage(e));
             return;
         }
-        // Threads that the workload or a library started end here, if nobody catches what they throw.
+        // Handles uncaught exceptions in threads that the workload or a library started.
         Thread.setDefaultUncaughtExceptionHandler((thread, thrown) -> fail(thrown, listener));
         System.exit(run(args, entries, out, listener));
     }
@@ -123,7 +123,7 @@ public final class Harness {
         return info;
     }
 
-    /** Ends the process with code 1; an exhausted heap is told apart. */
+    /** End the process with code 1; an exhausted heap has a distinct message. */
     private static void fail(Throwable thrown, Listener listener) {
         Fatal.releaseReserve();
         try {
@@ -137,7 +137,7 @@ public final class Harness {
         } catch (Throwable e) {
             System.err.println("error: the failure could not be recorded: " + e);
         } finally {
-            // halt, not exit: threads that hang must not keep a failed process alive
+            // halt, not exit: hanging threads must not keep a failed process alive
             Runtime.getRuntime().halt(EXIT_FAILED);
         }
     }

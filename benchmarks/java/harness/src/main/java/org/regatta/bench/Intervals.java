@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
-/** Intervals of time, those that touch or overlap merged into one; ns of any clock. */
+/** Time intervals, with touching or overlapping ones merged; ns of any clock. */
 final class Intervals {
-    /** Ascending and apart; each a start and an end. */
+    /** Ascending and disjoint; each a start and an end. */
     private final List<long[]> apart = new ArrayList<>();
 
     /** @param intervals each a start and an end that is not before it; in any order */
@@ -23,7 +23,7 @@ final class Intervals {
         }
     }
 
-    /** @return how much of the time of these is in none of {@code others}, ns */
+    /** @return total time of these intervals outside {@code others}, ns */
     long outside(Intervals others) {
         long ns = 0;
         int from = 0;

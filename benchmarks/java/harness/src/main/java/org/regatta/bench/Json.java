@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
 
-/** The little JSON that the protocol's lines and the profiler need; no locale has a say in it. */
+/** JSON output for the protocol lines and the profiler; independent of the locale. */
 public final class Json {
     private static final String HEX = "0123456789abcdef";
 
@@ -41,7 +41,7 @@ public final class Json {
             if (c == '"' || c == '\\') {
                 out.append('\\').append(c);
             } else if (c < ' ' || c == 0x7f || Character.isSurrogate(c)) {
-                // Surrogates are escaped too: half a pair has no UTF-8 form.
+                // Escape surrogates too: an unpaired one has no UTF-8 form.
                 out.append("\\u");
                 for (int shift = 12; shift >= 0; shift -= 4) {
                     out.append(HEX.charAt(c >>> shift & 0xf));

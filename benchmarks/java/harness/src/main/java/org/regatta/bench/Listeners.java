@@ -3,7 +3,7 @@ package org.regatta.bench;
 import java.util.List;
 import java.util.Map;
 
-/** Tells several listeners the same, in their order. */
+/** Forwards each event to several listeners in order. */
 final class Listeners implements Listener {
     private static final String PROPERTY = "regatta.listener";
 
@@ -14,9 +14,9 @@ final class Listeners implements Listener {
     }
 
     /**
-     * @param first always hears
-     * @return {@code first}, followed by the one that the property {@code regatta.listener} names
-     * @throws UsageException if there is no such class, or it is no listener, or it cannot be made
+     * @param first always included
+     * @return {@code first}, followed by the listener named by the property {@code regatta.listener}
+     * @throws UsageException if the class does not exist, is not a listener, or cannot be instantiated
      */
     static Listener withProperty(Listener first) throws UsageException {
         String name = System.getProperty(PROPERTY);
@@ -37,7 +37,7 @@ final class Listeners implements Listener {
         }
     }
 
-    /** A call of one listener. */
+    /** One call of a listener. */
     private interface Call {
         void of(Listener listener) throws Exception;
     }

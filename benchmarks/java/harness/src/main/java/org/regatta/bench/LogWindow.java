@@ -8,8 +8,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * What the JVM logs to a file between two moments. The JVM hands each line to the system when it is written, so that
- * the file's length is the border.
+ * The output of the JVM to a log file between two moments. The JVM writes each line to the file at once, so that the
+ * file length marks the border.
  */
 final class LogWindow {
     private final FileChannel file;
@@ -22,51 +22,51 @@ final class LogWindow {
     }
 
     /**
-     * @param path what the option names
+     * @param path value of the option
      * @param option of the command line, for the message
-     * @param selector what the JVM must be told to log, for the message: {@code safepoint}
+     * @param selector required log selection, for the message: {@code safepoint}
      * @param decorators of its lines, for the message: {@code none}
-     * @throws UsageException if the JVM was not told to log to {@code path}
+     * @throws UsageException if the JVM does not log to {@code path}
      */
     static LogWindow open(String path, String option, String selector, String decorators) throws UsageException {
         try {
             return new LogWindow(FileChannel.open(Path.of(path), StandardOpenOption.READ));
         } catch (IOException | IllegalArgumentException e) {
             throw new UsageException(option + ": expected a file that the JVM logs to, got '" + path + "' (" + e
-                    + "); give the JVM " + flag(selector, path, decorators));
+                    + "); add the JVM flag " + flag(selector, path, decorators));
         }
     }
 
-    /** @return the JVM's flag that makes it log, for messages */
+    /** @return the JVM flag that enables the log, for messages */
     static String flag(String selector, String path, String decorators) {
         return "-Xlog:" + selector + ":file=" + path + ":" + decorators + ":filecount=0";
     }
 
     /**
-     * The VM thread does one operation after the other and writes the lines of a pause at its end: after one more
-     * operation, here a look at all threads' stacks, the lines of all earlier ones are in their files.
+     * The VM thread runs operations sequentially and writes the lines of a pause at its end. After one more operation
+     * (here a thread dump), the lines of all earlier ones are in the file.
      */
     static void finishLines() {
         Thread.getAllStackTraces();
     }
 
-    /** The window opens here. */
+    /** Open the window. */
     void start() throws IOException {
         before = to;
         from = file.size();
     }
 
-    /** The window ends here. */
+    /** Close the window. */
     void stop() throws IOException {
         to = file.size();
     }
 
-    /** @return what was logged in the window; lines at its borders may be torn */
+    /** @return the log in the window; lines at its borders may be incomplete */
     String text() throws IOException {
         return read(from, to);
     }
 
-    /** @return what was logged between the window before, or the start of the JVM, and this one */
+    /** @return the log between the previous window, or the start of the JVM, and this one */
     String skipped() throws IOException {
         return read(before, from);
     }
@@ -79,7 +79,7 @@ final class LogWindow {
     private String read(long start, long end) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(end - start));
         while (bytes.hasRemaining() && file.read(bytes, start + bytes.position()) > 0) {
-            // until all of it is there
+            // until complete
         }
         return new String(bytes.array(), 0, bytes.position(), StandardCharsets.UTF_8);
     }

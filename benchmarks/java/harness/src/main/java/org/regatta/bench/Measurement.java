@@ -2,7 +2,7 @@ package org.regatta.bench;
 
 import java.util.Map;
 
-/** One number about one iteration. */
+/** One measured value of one iteration. */
 public final class Measurement {
     private final String metric;
     private final Number value;
@@ -14,13 +14,13 @@ public final class Measurement {
      * @param metric lower-case name, as in the protocol
      * @param value in {@code unit}
      * @param unit one of the protocol's units
-     * @param parameters what tells this series of the metric from others; may be empty
+     * @param parameters distinguish this series of the metric from others; may be empty
      */
     public Measurement(String metric, Number value, String unit, Map<String, Object> parameters) {
         this(metric, value, unit, parameters, 0);
     }
 
-    /** @param operations how many operations {@code value} is the mean of; 0: it is no mean */
+    /** @param operations number of operations that {@code value} is the mean of; 0: not a mean */
     public Measurement(String metric, Number value, String unit, Map<String, Object> parameters, long operations) {
         this.metric = metric;
         this.value = value;
@@ -49,7 +49,7 @@ public final class Measurement {
         return parameters;
     }
 
-    /** How many operations the value is the mean of; 0: it is no mean. */
+    /** Number of operations that the value is the mean of; 0: not a mean. */
     public long operations() {
         return operations;
     }

@@ -9,11 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The clocks and counters read around an iteration.
+ * The clocks and counters that are read around an iteration.
  *
- * <p>{@code cpu} is the whole process's, compiler and collector threads included; before release 23 or so the JVM
- * reads it in ticks of 10 ms. {@code cpu_thread} is that of the thread that calls {@link #start} and {@link #stop}.
- * Pauses are counted by {@link PauseMeter}.
+ * <p>{@code cpu} covers the whole process, including compiler and collector threads; before release 23 or so, the JVM
+ * reads it in ticks of 10 ms. {@code cpu_thread} covers the thread that calls {@link #start} and {@link #stop}.
+ * {@link PauseMeter} counts pauses.
  */
 final class Meters {
     private static final long UNKNOWN = -1;
@@ -21,18 +21,18 @@ final class Meters {
 
     private final OperatingSystemMXBean process = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
-    /** Null where the JVM only interprets. */
+    /** Null if the JVM only interprets. */
     private final CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
 
     private final AllocationMeter allocation = AllocationMeter.ofThisJvm();
     private final CollectorBeans collectors = new CollectorBeans();
     private final PauseMeter pauses;
-    /** Null where the JVM writes none. */
+    /** Null without such a log. */
     private final GcLog gcLog;
 
     private final boolean readsLogs;
 
-    /** From {@code start} readings of counters, from {@code stop} on differences; negative where unknown. */
+    /** After {@code start}, readings of counters; after {@code stop}, differences; negative if unknown. */
     private long elapsedNs;
 
     private long cpuNs;
@@ -40,7 +40,7 @@ final class Meters {
     private long compileMs;
     private long allocatedBytes;
 
-    /** @throws UsageException if a log that the options name is not written by the JVM */
+    /** @throws UsageException if the JVM does not write a log that the options name */
     Meters(Options options) throws UsageException, IOException {
         SafepointLog safepointLog = options.safepointLog() == null ? null : SafepointLog.open(options.safepointLog());
         pauses = PauseMeter.of(safepointLog, collectors);
@@ -48,7 +48,7 @@ final class Meters {
         readsLogs = safepointLog != null || gcLog != null;
     }
 
-    /** Reads everything, the wall clock last. */
+    /** Read all counters, the wall clock last. */
     void start() throws IOException {
         if (readsLogs) {
             LogWindow.finishLines();
@@ -65,7 +65,7 @@ final class Meters {
         elapsedNs = System.nanoTime();
     }
 
-    /** Reads everything again, the wall clock first. */
+    /** Read all counters again, the wall clock first. */
     void stop() throws IOException {
         elapsedNs = System.nanoTime() - elapsedNs;
         threadCpuNs = difference(threadCpuNs, readThreadCpuNs());
@@ -83,8 +83,8 @@ final class Meters {
     }
 
     /**
-     * @return all that was measured between start and stop; what this JVM cannot tell is left out
-     * @throws UsageException if the log of the collector lacks what is read of it
+     * @return all measurements between start and stop, without those that this JVM cannot report
+     * @throws UsageException if the GC log is incomplete
      */
     List<Measurement> measurements() throws UsageException, IOException {
         List<Measurement> measurements = new ArrayList<>();
@@ -101,7 +101,7 @@ final class Meters {
         return measurements;
     }
 
-    /** @throws UsageException if this JVM does not collect when it is asked to */
+    /** @throws UsageException if this JVM ignores the request for a collection */
     void collect() throws UsageException {
         collectors.collect();
     }

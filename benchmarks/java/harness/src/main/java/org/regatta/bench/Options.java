@@ -3,11 +3,11 @@ package org.regatta.bench;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** What the command line asks for. */
+/** Command-line options. */
 final class Options {
     static final long DEFAULT_SEED = 1;
 
-    /** Asks for {@code collect} too, because a modifier of a spec adds flags of the JVM, not arguments. */
+    /** Also enables {@code collect}, because a modifier of a spec adds JVM flags, not arguments. */
     private static final String COLLECT_PROPERTY = "regatta.collect";
 
     static final String HELP = String.join(
@@ -16,25 +16,25 @@ final class Options {
             "       BENCH --probe",
             "       --list | --help",
             "",
-            "  --size N         how much work an iteration is (1, 2, ...)",
-            "  --iterations N   how many times it is done; all are reported, none is left out as warm-up",
-            "  --seed S         seed of the input; default: REGATTA_SEED, then 1",
-            "  --collect        a full collection (System.gc()) before each iteration but the first, outside of",
-            "                   the measured time; -Dregatta.collect=true given to the JVM asks for it too",
-            "  --pauses FILE    where the JVM logs its safepoints (-Xlog:safepoint:file=FILE:none:filecount=0);",
-            "                   without it the collectors' beans are read, and single pauses are not known",
-            "  --gc-log FILE    where the JVM logs what its collector does",
+            "  --size N         amount of work per iteration (1, 2, ...)",
+            "  --iterations N   number of iterations; all are reported, including warm-up",
+            "  --seed S         seed of the input (default: REGATTA_SEED, or 1)",
+            "  --collect        run a full collection (System.gc()) before each iteration except the first,",
+            "                   outside the measured time; also: JVM flag -Dregatta.collect=true",
+            "  --pauses FILE    safepoint log of the JVM (-Xlog:safepoint:file=FILE:none:filecount=0);",
+            "                   default: read the collector beans, without individual pauses",
+            "  --gc-log FILE    GC log of the JVM",
             "                   (-Xlog:gc,gc+marking,gc+phases:file=FILE:timenanos:filecount=0)",
-            "  --probe          do nothing but see whether this JVM can run the benchmark",
+            "  --probe          only check whether this JVM can run the benchmark",
             "  --list           print the benchmarks",
-            "  --help           print this",
+            "  --help           print this help",
             "",
-            "-Dregatta.listener=CLASS given to the JVM: a class on the class path that implements",
-            "org.regatta.bench.Listener is told when iterations start and stop.",
+            "JVM flag -Dregatta.listener=CLASS: notify a class on the class path that implements",
+            "org.regatta.bench.Listener at the start and end of each iteration.",
             "",
-            "Measurements go to the file that REGATTA_RESULTS names, one JSON object a line; without it, to",
-            "standard output for people. Exit code: 0 done, 1 failed, 2 wrong arguments, 4 --probe: not possible",
-            "on this JVM, and standard error says why.",
+            "Append measurements to the file named by REGATTA_RESULTS, one JSON object per line; if unset,",
+            "print text to standard output. Exit code: 0 success, 1 failure, 2 usage error, 4 --probe: not",
+            "possible on this JVM (reason on standard error).",
             "");
 
     private Entry entry;
@@ -50,8 +50,8 @@ final class Options {
 
     /**
      * @param args the command line
-     * @param entries the benchmarks that there are
-     * @param environmentSeed counts where the command line has none; null: none either
+     * @param entries the available benchmarks
+     * @param environmentSeed seed if the command line has none; null: none
      * @throws UsageException if the command line is wrong
      */
     static Options parse(String[] args, List<Entry> entries, String environmentSeed) throws UsageException {
@@ -70,12 +70,12 @@ final class Options {
         return entry;
     }
 
-    /** Whether nothing shall be done but to see if it can; then nothing but {@code entry} is known. */
+    /** Whether only to check if the benchmark can run; then only {@code entry} is set. */
     boolean probe() {
         return probe;
     }
 
-    /** From 1 to the entry's largest size. */
+    /** From 1 to the largest size of the entry. */
     int size() {
         return size.intValue();
     }
@@ -89,17 +89,17 @@ final class Options {
         return seed;
     }
 
-    /** Whether a full collection precedes each iteration but the first. */
+    /** Whether to run a full collection before each iteration except the first. */
     boolean collect() {
         return collect;
     }
 
-    /** File to which the JVM logs its safepoints; null: none. */
+    /** File to which the JVM logs safepoints; null: none. */
     String safepointLog() {
         return safepointLog;
     }
 
-    /** File to which the JVM logs what its collector does; null: none. */
+    /** File to which the JVM logs GC events; null: none. */
     String gcLog() {
         return gcLog;
     }
@@ -187,9 +187,9 @@ final class Options {
                 return number;
             }
         } catch (NumberFormatException e) {
-            // told below, together with a number that is out of range
+            // reported below, like a number out of range
         }
         throw new UsageException(
-                where + ": expected a whole number from " + least + " to " + most + ", got '" + text + "'");
+                where + ": expected an integer from " + least + " to " + most + ", got '" + text + "'");
     }
 }

@@ -5,8 +5,8 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
 /**
- * SHA-256 over typed values. Every value is fed with its length or in a fixed width, so that different
- * sequences of values cannot give the same bytes.
+ * SHA-256 over typed values. Each value has its length or a fixed width, so that different sequences of values cannot
+ * produce the same bytes.
  */
 public final class OutputDigest {
     private final MessageDigest sha;
@@ -37,7 +37,7 @@ public final class OutputDigest {
         return put(bytes, bytes.length);
     }
 
-    /** Ends the digest: 64 hexadecimal digits. */
+    /** End the digest: 64 hexadecimal digits. */
     public String hex() {
         StringBuilder hex = new StringBuilder();
         for (byte b : sha.digest()) {

@@ -5,23 +5,22 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How often and how long the collector stopped the world: {@code gc_time}, the sum of its pauses, {@code gc_count},
- * their number, and {@code gc_pause}, their percentiles. What concurrent threads of the collector do is in none of
- * these.
+ * Pauses of the collector: {@code gc_time}, their sum, {@code gc_count}, their number, and {@code gc_pause}, their
+ * percentiles. Excludes the work of concurrent collector threads.
  */
 abstract class PauseMeter {
     abstract void start() throws IOException;
 
     abstract void stop() throws IOException;
 
-    /** Adds what happened between start and stop to {@code measurements}. */
+    /** Add the pauses between start and stop to {@code measurements}. */
     abstract void report(List<Measurement> measurements) throws IOException;
 
-    /** @return how they are measured, for the record */
+    /** @return the measurement method, for the record */
     abstract String source();
 
     /**
-     * @param safepointLog null where the JVM writes none
+     * @param safepointLog null without such a log
      * @param beans read at the same borders
      */
     static PauseMeter of(SafepointLog safepointLog, CollectorBeans beans) {
@@ -30,7 +29,7 @@ abstract class PauseMeter {
 
     private static final class ByLog extends PauseMeter {
         private static final int[] PERCENT = {50, 90, 99, 100};
-        /** From so many pauses on; with fewer the percentile would be the longest one under another name. */
+        /** Minimum number of pauses; with fewer, the percentile would be the maximum. */
         private static final int[] LEAST_PAUSES = {1, 10, 100, 1};
 
         private final SafepointLog log;
@@ -70,8 +69,8 @@ abstract class PauseMeter {
     }
 
     /**
-     * The beans' sums: off by up to a millisecond for each bean, in the mean not off at all. Single pauses are not
-     * known. G1 counts the pauses of its concurrent cycles from release 20 on.
+     * Sums of the beans: up to 1 ms too low or high per bean, but unbiased. Individual pauses are unknown. G1 counts
+     * the pauses of its concurrent cycles from release 20 on.
      */
     private static final class ByBeans extends PauseMeter {
         private final CollectorBeans beans;

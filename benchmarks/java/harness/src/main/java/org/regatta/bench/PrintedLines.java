@@ -4,7 +4,7 @@ import java.io.PrintStream;
 import java.util.List;
 import java.util.Map;
 
-/** Tells a person at a terminal the same things. */
+/** Prints the events as text on a terminal. */
 final class PrintedLines implements Listener {
     private final PrintStream out;
 

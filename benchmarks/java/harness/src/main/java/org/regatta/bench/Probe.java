@@ -3,15 +3,15 @@ package org.regatta.bench;
 import java.lang.module.FindException;
 import java.lang.reflect.InaccessibleObjectException;
 
-/** Tells whether a benchmark can run on this JVM, without running it. */
+/** Checks whether a benchmark can run on this JVM, without running it. */
 final class Probe {
     private Probe() {}
 
     /**
-     * Makes the benchmark and lets it touch what it needs.
+     * Create the benchmark and let it access what it needs.
      *
-     * @return null if it can run here; else why not, one line
-     * @throws Throwable whatever fails for another reason
+     * @return null if it can run here; otherwise the reason, one line
+     * @throws Throwable any failure with another cause
      */
     static String reasonAgainst(Entry entry) throws Throwable {
         try {
@@ -27,7 +27,7 @@ final class Probe {
         }
     }
 
-    /** The deepest cause that says what this JVM lacks; null where none does. */
+    /** The deepest cause that names something this JVM lacks; null if none does. */
     private static Throwable lacking(Throwable thrown) {
         Throwable found = null;
         int depth = 0;
@@ -46,7 +46,7 @@ final class Probe {
                 || thrown instanceof NoSuchMethodException
                 || thrown instanceof FindException
                 || thrown instanceof InaccessibleObjectException
-                // UnsupportedClassVersionError, NoClassDefFoundError and their kin
+                // UnsupportedClassVersionError, NoClassDefFoundError and similar
                 || thrown instanceof LinkageError && !(thrown instanceof ExceptionInInitializerError);
     }
 }

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** Appends the protocol's lines to a file, an iteration at a time, so that a killed run keeps what it had. */
+/** Appends the protocol lines to a file after each iteration, so that a killed run keeps earlier results. */
 final class ResultLines implements Listener {
     private static final int REQUESTS_A_LINE = 1000;
 
@@ -65,7 +65,7 @@ final class ResultLines implements Listener {
         }
     }
 
-    /** Digit by digit into the file: a text of all requests would fill the heap whose use is measured. */
+    /** Write digit by digit: a string of all requests would fill the measured heap. */
     private static void writeRequests(Writer out, int iteration, Requests log, int from, int to, long originNs)
             throws IOException {
         out.write("{\"iteration\": " + iteration + ", \"requests\": {\"start_ns\": ");

@@ -7,31 +7,30 @@ import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 
 /**
- * The pauses of the collector, from the file to which the JVM logs its safepoints
- * ({@code -Xlog:safepoint:file=FILE:none:filecount=0}).
+ * The pauses of the collector, from the safepoint log of the JVM ({@code -Xlog:safepoint:file=FILE:none:filecount=0}).
  *
  * <p>Every collector of HotSpot stops the world in a safepoint, and each one is logged: by releases 17 to 25 in one
- * line, in nanoseconds; by release 11 in two, in steps of 100 ns. The collectors' beans count in milliseconds, in which
- * a pause of Z is 0, and notifications allocate in the heap that is measured. The line is written once the threads run
- * again, so that it lengthens no pause.
+ * line, in nanoseconds; by release 11 in two, in steps of 100 ns. The collector beans count in milliseconds, in which a
+ * pause of Z is 0, and notifications allocate in the measured heap. The line is written after the threads resume, so
+ * that it lengthens no pause.
  *
  * <p>Exact: all safepoints of the collector that ended between {@code start} and {@code stop}. A pause is the time
- * during which all threads stood still ("At safepoint"); the time until the last of them had stopped is not in it.
- * Release 11 counts the waking of the threads, some 10 us, with it.
+ * during which all threads are stopped ("At safepoint"), without the time until the last of them has stopped. Release
+ * 11 includes the resumption of the threads, some 10 us.
  */
 final class SafepointLog {
     private static final Pattern SAFEPOINT = Pattern.compile("^Safepoint \"(\\w+)\",.* At safepoint: (\\d+) ns,");
 
-    /** Release 11: first this, */
+    /** Release 11: first line of a safepoint. */
     private static final Pattern ENTERING = Pattern.compile("^Entering safepoint region: (\\w+)");
-    /** and at the end of the safepoint this. */
+    /** Release 11: line at the end of the safepoint. */
     private static final Pattern STOPPED =
             Pattern.compile("^Total time for which application threads were stopped: ([\\d.,]+) seconds,"
                     + " Stopping threads took: ([\\d.,]+) seconds");
 
     /**
-     * Names of VM operations, in the releases 11 to 25, that are the collector's. Nothing but Shenandoah asks for
-     * handshakes that release 11 does in a safepoint.
+     * Names of the collector's VM operations in releases 11 to 25. Only Shenandoah requests handshakes that release 11
+     * performs in a safepoint.
      */
     private static final Pattern OF_COLLECTOR =
             Pattern.compile("G1.*|Shenandoah.*|CMS_.*|ZOperation|[XZ](Mark|Relocate|Verify).*|.*Collect(For|Full).*|.*GC.*"
@@ -45,25 +44,25 @@ final class SafepointLog {
         this.log = log;
     }
 
-    /** @throws UsageException if the JVM was not told to log to {@code path} */
+    /** @throws UsageException if the JVM does not log to {@code path} */
     static SafepointLog open(String path) throws UsageException {
         return new SafepointLog(LogWindow.open(path, "--pauses", "safepoint", "none"));
     }
 
-    /** Forgets what was logged so far; {@link LogWindow#finishLines} comes first. */
+    /** Discard earlier lines; call {@link LogWindow#finishLines} first. */
     void start() throws IOException {
         log.start();
     }
 
-    /** Nothing later counts; {@link LogWindow#finishLines} comes first. */
+    /** Ignore later lines; call {@link LogWindow#finishLines} first. */
     void stop() throws IOException {
         log.stop();
     }
 
-    /** @return duration of each of the collector's pauses between start and stop, in ns, ascending */
+    /** @return duration of each collector pause between start and stop, in ns, ascending */
     long[] pausesNs() throws IOException {
         LongStream.Builder found = LongStream.builder();
-        // Of release 11, what the safepoint is for; empty where the window opened within it.
+        // Release 11: the operation of the safepoint; empty if the window opened within it.
         String entered = "";
         for (String line : (Iterable<String>) log.text().lines()::iterator) {
             Matcher whole = SAFEPOINT.matcher(line);
@@ -89,7 +88,7 @@ final class SafepointLog {
         return OF_COLLECTOR.matcher(operation).matches();
     }
 
-    /** @param seconds with a point or, for the JVM follows the locale, a comma */
+    /** @param seconds with a point, or a comma if the locale of the JVM has one */
     private static long ns(String seconds) {
         return Math.round(Double.parseDouble(seconds.replace(',', '.')) * NS_PER_S);
     }

@@ -1,6 +1,6 @@
 package org.regatta.bench;
 
-/** Where results go so that the JIT must produce them. */
+/** Consumes results so that the JIT must compute them. */
 public final class Sink {
     private static volatile long sunk;
 

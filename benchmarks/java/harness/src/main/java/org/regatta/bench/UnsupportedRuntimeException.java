@@ -1,10 +1,10 @@
 package org.regatta.bench;
 
-/** The workload cannot run on this JVM, which lacks a module, a class or a feature; no fault of anybody's. */
+/** The workload cannot run on this JVM, which lacks a module, a class or a feature. */
 public final class UnsupportedRuntimeException extends Exception {
     private static final long serialVersionUID = 1L;
 
-    /** @param message what is missing, in the JVM's own words where it has any; one line */
+    /** @param message the missing item, in the JVM's words if available; one line */
     public UnsupportedRuntimeException(String message) {
         super(message);
     }

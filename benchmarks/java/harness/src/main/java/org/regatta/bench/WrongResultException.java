@@ -1,6 +1,6 @@
 package org.regatta.bench;
 
-/** The workload ran, and its output is not what it must be. */
+/** The workload ran, but its output is wrong. */
 public final class WrongResultException extends Exception {
     private static final long serialVersionUID = 1L;
 

@@ -7,22 +7,22 @@ import java.nio.file.Path;
 import java.security.ProtectionDomain;
 
 /**
- * Counts the calls of an application into system classes: {@code -javaagent:regatta-profiler.jar=FILE}.
+ * Counts the calls of an application to system classes: {@code -javaagent:regatta-profiler.jar=FILE}.
  *
- * <p>Classes of the application are rewritten while they are loaded; those of the system stay as they are. The counts
- * are written to FILE when the JVM ends in order. Neither the output nor the exit code of the application changes.
+ * <p>Application classes are rewritten at load time; system classes stay unchanged. The counts are written to FILE when the JVM
+ * ends normally. Output and exit code of the application do not change.
  */
 public final class Agent {
     private Agent() {}
 
-    /** @param file where to write the profile, as {@link Profile} describes it */
+    /** @param file path of the profile; {@link Profile} describes its format */
     public static void premain(String file, Instrumentation instrumentation) {
         if (file == null || file.isEmpty()) {
             System.err.println("error: expected -javaagent:regatta-profiler.jar=FILE, got no FILE");
-            // The application has not started yet, and what it does would be lost.
+            // The application has not started yet, so that no work is lost.
             Runtime.getRuntime().halt(2);
         }
-        // Absolute now: nothing that the application does can change it.
+        // Absolute now, so that the application cannot change it.
         Path path = Path.of(file).toAbsolutePath();
         Rewriter rewriter = new Rewriter(new ClassFiles());
         instrumentation.addTransformer(new Transformer(rewriter));
@@ -33,8 +33,8 @@ public final class Agent {
         try {
             Profile.write(path);
         } catch (IOException | RuntimeException e) {
-            // Whoever reads the profile finds none, and says so.
-            System.err.println("error: the profile could not be written: " + e);
+            // The reader of the profile reports its absence.
+            System.err.println("error: cannot write the profile: " + e);
         }
     }
 

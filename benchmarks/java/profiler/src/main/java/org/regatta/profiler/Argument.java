@@ -3,7 +3,7 @@ package org.regatta.profiler;
 import java.util.HashMap;
 import java.util.Map;
 
-/** What drives the cost of a method beside the number of its calls, and where a call shows it. */
+/** The argument that drives the cost of a method besides the number of calls, and where a call exposes it. */
 final class Argument {
     private static final int RESULT = -1;
     private static final int SEARCHED = -2;
@@ -51,7 +51,7 @@ final class Argument {
         argument(RESULT, unit, methods);
     }
 
-    /** Methods of String that look at its characters one by one, until the result is known. */
+    /** Methods of String that scan its characters until the result is known. */
     private static void searched(String unit, String... methods) {
         argument(SEARCHED, unit, methods);
     }
@@ -63,24 +63,24 @@ final class Argument {
     }
 
     /**
-     * @param method name and descriptor: such methods mean the same wherever the system declares them
-     * @return null: its calls alone are counted
+     * @param method name and descriptor: such methods have the same meaning in all system classes
+     * @return null: only the calls are counted
      */
     static Argument of(String method) {
         return BY_METHOD.get(method);
     }
 
-    /** Whether the call must have returned before its amount is known. */
+    /** Whether the amount is known only after the call. */
     boolean isKnownAfter() {
         return index < 0;
     }
 
-    /** Whether both the result and the receiver tell the amount. */
+    /** Whether result and receiver together determine the amount. */
     boolean isSearched() {
         return index == SEARCHED;
     }
 
-    /** @return whether the method of such a declaration has this argument; {@code type} with slashes */
+    /** @return whether the declared method has this argument; {@code type} with slashes */
     boolean isOf(String type) {
         return index != SEARCHED || type.equals("java/lang/String");
     }

@@ -8,7 +8,7 @@ import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
-/** What a class file says about the hierarchy: read from bytes, so that no class is loaded earlier than without it. */
+/** The hierarchy data of a class file, read from bytes so that no class is loaded earlier than without the profiler. */
 final class ClassFile {
     final String name;
     /** null: java.lang.Object */
@@ -35,7 +35,7 @@ final class ClassFile {
                 ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
     }
 
-    /** @return the flags of a method that is declared here, by name and descriptor; null: there is none */
+    /** @return the flags of a method declared here, by name and descriptor; null: not declared */
     Integer accessOf(String method) {
         return accessOfMethods.get(method);
     }

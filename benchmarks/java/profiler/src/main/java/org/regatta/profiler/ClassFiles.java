@@ -14,7 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.Opcodes;
 
-/** The class files of a running JVM, and which declaration a call arrives at. */
+/** The class files of a running JVM, and the resolution of calls to declarations. */
 final class ClassFiles {
     private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();
 
@@ -22,7 +22,7 @@ final class ClassFiles {
     private final Map<ClassLoader, Map<String, Optional<ClassFile>>> ofApplication =
             Collections.synchronizedMap(new WeakHashMap<>());
 
-    /** A method where it is declared. */
+    /** A method and its declaring class. */
     static final class Declaration {
         final ClassFile type;
         final boolean isAbstract;
@@ -40,14 +40,14 @@ final class ClassFiles {
         return loader == null || loader == PLATFORM;
     }
 
-    /** Keeps what a class file of the application says. */
+    /** Store the data of an application class file. */
     void add(ClassLoader loader, ClassFile file) {
         of(loader).put(file.name, Optional.of(file));
     }
 
-    /** @return the class file of a name as a class of this loader sees it; null: not found */
+    /** @return the class file that this loader finds by a name; null: not found */
     ClassFile find(ClassLoader loader, String name) {
-        // System classes come first: every loader asks the platform loader before it looks itself, or may not define java.*.
+        // System classes first: every loader asks the platform loader before itself, or may not define java.*.
         ClassFile system = ofSystem(name);
         return system != null || isOfSystem(loader) ? system : ofApplication(loader, name);
     }
@@ -65,7 +65,7 @@ final class ClassFiles {
         Map<String, Optional<ClassFile>> known = of(loader);
         Optional<ClassFile> found = known.get(name);
         if (found == null) {
-            // Not by computeIfAbsent: a loader may load other classes meanwhile.
+            // Not with computeIfAbsent: a loader may load other classes meanwhile.
             for (ClassLoader above = loader.getParent(); found == null && !isOfSystem(above); above = above.getParent()) {
                 found = of(above).get(name);
             }
@@ -90,8 +90,8 @@ final class ClassFiles {
     }
 
     /**
-     * Finds the declaration that the JVM selects for a receiver (The Java Virtual Machine Specification, 5.4.6), or for a
-     * name in an instruction (5.4.3.3).
+     * Find the declaration that the JVM selects for a receiver (The Java Virtual Machine Specification, 5.4.6), or for a name in
+     * an instruction (5.4.3.3).
      *
      * @param method name and descriptor
      * @return null: not found
@@ -104,7 +104,7 @@ final class ClassFiles {
                 return declaration(at, access);
             }
             if (at.isInterface) {
-                // Its super class is Object by form only; those of its own kind come before.
+                // Object is the super class of an interface only formally; super-interfaces come first.
                 addInterfaces(loader, at, interfaces);
                 Declaration found = mostSpecific(loader, interfaces, method);
                 if (found != null) {
@@ -131,7 +131,7 @@ final class ClassFiles {
         }
     }
 
-    /** Of the interfaces that declare the method, one that no other extends; one with a body comes before one without. */
+    /** Of the interfaces that declare the method, return one that no other extends; prefer one with a body. */
     private Declaration mostSpecific(ClassLoader loader, Set<ClassFile> interfaces, String method) {
         Declaration best = null;
         for (ClassFile candidate : interfaces) {

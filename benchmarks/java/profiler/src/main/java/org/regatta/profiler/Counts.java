@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What rewritten classes call. Public for them only: they are of all packages and loaders. */
+/** The methods that rewritten classes call. Public only because these classes are in all packages and loaders. */
 public final class Counts {
-    /** Of a call that arrives at a class of the application. */
+    /** A call to an application class. */
     static final int NOT_COUNTED = -1;
 
     private static final Map<String, Integer> IDS = new ConcurrentHashMap<>();
@@ -33,7 +33,7 @@ public final class Counts {
     /** A system method, by its declaration. */
     static final class Method {
         final String name;
-        /** what drives its cost and is summed; null: nothing */
+        /** summed cost driver; null: none */
         final Argument argument;
 
         Method(String name, Argument argument) {
@@ -42,7 +42,7 @@ public final class Counts {
         }
     }
 
-    /** What was counted between two moments. */
+    /** The counts between two moments. */
     static final class Window {
         final String name;
         final long[] calls;
@@ -55,7 +55,7 @@ public final class Counts {
         }
     }
 
-    /** @return the number of a method, the same for the same name */
+    /** @return the number of a method, unique per name */
     static int idOf(String type, String method) {
         String name = type.replace('/', '.') + '.' + method;
         Integer known = IDS.get(name);
@@ -86,38 +86,38 @@ public final class Counts {
 
     // ---- called by the application ----
 
-    /** A call of a method that the instruction alone decides. */
+    /** Count a call whose target is fixed by the instruction. */
     public static void call(int method) {
         OWN.get().add(method, 1, 0);
     }
 
-    /** The same with the amount of its work, which is not negative. */
+    /** Count such a call with its amount of work, which is not negative. */
     public static void call(long amount, int method) {
         OWN.get().add(method, 1, amount);
     }
 
-    /** The amount that the result of a call tells; -1 is the end of a stream. */
+    /** Add the amount given by the result of a call; -1 is the end of a stream. */
     public static void result(long amount, int method) {
         if (amount > 0) {
             OWN.get().add(method, 0, amount);
         }
     }
 
-    /** A call whose receiver decides. */
+    /** Count a call whose target depends on the receiver. */
     public static void call(Object receiver, int site) {
         call(receiver, 0, site);
     }
 
-    /** The same with the amount of its work. */
+    /** Count such a call with its amount of work. */
     public static void call(Object receiver, long amount, int site) {
-        // Without a receiver the call itself throws.
+        // With a null receiver, the call itself throws.
         int method = receiver == null ? NOT_COUNTED : sites[site].target(receiver.getClass());
         if (method != NOT_COUNTED) {
             OWN.get().add(method, 1, amount);
         }
     }
 
-    /** The amount that the result of such a call tells. */
+    /** Add the amount given by the result of such a call. */
     public static void result(Object receiver, long amount, int site) {
         int method = amount > 0 ? sites[site].target(receiver.getClass()) : NOT_COUNTED;
         if (method != NOT_COUNTED) {
@@ -125,17 +125,17 @@ public final class Counts {
         }
     }
 
-    /** @return how many characters two equal texts have, all of which were compared; 0 if they differ, mostly at once */
+    /** @return the length of two equal texts, all compared; 0 if they differ, usually at once */
     public static long searched(boolean equal, Object text) {
         return equal && text instanceof String ? ((String) text).length() : 0;
     }
 
-    /** @return how many characters were looked at to find an index, or none */
+    /** @return the number of characters scanned to find an index, or to find none */
     public static long searched(int index, Object text) {
         return index < 0 && text instanceof String ? ((String) text).length() : index + 1L;
     }
 
-    /** @return the number of elements or characters; 0 of null and of other things */
+    /** @return the number of elements or characters; 0 for null and other types */
     public static long lengthOf(Object value) {
         if (value instanceof String) {
             return ((String) value).length();
@@ -146,17 +146,17 @@ public final class Counts {
         if (value != null && value.getClass().isArray()) {
             return java.lang.reflect.Array.getLength(value);
         }
-        // The application's own collections would be called, and would count.
+        // A collection of the application would be called and counted.
         boolean known = value instanceof Collection && ClassFiles.isOfSystem(value.getClass().getClassLoader());
         return known ? ((Collection<?>) value).size() : 0;
     }
 
-    /** The measured part of an iteration begins: all before it is a window that ends. */
+    /** Start the measured part of an iteration: end the preceding window. */
     public static void iterationStarting(int iteration) {
         endWindow(iteration == 0 ? "startup" : "before " + iteration);
     }
 
-    /** The measured part of an iteration has ended. */
+    /** End the measured part of an iteration. */
     public static void iterationStopped(int iteration) {
         endWindow("iteration " + iteration);
     }
@@ -166,7 +166,7 @@ public final class Counts {
     private static class Tally {
         final String name;
         private final Thread thread;
-        // Written by one thread; who reads it is told of what is published with the array only, or of what has ended.
+        // Written by one thread; readers see only data published with the array, or of ended threads.
         private volatile long[] calls = new long[256];
         private volatile long[] amounts = new long[256];
 
@@ -216,7 +216,7 @@ public final class Counts {
         }
     }
 
-    /** Of threads so many that each having its own would need too much memory. */
+    /** For too many threads to have one each, which would need too much memory. */
     private static final class SharedTally extends Tally {
         SharedTally(String name) {
             super(name, null);
@@ -256,7 +256,7 @@ public final class Counts {
         WINDOWS.add(untilNow(name));
     }
 
-    /** @return what was counted from the beginning until now, by the number of the method */
+    /** @return the counts from the start until now, by the number of the method */
     static Window untilNow(String name) {
         int size = METHODS.size();
         long[] calls = new long[size];
@@ -269,7 +269,7 @@ public final class Counts {
         return new Window(name, calls, amounts);
     }
 
-    /** @return the windows that have ended, each with all counts until its end */
+    /** @return the ended windows, each with all counts until its end */
     static List<Window> windows() {
         synchronized (WINDOWS) {
             return List.copyOf(WINDOWS);
@@ -286,7 +286,7 @@ public final class Counts {
         }
     }
 
-    /** @return calls by the name of the thread, summed over threads of one name */
+    /** @return calls by thread name, summed over threads of the same name */
     static Map<String, Long> threads() {
         Map<String, Long> calls = new LinkedHashMap<>();
         synchronized (TALLIES) {

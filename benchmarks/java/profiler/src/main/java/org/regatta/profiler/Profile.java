@@ -13,16 +13,16 @@ import java.util.function.ToLongFunction;
 import org.regatta.bench.Json;
 
 /**
- * The file that an application leaves: a JSON object with
+ * The profile of an application: a JSON object with
  *
  * <ul>
  *   <li>{@code profile}: 1, the version of this format
  *   <li>{@code java}: name and version of the JVM
- *   <li>{@code windows}: names of the parts of the run in their order, the last of which ends with the JVM
- *   <li>{@code methods}: for each system method its name and descriptor, its calls in each window, and, where an
+ *   <li>{@code windows}: names of the parts of the run in order; the last ends with the JVM
+ *   <li>{@code methods}: for each system method its name and descriptor, its calls in each window, and, if an
  *       argument drives its cost, the unit of the argument and its sum in each window
- *   <li>{@code threads}: calls by the name of the thread
- *   <li>{@code not_profiled}: classes of the application whose calls are not counted, with the reason
+ *   <li>{@code threads}: calls by thread name
+ *   <li>{@code not_profiled}: application classes whose calls are not counted, with the reason
  * </ul>
  */
 final class Profile {
@@ -30,7 +30,7 @@ final class Profile {
 
     private Profile() {}
 
-    /** Writes the file whole or not at all. */
+    /** Write the file atomically. */
     static void write(Path path) throws IOException {
         List<Counts.Window> windows = new ArrayList<>(Counts.windows());
         windows.add(Counts.untilNow("rest"));
@@ -69,7 +69,7 @@ final class Profile {
         return found;
     }
 
-    /** What each window adds to the sum. */
+    /** The increment of each window. */
     private static List<Long> steps(List<Counts.Window> windows, ToLongFunction<Counts.Window> sum) {
         List<Long> steps = new ArrayList<>();
         long before = 0;

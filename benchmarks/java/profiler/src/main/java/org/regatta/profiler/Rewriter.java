@@ -15,13 +15,13 @@ import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
 /**
- * Puts a call of {@link Counts} before each call that may arrive at a system class.
+ * Inserts a call of {@link Counts} before each call that may reach a system class.
  *
- * <p>What is put in has no branches, and its local variables come after all others: frames stay as they are.
+ * <p>The inserted code has no branches, and its local variables come after all others, so that frames stay unchanged.
  */
 final class Rewriter {
     private static final String COUNTS = "org/regatta/profiler/Counts";
-    /** The harness itself is no part of the application; its benchmarks are in packages below. */
+    /** The harness is not part of the application; its benchmarks are in packages below. */
     private static final String HARNESS = "org/regatta/bench/";
 
     private final ClassFiles files;
@@ -30,7 +30,7 @@ final class Rewriter {
         this.files = files;
     }
 
-    /** @return the class with the calls put in; null: none is needed */
+    /** @return the class with the inserted calls; null: none needed */
     byte[] rewrite(ClassLoader loader, byte[] bytes) {
         ClassReader reader = new ClassReader(bytes);
         files.add(loader, new ClassFile(reader));
@@ -77,7 +77,7 @@ final class Rewriter {
             return changed;
         }
 
-        /** The harness tells its listener where an iteration begins and ends; so it tells the counters. */
+        /** The harness notifies its listener, and through this call also the counters, when an iteration starts and ends. */
         private boolean mark(MethodInsnNode call) {
             boolean starting = call.name.equals("iterationStarting");
             if (!call.owner.equals(HARNESS + "Listener") || !starting && !call.name.equals("iterationStopped")
@@ -99,7 +99,7 @@ final class Rewriter {
             return true;
         }
 
-        /** What is linked by a system class: its name and the shape of this call site. */
+        /** A call linked by a system class: its name and the shape of the call site. */
         private boolean count(InvokeDynamicInsnNode call) {
             if (!files.isSystem(call.bsm.getOwner())) {
                 return false;
@@ -117,7 +117,7 @@ final class Rewriter {
             ClassFiles.Declaration declared = owner == null ? null : files.select(loader, owner, name);
             boolean fixed = call.getOpcode() == Opcodes.INVOKESTATIC || call.getOpcode() == Opcodes.INVOKESPECIAL;
             if (declared == null && owner != null && files.isSystem(call.owner)) {
-                // A method that takes any arguments, such as MethodHandle.invoke.
+                // A method with arbitrary arguments, such as MethodHandle.invoke.
                 insert(call, true, Counts.idOf(call.owner, call.name + "([Ljava/lang/Object;)Ljava/lang/Object;"), null);
                 return true;
             }
@@ -131,14 +131,14 @@ final class Rewriter {
                 return true;
             }
             if (declared != null && !declared.ofSystem && !declared.isAbstract && !declared.type.isInterface) {
-                // Whatever overrides it is of the application too.
+                // Every override is also in the application.
                 return false;
             }
             insert(call, false, Counts.add(new Site(files, loader, owner, name)), Argument.of(name));
             return true;
         }
 
-        /** @param number of the method where the instruction decides, otherwise of the site */
+        /** @param number of the method if the target is fixed, otherwise of the site */
         private void insert(MethodInsnNode call, boolean fixed, int number, Argument argument) {
             Type[] types = Type.getArgumentTypes(call.desc);
             int[] locals = new int[types.length];
@@ -199,7 +199,7 @@ final class Rewriter {
             method.instructions.insert(call, after);
         }
 
-        /** A number as it is, of an object its length. */
+        /** Convert the value on the stack: a number unchanged, an object to its length. */
         private AbstractInsnNode toLong(Type type) {
             switch (type.getSort()) {
                 case Type.INT:

@@ -3,7 +3,7 @@ package org.regatta.profiler;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A call in the application whose receiver decides which method it arrives at. */
+/** A call in the application whose receiver determines its target. */
 final class Site {
     private final ClassFiles files;
     private final ClassLoader loader;
@@ -13,7 +13,7 @@ final class Site {
     private volatile Target last = new Target(null, Counts.NOT_COUNTED);
 
     /**
-     * @param loader of the class that calls
+     * @param loader of the calling class
      * @param owner named by the instruction; null: its class file was not found
      * @param method name and descriptor
      */
@@ -24,7 +24,7 @@ final class Site {
         this.method = method;
     }
 
-    /** In one object, so that both are seen together. */
+    /** In one object, so that both become visible together. */
     private static final class Target {
         final Class<?> receiver;
         final int id;
@@ -35,7 +35,7 @@ final class Site {
         }
     }
 
-    /** @return the number of the system method that a call of such a receiver arrives at, or NOT_COUNTED */
+    /** @return the number of the system method that a call with such a receiver reaches, or NOT_COUNTED */
     int target(Class<?> receiver) {
         Target seen = last;
         if (seen.receiver != receiver) {
@@ -52,7 +52,7 @@ final class Site {
         if (file != null) {
             declared = files.select(its, file, method);
         } else if (owner != null) {
-            // A hidden class, mostly a lambda: it implements what is abstract, and inherits the rest.
+            // A hidden class, usually a lambda: it implements the abstract methods, and inherits the others.
             declared = files.select(loader, owner, method);
             if (declared != null && declared.isAbstract) {
                 return ClassFiles.isOfSystem(its) && declared.ofSystem ? Counts.idOf(declared.type.name, method) : Counts.NOT_COUNTED;

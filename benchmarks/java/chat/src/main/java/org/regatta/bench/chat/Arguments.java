@@ -4,13 +4,13 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
-/** The options of a command line: {@code --name value}, or {@code --name} alone for those that take no value. */
+/** Options of a command line: {@code --name value}, or {@code --name} for flags. */
 final class Arguments {
     private final Map<String, String> given = new HashMap<>();
 
     /**
-     * @param names what may be given with a value, without the dashes
-     * @param flags what may be given without one
+     * @param names options with a value, without the dashes
+     * @param flags options without a value
      */
     Arguments(String[] args, Set<String> names, Set<String> flags) throws UsageException {
         for (int i = 0; i < args.length; i++) {
@@ -31,12 +31,12 @@ final class Arguments {
         return given.containsKey(name);
     }
 
-    /** The text of an option, or {@code otherwise}. */
+    /** Return the text of an option, or {@code otherwise}. */
     String text(String name, String otherwise) {
         return given.getOrDefault(name, otherwise);
     }
 
-    /** A whole number from {@code least} to {@code most}, or {@code otherwise}. */
+    /** Return an integer from {@code least} to {@code most}, or {@code otherwise}. */
     long whole(String name, long otherwise, long least, long most) throws UsageException {
         String text = given.get(name);
         if (text == null) {
@@ -48,12 +48,12 @@ final class Arguments {
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Told below, as a number outside the range is.
+            // Reported below, like a number out of range.
         }
-        throw wrong(name, "a whole number from " + least + " to " + most, text);
+        throw wrong(name, "an integer from " + least + " to " + most, text);
     }
 
-    /** A number from 0 to {@code most}, or {@code otherwise}. */
+    /** Return a number from 0 to {@code most}, or {@code otherwise}. */
     double number(String name, double otherwise, double most) throws UsageException {
         String text = given.get(name);
         if (text == null) {
@@ -65,7 +65,7 @@ final class Arguments {
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Told below, as a number outside the range is.
+            // Reported below, like a number out of range.
         }
         throw wrong(name, "a number from 0 to " + most, text);
     }

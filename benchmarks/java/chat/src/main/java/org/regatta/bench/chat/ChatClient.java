@@ -11,21 +11,21 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** The client: drives all users, measures the windows and writes what docs/protocol.md says of both sides. */
+/** The client: drives all users, measures the windows and writes the lines of docs/protocol.md for both sides. */
 public final class ChatClient {
     private static final String RESULTS = "REGATTA_RESULTS";
     private static final int MOST_ITERATIONS = 10_000;
 
     private static final String USAGE = "ChatClient --server HOST:PORT --control PORT\n"
-            + "  --connections N     users (800)\n"
-            + "  --room N            users of a room (20)\n"
-            + "  --rate R            messages a second of each user; 0, the default: as fast as it hears its own\n"
-            + "  --warmup-seconds S  before the first window (1)\n"
-            + "  --seconds S         of a window (3)\n"
-            + "  --iterations N      windows (1)\n"
-            + "  --seed N            of the planned times (1)\n"
-            + "  --mode NAME         the server's, for the lines only\n"
-            + "Lines go to the file that " + RESULTS + " names, else to standard output.\n";
+            + "  --connections N     number of users (800)\n"
+            + "  --room N            users per room (20)\n"
+            + "  --rate R            messages per second and user; 0 (default): closed loop\n"
+            + "  --warmup-seconds S  warm-up before the first window (1)\n"
+            + "  --seconds S         length of a window (3)\n"
+            + "  --iterations N      number of windows (1)\n"
+            + "  --seed N            seed of the send schedule (1)\n"
+            + "  --mode NAME         mode of the server, for the output only\n"
+            + "Append output lines to the file named by " + RESULTS + "; if unset, print them.\n";
 
     private ChatClient() {}
 
@@ -107,20 +107,20 @@ public final class ChatClient {
     private static InetSocketAddress address(String host, int port) throws IOException {
         InetSocketAddress address = new InetSocketAddress(host, port);
         if (address.isUnresolved()) {
-            throw new IOException("expected a host, got " + host + ", which has no address");
+            throw new IOException("expected a host, got " + host + ", which does not resolve");
         }
         return address;
     }
 
-    /** Whoever started this program holds the other end of its input, and loses it when it dies. */
+    /** The parent process holds the other end of the input, and loses it when it dies. */
     private static void endWithInput() {
         Thread watch = new Thread(() -> {
             try {
                 while (System.in.read() >= 0) {
-                    // Nothing is said this way.
+                    // Input is ignored.
                 }
             } catch (IOException e) {
-                // As the end.
+                // Same as the end of input.
             }
             Runtime.getRuntime().halt(1);
         }, "watch");

@@ -6,19 +6,19 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.Set;
 
-/** The server. Prints one line when it can be used, and ends when it is told to (SIGTERM), or when its input ends if asked so. */
+/** The server. Prints one line when it is ready. Ends on SIGTERM, or with {@code --until-input-ends} at the end of its input. */
 public final class ChatServer {
     static final int MOST_CONNECTIONS = 1_000_000;
 
     private static final String USAGE = "ChatServer --mode platform|virtual|selector\n"
-            + "  --host ADDRESS      to bind to (127.0.0.1: reached from this host alone)\n"
-            + "  --port N            of users; 0, the default, lets the system choose\n"
-            + "  --control-port N    of the extra connection that opens and closes windows; 0 as above\n"
-            + "  --connections N     how many there will be (800): too low a limit of open files is told at the start\n"
-            + "  --counters DIR      FIFOs control-N and ack-N of a perf stat for each window N\n"
-            + "  --patience-ms N     how long a room waits for a user that does not read, until that is cut off (60000)\n"
-            + "  --until-input-ends  end when standard input does\n"
-            + "  --probe             only say whether this JVM can do the mode: exit code 4 if it cannot\n";
+            + "  --host ADDRESS      address to bind (127.0.0.1: local connections only)\n"
+            + "  --port N            port for users; 0 (default): chosen by the system\n"
+            + "  --control-port N    port of the control connection; 0 (default): chosen by the system\n"
+            + "  --connections N     expected connections (800), to check the limit of open files at the start\n"
+            + "  --counters DIR      directory of the FIFOs control-N and ack-N of one perf stat per window N\n"
+            + "  --patience-ms N     disconnect a user that does not read for this time (60000)\n"
+            + "  --until-input-ends  end at the end of standard input\n"
+            + "  --probe             only check whether this JVM supports the mode; exit code 4 if not\n";
 
     private ChatServer() {}
 
@@ -26,7 +26,7 @@ public final class ChatServer {
         Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> {
             System.err.println("ChatServer: thread " + thread.getName() + ": " + failure);
             failure.printStackTrace();
-            // A thread less is a server that does not answer some: better none at all.
+            // With one thread less, the server would ignore some users: end it instead.
             Runtime.getRuntime().halt(1);
         });
         try {
@@ -75,7 +75,7 @@ public final class ChatServer {
         Descriptors.check((int) arguments.whole("connections", 800, 1, MOST_CONNECTIONS));
         Tally tally = new Tally();
         Path fifos = arguments.has("counters") ? Path.of(arguments.text("counters", "")) : null;
-        // With thousands of threads and other work on the machine, a writer may wait for a processor for seconds.
+        // With thousands of threads and other load, a writer may wait for a processor for seconds.
         long patienceMs = arguments.whole("patience-ms", 60_000, 1, 3_600_000);
         int users = mode.open(new InetSocketAddress(host, port), tally, patienceMs * 1_000_000);
         int control = new ControlPort(tally, new CounterSwitch(fifos)).open(new InetSocketAddress(host, controlPort));
@@ -83,7 +83,7 @@ public final class ChatServer {
                 + " pid=" + ProcessHandle.current().pid() + " release=" + Runtime.version().feature());
         if (arguments.has("until-input-ends")) {
             while (System.in.read() >= 0) {
-                // Whoever started the server holds the other end, and loses it when it dies.
+                // The parent process holds the other end, and loses it when it dies.
             }
         } else {
             Thread.currentThread().join();

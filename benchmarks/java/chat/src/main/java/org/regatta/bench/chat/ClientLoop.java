@@ -12,23 +12,23 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * All users in one thread: one selector costs least, so that the server has the machine.
+ * All users in one thread: one selector costs least, so that most CPU time is left for the server.
  *
- * <p>With a rate, messages are sent at planned times whatever the server does, and their latency counts from the planned time:
- * a server that stands still is charged for every message that was due meanwhile. Without one, each user sends when it has heard
- * its own last message (as VolanoMark's users do); then a server that stands still is charged once for each user only.
+ * <p>With a rate, messages are sent at planned times regardless of the server, and their latency counts from the planned time: a
+ * stalled server is charged for every message that was due meanwhile. Without a rate, each user sends after it has received its
+ * own last message (as in VolanoMark); then a stalled server is charged only once per user.
  */
 final class ClientLoop implements AutoCloseable {
-    /** As many connections may be on their way: some less than a listening queue holds by default. */
+    /** Maximum number of pending connections: less than the default length of a listen queue. */
     private static final int MOST_CONNECTING = 100;
 
     private static final long CONNECT_NS = 120_000_000_000L;
     private static final long DRAIN_NS = 30_000_000_000L;
 
-    /** Below this a selector's timeout, in whole ms, is too coarse for a planned time; in ns. */
+    /** Below this, the selector timeout (whole ms) is too coarse for a planned time; in ns. */
     private static final long CLOSE_NS = 1_000_000L;
 
-    /** How long the loop sleeps at a time then, in ns: it would rather be this late than take a whole processor. */
+    /** Sleep time of the loop in that case, in ns: a delay of this length is better than a busy processor. */
     private static final long NAP_NS = 50_000L;
 
     private final InetSocketAddress server;
@@ -39,7 +39,7 @@ final class ClientLoop implements AutoCloseable {
     private final Selector selector = Selector.open();
     private final List<Window> windows = new ArrayList<>();
 
-    /** Borders that were passed: odd inside a window. Set by the conductor, followed by the loop. */
+    /** Number of passed borders: odd inside a window. Set by the conductor, read by the loop. */
     private volatile int borders;
 
     private volatile boolean stopping;
@@ -48,9 +48,7 @@ final class ClientLoop implements AutoCloseable {
     private long sent;
     private long heard;
 
-    /**
-     * @param rate messages a second of each user; 0: when it has heard its last
-     */
+    /** @param rate messages per second and user; 0: send after receipt of the last own message */
     ClientLoop(InetSocketAddress server, int connections, int roomSize, double rate, long seed) throws IOException {
         this.server = server;
         this.rate = rate;
@@ -65,7 +63,7 @@ final class ClientLoop implements AutoCloseable {
         }
     }
 
-    /** Connects all users and waits until everybody is in its room. */
+    /** Connect all users and wait until all have joined their rooms. */
     void connect() throws IOException {
         long untilNs = System.nanoTime() + CONNECT_NS;
         int begun = 0;
@@ -81,7 +79,7 @@ final class ClientLoop implements AutoCloseable {
         }
     }
 
-    /** Sends and hears until {@link #stop}, then waits until everything is heard, and checks it. */
+    /** Send and receive until {@link #stop}, then receive and check all remaining messages. */
     void run() throws IOException, WrongDeliveryException {
         Schedule schedule = rate > 0 ? new Schedule(users.size(), rate, seed, System.nanoTime()) : null;
         if (schedule == null) {
@@ -110,29 +108,29 @@ final class ClientLoop implements AutoCloseable {
         }
     }
 
-    /** Opens or closes a window. Called by the conductor. */
+    /** Open or close a window. Called by the conductor. */
     void passBorder() {
         borders++;
         selector.wakeup();
     }
 
-    /** Nobody sends any more. Called by the conductor. */
+    /** Stop all users from sending. Called by the conductor. */
     void stop() {
         stopping = true;
         selector.wakeup();
     }
 
-    /** All windows, once the loop has run. */
+    /** All windows, after the loop has run. */
     List<Window> windows() {
         return windows;
     }
 
-    /** A user is in its room. */
+    /** A user has joined its room. */
     void joined() {
         joined++;
     }
 
-    /** A user has heard a message. */
+    /** A user has received a message. */
     void heard(ClientUser user, boolean own, long plannedNs, long nowNs) throws IOException {
         heard++;
         for (int i = windows.size() - 1; i >= 0; i--) {
@@ -180,8 +178,8 @@ final class ClientLoop implements AutoCloseable {
     }
 
     /**
-     * Sends what was planned before the last window closed. Were this client late at that border, the messages it owes would be
-     * in no window, and just those are the latest.
+     * Send all messages planned before the end of the last window. If this client were late at that border, the messages it owes,
+     * which are the latest, would be in no window.
      */
     private void sendWhatWasDue(Schedule schedule) throws IOException {
         long endedNs = windows.isEmpty() ? Long.MAX_VALUE : windows.get(windows.size() - 1).endedNs;
@@ -191,11 +189,11 @@ final class ClientLoop implements AutoCloseable {
         }
     }
 
-    /** Serves what is ready and returns at the planned time or a little later. */
+    /** Serve ready connections and return at the planned time or slightly later. */
     private void waitFor(long plannedNs) throws IOException {
         long restNs = plannedNs - System.nanoTime();
         if (restNs > CLOSE_NS) {
-            // At most 10 ms, so that a border is followed soon even if its wake-up went into the turn before.
+            // At most 10 ms, so that a border is noticed soon even if its wake-up fell into the previous turn.
             selector.select(this::serve, Math.min(10, restNs / CLOSE_NS));
         } else if (selector.selectNow(this::serve) == 0 && restNs > 0) {
             LockSupport.parkNanos(Math.min(NAP_NS, restNs));
@@ -213,13 +211,13 @@ final class ClientLoop implements AutoCloseable {
         while (heard < due) {
             selector.select(this::serve, 100);
             if (System.nanoTime() > untilNs) {
-                throw new WrongDeliveryException("expected " + due + " messages to be heard, got " + heard + " within "
-                        + DRAIN_NS / 1_000_000_000L + " s of the last that was sent");
+                throw new WrongDeliveryException("expected " + due + " messages to be received, got " + heard + " within "
+                        + DRAIN_NS / 1_000_000_000L + " s after the last send");
             }
         }
     }
 
-    /** Notes the borders that the conductor has passed. */
+    /** Record the borders that the conductor has passed. */
     private void follow() {
         while (followed < borders) {
             followed++;
@@ -256,7 +254,7 @@ final class ClientLoop implements AutoCloseable {
                 user.read();
             }
         } catch (IOException e) {
-            // A selector's action cannot throw it.
+            // The action of a selector cannot throw it.
             throw new UncheckedIOException(e.getMessage(), e);
         }
     }

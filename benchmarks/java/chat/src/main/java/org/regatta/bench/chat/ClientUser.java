@@ -6,7 +6,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 
-/** One user: what it sends, and whether it hears all that it should. */
+/** One user: sends messages and verifies the messages that it receives. */
 final class ClientUser {
     private final int room;
     private final int number;
@@ -14,7 +14,7 @@ final class ClientUser {
     private final FrameReader frames = new FrameReader(this::take);
     private final ArrayDeque<ByteBuffer> unsent = new ArrayDeque<>();
 
-    /** By sender of the room: the sequence number that comes next. */
+    /** Next sequence number of each sender in the room. */
     private final int[] expected;
 
     SocketChannel channel;
@@ -22,9 +22,7 @@ final class ClientUser {
     private boolean joined;
     private int sequence;
 
-    /**
-     * @param users how many the room has
-     */
+    /** @param users number of users in the room */
     ClientUser(int room, int number, int users, ClientLoop loop) {
         this.room = room;
         this.number = number;
@@ -40,7 +38,7 @@ final class ClientUser {
         return number;
     }
 
-    /** How many messages it has sent. */
+    /** Number of sent messages. */
     int sent() {
         return sequence;
     }
@@ -49,19 +47,19 @@ final class ClientUser {
         write(ByteBuffer.wrap(Frame.place(Frame.JOIN, room, number)));
     }
 
-    /** Sends the next message, as soon as the socket takes it: at once, unless the server is far behind. */
+    /** Send the next message: at once, unless the socket is full because the server is far behind. */
     void send(long plannedNs) throws IOException {
         write(ByteBuffer.wrap(Frame.message(room, number, sequence++, plannedNs)));
     }
 
-    /** Reads what is there. */
+    /** Read available data. */
     void read() throws IOException {
         if (!frames.readFrom(channel)) {
             throw new IOException(this + ": the server closed the connection");
         }
     }
 
-    /** Writes what could not be written before. */
+    /** Write pending data. */
     void writeUnsent() throws IOException {
         while (!unsent.isEmpty()) {
             channel.write(unsent.peek());
@@ -74,8 +72,8 @@ final class ClientUser {
     }
 
     /**
-     * @param senders the users of this one's room, by number
-     * @throws WrongDeliveryException unless it has heard all that they sent
+     * @param senders the users of the same room, by number
+     * @throws WrongDeliveryException unless this user has received all messages that they sent
      */
     void checkComplete(ClientUser[] senders) throws WrongDeliveryException {
         for (ClientUser sender : senders) {
@@ -109,7 +107,7 @@ final class ClientUser {
                     + ", got message " + got);
         }
         if (!Frame.bodyIsRight(frame, room, sender, got)) {
-            throw new ProtocolException(this + ": message " + got + " of user " + sender + " is not what was sent");
+            throw new ProtocolException(this + ": message " + got + " of user " + sender + " differs from the sent message");
         }
         expected[sender]++;
         loop.heard(this, sender == number, plannedNs, frames.readAtNs());

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Opens and closes the windows while the loop runs. A thread of its own, because the server's answers take their time. */
+/** Opens and closes the windows while the loop runs. On a separate thread, because the server needs time to respond. */
 final class Conductor implements Runnable {
     private final ClientLoop loop;
     private final ExtraConnection extra;
@@ -16,7 +16,7 @@ final class Conductor implements Runnable {
     private volatile IOException failure;
 
     /**
-     * @param warmupMs how long everybody sends before the first window, in ms
+     * @param warmupMs time of sending before the first window, in ms
      * @param windowMs length of a window, in ms
      */
     Conductor(ClientLoop loop, ExtraConnection extra, long warmupMs, long windowMs, int iterations) {
@@ -53,7 +53,7 @@ final class Conductor implements Runnable {
     }
 
     /**
-     * What the server did in each window, and the client's processor time in {@code client_ns}, once this has run.
+     * Return the server's figures for each window, and the client's processor time in {@code client_ns}, after this has run.
      *
      * @throws IOException if a window could not be opened or closed
      */

@@ -10,14 +10,14 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The extra connection: opens and closes the measured window and tells what the server did in it.
+ * The control connection: opens and closes the measured window and reports the server's figures for it.
  *
- * <p>Lines of text: {@code begin} is answered by {@code begun}, {@code end} by {@code ended} and the figures as
- * {@code name=number}, everything else by {@code error} and a reason. It has a port and a platform thread of its own in every
- * mode, so that it is the same for all.
+ * <p>Lines of text: the reply to {@code begin} is {@code begun}. The reply to {@code end} is {@code ended} and the figures as
+ * {@code name=number}. The reply to any other line is {@code error} and a reason. It has a separate port and platform thread in
+ * every mode, so that its cost is the same in all modes.
  */
 final class ControlPort {
-    /** A user of the port sends a few short words; whoever sends more is none. */
+    /** Limit of a line: a valid command has a few short words. */
     private static final int MOST_CHARACTERS = 64;
 
     private final Tally tally;
@@ -35,7 +35,7 @@ final class ControlPort {
         this.counters = counters;
     }
 
-    /** Binds and serves one connection after the other; returns the port. */
+    /** Bind and serve connections sequentially; return the port. */
     int open(InetSocketAddress address) throws IOException {
         ServerSocket listening = new ServerSocket();
         listening.setReuseAddress(true);
@@ -81,7 +81,7 @@ final class ControlPort {
         }
     }
 
-    /** What takes long comes before the window, which is from the last thing here to the first of {@link #end}. */
+    /** Slow steps come before the window, which lasts from the last step here to the first of {@link #end}. */
     private String begin() throws IOException {
         switches = Figures.Switches.read(tally);
         counted = counters.on(windows, tally);

@@ -8,17 +8,15 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * Turns on and off the hardware counters of a `perf stat --control fifo:control-N,ack-N` that watches this process, one such
- * program for each window N.
+ * Enables and disables the hardware counters of a `perf stat --control fifo:control-N,ack-N` that watches this process; one such
+ * program per window N.
  *
  * <p>Source: perf-stat(1), option --control.
  */
 final class CounterSwitch {
     private final Path directory;
 
-    /**
-     * @param directory where the FIFOs are; null where nothing counts
-     */
+    /** @param directory directory of the FIFOs; null: no counters */
     CounterSwitch(Path directory) {
         this.directory = directory;
     }
@@ -27,12 +25,12 @@ final class CounterSwitch {
         return directory != null;
     }
 
-    /** Counts from some time on between this call and its return. Returns how many messages there were half-way. */
+    /** Enable counting at some time during this call. Return the number of messages half-way. */
     long on(int window, Tally tally) throws IOException {
         return say("enable\n", window, tally);
     }
 
-    /** Counts no more from some time on between this call and its return. Returns how many messages there were half-way. */
+    /** Disable counting at some time during this call. Return the number of messages half-way. */
     long off(int window, Tally tally) throws IOException {
         return say("disable\n", window, tally);
     }
@@ -48,12 +46,12 @@ final class CounterSwitch {
                 StandardOpenOption.WRITE);
         try (BufferedReader answer = Files.newBufferedReader(directory.resolve("ack-" + window))) {
             String line = answer.readLine();
-            // perf ends its answer with a zero byte, which the next one then begins with.
+            // perf ends its reply with a zero byte, which precedes the next reply.
             if (line == null || !line.replace("\0", "").equals("ack")) {
                 throw new IOException("counters: expected ack, got " + line);
             }
         }
-        // On a machine with more to run than processors, perf and this thread may each wait for their turn.
+        // On an overloaded machine, perf and this thread may each wait to be scheduled.
         return before + (tally.received.sum() - before) / 2;
     }
 }

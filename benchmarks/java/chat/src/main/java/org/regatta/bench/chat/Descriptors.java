@@ -5,9 +5,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Whether this process may open a descriptor for each connection. */
+/** Checks whether this process may open a descriptor for each connection. */
 final class Descriptors {
-    /** What a JVM and the program itself have open: jars, listening sockets, selector, standard streams. */
+    /** Descriptors of the JVM and the program: jars, listening sockets, selector, standard streams. */
     private static final int OWN = 64;
 
     private static final String LIMIT = "Max open files";
@@ -15,18 +15,18 @@ final class Descriptors {
     private Descriptors() {}
 
     /**
-     * @param connections how many there will be, 0 or more
+     * @param connections expected number, 0 or more
      * @throws UsageException if the limit of this process is lower
      */
     static void check(int connections) throws UsageException {
         long limit = limit();
         if (limit >= 0 && limit < (long) connections + OWN) {
             throw new UsageException(connections + " connections: expected a limit of " + (connections + OWN)
-                    + " open files or more, got " + limit + "; raise it (ulimit -n), for the server and the client each");
+                    + " open files or more, got " + limit + "; raise it (ulimit -n) for both server and client");
         }
     }
 
-    /** The limit that holds, which a JVM raises to the hard one when it starts; -1 where it cannot be known. */
+    /** The effective limit, which a JVM raises to the hard limit at startup; -1 if unknown. */
     private static long limit() {
         try {
             for (String line : Files.readAllLines(Path.of("/proc/self/limits"), StandardCharsets.ISO_8859_1)) {
@@ -36,7 +36,7 @@ final class Descriptors {
                 }
             }
         } catch (IOException | NumberFormatException e) {
-            // Not Linux: the first connection too many tells it.
+            // Not Linux: the first failing connection reports the limit.
         }
         return -1;
     }

@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The connection that opens and closes windows: the other end of {@link ControlPort}. */
+/** The control connection, client side: the counterpart of {@link ControlPort}. */
 final class ExtraConnection implements AutoCloseable {
     private static final int ANSWER_MS = 30_000;
 
@@ -23,12 +23,12 @@ final class ExtraConnection implements AutoCloseable {
         in = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.US_ASCII));
     }
 
-    /** Returns once the server counts. */
+    /** Return after the server has started to count. */
     void begin() throws IOException {
         ask("begin", "begun");
     }
 
-    /** What the server did since {@link #begin}: name to value. */
+    /** Return the server's figures since {@link #begin}: name to value. */
     Map<String, Long> end() throws IOException {
         Map<String, Long> figures = new HashMap<>();
         for (String pair : ask("end", "ended").split(" ")) {
@@ -51,7 +51,7 @@ final class ExtraConnection implements AutoCloseable {
         socket.getOutputStream().write((word + "\n").getBytes(StandardCharsets.US_ASCII));
         String answer = in.readLine();
         if (answer == null || !answer.equals(expected) && !answer.startsWith(expected + " ")) {
-            throw new ProtocolException("the server's answer to " + word + ": expected " + expected + ", got " + answer);
+            throw new ProtocolException("the server's reply to " + word + ": expected " + expected + ", got " + answer);
         }
         return answer.substring(Math.min(answer.length(), expected.length() + 1));
     }

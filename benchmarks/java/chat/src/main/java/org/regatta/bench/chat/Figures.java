@@ -11,23 +11,23 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What the system says of this process: processor time, page faults, context switches.
+ * System statistics of this process: processor time, page faults, context switches.
  *
- * <p>The kernel sums time and faults over all threads, also those that have ended. Context switches it tells for each thread
- * alone: those of threads that ended inside a window are not known, and how many ended is told beside them.
+ * <p>The kernel sums time and faults over all threads, including ended ones. It reports context switches per thread only: those
+ * of threads that ended inside a window are unknown, and the number of such threads is reported.
  *
  * <p>Source: proc(5).
  */
 final class Figures {
-    /** Null where the JVM only interprets. */
+    /** Null if the JVM only interprets. */
     private static final CompilationMXBean COMPILER = compiler();
 
     private static final Path SELF = Path.of("/proc/self");
 
-    /** The unit of /proc/PID/stat: USER_HZ is 100 on all architectures that have a JVM. */
+    /** Unit of /proc/PID/stat: USER_HZ is 100 on all architectures with a JVM. */
     private static final long TICK_NS = 10_000_000L;
 
-    /** Fields of /proc/PID/stat, counted from the one after the program's name, which is field 3 of proc(5). */
+    /** Fields of /proc/PID/stat, counted from the field after the program name, which is field 3 of proc(5). */
     private static final int MINOR_FAULTS = 10 - 3;
     private static final int MAJOR_FAULTS = 12 - 3;
     private static final int USER_TICKS = 14 - 3;
@@ -39,7 +39,7 @@ final class Figures {
     final long minorFaults;
     final long majorFaults;
 
-    /** How long the JIT's threads compiled, in ns, in steps of 1 ms; -1 where none is known. */
+    /** Compile time of the JIT threads, in ns, in steps of 1 ms; -1 if unknown. */
     final long compileNs;
 
     private Figures(long atNs, String[] fields) {
@@ -61,25 +61,25 @@ final class Figures {
     }
 
     /**
-     * Time and faults, now.
+     * Read time and faults.
      *
-     * @throws IOException where the system has no /proc
+     * @throws IOException if the system has no /proc
      */
     static Figures read() throws IOException {
         String stat = Files.readString(SELF.resolve("stat"), StandardCharsets.ISO_8859_1);
-        // The name may hold anything, brackets too.
+        // The name may contain any character, including brackets.
         return new Figures(System.nanoTime(), stat.substring(stat.lastIndexOf(')') + 2).split(" "));
     }
 
-    /** Context switches of each thread that lives. */
+    /** Context switches of each live thread. */
     static final class Switches {
         private static final String VOLUNTARY = "\nvoluntary_ctxt_switches:";
         private static final String INVOLUNTARY = "\nnonvoluntary_ctxt_switches:";
 
-        /** The middle of the time that reading took: with a thousand threads on a busy machine that is tens of ms. */
+        /** The middle of the reading time: with a thousand threads on a busy machine that is tens of ms. */
         final long atNs;
 
-        /** Messages that the server had received then. */
+        /** Number of messages received by the server at that time. */
         final long received;
 
         /** Thread to its voluntary and involuntary switches. */
@@ -112,7 +112,7 @@ final class Figures {
             return threads.size();
         }
 
-        /** How many threads of {@code earlier} there are no more. */
+        /** Number of threads of {@code earlier} that have ended. */
         int endedSince(Switches earlier) {
             return (int) earlier.threads.keySet().stream().filter(name -> !threads.containsKey(name)).count();
         }

@@ -3,21 +3,21 @@ package org.regatta.bench.chat;
 import java.nio.ByteBuffer;
 
 /**
- * What goes over a user's connection. All numbers are big-endian.
+ * The protocol of a user connection. All numbers are big-endian.
  *
  * <pre>
- * int length   of what follows, 1 to {@link #MOST_BYTES}
+ * int length   of the rest, 1 to {@link #MOST_BYTES}
  * byte kind    JOIN, JOINED or MESSAGE
  * int room     from 0
- * int user     from 0: who joins, or who sends
+ * int user     from 0: who joins or sends
  * MESSAGE only:
  *   int sequence       from 0, counted by the sender
- *   long plannedNs     when it was to be sent, by the sender's own clock
+ *   long plannedNs     planned send time, on the sender's clock
  *   {@link #BODY_BYTES} bytes of body
  * </pre>
  *
- * <p>The server answers a JOIN by JOINED once it delivers the room's messages to that user, and hands a MESSAGE on, byte for
- * byte, to everybody in its room, the sender too.
+ * <p>The server replies to a JOIN with JOINED when it delivers the messages of the room to that user. It forwards a MESSAGE
+ * unchanged to all users in the room, including the sender.
  */
 final class Frame {
     static final byte JOIN = 1;
@@ -41,7 +41,7 @@ final class Frame {
         return frame.putInt(PLACE_BYTES).put(kind).putInt(room).putInt(user).array();
     }
 
-    /** A MESSAGE, with its length, whose body follows from who sends it and its sequence number. */
+    /** A MESSAGE, with its length; its body is determined by sender and sequence number. */
     static byte[] message(int room, int user, int sequence, long plannedNs) {
         ByteBuffer frame = ByteBuffer.allocate(LENGTH_BYTES + MESSAGE_BYTES);
         frame.putInt(MESSAGE_BYTES).put(MESSAGE).putInt(room).putInt(user).putInt(sequence).putLong(plannedNs);
@@ -53,7 +53,7 @@ final class Frame {
         return frame.array();
     }
 
-    /** Whether the rest of a message, from its body on, is what {@link #message} made it. */
+    /** Whether the rest of a message, from its body on, equals that of {@link #message}. */
     static boolean bodyIsRight(ByteBuffer body, int room, int user, int sequence) {
         long word = firstWord(room, user, sequence);
         for (int i = 0; i < BODY_BYTES / Long.BYTES; i++) {
@@ -65,7 +65,7 @@ final class Frame {
         return true;
     }
 
-    /** Throws unless a frame has the length of its kind. */
+    /** Throw unless a frame has the length of its kind. */
     static void checkLength(byte kind, int length) throws ProtocolException {
         int expected = kind == MESSAGE ? MESSAGE_BYTES : PLACE_BYTES;
         if (kind < JOIN || kind > MESSAGE || length != expected) {

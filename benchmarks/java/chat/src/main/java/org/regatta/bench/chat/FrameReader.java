@@ -5,22 +5,22 @@ import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.ReadableByteChannel;
 
-/** Cuts the bytes of a connection into frames. One for each connection; not for several threads. */
+/** Splits the bytes of a connection into frames. One per connection; not thread-safe. */
 final class FrameReader {
-    /** Some 40 messages: more than a room of 20 has on its way to one user while each waits for its own. */
+    /** Some 40 messages: more than a room of 20 sends to one user while each user waits for its own message. */
     private static final int BUFFER_BYTES = 4 * Frame.MOST_BYTES;
 
     private final ByteBuffer buffer = ByteBuffer.allocate(BUFFER_BYTES);
     private final Sink sink;
     private long readAtNs;
 
-    /** Who gets the frames. */
+    /** Receiver of the frames. */
     interface Sink {
         /**
-         * Takes one frame.
+         * Process one frame.
          *
-         * @param kind one of those of {@link Frame}, of which it has the length
-         * @param frame at the first byte after the kind, limited to the frame's end; it is used again after the call
+         * @param kind a kind of {@link Frame}; the frame has the corresponding length
+         * @param frame at the first byte after the kind, limited to the end of the frame; reused after the call
          */
         void take(byte kind, ByteBuffer frame) throws IOException;
     }
@@ -30,10 +30,10 @@ final class FrameReader {
     }
 
     /**
-     * Reads once, which waits where the stream does, and hands on every frame that is whole.
+     * Read once, blocking if the stream blocks, and pass on every complete frame.
      *
      * @return false at the end of the stream
-     * @throws ProtocolException for bytes that are no frame, or an end in the middle of one
+     * @throws ProtocolException for bytes that are no frame, or an end inside a frame
      */
     boolean readFrom(InputStream in) throws IOException {
         int count = in.read(buffer.array(), buffer.position(), buffer.remaining());
@@ -43,14 +43,14 @@ final class FrameReader {
         return handOn(count);
     }
 
-    /** As {@link #readFrom(InputStream)}, of a channel that does not wait. */
+    /** Same as {@link #readFrom(InputStream)}, for a non-blocking channel. */
     boolean readFrom(ReadableByteChannel in) throws IOException {
         int count = in.read(buffer);
         readAtNs = System.nanoTime();
         return handOn(count);
     }
 
-    /** When the bytes of the frames that are handed on now came from the channel. */
+    /** Time at which the bytes of the current frames were read from the channel. */
     long readAtNs() {
         return readAtNs;
     }

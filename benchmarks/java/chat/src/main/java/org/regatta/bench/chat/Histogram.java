@@ -1,8 +1,8 @@
 package org.regatta.bench.chat;
 
 /**
- * Counts of times in ns. Up to 255 ns each has a bucket of its own; above, a bucket is at most 1/128 of its values wide, so that
- * a percentile is at most 0.8 % above the true one and never below it. The longest time is exact.
+ * Counts of times in ns. Up to 255 ns, each value has a bucket; above, a bucket is at most 1/128 of its values wide. A percentile
+ * is therefore at most 0.8 % above the true one and never below it. The maximum is exact.
  */
 final class Histogram {
     private static final int BITS = 8;
@@ -12,9 +12,7 @@ final class Histogram {
     private long count;
     private long longest;
 
-    /**
-     * @param ns less than 0 counts as 0
-     */
+    /** @param ns negative values count as 0 */
     void add(long ns) {
         long value = Math.max(0, ns);
         counts[bucket(value)]++;
@@ -27,14 +25,14 @@ final class Histogram {
     }
 
     /**
-     * The percentile by nearest rank, in ns: the highest value of its bucket.
+     * Return the percentile by nearest rank, in ns: the highest value of its bucket.
      *
      * @param percent above 0, at most 100
-     * @throws IllegalStateException if nothing was counted
+     * @throws IllegalStateException if there are no values
      */
     long percentile(double percent) {
         if (count == 0) {
-            throw new IllegalStateException("a percentile of nothing");
+            throw new IllegalStateException("percentile of an empty histogram");
         }
         long rank = Math.max(1, (long) Math.ceil(percent / 100 * count));
         long seen = 0;

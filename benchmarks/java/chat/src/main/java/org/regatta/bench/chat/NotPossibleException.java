@@ -1,6 +1,6 @@
 package org.regatta.bench.chat;
 
-/** This JVM cannot do what was asked for, and never will. */
+/** This JVM does not support the requested mode. */
 final class NotPossibleException extends Exception {
     private static final long serialVersionUID = 1L;
 

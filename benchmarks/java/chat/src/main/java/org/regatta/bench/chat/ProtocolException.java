@@ -2,7 +2,7 @@ package org.regatta.bench.chat;
 
 import java.io.IOException;
 
-/** The other side sent what the protocol does not have. */
+/** The peer violated the protocol. */
 final class ProtocolException extends IOException {
     private static final long serialVersionUID = 1L;
 

@@ -14,8 +14,8 @@ final class Report {
     private final String parameters;
 
     /**
-     * @param mode the server's, or another word for what it is; may be empty
-     * @param rate messages a second of each user; 0: a closed loop
+     * @param mode of the server, or another label; may be empty
+     * @param rate messages per second and user; 0: closed loop
      */
     Report(int connections, String mode, double rate) {
         this.connections = connections;
@@ -27,9 +27,10 @@ final class Report {
         return lines;
     }
 
-    /** Adds what was measured in one window. */
+    /** Add the measurements of one window. */
     void add(int iteration, Window window, Map<String, Long> server) {
-        // What the whole room hears was sent once; the server counts both in the very window of its other figures.
+        // Each message that a whole room receives was sent once; the server counts both in exactly the window of its other
+        // figures.
         double received = server.get("received");
         value(iteration, "delivered_rate", window.heard / window.seconds(), "ops/s", "");
         value(iteration, "sent_rate", window.sent / window.seconds(), "ops/s", "");
@@ -40,7 +41,7 @@ final class Report {
         value(iteration, "deliveries", server.get("delivered"), "count", "");
         value(iteration, "window", server.get("window_ns"), "ns", "");
         for (double percent : PERCENTS) {
-            // With fewer, it would be the longest under another name.
+            // With fewer, it would be the maximum.
             if (window.latency.count() > 0 && (percent == 100 || window.latency.count() >= 100 / (100 - percent))) {
                 String more = ", \"percentile\": " + number(percent);
                 value(iteration, "latency", window.latency.percentile(percent), "ns", more);
@@ -53,7 +54,7 @@ final class Report {
         if (received > 0) {
             double ns = server.get("user_ns") + server.get("system_ns");
             value(iteration, "cpu_per_message", ns / received, "ns", "");
-            // The client reads its own processor time a little apart from the server's window.
+            // The client reads its own processor time slightly apart from the server's window.
             double clientNs = server.get("client_cpu_ns") * (server.get("window_ns") / (double) server.get("client_ns"));
             value(iteration, "cpu_client_per_message", clientNs / received, "ns", "");
         }
@@ -70,7 +71,7 @@ final class Report {
                 value(iteration, "cpu_" + space + "_per_message", ns / received, "ns", "");
             }
         }
-        // The threads were read one after the other around the window: between the readings more messages came than in it.
+        // The threads were read sequentially around the window: more messages arrived between the readings than in it.
         double share = received > 0
                 ? received / server.get("switches_received")
                 : server.get("window_ns") / (double) server.get("switches_ns");
@@ -97,7 +98,7 @@ final class Report {
                 + ", \"unit\": \"" + unit + "\", \"parameters\": {" + parameters + more + "}}");
     }
 
-    /** A number as JSON has it, whole where it is. */
+    /** A JSON number, without decimals if integral. */
     private static String number(double value) {
         return value == Math.rint(value) && Math.abs(value) < 1e15
                 ? Long.toString((long) value)

@@ -6,20 +6,20 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.ToIntFunction;
 
 /**
- * Who is in a room. Readers take a snapshot without a lock; joining and leaving replace it.
+ * The members of a room. Readers take a snapshot without a lock; joining and leaving replace it.
  *
  * @param <U> a user's connection
  */
 final class Room<U> {
     private volatile List<U> users = List.of();
 
-    /** Those who hear now; never changed afterwards. */
+    /** The current receivers; immutable. */
     List<U> users() {
         return users;
     }
 
     /**
-     * All rooms of a server. A room is there from the first who joins to the last who leaves.
+     * All rooms of a server. A room exists from the first join to the last leave.
      *
      * @param <U> a user's connection
      */
@@ -27,16 +27,12 @@ final class Room<U> {
         private final ConcurrentHashMap<Integer, Room<U>> rooms = new ConcurrentHashMap<>();
         private final ToIntFunction<U> numberOf;
 
-        /**
-         * @param numberOf a user's number, which no other in the same room may have
-         */
+        /** @param numberOf the number of a user, unique in its room */
         Directory(ToIntFunction<U> numberOf) {
             this.numberOf = numberOf;
         }
 
-        /**
-         * @throws ProtocolException if the room has a user of that number
-         */
+        /** @throws ProtocolException if the room already has a user of that number */
         Room<U> join(int number, U user) throws ProtocolException {
             boolean[] taken = new boolean[1];
             Room<U> joined = rooms.compute(number, (key, found) -> {
@@ -51,7 +47,7 @@ final class Room<U> {
                 return room;
             });
             if (taken[0]) {
-                throw new ProtocolException("room " + number + " has that user");
+                throw new ProtocolException("room " + number + " already has that user");
             }
             return joined;
         }

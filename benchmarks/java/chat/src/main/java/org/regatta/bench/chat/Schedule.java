@@ -3,9 +3,10 @@ package org.regatta.bench.chat;
 import java.util.SplittableRandom;
 
 /**
- * Who sends when, in an open loop: every user independently at exponential intervals, whatever the server does.
+ * The send schedule of an open loop: every user sends independently at exponential intervals, regardless of the server.
  *
- * <p>The union of these streams is one of their summed rate in which each message is of any user alike; so one clock serves all.
+ * <p>The union of these streams is one stream with the sum of the rates in which each user is equally likely, so that one clock
+ * suffices.
  */
 final class Schedule {
     private final SplittableRandom random;
@@ -15,9 +16,9 @@ final class Schedule {
     private int user;
 
     /**
-     * @param users how many send, 1 or more
-     * @param rate messages a second of each, above 0
-     * @param startNs when it begins
+     * @param users number of senders, 1 or more
+     * @param rate messages per second and user, above 0
+     * @param startNs start of the schedule
      */
     Schedule(int users, double rate, long seed, long startNs) {
         this.random = new SplittableRandom(seed);
@@ -27,12 +28,12 @@ final class Schedule {
         advance();
     }
 
-    /** When the next message is to be sent. */
+    /** Planned time of the next message. */
     long nextNs() {
         return (long) nextNs;
     }
 
-    /** Who sends it, from 0. */
+    /** Sender of the next message, from 0. */
     int user() {
         return user;
     }

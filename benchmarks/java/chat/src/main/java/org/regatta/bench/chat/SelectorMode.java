@@ -10,9 +10,9 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 
-/** All connections in one thread, which waits for whichever is ready. */
+/** All connections in one thread that waits for ready ones. */
 final class SelectorMode implements ChatMode {
-    /** How often users that do not read are looked for, in ms. */
+    /** Interval of the check for users that do not read, in ms. */
     private static final long LOOK_MS = 100;
 
     private final Room.Directory<SelectorUser> rooms = new Room.Directory<>(SelectorUser::number);
@@ -81,7 +81,7 @@ final class SelectorMode implements ChatMode {
                 user.key = channel.register(selector, SelectionKey.OP_READ, user);
             }
         } catch (IOException e) {
-            // As in the threaded mode: only for too few descriptors there is no going on.
+            // As in the threaded mode: only a lack of descriptors is fatal.
             if (String.valueOf(e.getMessage()).contains("Too many open files")) {
                 throw new IllegalStateException("accepting a connection: " + e.getMessage(), e);
             }
@@ -107,7 +107,7 @@ final class SelectorMode implements ChatMode {
         }
     }
 
-    /** Writes to everybody who was given something: once a turn, so that several messages go in one call. */
+    /** Write to all users with pending messages: once per turn, so that several messages share a call. */
     private void flush() {
         for (SelectorUser user = dirty.poll(); user != null; user = dirty.poll()) {
             write(user);

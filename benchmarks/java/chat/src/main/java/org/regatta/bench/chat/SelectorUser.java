@@ -7,10 +7,10 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 
 /**
- * One connection of the selector's thread.
+ * One connection of the selector thread.
  *
- * <p>A full queue must hold up those who fill it, as in the threaded mode. This thread cannot wait, so while a user's queue is
- * full nobody in its room is read. What one read brought is still delivered: a queue may exceed its limit by as much.
+ * <p>A full queue must block its senders, as in the threaded mode. This thread cannot wait, so that while the queue of a user is
+ * full, no user in its room is read. Messages already read are still delivered: a queue may exceed its limit by that amount.
  */
 final class SelectorUser {
     private final SocketChannel channel;
@@ -20,7 +20,7 @@ final class SelectorUser {
     private final FrameReader frames = new FrameReader(this::take);
     private final ArrayDeque<byte[]> queue = new ArrayDeque<>();
 
-    /** How much of the queue's first frame is written. */
+    /** Number of written bytes of the first frame in the queue. */
     private int written;
 
     private boolean isDirty;
@@ -54,7 +54,7 @@ final class SelectorUser {
         close();
     }
 
-    /** Reads what is there. At the end of the stream the user has left; what waits for it is still written. */
+    /** Read available data. At the end of the stream the user has left; pending messages are still written. */
     void read() throws IOException {
         if (!frames.readFrom(channel)) {
             left = true;
@@ -94,7 +94,7 @@ final class SelectorUser {
         }
     }
 
-    /** Ends the connection. May be called again. */
+    /** Close the connection. Idempotent. */
     void close() {
         leave();
         queue.clear();
@@ -102,7 +102,7 @@ final class SelectorUser {
         try {
             channel.close();
         } catch (IOException e) {
-            // Nothing of it is needed any more.
+            // Errors are irrelevant after the end.
         }
     }
 
@@ -132,7 +132,7 @@ final class SelectorUser {
                 other.deliver(copy);
             }
         } else {
-            throw new ProtocolException("a frame of kind " + kind + " out of its turn");
+            throw new ProtocolException("a frame of kind " + kind + " in the wrong state");
         }
     }
 
@@ -186,7 +186,7 @@ final class SelectorUser {
         batch.flip();
     }
 
-    /** Takes {@code count} bytes from the queue's beginning. */
+    /** Take {@code count} bytes from the start of the queue. */
     private void drop(int count) {
         int rest = count;
         int messages = 0;

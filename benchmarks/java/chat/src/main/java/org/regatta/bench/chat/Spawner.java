@@ -17,7 +17,7 @@ interface Spawner {
     }
 
     /**
-     * Virtual threads, looked up by name: the jar must run where there are none.
+     * Virtual threads, looked up by name: the jar must also run on releases without them.
      *
      * @throws NotPossibleException if this JVM has none
      */
@@ -26,7 +26,7 @@ interface Spawner {
         Method start;
         try {
             builder = Thread.class.getMethod("ofVirtual").invoke(null);
-            // The builder's class is hidden inside the JDK; its interface is not.
+            // The class of the builder is hidden inside the JDK; its interface is not.
             start = Class.forName("java.lang.Thread$Builder").getMethod("start", Runnable.class);
         } catch (InvocationTargetException e) {
             throw new NotPossibleException("virtual threads are a preview in release " + release());

@@ -2,24 +2,24 @@ package org.regatta.bench.chat;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/** What the server counts, from its start on. */
+/** Counters of the server since its start. */
 final class Tally {
-    /** Messages that came from users. */
+    /** Messages received from users. */
     final LongAdder received = new LongAdder();
 
-    /** Messages that were written to users, one for each that hears. */
+    /** Messages written to users, one per receiver. */
     final LongAdder delivered = new LongAdder();
 
-    /** Connections closed because of bytes that are not the protocol's. */
+    /** Connections closed because of a protocol violation. */
     final LongAdder rejected = new LongAdder();
 
     /** Connections closed because their users did not read. */
     final LongAdder tooSlow = new LongAdder();
 
-    /** Counts a connection that is closed because its user did not read, and says so. */
+    /** Count and report a connection that is closed because its user did not read. */
     void cutOff(int room, int user, long afterNs) {
         tooSlow.increment();
-        System.err.println("ChatServer: user " + user + " of room " + room + " is cut off: others waited for it for "
+        System.err.println("ChatServer: user " + user + " of room " + room + " is disconnected: others waited for it for "
                 + afterNs / 1_000_000 + " ms");
     }
 

@@ -6,9 +6,9 @@ import java.net.ServerSocket;
 import java.net.Socket;
 
 /**
- * Two threads a connection, as in VolanoMark: one reads, one writes what waits for the user.
+ * Two threads per connection, as in VolanoMark: one reads, one writes the queue of the user.
  *
- * <p>The threads are platform or virtual ones; all else is the same code, so that only they differ.
+ * <p>The threads are platform or virtual ones; all other code is the same, so that only they differ.
  */
 final class ThreadedMode implements ChatMode {
     private final Spawner spawner;
@@ -40,8 +40,8 @@ final class ThreadedMode implements ChatMode {
                 spawner.start("read " + socket.getPort(), user::read);
                 spawner.start("write " + socket.getPort(), user::write);
             } catch (IOException e) {
-                // One that was gone before it was accepted is no reason to serve the others no more; too few
-                // descriptors are, because accepting would fail for ever.
+                // A connection that closed before it was accepted is not fatal; a lack of descriptors is, because every accept
+                // would fail.
                 if (listening.isClosed() || String.valueOf(e.getMessage()).contains("Too many open files")) {
                     throw new IllegalStateException("accepting a connection: " + e.getMessage(), e);
                 }

@@ -10,14 +10,14 @@ import java.util.concurrent.TimeUnit;
 /**
  * One connection and its two threads.
  *
- * <p>How it ends: the reader sees the end of the stream (the user has left, also when it still listens), leaves the room and
- * lets the writer finish what waits; or either thread fails, which closes the socket and so ends the other.
+ * <p>It ends in two ways. At the end of the stream (the user has left, even if it still listens), the reader leaves the room and
+ * lets the writer finish the queue. If either thread fails, it closes the socket and so ends the other.
  */
 final class ThreadedUser {
-    /** After this nothing comes: the writer closes the connection. */
+    /** Marks the end of the queue: the writer closes the connection. */
     private static final byte[] END = new byte[0];
 
-    /** How often one who waits for room in a queue looks whether its user is gone, in ns. */
+    /** Interval at which a thread that waits for space in a queue checks whether its user has left, in ns. */
     private static final long LOOK_NS = 50_000_000L;
 
     private final Socket socket;
@@ -30,9 +30,7 @@ final class ThreadedUser {
     private int roomNumber;
     private int number;
 
-    /**
-     * @param patienceNs how long others wait for this user, in ns
-     */
+    /** @param patienceNs time that others wait for this user, in ns */
     ThreadedUser(Socket socket, Room.Directory<ThreadedUser> rooms, Tally tally, long patienceNs) {
         this.socket = socket;
         this.rooms = rooms;
@@ -44,19 +42,19 @@ final class ThreadedUser {
         return number;
     }
 
-    /** The reader's whole life. */
+    /** Main method of the reader. */
     void read() {
         FrameReader frames = new FrameReader(this::take);
         boolean left = false;
         try {
             while (frames.readFrom(socket.getInputStream())) {
-                // Each call waits for bytes.
+                // Each call blocks until bytes arrive.
             }
             left = true;
         } catch (ProtocolException e) {
             tally.rejected.increment();
         } catch (IOException e) {
-            // The connection broke, or the writer closed it; others go on.
+            // The connection broke, or the writer closed it; other connections continue.
         } finally {
             if (room != null) {
                 rooms.leave(roomNumber, this);
@@ -69,7 +67,7 @@ final class ThreadedUser {
         }
     }
 
-    /** The writer's whole life. */
+    /** Main method of the writer. */
     void write() {
         try {
             OutputStream out = socket.getOutputStream();
@@ -115,11 +113,11 @@ final class ThreadedUser {
                 other.deliver(copy);
             }
         } else {
-            throw new ProtocolException("a frame of kind " + kind + " out of its turn");
+            throw new ProtocolException("a frame of kind " + kind + " in the wrong state");
         }
     }
 
-    /** Queues a frame for this user; waits while the queue is full, but not for ever. */
+    /** Queue a frame for this user; wait while the queue is full, with a time limit. */
     private void deliver(byte[] frame) {
         if (queue.offer(frame)) {
             return;
@@ -137,15 +135,15 @@ final class ThreadedUser {
         }
     }
 
-    /** Ends both threads. May be called by any thread, and again. */
+    /** End both threads. Thread-safe and idempotent. */
     private void close() {
         gone = true;
         try {
             socket.close();
         } catch (IOException e) {
-            // Nothing of it is needed any more.
+            // Errors are irrelevant after the end.
         }
-        // A writer that waits for work must wake; others may fill the queue at the same time.
+        // Wake a waiting writer; others may fill the queue at the same time.
         while (!queue.offer(END)) {
             queue.clear();
         }

@@ -1,6 +1,6 @@
 package org.regatta.bench.chat;
 
-/** A program was started with arguments that it cannot work with. */
+/** The arguments of a program are invalid. */
 final class UsageException extends Exception {
     private static final long serialVersionUID = 1L;
 

@@ -1,12 +1,12 @@
 package org.regatta.bench.chat;
 
-/** One measured window, as the client sees it. Only the loop's thread writes to it. */
+/** One measured window, as seen by the client. Only the thread of the loop writes to it. */
 final class Window {
     final long beganNs;
     private final long sentBefore;
     private final long heardBefore;
 
-    /** Of all messages whose planned send lies in the window, at everybody who hears them, also when that is later. */
+    /** Latencies at all receivers of the messages whose planned send time is in the window, even if they arrive later. */
     final Histogram latency = new Histogram();
 
     /** {@link Long#MAX_VALUE} until it is closed. */

@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Random;
 
 /**
- * Text of made-up words in sentences. Few words are frequent and many are rare, as in a language, so that a
- * dictionary compressor has something to find. Whole numbers only: the same bytes on every JVM.
+ * Text of invented words in sentences. Few words are frequent and many are rare, as in natural language, so that a
+ * dictionary compressor is effective. Integer arithmetic only: the same bytes on every JVM.
  */
 public final class GeneratedText {
     private static final int VOCABULARY = 8192;
@@ -45,7 +45,7 @@ public final class GeneratedText {
         return i;
     }
 
-    /** The product of three uniform numbers: word 0 is by far the most frequent, the last ones are rare. */
+    /** The product of three uniform numbers: word 0 is by far the most frequent, the last words are rare. */
     private static int skewed(Random random) {
         long product = 1;
         for (int i = 0; i < 3; i++) {

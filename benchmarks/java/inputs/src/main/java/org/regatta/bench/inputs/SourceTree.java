@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Java sources of release 17 that compile, made of templates that a generator fills: records, enums, inner classes, generics,
- * lambdas, streams, switches, exceptions, and calls from class to class across packages.
+ * Compilable Java sources for release 17, generated from templates: records, enums, inner classes, generics, lambdas,
+ * streams, switches, exceptions, and calls between classes across packages.
  */
 public final class SourceTree {
     private static final String BORDER = "======\n";
@@ -37,7 +37,7 @@ public final class SourceTree {
             this.text = text;
         }
 
-        /** @return {@code gen/p0/C7.java} or the like */
+        /** @return a path such as {@code gen/p0/C7.java} */
         public String path() {
             return path;
         }
@@ -48,13 +48,13 @@ public final class SourceTree {
         }
     }
 
-    /** @param classes how many files; each is a public class of some 150 lines */
+    /** @param classes number of files; each is a public class of some 150 lines */
     public SourceTree(Random random, int classes) {
         this.random = random;
         this.classes = classes;
     }
 
-    /** Makes them; a second call goes on with the random numbers and makes others. */
+    /** Generate the files; a second call continues the random sequence and generates others. */
     public List<Unit> units() {
         List<Unit> units = new ArrayList<>();
         for (int i = 0; i < classes; i++) {
@@ -131,7 +131,7 @@ public final class SourceTree {
         }
     }
 
-    /** Templates from the resource: the file's head, the start of its class, then a method each. */
+    /** Templates from the resource: the head of the file, the start of its class, then one method each. */
     private static String[] templates() {
         try (InputStream in = SourceTree.class.getResourceAsStream("source-templates.txt")) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8).substring(BORDER.length()).split(BORDER);

@@ -6,8 +6,8 @@ import java.util.Locale;
 import java.util.Random;
 
 /**
- * Pages of made-up web sites in HTML: prose, pictures, and links of all forms to each other. From the links of page 0
- * all others can be reached. Some pages have accented letters, some of them in ISO-8859-1; some links lead nowhere.
+ * Pages of synthetic web sites in HTML: prose, pictures, and links of all forms between them. All pages can be reached
+ * from page 0. Some pages have accented letters, some of them in ISO-8859-1; some links are broken.
  */
 public final class WebPages {
     private static final int PROSE = 1 << 18;
@@ -17,16 +17,16 @@ public final class WebPages {
     private static final int MOST_PARAGRAPHS = 14;
     private static final int LEAST_PARAGRAPH = 250;
     private static final int MOST_PARAGRAPH = 750;
-    /** Every so many pages, one has accented letters in ISO-8859-1, and the next one has them in UTF-8. */
+    /** Interval between pages with accented letters in ISO-8859-1; the page after each has them in UTF-8. */
     private static final int ACCENTS = 8;
-    /** Every so many links, one leads to no page. */
+    /** Interval between broken links. */
     private static final int DEAD_LINKS = 24;
 
     private final long seed;
     private final int count;
     private final String prose;
 
-    /** @param count how many pages there are, each of some 5000 bytes */
+    /** @param count number of pages, each of some 5000 bytes */
     public WebPages(long seed, int count) {
         this.seed = seed;
         this.count = count;
@@ -45,9 +45,9 @@ public final class WebPages {
         return page % ACCENTS == 0 ? StandardCharsets.ISO_8859_1 : StandardCharsets.UTF_8;
     }
 
-    /** @return the page in its charset, the same in every call */
+    /** @return the page in its charset, identical in every call */
     public byte[] bytes(int page) {
-        // The odd factor gives each page numbers of its own.
+        // The odd factor gives each page a separate random sequence.
         Random random = new Random(seed + (page + 1) * 0x9E3779B97F4A7C15L);
         StringBuilder html = new StringBuilder("<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"")
                 .append(charset(page).name()).append("\">\n<title>")
@@ -57,7 +57,7 @@ public final class WebPages {
             int length = LEAST_PARAGRAPH + random.nextInt(MOST_PARAGRAPH - LEAST_PARAGRAPH + 1);
             html.append(i % 4 == 0 ? "<h2>" + passage(random, page, 20) + "</h2>\n" : "").append("<p>");
             html.append(passage(random, page, length / 2)).append(' ');
-            // The first two links make a tree of all pages.
+            // The first two links form a tree of all pages.
             boolean ofTree = i < 2 && 2 * page + 1 + i < count;
             boolean dead = !ofTree && random.nextInt(DEAD_LINKS) == 0;
             link(random, page, ofTree ? 2 * page + 1 + i : random.nextInt(count), dead, html);

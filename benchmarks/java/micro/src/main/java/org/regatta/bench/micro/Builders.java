@@ -2,7 +2,7 @@ package org.regatta.bench.micro;
 
 final class Builders extends Group {
     private static final int[] CHARS = {16, 128, 1024};
-    /** An appended text never becomes longer than this. */
+    /** Maximum length of an appended text. */
     private static final int FULL = 4096;
 
     @Override
@@ -27,7 +27,7 @@ final class Builders extends Group {
         values("builder_append_string", "chars", CHARS, chars -> {
             String[] some = Inputs.words(chars);
             StringBuilder builder = new StringBuilder(FULL + chars);
-            int fits = FULL / chars - 1; // a power of two less 1
+            int fits = FULL / chars - 1; // a power of two minus 1
             return i -> {
                 if ((i & fits) == 0) {
                     builder.setLength(0);

@@ -38,7 +38,7 @@ final class Classes extends Group {
         }
     }
 
-    /** Defines a class of its own. */
+    /** Defines a separate copy of a class. */
     private static final class FreshLoader extends ClassLoader {
         private final byte[] bytes;
 

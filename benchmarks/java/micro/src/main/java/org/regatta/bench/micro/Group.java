@@ -11,8 +11,8 @@ import org.regatta.bench.Measurement;
 import org.regatta.bench.OutputDigest;
 
 /**
- * Operations of system classes. An iteration times each of them once, in an interval of {@code size} ms, and reports the
- * time of one operation without that of the loop.
+ * Operations of system classes. An iteration times each of them once, in an interval of {@code size} ms, and reports
+ * the time of one operation without the loop.
  */
 abstract class Group implements Benchmark {
     static final int MAX_SIZE = 10_000;
@@ -22,38 +22,38 @@ abstract class Group implements Benchmark {
     private static final int ARRAY = 1 << 16;
     /** Long enough for the last compiler to finish, with intervals of 5 ms. */
     private static final int WARM_UP_INTERVALS = 30;
-    /** An error of the clock by its resolution, at both ends, is then at most 0.2 % of an interval. */
+    /** The clock error, its resolution at both ends, is then at most 0.2 % of an interval. */
     private static final long RESOLUTIONS_OF_INTERVAL = 1000;
-    /** Intervals whose fastest decides whether an operation takes longer than the loop alone. */
+    /** Number of intervals whose fastest decides whether an operation takes longer than the empty loop. */
     private static final int TRIALS = 10;
-    /** The JIT may compile two loops that do the same in two ways; what differs by less has only a limit. */
+    /** The JIT may compile two equal loops differently; a smaller difference yields only an upper bound. */
     private static final double LEAST_RATIO = 1.25;
 
     /** Volatile: the JIT must not remove its writes. */
     private static volatile byte[] latestArray;
 
     private final List<Timed> operations = new ArrayList<>();
-    /** Those without a number, with the most that each can cost; ns. */
+    /** Operations without a value, with the upper bound of their cost; ns. */
     private final Map<Timed, Double> limits = new LinkedHashMap<>();
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private Timed emptyValue;
     private Timed emptyObject;
     private List<Measurement> measured = List.of();
 
-    /** Adds the operations by {@link #value} and {@link #object}. */
+    /** Add the operations with {@link #value} and {@link #object}. */
     abstract void addOperations() throws Exception;
 
-    /** Adds an operation whose result is a number. */
+    /** Add an operation whose result is a number. */
     final void value(String name, ValueOperation operation) throws Exception {
         operations.add(new Timed(Map.of(OPERATION, name), operation));
     }
 
-    /** Adds an operation whose result is an object. */
+    /** Add an operation whose result is an object. */
     final void object(String name, ObjectOperation operation) throws Exception {
         operations.add(new Timed(Map.of(OPERATION, name), operation));
     }
 
-    /** Adds an operation for each value of an argument that its cost depends on. */
+    /** Add an operation for each value of an argument that drives its cost. */
     final void values(String name, String argument, int[] amounts, OfAmount<ValueOperation> operation)
             throws Exception {
         for (int amount : amounts) {
@@ -61,7 +61,7 @@ abstract class Group implements Benchmark {
         }
     }
 
-    /** Adds an operation for each value of an argument that its cost depends on. */
+    /** Add an operation for each value of an argument that drives its cost. */
     final void objects(String name, String argument, int[] amounts, OfAmount<ObjectOperation> operation)
             throws Exception {
         for (int amount : amounts) {
@@ -69,16 +69,16 @@ abstract class Group implements Benchmark {
         }
     }
 
-    /** Closes this in the end; what was opened last is closed first. */
+    /** Close this at the end, in reverse order of opening. */
     final <T extends AutoCloseable> T opened(T resource) {
         opened.push(resource);
         return resource;
     }
 
     /**
-     * Makes the operations and returns one of them, for a measurement by others.
+     * Create the operations and return one of them, for measurement elsewhere.
      *
-     * @param amount value of its argument; null: it has none
+     * @param amount value of its argument; null: no argument
      */
     final Timed find(String name, Integer amount) throws Exception {
         addOperations();
@@ -91,7 +91,7 @@ abstract class Group implements Benchmark {
         throw new IllegalArgumentException(name);
     }
 
-    /** Makes an operation for an amount. */
+    /** Create an operation for an amount. */
     interface OfAmount<T> {
         T of(int amount) throws Exception;
     }
@@ -137,7 +137,7 @@ abstract class Group implements Benchmark {
         return measured;
     }
 
-    /** There is no output: the operations are those of the JVM. */
+    /** No output: the operations are those of the JVM. */
     @Override
     public final void digest(OutputDigest out) {}
 
@@ -152,7 +152,7 @@ abstract class Group implements Benchmark {
         return operation.isOfValues() ? emptyValue : emptyObject;
     }
 
-    /** Of an operation that takes hardly longer than its loop, only the most that it can cost is known. */
+    /** For an operation that takes hardly longer than its loop, only an upper bound of its cost is known. */
     private void findLimit(Timed operation) {
         double emptyNs = emptyLoopOf(operation).fastest();
         if (operation.fastest() > LEAST_RATIO * emptyNs) {
@@ -165,7 +165,7 @@ abstract class Group implements Benchmark {
                 operation.parameters(), limitNs, operation.fastest(), emptyNs);
     }
 
-    /** The first use of memory has page faults, which are no cost of the operations that come to it first. */
+    /** The first use of memory causes page faults, which must not count for the first operations. */
     private static void touchHeap() {
         long rest = Runtime.getRuntime().totalMemory();
         while (rest > 0) {

@@ -101,7 +101,7 @@ final class InputOutput extends Group {
         });
     }
 
-    /** The same bytes again and again. */
+    /** An endless stream of the same bytes. */
     private static final class Endless extends InputStream {
         private final ByteArrayInputStream bytes;
 

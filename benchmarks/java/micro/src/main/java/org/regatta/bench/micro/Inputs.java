@@ -2,7 +2,7 @@ package org.regatta.bench.micro;
 
 import java.util.Random;
 
-/** Inputs that are the same in every run. There are {@link #COUNT} of each kind, so that the JIT cannot fix one. */
+/** Inputs that are the same in every run. {@link #COUNT} of each kind, so that the JIT cannot specialise for one. */
 final class Inputs {
     /** A power of two. */
     static final int COUNT = 64;
@@ -11,12 +11,12 @@ final class Inputs {
 
     private Inputs() {}
 
-    /** @return the number of the input for the operation {@code i} */
+    /** @return the index of the input for the operation {@code i} */
     static int index(long i) {
         return (int) i & COUNT - 1;
     }
 
-    /** @return different words of so many lower-case letters */
+    /** @return different words of the given number of lower-case letters */
     static String[] words(int letters) {
         Random random = new Random(letters);
         String[] words = new String[COUNT];
@@ -26,7 +26,7 @@ final class Inputs {
         return words;
     }
 
-    /** @return equal words that are other objects */
+    /** @return equal words in different objects */
     static String[] copies(String[] words) {
         String[] copies = new String[words.length];
         for (int i = 0; i < words.length; i++) {
@@ -35,7 +35,7 @@ final class Inputs {
         return copies;
     }
 
-    /** @return so many bytes of words and spaces, which compress as text does */
+    /** @return the given number of bytes of words and spaces, which compress like text */
     static byte[] prose(int bytes) {
         Random random = new Random(bytes);
         byte[] text = new byte[bytes];

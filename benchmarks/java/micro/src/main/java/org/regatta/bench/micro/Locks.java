@@ -84,10 +84,10 @@ final class Locks extends Group {
         });
     }
 
-    /** A second thread that takes a lock again and again, but only while the measured thread does, too. */
+    /** A second thread that repeatedly takes a lock, but only while the measured thread also does. */
     private static final class Rival implements AutoCloseable {
         private static final long PAUSE_NS = 100_000;
-        /** So many turns without a new one of the measured thread: it has stopped. */
+        /** Number of turns without a turn of the measured thread after which it is assumed to have stopped. */
         private static final int IDLE_TURNS = 1000;
 
         private final AtomicBoolean ended = new AtomicBoolean();
@@ -99,7 +99,7 @@ final class Locks extends Group {
             thread.start();
         }
 
-        /** Called by the measured thread in each of its turns. */
+        /** Called by the measured thread in each turn. */
         void compete(long i) {
             seen.lazySet(i);
         }

@@ -4,10 +4,11 @@ import java.io.IOException;
 import java.io.InputStream;
 
 /**
- * Makes copies of a loop's class.
+ * Creates copies of a loop class.
  *
- * <p>The JIT compiles a call by what it has seen at its place in the class. In one class for all operations, each call
- * would be a call of any of them. In a copy that runs a single operation, it is inlined as in an application's own loop.
+ * <p>The JIT compiles a call by the targets that it has seen at this place in the class. In one class for all
+ * operations, each call would have all of them as targets. In a copy that runs a single operation, the call is inlined
+ * as in an application loop.
  */
 final class LoopCopies extends ClassLoader {
     private LoopCopies() {

@@ -2,7 +2,7 @@ package org.regatta.bench.micro;
 
 /** Keeps the last results of an {@link ObjectOperation}, so that the JIT must create every object. */
 public final class ObjectLoop implements Loop {
-    /** A method called often is compiled as a whole, not only replaced while it runs. */
+    /** A method called often is compiled as a whole, not only by on-stack replacement. */
     private static final int BATCH = 128;
 
     private final Object[] kept = new Object[BATCH];

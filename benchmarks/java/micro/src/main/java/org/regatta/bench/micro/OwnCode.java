@@ -3,8 +3,8 @@ package org.regatta.bench.micro;
 import java.util.Random;
 
 /**
- * Work without system classes. The ratio of its costs scales the time of an application's own code from one JVM to another;
- * how far the kinds of work differ in this ratio shows how uncertain that is.
+ * Work without system classes. The ratio of its costs scales the time of application code from one JVM to another. The
+ * spread of this ratio over the kinds of work shows its uncertainty.
  */
 final class OwnCode extends Group {
     private static final int SIZE = 64;
@@ -58,7 +58,7 @@ final class OwnCode extends Group {
         };
     }
 
-    /** Steps that each need the result of the last one. */
+    /** Steps that each depend on the previous result. */
     private static ValueOperation arithmetic() {
         return i -> {
             long state = i + 1;
@@ -71,7 +71,7 @@ final class OwnCode extends Group {
         };
     }
 
-    /** Objects that live until {@link #SIZE} others have been made. */
+    /** Objects that live until {@link #SIZE} others have been created. */
     private static ValueOperation allocation() {
         Node[] latest = new Node[SIZE];
         return i -> {
@@ -82,7 +82,7 @@ final class OwnCode extends Group {
         };
     }
 
-    /** The way through an array in no order. */
+    /** A random walk through an array. */
     private static ValueOperation memory() {
         int[] next = new int[PLACES];
         for (int i = 0; i < PLACES; i++) {

@@ -11,7 +11,7 @@ final class Sockets extends Group {
     private static final int MANY = 65536;
     private static final int[] BYTES = {64, 1024, 8192};
 
-    /** What the other side of a connection does. */
+    /** The behaviour of the other side of a connection. */
     private interface Partner {
         void serve(Socket socket) throws IOException;
     }
@@ -21,7 +21,7 @@ final class Sockets extends Group {
         ServerSocket closing = server(socket -> {});
         value("socket_connect", i -> {
             try (Socket socket = connect(closing)) {
-                // the partner closes first, so that the ports of this side can be used again at once
+                // the partner closes first, so that the ports of this side can be reused at once
                 return socket.getInputStream().read();
             }
         });
@@ -59,7 +59,7 @@ final class Sockets extends Group {
         return new Socket(server.getInetAddress(), server.getLocalPort());
     }
 
-    /** @return a server whose connections a thread serves one after the other */
+    /** @return a server with one thread that serves its connections sequentially */
     private ServerSocket server(Partner partner) throws IOException {
         ServerSocket server = opened(new ServerSocket(0, 50, InetAddress.getLoopbackAddress()));
         Thread thread = new Thread(() -> {

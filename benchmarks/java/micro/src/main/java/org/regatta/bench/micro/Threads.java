@@ -31,7 +31,7 @@ final class Threads extends Group {
         object("instant_now", i -> Instant.now());
     }
 
-    /** Not on releases before 21. */
+    /** Unavailable on releases before 21. */
     private void addVirtual() throws Exception {
         Method start;
         try {
@@ -42,7 +42,7 @@ final class Threads extends Group {
         try {
             start.invoke(null, (Runnable) () -> {});
         } catch (InvocationTargetException e) {
-            return; // a preview of 19 and 20 that was not enabled
+            return; // a preview of 19 and 20 that is not enabled
         }
         value("virtual_thread_start_join", i -> {
             ((Thread) start.invoke(null, (Runnable) () -> {})).join();

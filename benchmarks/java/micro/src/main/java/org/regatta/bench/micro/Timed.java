@@ -12,12 +12,12 @@ final class Timed {
     private long times = 1;
     private double fastest = Double.POSITIVE_INFINITY;
 
-    /** @param parameters its name, and what tells it from others of the same name */
+    /** @param parameters its name, and values that distinguish it from others of the same name */
     Timed(Map<String, Object> parameters, ValueOperation operation) throws Exception {
         this(parameters, operation, LoopCopies.copyOf(ValueLoop.class));
     }
 
-    /** @param parameters its name, and what tells it from others of the same name */
+    /** @param parameters its name, and values that distinguish it from others of the same name */
     Timed(Map<String, Object> parameters, ObjectOperation operation) throws Exception {
         this(parameters, operation, LoopCopies.copyOf(ObjectLoop.class));
     }
@@ -41,17 +41,17 @@ final class Timed {
         return operation instanceof ValueOperation;
     }
 
-    /** How often the operation runs in an interval. */
+    /** Number of operations per interval. */
     long times() {
         return times;
     }
 
-    /** The shortest time of an operation that {@link #nsPerOperation} has returned. */
+    /** Minimum time of an operation that {@link #nsPerOperation} has returned. */
     double fastest() {
         return fastest;
     }
 
-    /** Runs the operation for so many intervals, and finds out how often it runs in one. */
+    /** Run the operation for the given number of intervals, and determine the number of operations per interval. */
     void warmUp(int intervals, long intervalNs) throws Exception {
         long end = System.nanoTime() + intervals * intervalNs;
         while (true) {
@@ -66,7 +66,7 @@ final class Timed {
         }
     }
 
-    /** Times an interval, with the loop; ns. */
+    /** Time an interval, including the loop; ns. */
     double nsPerOperation() throws Exception {
         double ns = (double) elapsedNs() / times;
         fastest = Math.min(fastest, ns);

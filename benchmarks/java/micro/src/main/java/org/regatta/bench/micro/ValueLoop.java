@@ -1,8 +1,8 @@
 package org.regatta.bench.micro;
 
-/** Adds up the results of a {@link ValueOperation}. */
+/** Sums the results of a {@link ValueOperation}. */
 public final class ValueLoop implements Loop {
-    /** A method called often is compiled as a whole, not only replaced while it runs. */
+    /** A method called often is compiled as a whole, not only by on-stack replacement. */
     private static final int BATCH = 128;
 
     @Override

@@ -11,12 +11,12 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** The operations of the suite {@code micro} in loops of JMH, each in a JVM of its own. */
+/** Runs the operations of the suite {@code micro} in JMH loops, each in a separate JVM. */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class Oracle {
-    /** A group, its operation and the value of its argument, or nothing for the empty loop: {@code strings/string_equals/16} */
+    /** Group, operation and the value of its argument, or empty for the empty loop: {@code strings/string_equals/16} */
     @Param({""})
     public String operation;
 
@@ -25,7 +25,7 @@ public class Oracle {
     private ObjectOperation object;
     private long i;
 
-    /** Makes the operation. */
+    /** Create the operation. */
     @Setup
     public void make() throws Exception {
         if (operation.isEmpty()) {
@@ -43,7 +43,7 @@ public class Oracle {
         }
     }
 
-    /** Ends what the group has started. */
+    /** Release the resources of the group. */
     @TearDown
     public void close() throws Exception {
         if (group != null) {

@@ -21,7 +21,7 @@ final class CompressBenchmark implements Benchmark {
         text = GeneratedText.bytes(new Random(seed), size * TEXT_BYTES_PER_SIZE);
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         compressed = null;

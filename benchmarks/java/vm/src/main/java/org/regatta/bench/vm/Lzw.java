@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * LZW with codes of 9 to 16 bits and a dictionary that is begun anew when it is full.
+ * LZW with codes of 9 to 16 bits and a dictionary that is restarted when it is full.
  *
- * <p>The dictionary is made of objects on purpose (keys, boxed codes, map nodes, byte arrays): the benchmark is
- * about a runtime that allocates and collects, not about the fastest compressor.
+ * <p>The dictionary consists of objects on purpose (keys, boxed codes, map nodes, byte arrays): the benchmark tests a
+ * runtime that allocates and collects, not the fastest compressor.
  *
  * <p>Source: T. A. Welch, A Technique for High-Performance Data Compression, IEEE Computer 17(6), 1984.
  */
@@ -72,8 +72,8 @@ final class Lzw {
     }
 
     /**
-     * @param compressed what {@code compress} gave
-     * @param length how long the text was
+     * @param compressed output of {@code compress}
+     * @param length length of the text
      */
     static byte[] expand(byte[] compressed, int length) {
         BitReader in = new BitReader(compressed);
@@ -82,14 +82,14 @@ final class Lzw {
         byte[] previous = null;
         int filled = 0;
         while (filled < length) {
-            // The reader is one entry behind the writer, except after a new beginning.
+            // The reader is one entry behind the writer, except after a restart.
             int codes = previous == null ? dictionary.size() : dictionary.size() + 1;
             int code = in.read(width(codes));
             byte[] sequence;
             if (code < dictionary.size()) {
                 sequence = dictionary.get(code);
             } else {
-                // The entry that is just being made: the previous sequence and its own first byte.
+                // The entry under construction: the previous sequence and its own first byte.
                 sequence = extend(previous, previous[0]);
             }
             System.arraycopy(sequence, 0, text, filled, sequence.length);

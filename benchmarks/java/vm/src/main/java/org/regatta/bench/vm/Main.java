@@ -32,7 +32,7 @@ public final class Main {
                     "javac",
                     "The running JVM's own compiler compiles a generated source tree in memory",
                     JavacBenchmark.MAX_SIZE,
-                    // A lambda: where module java.compiler is missing, the class must not be loaded with the table.
+                    // A lambda: without module java.compiler, the class must not be loaded with the table.
                     () -> new JavacBenchmark()),
             new Entry(
                     "jess",
@@ -46,7 +46,7 @@ public final class Main {
                     MpegaudioBenchmark::new),
             new Entry(
                     "mtrt",
-                    "Two threads trace the rays of a generated scene, every second line each",
+                    "Two threads trace the rays of a generated scene, alternate lines each",
                     MtrtBenchmark.MAX_SIZE,
                     MtrtBenchmark::new));
 

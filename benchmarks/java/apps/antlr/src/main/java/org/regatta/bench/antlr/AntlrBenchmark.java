@@ -21,9 +21,9 @@ import org.regatta.bench.Benchmark;
 import org.regatta.bench.OutputDigest;
 
 /**
- * Makes parsers from grammars with ANTLR's tool, some written by hand and some made up from the seed; then parses, by
- * each made-up grammar, a text drawn from it. The output is the files that the tool wrote and the shape of the parse
- * trees.
+ * Generates parsers from grammars with ANTLR's tool, some written by hand and some generated from the seed. Then
+ * parses, with each generated parser, a text drawn from its grammar. The output is the files of the tool and the shape
+ * of the parse trees.
  */
 final class AntlrBenchmark implements Benchmark {
     static final int MAX_SIZE = 1000;
@@ -39,7 +39,7 @@ final class AntlrBenchmark implements Benchmark {
 
     @Override
     public void setup(int size, long seed) throws IOException {
-        // ANTLR makes capital letters of small ones as the JVM's locale does, and writes other names in Turkish.
+        // ANTLR converts case with the locale of the JVM, and would write other names in Turkish.
         Locale.setDefault(Locale.ROOT);
         written = new TreeMap<>();
         for (String name : WRITTEN) {
@@ -55,7 +55,7 @@ final class AntlrBenchmark implements Benchmark {
         }
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         files = new TreeMap<>();

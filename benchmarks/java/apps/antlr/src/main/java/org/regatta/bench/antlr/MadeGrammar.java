@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * A grammar made up from random numbers, and a text in its language: statements with key words, sub-rules that
- * differ only after a while, and expressions with operators of their own.
+ * A random grammar, and a text in its language: statements with keywords, sub-rules that differ only after some tokens,
+ * and expressions with their own operators.
  */
 final class MadeGrammar {
     private static final int STATEMENTS = 14;
@@ -42,7 +42,7 @@ final class MadeGrammar {
         return name;
     }
 
-    /** @return what ANTLR reads; the rule {@code program} matches a whole text */
+    /** @return the grammar for ANTLR; the rule {@code program} matches a whole text */
     String grammar() {
         StringBuilder grammar = new StringBuilder("grammar " + name + ";\n\nprogram : statement* EOF ;\n\n");
         statement.print(grammar);
@@ -52,7 +52,7 @@ final class MadeGrammar {
         return grammar.append(LEXER_RULES).toString();
     }
 
-    /** Draws a text that {@code program} matches; a second call draws another. */
+    /** Draw a text that {@code program} matches; a second call draws another. */
     String text(int atLeastCharacters) {
         Sentence sentence = new Sentence(random);
         while (sentence.length() < atLeastCharacters) {
@@ -61,7 +61,7 @@ final class MadeGrammar {
         return sentence.text();
     }
 
-    /** Operators in a random order of precedence, prefix and postfix ones among them. */
+    /** Operators in a random order of precedence, including prefix and postfix ones. */
     private void makeExpression() {
         Pattern self = Pattern.reference(expression);
         expression.or(Pattern.name())
@@ -79,7 +79,7 @@ final class MadeGrammar {
         expression.or(sequence(self, Pattern.word("?"), self, Pattern.word(":"), self));
     }
 
-    /** Each uses only those made before it: no clause reaches itself but through a statement in a block. */
+    /** Each uses only earlier ones: a clause reaches itself only through a statement in a block. */
     private void makeClauses() {
         for (int i = 0; i < CLAUSES; i++) {
             Rule clause = new Rule("clause" + i).or(sequence(newWord(), Pattern.name()));
@@ -93,7 +93,7 @@ final class MadeGrammar {
     private void makeStatements() {
         statement.or(sequence(Pattern.name(), Pattern.word(":="), Pattern.reference(expression), Pattern.word(";")));
         for (int i = 0; i < STATEMENTS; i++) {
-            // Some begin with the same word as the one before, so that one token does not tell them apart.
+            // Some begin with the same word as the previous one, so that one token does not distinguish them.
             Pattern begin = random.nextInt(3) == 0 ? Pattern.word("begin") : newWord();
             Rule rule = new Rule("statement" + i).or(sequence(begin, parts(4), Pattern.word(";")));
             statements.add(rule);
@@ -101,7 +101,7 @@ final class MadeGrammar {
         }
     }
 
-    /** Some parts in a row, of which the first is never empty. */
+    /** A sequence of parts, the first of which is never empty. */
     private Pattern parts(int most) {
         List<Pattern> parts = new ArrayList<>();
         parts.add(random.nextInt(3) == 0 ? Pattern.name() : newWord());
@@ -127,7 +127,7 @@ final class MadeGrammar {
                 Pattern block = Pattern.repeated(Pattern.reference(statement), 3);
                 return sequence(Pattern.word("{"), block, Pattern.word("}"));
             case 5:
-                // They differ only behind an expression of any length.
+                // They differ only after an expression of arbitrary length.
                 return Pattern.choice(List.of(sequence(value, newWord()), sequence(value, newWord(), Pattern.name())));
             case 6:
                 return clauses.isEmpty() ? value : Pattern.reference(clauses.get(random.nextInt(clauses.size())));
@@ -136,7 +136,7 @@ final class MadeGrammar {
         }
     }
 
-    /** A key word that the grammar does not have yet, of small letters. */
+    /** A new keyword of the grammar, in lower case. */
     private Pattern newWord() {
         StringBuilder word = new StringBuilder("k");
         for (int rest = words++; rest >= 0; rest = rest / LETTERS - 1) {

@@ -9,7 +9,7 @@ public final class Main {
     private static final List<Entry> ENTRIES = List.of(
             new Entry(
                     "antlr",
-                    "ANTLR makes parsers from grammars, and parses text by them",
+                    "ANTLR generates parsers from grammars and parses text with them",
                     AntlrBenchmark.MAX_SIZE,
                     () -> new AntlrBenchmark()));
 

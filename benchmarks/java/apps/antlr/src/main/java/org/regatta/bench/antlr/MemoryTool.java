@@ -14,7 +14,7 @@ import org.antlr.v4.tool.ast.GrammarRootAST;
 final class MemoryTool extends Tool {
     private final Map<String, StringWriter> files;
 
-    /** @param files gets the text of every file that the tool writes, by name */
+    /** @param files receives the text of every file that the tool writes, by name */
     MemoryTool(Map<String, StringWriter> files) {
         this.files = files;
         gen_listener = true;
@@ -24,11 +24,11 @@ final class MemoryTool extends Tool {
     }
 
     /**
-     * Makes a lexer, a parser, a listener and a visitor.
+     * Generate a lexer, a parser, a listener and a visitor.
      *
      * @param name of the grammar
      * @param text the grammar
-     * @return the grammar as the tool has analysed it
+     * @return the grammar as analysed by the tool
      */
     Grammar make(String name, String text) {
         String fileName = name + GRAMMAR_EXTENSION;
@@ -44,7 +44,7 @@ final class MemoryTool extends Tool {
         return files.computeIfAbsent(fileName, name -> new StringWriter());
     }
 
-    /** Nothing is to be said about the grammars: whatever is said ends the run, with its cause. */
+    /** The grammars cause no messages: any message ends the run, with its cause. */
     private static final class Refusing implements ANTLRToolListener {
         @Override
         public void info(String message) {

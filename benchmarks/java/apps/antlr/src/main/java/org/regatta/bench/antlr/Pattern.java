@@ -4,15 +4,15 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Random;
 
-/** A piece of a grammar's right-hand side, which can be written down and from which sentences can be drawn. */
+/** A part of the right-hand side of a grammar, which can be written and from which sentences can be drawn. */
 interface Pattern {
-    /** Writes it as ANTLR reads it. */
+    /** Write it in the syntax of ANTLR. */
     void print(StringBuilder grammar);
 
-    /** Draws a piece of text that it matches. */
+    /** Draw a text that it matches. */
     void draw(Sentence sentence);
 
-    /** The text of a token that is always the same. */
+    /** A token with fixed text. */
     static Pattern word(String text) {
         return new Pattern() {
             @Override
@@ -84,9 +84,9 @@ interface Pattern {
     }
 
     /**
-     * None or more, or none or one.
+     * Zero or more, or zero or one.
      *
-     * @param most how many are drawn at most; 1 makes it optional
+     * @param most maximum number to draw; 1 makes it optional
      */
     static Pattern repeated(Pattern part, int most) {
         return new Pattern() {
@@ -99,7 +99,7 @@ interface Pattern {
 
             @Override
             public void draw(Sentence sentence) {
-                // Deep down nothing is repeated, so that every sentence ends.
+                // At a large depth nothing is repeated, so that every sentence ends.
                 int times = sentence.isDeep() ? 0 : sentence.random().nextInt(most + 1);
                 for (int i = 0; i < times; i++) {
                     part.draw(sentence);
@@ -108,7 +108,7 @@ interface Pattern {
         };
     }
 
-    /** A token whose text is made up. */
+    /** A token with random text. */
     static Pattern name() {
         return new Pattern() {
             @Override
@@ -119,7 +119,7 @@ interface Pattern {
             @Override
             public void draw(Sentence sentence) {
                 Random random = sentence.random();
-                // Capital letters: never a key word of the grammar, all of which are of small letters.
+                // Capital letters: never a keyword of the grammar, all of which are lower case.
                 String digits = Integer.toString(random.nextInt(100_000), Character.MAX_RADIX);
                 sentence.add("N" + digits.toUpperCase(Locale.ROOT));
             }

@@ -3,7 +3,7 @@ package org.regatta.bench.antlr;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A rule of a made-up grammar: its alternatives, in order. */
+/** A rule of a random grammar: its alternatives, in order. */
 final class Rule {
     private final String name;
     private final List<Pattern> alternatives = new ArrayList<>();
@@ -16,7 +16,7 @@ final class Rule {
         return name;
     }
 
-    /** The first alternative added must be one without a rule in it, if the rule can reach itself. */
+    /** If the rule can reach itself, the first alternative must contain no rule. */
     Rule or(Pattern alternative) {
         alternatives.add(alternative);
         return this;
@@ -34,7 +34,7 @@ final class Rule {
         grammar.append("    ;\n\n");
     }
 
-    /** Draws a text that the rule matches; deep down of the first alternative. */
+    /** Draw a text that the rule matches; at a large depth from the first alternative. */
     void draw(Sentence sentence) {
         int chosen = sentence.isDeep() ? 0 : sentence.random().nextInt(alternatives.size());
         alternatives.get(chosen).draw(sentence);

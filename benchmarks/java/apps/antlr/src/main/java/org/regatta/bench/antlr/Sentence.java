@@ -2,9 +2,9 @@ package org.regatta.bench.antlr;
 
 import java.util.Random;
 
-/** A text as it is drawn from a grammar, token by token. */
+/** A text drawn from a grammar, token by token. */
 final class Sentence {
-    /** How many rules are within each other before only their shortest alternatives are taken. */
+    /** Depth of nested rules from which only the shortest alternatives are used. */
     private static final int DEPTH = 7;
 
     private static final int TOKENS_PER_LINE = 12;
@@ -42,7 +42,7 @@ final class Sentence {
         }
     }
 
-    /** @return characters so far */
+    /** @return number of characters so far */
     int length() {
         return text.length();
     }

@@ -6,7 +6,7 @@ import org.antlr.v4.runtime.tree.ParseTreeListener;
 import org.antlr.v4.runtime.tree.TerminalNode;
 import org.regatta.bench.OutputDigest;
 
-/** What is in a parse tree: how often each rule and each kind of token, and a hash of their order and depth. */
+/** The contents of a parse tree: counts of each rule and each kind of token, and a hash of their order and depth. */
 final class TreeShape implements ParseTreeListener {
     private final long[] rules;
     private final long[] tokens;
@@ -14,8 +14,8 @@ final class TreeShape implements ParseTreeListener {
     private int depth;
 
     /**
-     * @param rules how many the grammar has
-     * @param maxTokenType the largest number of a token
+     * @param rules number of rules in the grammar
+     * @param maxTokenType the largest type of a token
      */
     TreeShape(int rules, int maxTokenType) {
         this.rules = new long[rules];
@@ -36,7 +36,7 @@ final class TreeShape implements ParseTreeListener {
 
     @Override
     public void visitTerminal(TerminalNode node) {
-        // The end of the text has the type -1, and is counted as type 0, which no token has.
+        // The end of the text has type -1, and is counted as type 0, which no token has.
         tokens[Math.max(0, node.getSymbol().getType())]++;
         mix(node.getSymbol().getType());
     }
@@ -46,7 +46,7 @@ final class TreeShape implements ParseTreeListener {
         throw new IllegalStateException("a text of the grammar's language has an error at " + node.getSymbol());
     }
 
-    /** @return how many tokens, the end of the text among them */
+    /** @return number of tokens, including the end of the text */
     long tokens() {
         long sum = 0;
         for (long count : tokens) {

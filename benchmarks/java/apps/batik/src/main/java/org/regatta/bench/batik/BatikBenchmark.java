@@ -18,7 +18,7 @@ import org.regatta.bench.WrongResultException;
 /**
  * Renders SVG pictures to bitmaps, one after the other; the output is all their pixels.
  *
- * <p>The last step is the JVM's own Java2D: its renderer of paths is Java code, the loops over pixels are native.
+ * <p>The last step is the JVM's own Java2D: its path renderer is Java code, the pixel loops are native.
  */
 final class BatikBenchmark implements Benchmark {
     static final int MAX_SIZE = 1000;
@@ -30,7 +30,7 @@ final class BatikBenchmark implements Benchmark {
         System.setProperty("java.awt.headless", "true");
     }
 
-    /** Renders one picture: which parts of java.desktop and its native code are missing, only that tells. */
+    /** Render one picture: the only method to find missing parts of java.desktop and its native code. */
     @Override
     public void probe() throws Exception {
         setup(1, 1);
@@ -46,7 +46,7 @@ final class BatikBenchmark implements Benchmark {
         }
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         images = new ArrayList<>();
@@ -66,7 +66,7 @@ final class BatikBenchmark implements Benchmark {
     public void digest(OutputDigest out) throws WrongResultException {
         for (BufferedImage image : images) {
             if (image == null || image.getWidth() != Picture.SIDE || image.getHeight() != Picture.SIDE) {
-                throw new WrongResultException("a picture was not rendered, or not in its own size");
+                throw new WrongResultException("a picture was not rendered, or has the wrong size");
             }
             for (int pixel : image.getRGB(0, 0, Picture.SIDE, Picture.SIDE, null, 0, Picture.SIDE)) {
                 out.put(pixel);
@@ -74,13 +74,13 @@ final class BatikBenchmark implements Benchmark {
         }
     }
 
-    /** Keeps the bitmap instead of writing it to a file; ends at the first trouble. */
+    /** Keeps the bitmap instead of writing it to a file; fails at the first problem. */
     private static final class Renderer extends ImageTranscoder implements ErrorHandler {
         private BufferedImage image;
 
         Renderer() {
             setErrorHandler(this);
-            // Named, so that the parser is the same program on every JVM.
+            // Named explicitly, so that the parser is the same program on every JVM.
             addTranscodingHint(
                     XMLAbstractTranscoder.KEY_XML_PARSER_CLASSNAME, "org.apache.xerces.parsers.SAXParser");
         }

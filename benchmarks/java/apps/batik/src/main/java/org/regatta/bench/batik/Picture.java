@@ -4,11 +4,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.Random;
 
 /**
- * Writes a picture in SVG: polygons and rectangles, linear gradients, groups with transforms and opacity, a style sheet.
+ * Writes a picture in SVG: polygons and rectangles, linear gradients, groups with transforms and opacity, a style
+ * sheet.
  *
- * <p>Kept to what every JVM from 11 to 25 draws to the same pixels. Transformed curves, strokes and radial gradients
- * differ by some bits between 17 and 21, whose renderers of paths are of different versions; glyphs of text are the
- * machine's. Transforms are matrices of decimals and not angles, whose sines may differ in the last bit.
+ * <p>Restricted to features that every JVM from 11 to 25 renders to the same pixels. Transformed curves, strokes and
+ * radial gradients differ by some bits between 17 and 21, whose path renderers differ; text glyphs depend on the
+ * machine. Transforms are decimal matrices, because sines of angles may differ in the last bit.
  */
 final class Picture {
     static final int SIDE = 480;

@@ -13,21 +13,21 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
 
 /**
- * Rewrites class files of a library in a seeded order: each method is analysed, its constants are propagated, what is
- * dead is removed, and calls and loops are counted by instructions put in. The output is the class files.
+ * Rewrites class files of a library in a seeded order: analyses each method, propagates constants, removes dead code,
+ * and inserts instructions that count calls and loops. The output is the class files.
  */
 final class BloatBenchmark implements Benchmark {
     static final int MAX_SIZE = 1000;
     private static final int CLASSES_PER_SIZE = 10;
 
-    /** Every so many-th class file of the output is checked. */
+    /** Interval of class files of the output to check. */
     private static final int CHECKED = 25;
 
     private List<byte[]> input;
     private List<byte[]> output;
     private Changes changes;
 
-    /** Takes the library's classes in a random order, each once before any comes again. */
+    /** Take the library's classes in a random order, each once before any repetition. */
     @Override
     public void setup(int size, long seed) throws IOException {
         Map<String, byte[]> library = Library.classFiles();
@@ -43,7 +43,7 @@ final class BloatBenchmark implements Benchmark {
         }
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         output = new ArrayList<>();

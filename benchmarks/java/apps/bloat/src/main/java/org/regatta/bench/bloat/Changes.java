@@ -2,7 +2,7 @@ package org.regatta.bench.bloat;
 
 import org.regatta.bench.OutputDigest;
 
-/** How often each kind of change was made. */
+/** Number of changes of each kind. */
 final class Changes {
     long methods;
     long constants;

@@ -3,9 +3,9 @@ package org.regatta.bench.bloat;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.analysis.BasicValue;
 
-/** A value that is the same whenever the instruction is reached: an {@code int} or a {@code long}. */
+/** A value that is the same whenever the instruction executes: an {@code int} or a {@code long}. */
 final class Constant extends BasicValue {
-    /** Not the value's own type: a value of which only the type is known must not equal a constant. */
+    /** Not the type of the value itself: a value with only a known type must not equal a constant. */
     private static final Type UNLIKE_ANY = Type.getObjectType("constant");
 
     private final boolean isLong;

@@ -9,7 +9,7 @@ import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.objectweb.asm.tree.analysis.BasicInterpreter;
 import org.objectweb.asm.tree.analysis.BasicValue;
 
-/** Executes instructions on types, and on the values of whole numbers where they are known. */
+/** Executes instructions on types, and on the values of integers where known. */
 final class ConstantInterpreter extends BasicInterpreter {
     ConstantInterpreter() {
         super(ASM9);
@@ -36,7 +36,7 @@ final class ConstantInterpreter extends BasicInterpreter {
         return result == null ? super.binaryOperation(instruction, left, right) : result;
     }
 
-    /** Two different constants of a type are any value of that type. */
+    /** Two different constants of a type merge to any value of that type. */
     @Override
     public BasicValue merge(BasicValue first, BasicValue second) {
         if (first.equals(second)) {
@@ -53,7 +53,7 @@ final class ConstantInterpreter extends BasicInterpreter {
         return value;
     }
 
-    /** @return the whole number that an instruction pushes; null if it is another instruction */
+    /** @return the integer that an instruction pushes; null for other instructions */
     static Constant pushed(AbstractInsnNode instruction) {
         int opcode = instruction.getOpcode();
         if (opcode >= Opcodes.ICONST_M1 && opcode <= Opcodes.ICONST_5) {

@@ -13,7 +13,7 @@ import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
 
-/** Replaces what always gives the same whole number by that number, and decides branches that always go one way. */
+/** Replaces expressions with a constant integer value by that value, and removes branches with a constant outcome. */
 final class ConstantPropagation {
     private final String owner;
     private final MethodNode method;
@@ -31,7 +31,7 @@ final class ConstantPropagation {
         Frame<BasicValue>[] frames = new Analyzer<>(new ConstantInterpreter()).analyze(owner, method);
         AbstractInsnNode[] instructions = code.toArray();
         for (int i = 0; i < instructions.length; i++) {
-            // There is no frame where the method never comes.
+            // Unreachable instructions have no frame.
             if (frames[i] != null && instructions[i].getOpcode() >= 0) {
                 change(instructions[i], frames[i]);
             }
@@ -87,7 +87,7 @@ final class ConstantPropagation {
         }
     }
 
-    /** Of branches on whole numbers. */
+    /** Branches on integers. */
     private static int operands(int opcode) {
         if (opcode >= Opcodes.IFEQ && opcode <= Opcodes.IFLE) {
             return 1;

@@ -2,13 +2,13 @@ package org.regatta.bench.bloat;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/** What the instructions put into rewritten classes call. Public because those classes are of other packages. */
+/** Called by the inserted instructions of rewritten classes. Public because those classes are in other packages. */
 public final class Counters {
     static final String INTERNAL_NAME = "org/regatta/bench/bloat/Counters";
     static final String METHOD = "count";
     static final String DESCRIPTOR = "(I)V";
 
-    /** Some places share a counter: what is measured is the rewriting, not the counting. */
+    /** Some places share a counter: the benchmark measures rewriting, not counting. */
     private static final AtomicLongArray COUNTS = new AtomicLongArray(1 << 12);
 
     private Counters() {}
@@ -18,7 +18,7 @@ public final class Counters {
         COUNTS.incrementAndGet(place & COUNTS.length() - 1);
     }
 
-    /** @return how often {@code count} was called */
+    /** @return number of calls of {@code count} */
     static long sum() {
         long sum = 0;
         for (int i = 0; i < COUNTS.length(); i++) {

@@ -11,7 +11,7 @@ import org.objectweb.asm.tree.InsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
-/** Drops values that are stored in a local variable from which nobody reads them. */
+/** Removes stores to a local variable that is not read afterwards. */
 final class DeadStores {
     private final MethodNode method;
     private final Changes changes;
@@ -24,7 +24,7 @@ final class DeadStores {
     void run() {
         BitSet[] live = new Liveness(method).before();
         AbstractInsnNode[] instructions = method.instructions.toArray();
-        // Frames first: afterwards a variable that a frame names may never have been stored.
+        // Frames first: afterwards, a variable in a frame may never have been stored.
         for (int i = 0; i < instructions.length; i++) {
             if (instructions[i] instanceof FrameNode) {
                 forget((FrameNode) instructions[i], live[i]);
@@ -52,7 +52,7 @@ final class DeadStores {
         method.instructions.set(store, new InsnNode(single ? Opcodes.POP : Opcodes.POP2));
     }
 
-    /** Lets a frame say nothing of variables that nobody will read. */
+    /** Remove dead variables from a frame. */
     private void forget(FrameNode frame, BitSet live) {
         if (frame.local == null) {
             return;
@@ -61,7 +61,7 @@ final class DeadStores {
         int variable = 0;
         for (Object type : frame.local) {
             boolean isWide = Opcodes.LONG.equals(type) || Opcodes.DOUBLE.equals(type);
-            // In a constructor the verifier watches whether `this` is initialised, also where nobody reads it.
+            // In a constructor, the verifier tracks whether `this` is initialised, even if it is not read.
             boolean isThis = variable == 0 && method.name.equals("<init>");
             if (live.get(variable) || isThis) {
                 kept.add(type);
@@ -73,7 +73,7 @@ final class DeadStores {
             }
             variable += isWide ? 2 : 1;
         }
-        // The method may have fewer variables now: a frame with more of them than it has would be refused.
+        // The method may have fewer variables now: the verifier rejects a frame with more than that.
         while (!kept.isEmpty() && kept.get(kept.size() - 1) == Opcodes.TOP) {
             kept.remove(kept.size() - 1);
         }

@@ -13,7 +13,7 @@ import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TableSwitchInsnNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
 
-/** Where a method can go from each of its instructions; labels, lines and frames count as instructions. */
+/** The successors of each instruction of a method; labels, lines and frames count as instructions. */
 final class Flow {
     private static final int[] NOWHERE = {};
 
@@ -40,12 +40,12 @@ final class Flow {
         }
     }
 
-    /** @return the indices of the instructions that may come next, if no exception is thrown */
+    /** @return the indices of possible next instructions, if no exception is thrown */
     int[] successors(int index) {
         return successors[index];
     }
 
-    /** @return the indices of the labels where exceptions thrown by the instruction are caught */
+    /** @return the indices of the handler labels for exceptions thrown by the instruction */
     int[] handlers(int index) {
         return handlers[index];
     }

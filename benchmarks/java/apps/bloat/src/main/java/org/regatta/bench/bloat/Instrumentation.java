@@ -8,7 +8,7 @@ import org.objectweb.asm.tree.JumpInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 
-/** Puts in instructions that count how often each method is entered and each loop goes round. */
+/** Inserts instructions that count method entries and loop iterations. */
 final class Instrumentation {
     private final Changes changes;
     private int places;

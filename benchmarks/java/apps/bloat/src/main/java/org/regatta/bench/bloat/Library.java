@@ -7,13 +7,13 @@ import java.util.TreeMap;
 import java.util.jar.JarEntry;
 import java.util.jar.JarInputStream;
 
-/** The class files that are rewritten: those of a database, which come within this jar. */
+/** The class files to rewrite: those of a database, embedded in this jar. */
 final class Library {
     private static final String SUFFIX = ".class";
 
     private Library() {}
 
-    /** @return the class files by the classes' internal names, in the order of the names */
+    /** @return the class files by the internal names of the classes, sorted by name */
     static Map<String, byte[]> classFiles() throws IOException {
         Map<String, byte[]> files = new TreeMap<>();
         try (InputStream in = Library.class.getResourceAsStream("library.jar");

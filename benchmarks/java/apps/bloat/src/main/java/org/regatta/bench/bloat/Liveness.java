@@ -7,7 +7,7 @@ import org.objectweb.asm.tree.IincInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
-/** Which local variables may still be read, before each instruction: a data-flow analysis from the ends backwards. */
+/** The live local variables before each instruction: a backward data-flow analysis. */
 final class Liveness {
     private final AbstractInsnNode[] instructions;
     private final Flow flow;

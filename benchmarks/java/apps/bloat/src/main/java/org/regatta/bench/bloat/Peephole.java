@@ -11,9 +11,9 @@ import org.objectweb.asm.tree.LineNumberNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
-/** Improves pairs of instructions next to each other, until there is nothing more to improve. */
+/** Improves pairs of adjacent instructions until a fixed point. */
 final class Peephole {
-    /** Chains of jumps are followed no further: they may be a circle. */
+    /** Maximum length of a jump chain to follow: it may be a cycle. */
     private static final int MAX_HOPS = 8;
 
     private final InsnList code;
@@ -29,7 +29,7 @@ final class Peephole {
         while (changed) {
             changed = false;
             for (AbstractInsnNode node : code.toArray()) {
-                // A node that an earlier change took out has an index no longer.
+                // A node that an earlier change removed has no valid index.
                 if (node.getOpcode() >= 0 && isThere(node) && improve(node)) {
                     changes.peepholes++;
                     changed = true;
@@ -62,7 +62,7 @@ final class Peephole {
                 : improveArithmetic(first, second);
     }
 
-    /** @return the instruction right behind; null if it can be come to from elsewhere, too */
+    /** @return the next instruction; null if it can also be reached from elsewhere */
     private static AbstractInsnNode following(AbstractInsnNode node) {
         AbstractInsnNode next = node.getNext();
         while (next instanceof LineNumberNode) {
@@ -103,7 +103,7 @@ final class Peephole {
         return at;
     }
 
-    /** What is computed only to be dropped need not be computed. */
+    /** Remove the computation of a value that is then dropped. */
     private boolean improveDropped(AbstractInsnNode producer, AbstractInsnNode drop) {
         boolean single = drop.getOpcode() == Opcodes.POP;
         int opcode = producer.getOpcode();
@@ -157,7 +157,7 @@ final class Peephole {
                 || loaded instanceof Double;
     }
 
-    /** Of two int operands that never throws. */
+    /** An operation on two ints that never throws. */
     private static boolean isIntOperation(int opcode) {
         return opcode == Opcodes.IADD
                 || opcode == Opcodes.ISUB
@@ -170,7 +170,7 @@ final class Peephole {
                 || opcode == Opcodes.IUSHR;
     }
 
-    /** Of two long operands that never throws. */
+    /** An operation on two longs that never throws. */
     private static boolean isLongOperation(int opcode) {
         return opcode == Opcodes.LADD
                 || opcode == Opcodes.LSUB
@@ -180,7 +180,7 @@ final class Peephole {
                 || opcode == Opcodes.LXOR;
     }
 
-    /** A value that is stored and loaded at once is copied on the stack instead. */
+    /** Replace a store followed by a load with a copy on the stack. */
     private boolean improveReloaded(VarInsnNode store, AbstractInsnNode load) {
         int opcode = store.getOpcode();
         if (opcode < Opcodes.ISTORE

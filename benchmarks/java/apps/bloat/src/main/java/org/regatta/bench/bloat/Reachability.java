@@ -8,7 +8,7 @@ import org.objectweb.asm.tree.FrameNode;
 import org.objectweb.asm.tree.LabelNode;
 import org.objectweb.asm.tree.MethodNode;
 
-/** Removes instructions that the method never comes to, and with them what they alone kept alive. */
+/** Removes unreachable instructions, and data that only they use. */
 final class Reachability {
     private final MethodNode method;
     private final Changes changes;
@@ -20,7 +20,7 @@ final class Reachability {
 
     void run() {
         removeUnreached();
-        // A block without instructions may not be in a class file; what it alone led to is unreached already.
+        // A class file must not contain an empty block; its successors are already unreachable.
         method.tryCatchBlocks.removeIf(block -> isEmpty(block.start, block.end));
         removeCoveredFrames();
     }
@@ -68,7 +68,7 @@ final class Reachability {
         return true;
     }
 
-    /** Of two frames with nothing between them only the later one may stay: it is the one that follows from both. */
+    /** Of two adjacent frames only the later one may stay: it follows from both. */
     private void removeCoveredFrames() {
         FrameNode before = null;
         for (AbstractInsnNode node : method.instructions.toArray()) {

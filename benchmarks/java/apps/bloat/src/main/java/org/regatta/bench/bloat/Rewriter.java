@@ -9,8 +9,8 @@ import org.objectweb.asm.tree.analysis.AnalyzerException;
 /**
  * Reads a class file, changes its methods, and writes it.
  *
- * <p>The frames that the compiler wrote are kept and changed where that is needed, not computed anew: computing them
- * asks for the super-classes of every class of the platform, which differ from JVM to JVM.
+ * <p>The frames of the compiler are kept and adjusted where needed, not recomputed: recomputation needs the
+ * super-classes of all platform classes, which differ between JVMs.
  */
 final class Rewriter {
     private final Changes changes;

@@ -25,8 +25,8 @@ import org.regatta.bench.inputs.SourceTree;
 /**
  * Compiles a seeded source tree with the Eclipse compiler, from memory to memory; the output is the class files.
  *
- * <p>The compiler reads the class library of the JVM that runs it. The sources use only declarations that have not
- * changed since release 17, and source and target level are fixed, so that the class files are the same everywhere.
+ * <p>The compiler reads the class library of the running JVM. The class files are the same everywhere: the sources use
+ * only declarations that have not changed since release 17, and source and target level are fixed.
  */
 final class EcjBenchmark implements Benchmark {
     static final int MAX_SIZE = 1000;
@@ -36,7 +36,7 @@ final class EcjBenchmark implements Benchmark {
     private Map<String, byte[]> classFiles;
     private List<String> errors;
 
-    /** The compiler's own classes need release 17. */
+    /** The compiler itself needs release 17. */
     @Override
     public void probe() {
         options();
@@ -47,7 +47,7 @@ final class EcjBenchmark implements Benchmark {
         sources = new SourceTree(new Random(seed), size * CLASSES_PER_SIZE).units();
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         classFiles = new TreeMap<>();
@@ -113,7 +113,7 @@ final class EcjBenchmark implements Benchmark {
         return options;
     }
 
-    /** The classes of the running JVM, as the compiler looks them up. */
+    /** The classes of the running JVM, for lookups by the compiler. */
     private static final class ClassLibrary extends FileSystem {
         private ClassLibrary(Classpath[] paths) {
             super(paths, new String[0], false);

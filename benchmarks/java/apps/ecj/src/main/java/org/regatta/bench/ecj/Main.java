@@ -11,7 +11,7 @@ public final class Main {
                     "ecj",
                     "The Eclipse compiler compiles a generated source tree in memory",
                     EcjBenchmark.MAX_SIZE,
-                    // not a method reference, which would load the compiler here: on release 11 nothing would run
+                    // not a method reference, which would load the compiler here: on release 11 no benchmark would run
                     () -> new EcjBenchmark()));
 
     private Main() {}

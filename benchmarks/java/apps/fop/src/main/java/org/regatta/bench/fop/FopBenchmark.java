@@ -24,8 +24,8 @@ import org.xml.sax.helpers.DefaultHandler;
 /**
  * Lays out a report in XSL-FO and writes it as PDF, from memory to memory; the output is the objects of the PDF.
  *
- * <p>Streams in the PDF are not compressed, and no colour profile is put in: how zlib packs and what the profile says
- * differs between JVMs, and neither is the work of Java code.
+ * <p>Streams in the PDF are not compressed, and no colour profile is embedded: zlib output and profile contents differ
+ * between JVMs, and neither is the work of Java code.
  */
 final class FopBenchmark implements Benchmark {
     static final int MAX_SIZE = 1000;
@@ -45,7 +45,7 @@ final class FopBenchmark implements Benchmark {
         System.setProperty("java.awt.headless", "true");
     }
 
-    /** Lays out a short report: what of java.desktop FOP touches, and which native code that loads, only running tells. */
+    /** Lay out a short report: the only method to find the parts of java.desktop and native code that FOP uses. */
     @Override
     public void probe() throws Exception {
         setup(1, 1);
@@ -58,7 +58,7 @@ final class FopBenchmark implements Benchmark {
         document = Report.document(new Random(seed), size);
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         pdf = new ByteArrayOutputStream();
@@ -72,7 +72,7 @@ final class FopBenchmark implements Benchmark {
                 .setConfiguration(new DefaultConfigurationBuilder()
                         .build(new ByteArrayInputStream(CONFIGURATION.getBytes(StandardCharsets.UTF_8))))
                 .build();
-        // Only the fonts in FOP are used: nothing to look for, nothing to keep in a file of the user's.
+        // Use only the fonts in FOP: no search, and no cache file in the user's home.
         factory.getFontManager().disableFontCache();
         FOUserAgent agent = factory.newFOUserAgent();
         agent.setCreationDate(new Date(0));
@@ -90,13 +90,13 @@ final class FopBenchmark implements Benchmark {
     @Override
     public void digest(OutputDigest out) throws WrongResultException {
         if (trouble != null) {
-            throw new WrongResultException("the report was not laid out as it should be: " + trouble);
+            throw new WrongResultException("the layout of the report is wrong: " + trouble);
         }
         PdfObjects.digest(pdf.toByteArray(), pages, out);
         out.put(warnings);
     }
 
-    /** Counts what does not fit, such as a long word in a narrow cell, and keeps the first thing that is wrong. */
+    /** Counts overflows, such as a long word in a narrow cell, and keeps the first error. */
     private void note(Event event) {
         if (event.getSeverity() == EventSeverity.WARN) {
             warnings++;

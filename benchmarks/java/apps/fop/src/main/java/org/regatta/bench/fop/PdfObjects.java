@@ -6,11 +6,11 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
 
 /**
- * Reads a PDF as far as is needed to digest it: the objects, one by one.
+ * Parses a PDF as far as needed to digest it: object by object.
  *
- * <p>Left out is what says when and where it was made: the objects with dates (written in the machine's time zone),
- * the bare numbers that are the lengths of other objects, and behind the last object the table of offsets and the
- * identifier that FOP makes from the time.
+ * <p>Excludes data on time and place of creation: objects with dates (written in the local time zone), and bare numbers
+ * that are the lengths of other objects. Also excludes the end of the file: the table of offsets, and the identifier
+ * that FOP derives from the time.
  */
 final class PdfObjects {
     private static final String START = " 0 obj\n";
@@ -19,13 +19,13 @@ final class PdfObjects {
     private PdfObjects() {}
 
     /**
-     * @param pages how many pages the PDF must have
-     * @throws WrongResultException if this is no whole PDF, or has another number of pages
+     * @param pages expected number of pages in the PDF
+     * @throws WrongResultException if the PDF is incomplete or has another number of pages
      */
     static void digest(byte[] bytes, int pages, OutputDigest out) throws WrongResultException {
         String pdf = new String(bytes, StandardCharsets.ISO_8859_1);
         if (!pdf.startsWith("%PDF-1.") || !pdf.trim().endsWith("%%EOF")) {
-            throw new WrongResultException("no whole PDF came out, " + pdf.length() + " bytes");
+            throw new WrongResultException("the PDF is incomplete, " + pdf.length() + " bytes");
         }
         int found = 0;
         int end = 0;

@@ -5,10 +5,10 @@ import java.util.Random;
 import org.regatta.bench.inputs.GeneratedText;
 
 /**
- * Writes a report in XSL-FO: contents with page numbers, then chapters of justified paragraphs, footnotes, lists
- * and tables with spans and repeated headers.
+ * Writes a report in XSL-FO: contents with page numbers, then chapters of justified paragraphs, footnotes, lists and
+ * tables with spans and repeated headers.
  *
- * <p>Fonts are the fourteen that PDF readers have, whose measures are in FOP: no font of the machine is looked at.
+ * <p>Uses the fourteen standard PDF fonts, whose metrics are in FOP, and no font of the machine.
  */
 final class Report {
     private static final int TEXT_BYTES = 32 * 1024;
@@ -36,7 +36,7 @@ final class Report {
     }
 
     /**
-     * @param chapters how many chapters, each of some four pages
+     * @param chapters number of chapters, each of some four pages
      * @return the document in UTF-8
      */
     static byte[] document(Random random, int chapters) {
@@ -73,7 +73,7 @@ final class Report {
     }
 
     private void chapter(int number, String title) {
-        // Every third chapter is set in two columns, in which lines and footnotes break otherwise.
+        // Every third chapter has two columns, in which lines and footnotes break differently.
         String master = number % 3 == 2 ? "columns" : "page";
         fo.append("<fo:page-sequence master-reference='").append(master).append('\'');
         fo.append(number == 0 ? " initial-page-number='1'>" : ">");
@@ -134,7 +134,7 @@ final class Report {
         fo.append("</fo:list-block>\n");
     }
 
-    /** A table with a repeated header, of which some rows have a cell over two columns. */
+    /** A table with a repeated header, in which some rows have a cell spanning two columns. */
     private void table() {
         fo.append("<fo:table table-layout='fixed' width='100%' border-collapse='separate' font-size='8pt'>");
         for (int column = 0; column < COLUMNS; column++) {
@@ -171,7 +171,7 @@ final class Report {
         nextWord = 0;
     }
 
-    /** @return the next {@code count} words; after the last one comes the first */
+    /** @return the next {@code count} words; the first one follows the last one */
     private String text(int count) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < count; i++) {

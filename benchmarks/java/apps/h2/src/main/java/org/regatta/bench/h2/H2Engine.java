@@ -6,9 +6,9 @@ import org.h2.api.ErrorCode;
 import org.h2.jdbcx.JdbcDataSource;
 import org.regatta.bench.orders.Engine;
 
-/** H2 in memory: the database is gone when its last connection is closed. */
+/** H2 in memory: the database disappears when its last connection is closed. */
 final class H2Engine implements Engine {
-    /** SQLSTATE class of transactions that were rolled back and may be tried again. */
+    /** SQLSTATE class of transactions that were rolled back and may be retried. */
     private static final String ROLLED_BACK = "40";
 
     private final JdbcDataSource source = new JdbcDataSource();
@@ -27,7 +27,7 @@ final class H2Engine implements Engine {
 
     @Override
     public boolean mayBeTriedAgain(SQLException failure) {
-        // the first: a row was changed between reading and locking
+        // the first: a row changed between read and lock
         return failure.getErrorCode() == ErrorCode.CONCURRENT_UPDATE_1
                 || failure.getSQLState() != null && failure.getSQLState().startsWith(ROLLED_BACK);
     }

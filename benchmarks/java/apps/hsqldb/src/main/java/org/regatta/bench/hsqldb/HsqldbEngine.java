@@ -6,9 +6,9 @@ import java.sql.Statement;
 import org.hsqldb.jdbc.JDBCDataSource;
 import org.regatta.bench.orders.Engine;
 
-/** HSQLDB in memory, with versions of rows instead of locks on tables: it stays until it is shut down. */
+/** HSQLDB in memory, with row versions instead of table locks: it persists until it is shut down. */
 final class HsqldbEngine implements Engine {
-    /** SQLSTATE class of transactions that were rolled back and may be tried again. */
+    /** SQLSTATE class of transactions that were rolled back and may be retried. */
     private static final String ROLLED_BACK = "40";
 
     private final JDBCDataSource source = new JDBCDataSource();

@@ -17,13 +17,13 @@ import org.regatta.bench.Benchmark;
 import org.regatta.bench.OutputDigest;
 
 /**
- * Runs Python programs with Jython, each compiled to bytecode once and run in a namespace of its own in every
- * iteration. The output is the text that each program gives back.
+ * Runs Python programs with Jython. Each is compiled to bytecode once and runs in a new namespace in every iteration.
+ * The output is the return value of each program.
  */
 final class JythonBenchmark implements Benchmark {
     static final int MAX_SIZE = 10_000;
 
-    /** Each a resource that defines {@code run(size, seed)}. */
+    /** Each is a resource that defines {@code run(size, seed)}. */
     private static final List<String> PROGRAMS =
             List.of("records", "scheduler", "sheet", "text", "generators", "patterns", "numbers");
 
@@ -37,7 +37,7 @@ final class JythonBenchmark implements Benchmark {
         this.size = size;
         this.seed = seed;
         Properties properties = new Properties();
-        // Nothing is written beside the results, and nothing read that is not in the jar.
+        // Write no files except the results, and read only from the jar.
         properties.setProperty("python.cachedir.skip", "true");
         properties.setProperty("python.import.site", "false");
         properties.setProperty("python.console.encoding", "UTF-8");
@@ -50,7 +50,7 @@ final class JythonBenchmark implements Benchmark {
         }
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         output = new ArrayList<>();

@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.Random;
 import org.regatta.bench.inputs.GeneratedText;
 
-/** A text with what is known of it. */
+/** A text with its metadata. */
 final class Article {
     static final int SECTIONS = 20;
 
-    /** Days on which articles appear: 0 to this, exclusive. */
+    /** Publication days of articles: 0 to this, exclusive. */
     static final int DAYS = 3650;
 
     private static final int LEAST_LENGTH = 300;
@@ -36,7 +36,7 @@ final class Article {
         for (int length : lengths) {
             total += length;
         }
-        // All in one: every call would make a vocabulary of its own.
+        // In one call, because every call would create a new vocabulary.
         byte[] text = GeneratedText.bytes(random, total);
         List<Article> articles = new ArrayList<>(count);
         int from = 0;
@@ -48,7 +48,7 @@ final class Article {
         return articles;
     }
 
-    /** The same article as it appeared again later. */
+    /** The same article, published again later. */
     Article revised(int laterBy, String addition) {
         return new Article(id, section, (day + laterBy) % DAYS, addition + body);
     }

@@ -18,7 +18,7 @@ import org.apache.lucene.index.SerialMergeScheduler;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.store.Directory;
 
-/** How articles become an index that is the same every time. */
+/** Builds a deterministic index of articles. */
 final class ArticleIndex {
     static final String ID = "id";
     static final String SECTION = "section";
@@ -26,10 +26,10 @@ final class ArticleIndex {
     static final String TITLE = "title";
     static final String BODY = "body";
 
-    /** Articles that are buffered before they become a segment. */
+    /** Number of buffered articles per segment. */
     private static final int ARTICLES_A_SEGMENT = 100;
 
-    /** Every so many articles, one that went before appears again. */
+    /** Interval between articles that repeat an earlier one. */
     private static final int REVISED_EVERY = 16;
 
     private static final FieldType WITH_VECTORS = withVectors();
@@ -37,8 +37,8 @@ final class ArticleIndex {
     private ArticleIndex() {}
 
     /**
-     * Indexes articles in their order. Segments are cut and merged by the count of their articles, in this thread:
-     * by bytes or beside it, the index would depend on the heap and on the schedule.
+     * Index articles in order. Segments are flushed and merged by article count, in this thread: by size or
+     * concurrently, the index would depend on the heap and the scheduling.
      */
     static void write(Directory directory, Analyzer analyzer, List<Article> articles) throws IOException {
         IndexWriterConfig config = new IndexWriterConfig(analyzer)

@@ -28,9 +28,9 @@ import org.regatta.bench.WrongResultException;
 
 /**
  * Indexes generated articles in one thread: analysis, dictionary, postings, stored fields, term vectors, replaced
- * articles and merges. The index lies in memory, because the disk is not what is measured.
+ * articles and merges. The index is in memory, because the disk is not measured.
  *
- * <p>The output is what can be read back from the index; its files hold random names and dates besides.
+ * <p>The output is the data read back from the index; its files also contain random names and dates.
  */
 final class LuindexBenchmark implements Benchmark {
     static final int MAX_SIZE = 10_000;
@@ -45,7 +45,7 @@ final class LuindexBenchmark implements Benchmark {
         articles = Article.make(new Random(seed), size * ARTICLES_PER_SIZE);
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         directory = new ByteBuffersDirectory();
@@ -88,7 +88,7 @@ final class LuindexBenchmark implements Benchmark {
         analyzer.close();
     }
 
-    /** The dictionary of a field or of one article's, and in which articles each term is how often and where. */
+    /** The dictionary of a field or of one article, and the frequency and positions of each term per article. */
     private static void digestTerms(Terms field, OutputDigest out) throws IOException {
         boolean positions = field.hasPositions();
         PostingsEnum postings = null;
@@ -106,7 +106,7 @@ final class LuindexBenchmark implements Benchmark {
         }
     }
 
-    /** Of each article the stored fields and the term vector of its body. */
+    /** The stored fields and the term vector of the body of each article. */
     private static void digestStored(IndexReader reader, OutputDigest out) throws IOException, WrongResultException {
         StoredFields stored = reader.storedFields();
         TermVectors vectors = reader.termVectors();

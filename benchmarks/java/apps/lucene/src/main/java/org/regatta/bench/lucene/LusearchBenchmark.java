@@ -25,8 +25,8 @@ import org.regatta.bench.Requests;
 import org.regatta.bench.WrongResultException;
 
 /**
- * Clients search an index of generated articles: single words, combinations, phrases, prefixes, misspellings, windows
- * of time and highlighted passages. The output is every answer: how many articles match, and the first of them.
+ * Clients search an index of generated articles: single words, combinations, phrases, prefixes, misspellings, time
+ * windows and highlighted passages. The output is every result: the number of matching articles, and the first of them.
  */
 final class LusearchBenchmark implements Benchmark {
     static final int MAX_SIZE = 10_000;
@@ -38,7 +38,7 @@ final class LusearchBenchmark implements Benchmark {
     private static final Sort LATEST_FIRST =
             new Sort(new SortField(ArticleIndex.DAY, SortField.Type.LONG, true), SortField.FIELD_DOC);
 
-    /** Scores are rounded to these parts, lest the last bit of a logarithm, which JVMs may choose, decide. */
+    /** Scores are rounded to these units, because the last bit of a logarithm may differ between JVMs. */
     private static final float SCORE_PARTS = 1000;
 
     private final Analyzer analyzer = new EnglishAnalyzer();
@@ -56,12 +56,12 @@ final class LusearchBenchmark implements Benchmark {
         ArticleIndex.write(directory, analyzer, articles);
         reader = DirectoryReader.open(directory);
         searcher = new IndexSearcher(reader);
-        // What it keeps depends on the heap and on the questions before: iterations would not do the same work.
+        // Its contents depend on the heap and on earlier queries: iterations would not do the same work.
         searcher.setQueryCache(null);
         int questionsPerClient = size * QUESTIONS_PER_SIZE / CLIENTS;
         clients = new Clients(CLIENTS, questionsPerClient);
         for (int client = 0; client < CLIENTS; client++) {
-            // The odd factor keeps the clients' streams apart, and apart from the articles'.
+            // The odd factor separates the random streams of the clients from each other and from that of the articles.
             Random random = new Random(seed + (client + 1) * 0x9E3779B97F4A7C15L);
             Question[] drawn = new Question[questionsPerClient];
             for (int i = 0; i < drawn.length; i++) {
@@ -91,9 +91,9 @@ final class LusearchBenchmark implements Benchmark {
     @Override
     public void digest(OutputDigest out) throws WrongResultException {
         for (int client = 0; client < CLIENTS; client++) {
-            // One value of each answer is a count, and more follow only if there are hits.
+            // The first value of each result is a count; more follow only if there are hits.
             if (answers.get(client).count <= questions.get(client).length) {
-                throw new WrongResultException("no question of client " + client + " found an article");
+                throw new WrongResultException("no query of client " + client + " found an article");
             }
             answers.get(client).digest(out);
         }
@@ -109,7 +109,7 @@ final class LusearchBenchmark implements Benchmark {
 
     private long search(int client, Requests log) throws Exception {
         QueryParser parser = new QueryParser(ArticleIndex.BODY, analyzer);
-        // Passages end at full stops; by default the class library's idea of sentences, which changes, would decide.
+        // Passages end at full stops; the default, the sentence breaks of the class library, changes between releases.
         UnifiedHighlighter highlighter = UnifiedHighlighter.builder(searcher, analyzer)
                 .withBreakIterator(() -> new CustomSeparatorBreakIterator('.'))
                 .build();
@@ -144,14 +144,14 @@ final class LusearchBenchmark implements Benchmark {
         return titles;
     }
 
-    /** What the hits were ordered by. */
+    /** The sort criterion of the hits. */
     private static long rank(ScoreDoc hit) {
         return hit instanceof FieldDoc ? (Long) ((FieldDoc) hit).fields[0] : Math.round(hit.score * SCORE_PARTS);
     }
 
-    /** The answers to a client's questions in their order, with room taken beforehand. */
+    /** The results of a client's queries in order, in preallocated memory. */
     private static final class Answers {
-        /** Of one answer: the count, and of each hit its number, its rank and its passages. */
+        /** Of one result: the count, and for each hit its number, its rank and its passages. */
         private static final int MOST_VALUES = 1 + 3 * MOST_HITS;
 
         private final long[] values;

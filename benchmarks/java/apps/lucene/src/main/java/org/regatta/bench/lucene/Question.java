@@ -9,7 +9,7 @@ import org.apache.lucene.search.BooleanClause;
 import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.Query;
 
-/** What a client wants to know: text in the query language, and how to answer it. */
+/** A query of a client: text in the query language, and the kind of result. */
 final class Question {
     private static final int WINDOW_DAYS = 365;
     private static final int NO_DAY = -1;
@@ -24,7 +24,7 @@ final class Question {
         this.highlighted = highlighted;
     }
 
-    /** Draws a question about words of the articles: the frequent ones are asked for more often. */
+    /** Draw a query on words of the articles, in proportion to their frequency. */
     static Question draw(Random random, List<Article> articles) {
         String[] words = articles.get(random.nextInt(articles.size())).body().split("[^a-z]+");
         String first = word(random, words);
@@ -52,7 +52,7 @@ final class Question {
         return new Question("(" + first + " OR " + second + ")" + section, NO_DAY, true);
     }
 
-    /** @throws ParseException never, of a question that was drawn here */
+    /** @throws ParseException never, for a query drawn here */
     Query parse(QueryParser parser) throws ParseException {
         Query query = parser.parse(text);
         if (!isByDay()) {
@@ -64,18 +64,18 @@ final class Question {
                 .build();
     }
 
-    /** Whether it asks about a window of days, the latest first; otherwise the best match comes first. */
+    /** Whether it requests a range of days, latest first; otherwise best match first. */
     boolean isByDay() {
         return firstDay != NO_DAY;
     }
 
-    /** Whether the answer shows the passages that match. */
+    /** Whether the result includes the matching passages. */
     boolean isHighlighted() {
         return highlighted;
     }
 
     private static String word(Random random, String[] words) {
-        // The cut between articles may leave a part of a word, or nothing, at either end.
+        // The split between articles may leave a partial or empty word at either end.
         return words[1 + random.nextInt(words.length - 2)];
     }
 

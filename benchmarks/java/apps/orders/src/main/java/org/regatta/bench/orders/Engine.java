@@ -3,18 +3,18 @@ package org.regatta.bench.orders;
 import java.sql.Connection;
 import java.sql.SQLException;
 
-/** What differs between the databases that order entry runs on. */
+/** The differences between the databases of the order-entry benchmark. */
 public interface Engine {
-    /** A new connection to the database in memory, which the first one makes. */
+    /** A new connection to the database in memory; the first one creates it. */
     Connection connect() throws SQLException;
 
     /**
-     * Lets go of the database: the next {@code connect} makes an empty one.
+     * Drop the database: the next {@code connect} creates an empty one.
      *
-     * @param last the only connection that is still open; closed afterwards
+     * @param last the only open connection; closed afterwards
      */
     void shutDown(Connection last) throws SQLException;
 
-    /** Whether the database took a transaction back for the sake of another one, so that it may be tried again. */
+    /** Whether the database rolled back a transaction because of a conflict, so that it may be retried. */
     boolean mayBeTriedAgain(SQLException failure);
 }

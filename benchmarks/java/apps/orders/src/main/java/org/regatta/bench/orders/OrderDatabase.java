@@ -9,14 +9,14 @@ import java.util.Random;
 import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
 
-/** Tables of the order-entry database: making, filling, checking, digesting. Money is in whole cents. */
+/** The tables of the order-entry database: creation, content, check and digest. Amounts are in whole cents. */
 final class OrderDatabase {
     static final int WAREHOUSES = 4;
     static final int DISTRICTS = 10;
     static final int CUSTOMERS_PER_DISTRICT = 200;
     static final int ITEMS = 3000;
 
-    /** A stock's quantity stays within these, see {@link Terminal}. */
+    /** Range of the quantity of a stock, see {@link Terminal}. */
     private static final int LEAST_STOCK = 10;
     private static final int MOST_STOCK = 100;
 
@@ -51,7 +51,7 @@ final class OrderDatabase {
 
     private OrderDatabase() {}
 
-    /** Makes the tables and fills them; the content depends on the seed alone. */
+    /** Create the tables and fill them; the content depends on the seed alone. */
     static void load(Connection connection, long seed) throws SQLException {
         Random random = new Random(seed);
         try (Statement statement = connection.createStatement()) {
@@ -104,7 +104,7 @@ final class OrderDatabase {
         }
     }
 
-    /** What must hold after any number of transactions: what was paid is in every place where it is counted. */
+    /** Check invariants after any number of transactions: all totals of payments agree. */
     static void check(Connection connection) throws SQLException, WrongResultException {
         long paid = number(connection, "SELECT COALESCE(SUM(amount), 0) FROM history");
         for (String table : new String[] {"warehouse", "district", "customer"}) {
@@ -120,7 +120,7 @@ final class OrderDatabase {
         }
     }
 
-    /** Feeds every row of every table, in the order of its key. */
+    /** Feed every row of every table, in key order. */
     static void digest(Connection connection, OutputDigest out) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             for (String query : ROWS_IN_ORDER) {

@@ -10,13 +10,13 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.Requests;
 
 /**
- * Terminals run order-entry transactions (a mix after TPC-C, scaled down) against a database in memory; the output
- * is the content of all tables.
+ * Terminals run order-entry transactions (a mix based on TPC-C, scaled down) on a database in memory; the output is the
+ * content of all tables.
  *
- * <p>Each iteration starts from a freshly loaded database. The terminals share rows and wait for each other, yet
- * the tables end the same whatever the interleaving: a terminal alone numbers the orders of its warehouses,
- * and what several of them change is changed by steps that commute (see {@link Terminal}). So they are also the same
- * on every database.
+ * <p>Each iteration starts from a newly loaded database. The terminals share rows and wait for each other, but the
+ * final tables do not depend on the interleaving. Each warehouse has one terminal, which alone numbers its orders, and
+ * changes by several terminals commute (see {@link Terminal}). The tables are therefore also the same on every
+ * database.
  */
 public final class OrderEntry implements Benchmark {
     public static final int MAX_SIZE = 10_000;
@@ -47,7 +47,7 @@ public final class OrderEntry implements Benchmark {
     public void prepare(int iteration) throws SQLException {
         closeDatabase();
         clients.clear();
-        // The database lives as long as one connection to it is open; this one does the loading.
+        // The database exists as long as one connection is open; this one also loads it.
         keeper = engine.connect();
         OrderDatabase.load(keeper, seed);
         for (int i = 0; i < TERMINALS; i++) {

@@ -9,16 +9,16 @@ import java.util.Random;
 import org.regatta.bench.Requests;
 
 /**
- * One clerk with a connection: draws transactions and runs them.
+ * One clerk with a connection, who draws and runs transactions.
  *
- * <p>Why the interleaving with other terminals leaves no trace:
+ * <p>The result does not depend on the interleaving with other terminals:
  * <ul>
- *   <li>Only one terminal works for a warehouse: it alone counts up, delivers and reads that warehouse's orders.
+ *   <li>Each warehouse has one terminal: only this terminal numbers, delivers and reads the orders.
  *   <li>Customers and stocks of other warehouses are changed only by additions and by the stock rule, which
  *       subtracts modulo 91 within 10..100; all of these commute.
- *   <li>What is drawn never depends on what is read, and a transaction that must be done again is drawn once.
+ *   <li>Random draws never depend on read data, and a retried transaction is not drawn again.
  * </ul>
- * Rows that several terminals lock are locked in ascending order, so that no two wait for each other.
+ * Rows that several terminals lock are locked in ascending order, to avoid deadlocks.
  *
  * <p>Source: TPC Benchmark C, revision 5.11, clauses 2.4 to 2.8 for the transactions and 5.2.3 for their mix.
  */
@@ -36,7 +36,7 @@ final class Terminal {
     private final Statements sql;
     private int payments;
 
-    /** A transaction that is drawn and can be run, several times if it must be. */
+    /** A drawn transaction that can be run, several times if necessary. */
     private interface Transaction {
         long run() throws SQLException;
     }
@@ -46,15 +46,15 @@ final class Terminal {
         this.engine = engine;
         this.number = number;
         this.terminals = terminals;
-        // The odd factor keeps the terminals' streams apart, and apart from the loader's.
+        // The odd factor separates the random streams of the terminals from each other and from that of the loader.
         this.random = new Random(seed + (number + 1) * 0x9E3779B97F4A7C15L);
         connection.setAutoCommit(false);
         this.sql = new Statements(connection);
     }
 
     /**
-     * @param requests where each transaction is noted, from its draw until it is committed, tries in vain included
-     * @return a sum over everything that was read
+     * @param requests records each transaction from its draw until its commit, including retries
+     * @return a sum over all read data
      */
     long run(int transactions, Requests requests) throws SQLException {
         long sum = 0;
@@ -103,7 +103,7 @@ final class Terminal {
         }
     }
 
-    /** Rolls back without hiding why: after an exhausted heap the database is closed, and this fails too. */
+    /** Roll back without hiding the cause: after an exhausted heap the database is closed, and this also fails. */
     private void rollbackAfter(SQLException failure) throws SQLException {
         try {
             connection.rollback();
@@ -123,7 +123,7 @@ final class Terminal {
 
     private Transaction newOrder(int w, int d) {
         int c = customer();
-        // An article and its supplier in one number, whose order is the order of locking.
+        // An article and its supplier in one number, which defines the lock order.
         long[] articles = new long[LEAST_LINES + random.nextInt(MOST_LINES - LEAST_LINES + 1)];
         int[] quantities = new int[articles.length];
         for (int line = 0; line < articles.length; line++) {
@@ -133,7 +133,7 @@ final class Terminal {
         }
         Arrays.sort(articles);
         if (random.nextInt(100) == 0) {
-            // A mistyped article, found at the end: everything is taken back.
+            // A mistyped article, found at the end: roll back the whole order.
             articles[articles.length - 1] = (long) w << Integer.SIZE | NO_SUCH_ITEM;
         }
         return () -> newOrder(w, d, c, articles, quantities);
@@ -205,7 +205,7 @@ final class Terminal {
 
     /** The prepared statements of a connection. */
     private static final class Statements {
-        /** What {@code number} returns when there is no row or a null. */
+        /** Returned by {@code number} if there is no row or a null. */
         static final long NONE = -1;
 
         final PreparedStatement nextOrder;

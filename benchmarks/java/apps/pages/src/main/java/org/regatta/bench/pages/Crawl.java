@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.zip.CRC32;
 
-/** One crawl: fetches all pages that can be reached from a first one, and stores them in a file for each host. */
+/** One crawl: fetches all pages reachable from a first one, and stores them in one file per host. */
 final class Crawl implements PageParser.Handler, AutoCloseable {
     private static final String LINK = "href=\"";
 
@@ -35,7 +35,7 @@ final class Crawl implements PageParser.Handler, AutoCloseable {
         final long position;
         final int length;
         final long checksum;
-        /** those that the page has, to pages known before or not */
+        /** links of the page, including links to known pages */
         final int links;
 
         Document(String url, String file, long position, int length, long checksum, int links) {
@@ -64,7 +64,7 @@ final class Crawl implements PageParser.Handler, AutoCloseable {
         this.folder = folder;
     }
 
-    /** Crawls through a proxy until there is nothing left to fetch. */
+    /** Crawl through a proxy until the frontier is empty. */
     void run(InetAddress address, int port, String first) throws IOException {
         frontier.add(first);
         for (url = frontier.next(); url != null; url = frontier.next()) {
@@ -97,7 +97,7 @@ final class Crawl implements PageParser.Handler, AutoCloseable {
 
     @Override
     public void text(String text) {
-        // Only what leads to other pages matters here.
+        // Only links to other pages matter here.
     }
 
     @Override

@@ -11,12 +11,12 @@ import org.regatta.bench.WrongResultException;
 import org.regatta.bench.inputs.WebPages;
 
 /**
- * Crawls generated web sites as Mercator does (Zhang's thesis, chapter 4): a connection for each page, a frontier with
- * a queue for each host, a set of the URLs seen, and pages stored in files. The proxy that makes up the web is part of
- * the application and has a thread of its own, so that both ends of a connection run on the JVM under test; nearly all
- * the time one thread waits for the other.
+ * Crawls generated web sites like Mercator (Zhang's thesis, chapter 4): one connection per page, a frontier with one
+ * queue per host, a set of seen URLs, and pages stored in files. The proxy that simulates the web is a thread of the
+ * application, so that both ends of a connection run on the JVM under test. Nearly always, one thread waits for the
+ * other.
  *
- * <p>The output is all stored pages in the order of their URLs, so the order of fetching does not matter.
+ * <p>The output is all stored pages in URL order, so that the order of fetching does not matter.
  */
 final class CrawlerBenchmark implements Benchmark {
     static final int MAX_SIZE = 2_000;
@@ -66,7 +66,7 @@ final class CrawlerBenchmark implements Benchmark {
             CRC32 checksum = new CRC32();
             checksum.update(stored, 0, stored.length);
             if (checksum.getValue() != document.checksum) {
-                throw new WrongResultException("what is stored of " + document.url + " is not what was fetched");
+                throw new WrongResultException("the stored page of " + document.url + " differs from the fetched page");
             }
             out.put(document.url).put(document.links).put(stored, stored.length);
         }

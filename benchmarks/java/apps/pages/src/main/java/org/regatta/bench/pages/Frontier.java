@@ -9,12 +9,12 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** The URLs that are to be fetched: a queue for each host, and the hosts in turn. No URL is in it twice. */
+/** The URLs to fetch: one queue per host, and the hosts in round-robin order. No URL is in it twice. */
 final class Frontier {
     private final Map<String, ArrayDeque<String>> queues = new HashMap<>();
-    /** the hosts whose queues are not empty */
+    /** the hosts with non-empty queues */
     private final ArrayDeque<String> turns = new ArrayDeque<>();
-    /** fingerprints of the URLs that were ever added */
+    /** fingerprints of all URLs ever added */
     private final Set<Long> seen = new HashSet<>();
     private final MessageDigest digest;
 
@@ -38,7 +38,7 @@ final class Frontier {
         queue.addLast(url);
     }
 
-    /** @return null if there is none left */
+    /** @return null if empty */
     String next() {
         String host = turns.pollFirst();
         if (host == null) {

@@ -3,11 +3,11 @@ package org.regatta.bench.pages;
 import java.io.IOException;
 import java.io.Reader;
 
-/** Reads HTML character by character, and passes on tags and the text between them. */
+/** Parses HTML character by character, and passes on tags and the text between them. */
 final class PageParser {
     private final StringBuilder piece = new StringBuilder();
 
-    /** Who is told what a page contains. */
+    /** Receiver of the contents of a page. */
     interface Handler {
         /** @param tag without the angle brackets, such as {@code /p} */
         void tag(String tag);

@@ -22,7 +22,7 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What a scan of pages has found: words, tags and links. */
+/** The results of a scan of pages: words, tags and links. */
 final class PageScan implements PageParser.Handler {
     private static final Pattern ATTRIBUTE = Pattern.compile("([A-Za-z]+)=\"([^\"]*)\"");
     private static final int MOST_WORDS = 500;
@@ -31,7 +31,7 @@ final class PageScan implements PageParser.Handler {
     private final Map<String, Integer> words = new HashMap<>();
     private final Map<String, Integer> tags = new TreeMap<>();
     private final Map<String, String> entities = new HashMap<>();
-    /** target to the pages that link to it */
+    /** target to the pages with a link to it */
     private final Map<String, List<String>> links = new HashMap<>();
     private String url;
 
@@ -41,7 +41,7 @@ final class PageScan implements PageParser.Handler {
         entities.put("&gt;", "greater");
     }
 
-    /** @param list a file with a line for each page: file in the same folder, charset, URL */
+    /** @param list a file with one line per page: file in the same folder, charset, URL */
     void scan(File list) throws IOException {
         try (BufferedReader lines = reader(list, StandardCharsets.US_ASCII)) {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -91,12 +91,12 @@ final class PageScan implements PageParser.Handler {
         }
     }
 
-    /** @return how many different words and links there are */
+    /** @return number of different words and links */
     int size() {
         return words.size() + links.size();
     }
 
-    /** Writes the most frequent words, all tags, and all links by their target. */
+    /** Write the most frequent words, all tags, and all links by target. */
     void report(File file) throws IOException {
         try (Writer out =
                 new BufferedWriter(new OutputStreamWriter(new FileOutputStream(file), StandardCharsets.UTF_8))) {
@@ -153,7 +153,7 @@ final class PageScan implements PageParser.Handler {
         out.write("\n");
     }
 
-    /** The most frequent first, words of one frequency by the alphabet. */
+    /** Most frequent first, words of equal frequency in alphabetical order. */
     private static int compare(Map.Entry<String, Integer> one, Map.Entry<String, Integer> other) {
         int order = other.getValue().compareTo(one.getValue());
         return order != 0 ? order : one.getKey().compareTo(other.getKey());

@@ -13,8 +13,8 @@ import java.util.StringTokenizer;
 import org.regatta.bench.inputs.WebPages;
 
 /**
- * A synthetic proxy as that of Mercator: it answers requests for pages of all sites, from memory, by HTTP/1.0. One
- * thread serves one connection after the other.
+ * A synthetic proxy like that of Mercator: it serves the pages of all sites from memory, with HTTP/1.0. One thread
+ * serves the connections sequentially.
  */
 final class Proxy {
     private static final int LONGEST_REQUEST = 2048;
@@ -48,7 +48,7 @@ final class Proxy {
         thread.join();
     }
 
-    /** Whatever goes wrong here ends the process: the harness sees to what threads do not catch. */
+    /** Any failure here ends the process: the harness handles uncaught exceptions. */
     private void serve() {
         try {
             while (true) {
@@ -84,7 +84,7 @@ final class Proxy {
         client.getOutputStream().write(answer, 0, answer.length);
     }
 
-    /** @return what a client sends, up to the empty line */
+    /** @return the request of a client, up to the empty line */
     private static String request(InputStream in) throws IOException {
         byte[] bytes = new byte[LONGEST_REQUEST];
         int length = 0;

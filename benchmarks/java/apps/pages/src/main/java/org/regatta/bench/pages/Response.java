@@ -12,7 +12,7 @@ import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** The answer to a request, in a buffer that all requests use one after the other. */
+/** The response to a request, in a buffer that all requests reuse. */
 final class Response {
     private static final int FIRST_LENGTH = 16_384;
     private static final String CHARSET = "charset=";
@@ -23,7 +23,7 @@ final class Response {
     private int status;
     private Charset charset;
 
-    /** Sends a request to a proxy, and reads what it answers until it closes the connection. */
+    /** Send a request to a proxy, and read its response until it closes the connection. */
     void fetch(InetAddress address, int port, String url) throws IOException {
         try (Socket socket = new Socket(address, port)) {
             StringBuilder request = new StringBuilder();
@@ -48,13 +48,13 @@ final class Response {
         return status == 200;
     }
 
-    /** The characters of the page, whatever its charset is. */
+    /** The characters of the page, in any charset. */
     Reader reader() {
         InputStream body = new ByteArrayInputStream(bytes, bodyStart, bodyLength());
         return new BufferedReader(new InputStreamReader(body, charset));
     }
 
-    /** Where the body begins in {@link #bytes}. */
+    /** Start of the body in {@link #bytes}. */
     int bodyStart() {
         return bodyStart;
     }
@@ -68,12 +68,12 @@ final class Response {
         return bytes;
     }
 
-    /** Reads the header byte by byte, as it ends anywhere. */
+    /** Read the header byte by byte, because its length is unknown. */
     private void readHeader(String url) throws IOException {
         ByteArrayInputStream in = new ByteArrayInputStream(bytes, 0, length);
         String line = readLine(in);
         if (!line.startsWith("HTTP/1.0 ")) {
-            throw new IOException(url + ": not an answer by HTTP/1.0: " + line);
+            throw new IOException(url + ": not an HTTP/1.0 response: " + line);
         }
         status = Integer.parseInt(line.substring(9, 12));
         charset = StandardCharsets.ISO_8859_1;

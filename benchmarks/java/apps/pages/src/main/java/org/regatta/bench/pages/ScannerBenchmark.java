@@ -11,10 +11,10 @@ import org.regatta.bench.WrongResultException;
 import org.regatta.bench.inputs.WebPages;
 
 /**
- * Scans web pages as WebL does (the text scanner of Zhang's thesis, chapter 4): reads files character by character,
- * takes them apart into tags, words and links, counts, sorts, and writes a report. One thread.
+ * Scans web pages like WebL (the text scanner of Zhang's thesis, chapter 4): reads files character by character, splits
+ * them into tags, words and links, counts, sorts, and writes a report. One thread.
  *
- * <p>The files are in the page cache, because the disk is not what is measured. The output is the report.
+ * <p>The files are in the page cache, because the disk is not measured. The output is the report.
  */
 final class ScannerBenchmark implements Benchmark {
     static final int MAX_SIZE = 2_000;

@@ -1,6 +1,6 @@
 package org.regatta.bench.pages;
 
-/** The few forms of URL that pages have. */
+/** The forms of URL in the pages. */
 final class Url {
     private static final String SCHEME = "http://";
 
@@ -14,8 +14,8 @@ final class Url {
     }
 
     /**
-     * @param base the absolute URL of the page that has the link
-     * @return the absolute URL that a link leads to, without the part of the page
+     * @param base the absolute URL of the page that contains the link
+     * @return the absolute URL of the target, without the fragment
      */
     static String resolve(String base, String link) {
         int part = link.indexOf('#');

@@ -23,11 +23,11 @@ import org.regatta.bench.WrongResultException;
 import org.regatta.bench.inputs.SourceTree;
 
 /**
- * Checks a seeded source tree with PMD against its quick-start rules, from memory and in one thread; the output is what
- * the rules found.
+ * Checks a seeded source tree with PMD against its quick-start rules, from memory and in one thread; the output is the
+ * findings.
  *
- * <p>PMD looks up the types of the class library of the JVM that runs it. The sources use only declarations that have
- * not changed since release 17, and their language level is fixed, so that what is found is the same everywhere.
+ * <p>PMD resolves the types of the class library of the running JVM. The sources use only declarations that have not
+ * changed since release 17, and their language level is fixed, so that the findings are the same everywhere.
  */
 final class PmdBenchmark implements Benchmark {
     static final int MAX_SIZE = 1000;
@@ -37,7 +37,7 @@ final class PmdBenchmark implements Benchmark {
     private Map<String, String> sources;
     private Report report;
 
-    /** The sources have records, of which PMD looks up the super-class: without it the rules find other things. */
+    /** The sources contain records, whose super-class PMD resolves: without it, the findings differ. */
     @Override
     public void probe() throws ClassNotFoundException {
         Class.forName("java.lang.Record");
@@ -52,7 +52,7 @@ final class PmdBenchmark implements Benchmark {
         }
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         report = null;
@@ -61,7 +61,7 @@ final class PmdBenchmark implements Benchmark {
     @Override
     public long iterate(int iteration) {
         PMDConfiguration configuration = new PMDConfiguration();
-        // No pool: the calling thread does all of it.
+        // No pool: the calling thread does all work.
         configuration.setThreads(0);
         configuration.setIgnoreIncrementalAnalysis(true);
         configuration.setReporter(PmdReporter.quiet());
@@ -72,7 +72,7 @@ final class PmdBenchmark implements Benchmark {
             for (Map.Entry<String, String> source : sources.entrySet()) {
                 FileId path = FileId.fromPathLikeString(source.getKey());
                 if (!analysis.files().addFile(TextFile.forCharSeq(source.getValue(), path, java17))) {
-                    throw new IllegalStateException("PMD does not take " + source.getKey());
+                    throw new IllegalStateException("PMD does not accept " + source.getKey());
                 }
             }
             report = analysis.performAnalysisAndCollectReport();
@@ -81,7 +81,7 @@ final class PmdBenchmark implements Benchmark {
         return report.getViolations().size();
     }
 
-    /** A file or a rule that PMD gave up is no result; an exhausted heap among the causes is found by the harness. */
+    /** A file or a rule that PMD aborts is an error; the harness detects an exhausted heap among the causes. */
     private void failOnErrors() {
         for (Report.ProcessingError error : report.getProcessingErrors()) {
             throw new IllegalStateException(error.getFileId() + ": " + error.getMsg(), error.getError());
@@ -103,7 +103,7 @@ final class PmdBenchmark implements Benchmark {
                 .collect(Collectors.toSet())
                 .size();
         if (files != sources.size()) {
-            throw new WrongResultException("every file breaks a rule, but PMD found that of " + files + " of "
+            throw new WrongResultException("every file violates a rule, but PMD found violations in " + files + " of "
                     + sources.size() + " files");
         }
         found.sort(null);

@@ -17,10 +17,10 @@ import net.sourceforge.pmd.lang.rule.RuleSet;
 import net.sourceforge.pmd.lang.rule.RuleSetLoader;
 
 /**
- * The rules that PMD's quick-start rule set names, as their categories define them.
+ * The rules in PMD's quick-start rule set, as defined by their categories.
  *
- * <p>Loading the rule set itself reads the whole file of a category again for every rule of it: two seconds in a cold
- * JVM, a minute on an interpreter, for the sake of a few changed properties.
+ * <p>Loading the rule set itself parses the whole file of a category again for every rule: two seconds in a cold JVM, a
+ * minute in an interpreter, only for a few changed properties.
  */
 final class QuickStartRules {
     private static final String RULE_SET = "rulesets/java/quickstart.xml";

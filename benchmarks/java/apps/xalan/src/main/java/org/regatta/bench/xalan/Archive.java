@@ -5,8 +5,8 @@ import java.util.Random;
 import org.regatta.bench.inputs.GeneratedText;
 
 /**
- * Writes an archive of articles in XML: authors, sections within sections, articles with paragraphs that cite
- * each other. Amounts are whole numbers (prices in cents), so that no JVM rounds them in its own way.
+ * Writes an archive of articles in XML: authors, nested sections, articles with paragraphs that cite each other.
+ * Amounts are integers (prices in cents), so that rounding does not depend on the JVM.
  */
 final class Archive {
     private static final int AUTHORS = 12;
@@ -29,7 +29,7 @@ final class Archive {
     }
 
     /**
-     * @param number the archive's own number, from 1
+     * @param number the number of the archive, from 1
      * @return a document of about 50 KiB in UTF-8
      */
     static byte[] document(Random random, int number) {
@@ -73,7 +73,7 @@ final class Archive {
             xml.append(" <em>").append(text(2)).append("</em> &amp; \u00e9\u00df\u20ac ");
             xml.append(text(4 + random.nextInt(16))).append("</para>\n");
         }
-        // Only earlier articles are cited: chains of citations end.
+        // Cite only earlier articles: chains of citations end.
         for (int citation = random.nextInt(MOST_CITATIONS + 1); citation > 0 && articles > 0; citation--) {
             xml.append("    <cites ref=\"r").append(random.nextInt(articles)).append("\"/>\n");
         }
@@ -81,7 +81,7 @@ final class Archive {
         articles++;
     }
 
-    /** @return the next {@code count} words; after the last one comes the first */
+    /** @return the next {@code count} words; the first one follows the last one */
     private String text(int count) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < count; i++) {

@@ -9,7 +9,7 @@ public final class Main {
     private static final List<Entry> ENTRIES = List.of(
             new Entry(
                     "xalan",
-                    "Two threads transform generated XML documents by five XSLT style sheets with Xalan",
+                    "Two threads transform generated XML documents with five XSLT style sheets in Xalan",
                     XalanBenchmark.MAX_SIZE,
                     XalanBenchmark::new));
 

@@ -6,7 +6,7 @@ import javax.xml.transform.Templates;
 import javax.xml.transform.TransformerException;
 import javax.xml.transform.TransformerFactory;
 
-/** The style sheets that every document is transformed by. */
+/** The style sheets applied to every document. */
 enum StyleSheet {
     /** Grouping by two keys, sums, formatted numbers. */
     AUTHORS("authors.xsl"),
@@ -25,7 +25,7 @@ enum StyleSheet {
         this.resource = resource;
     }
 
-    /** @throws TransformerException if the style sheet is wrong, which the factory's listener tells */
+    /** @throws TransformerException if the style sheet is wrong; the listener of the factory reports it */
     Templates compile(TransformerFactory factory) throws IOException, TransformerException {
         try (InputStream text = StyleSheet.class.getResourceAsStream(resource)) {
             return factory.newTemplates(XalanBenchmark.source(text));

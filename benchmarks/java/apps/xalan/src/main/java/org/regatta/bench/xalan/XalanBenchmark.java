@@ -31,19 +31,19 @@ import org.regatta.bench.WrongResultException;
 import org.xml.sax.InputSource;
 
 /**
- * Two threads transform XML documents by XSLT style sheets, from memory to memory; the output is all results in the
+ * Two threads transform XML documents with XSLT style sheets, from memory to memory; the output is all results in the
  * order of documents and style sheets.
  *
- * <p>Parser, processor and serializer are those of the jar (Xerces, Xalan's interpreter), named by their classes: a
- * look-up by {@code TransformerFactory.newInstance()} could give the JVM's own, which is another program on each JVM.
+ * <p>Parser, processor and serializer are those of the jar (Xerces, Xalan's interpreter), named by class: a lookup with
+ * {@code TransformerFactory.newInstance()} could return that of the JVM, which differs between JVMs.
  */
 final class XalanBenchmark implements Benchmark {
     static final int MAX_SIZE = 10_000;
 
-    /** Fixed, not the number of processors: the same work on every machine. */
+    /** Fixed, independent of the number of processors: the same work on all machines. */
     private static final int THREADS = 2;
 
-    /** More than a transformation of these style sheets is deep, each level of which pops one or two too many. */
+    /** More than the depth of these transformations, each level of which pops one or two elements too many. */
     private static final int SPARE_ENTRIES = 200;
 
     private final ExecutorService threads = Executors.newFixedThreadPool(THREADS, XalanBenchmark::daemon);
@@ -58,7 +58,7 @@ final class XalanBenchmark implements Benchmark {
         }
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         results = new byte[documents.size() * StyleSheet.values().length][];
@@ -87,7 +87,7 @@ final class XalanBenchmark implements Benchmark {
     public void digest(OutputDigest out) throws WrongResultException {
         for (int i = 0; i < results.length; i++) {
             if (results[i] == null || results[i].length == 0) {
-                throw new WrongResultException("transformation " + i + " of " + results.length + " gave nothing");
+                throw new WrongResultException("transformation " + i + " of " + results.length + " produced no output");
             }
             out.put(results[i], results[i].length);
         }
@@ -102,7 +102,7 @@ final class XalanBenchmark implements Benchmark {
         return new SAXSource(new SAXParser(), new InputSource(xml));
     }
 
-    /** Done in every iteration: reading style sheets is part of what the processor is used for. */
+    /** Done in every iteration: parsing style sheets is part of the workload. */
     private static List<Templates> compile() throws IOException, TransformerException {
         TransformerFactory factory = new TransformerFactoryImpl();
         factory.setErrorListener(new Strict());
@@ -113,7 +113,7 @@ final class XalanBenchmark implements Benchmark {
         return styles;
     }
 
-    /** Transforms what no other thread has taken; compiled style sheets are shared, transformers are not. */
+    /** Transform the remaining documents; compiled style sheets are shared, transformers are not. */
     private long work(List<Templates> styles, AtomicInteger next) throws TransformerException {
         long bytes = 0;
         for (int i = next.getAndIncrement(); i < results.length; i = next.getAndIncrement()) {
@@ -128,8 +128,8 @@ final class XalanBenchmark implements Benchmark {
     }
 
     /**
-     * Makes a transformer whose stacks have something to spare. Where the heap is exhausted, Xalan's finally blocks
-     * pop what was never pushed; at the bottom, an exception about the stack's index would hide the error.
+     * Create a transformer with spare stack elements. If the heap is exhausted, Xalan's finally blocks pop elements
+     * that were never pushed; at the bottom, an exception about the stack index would hide the error.
      */
     private static Transformer transformer(Templates style) throws TransformerException {
         TransformerImpl transformer = (TransformerImpl) style.newTransformer();
@@ -154,7 +154,7 @@ final class XalanBenchmark implements Benchmark {
         return thread;
     }
 
-    /** Ends a transformation at its first trouble; Xalan would print it and go on. */
+    /** Aborts a transformation at its first problem; Xalan would print it and continue. */
     private static final class Strict implements ErrorListener {
         @Override
         public void warning(TransformerException trouble) throws TransformerException {

@@ -1,6 +1,6 @@
 package org.regatta.bench.vm.db;
 
-/** A record. Fields that operations change are not final; the number identifies it for ever. */
+/** A record. Fields that operations change are not final; the number is the permanent key. */
 final class Account {
     private final int number;
     private final String name;

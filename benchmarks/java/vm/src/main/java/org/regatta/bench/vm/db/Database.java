@@ -54,7 +54,7 @@ final class Database {
         return byNumber.size();
     }
 
-    /** @return a new list, in the order in which they came to the city */
+    /** @return a new list, in the order of their arrival in the city */
     List<Account> inCity(String city) {
         return new ArrayList<>(byCity.getOrDefault(city, Map.of()).values());
     }
@@ -73,7 +73,7 @@ final class Database {
         return found;
     }
 
-    /** @return count and sum of balances of each city, a line each */
+    /** @return count and sum of balances of each city, one line each */
     String report() {
         StringBuilder lines = new StringBuilder();
         byCity.forEach((city, accounts) -> lines.append(city)
@@ -94,8 +94,8 @@ final class Database {
     }
 
     /**
-     * @param keys names of fields, the most important one first; {@code -} before a name turns its order round
-     * @return an order in which no two records are equal: the number decides last
+     * @param keys names of fields, the most important one first; {@code -} before a name reverses its order
+     * @return an order in which no two records are equal: the number is the last key
      */
     static Comparator<Account> order(String... keys) {
         Comparator<Account> order = null;
@@ -120,14 +120,14 @@ final class Database {
             case "street":
                 return Comparator.comparing(Account::street);
             case "balance":
-                // Boxed, as a field of a table is: the comparison makes objects.
+                // Boxed, like a field of a table: the comparison allocates.
                 return Comparator.comparing(Account::balanceCents);
             default:
                 throw new IllegalArgumentException("there is no field " + field);
         }
     }
 
-    /** @return what is wrong with the indices; null: nothing */
+    /** @return the error in the indices; null: none */
     String inconsistency() {
         int inCities = 0;
         for (Map.Entry<String, Map<Integer, Account>> city : byCity.entrySet()) {

@@ -7,10 +7,10 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
 
 /**
- * Does a seeded script of operations to records in memory; the output is what was shown and the final records.
+ * Applies a seeded script of operations to records in memory; the output is the displayed and the final records.
  *
- * <p>Stresses: a live graph of records, strings and index nodes that grows to its full size and is changed all over,
- * under short-lived strings, lists and boxed keys; string comparison and calls through comparators.
+ * <p>Stresses: a live graph of records, strings and index nodes that grows to its full size and changes everywhere,
+ * with short-lived strings, lists and boxed keys; string comparison and calls through comparators.
  */
 public final class DbBenchmark implements Benchmark {
     public static final int MAX_SIZE = 1000;
@@ -25,7 +25,7 @@ public final class DbBenchmark implements Benchmark {
         script = new Script(new Random(seed), size * ACCOUNTS_PER_SIZE, size * OPERATIONS_PER_SIZE);
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         session = null;

@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.Random;
 
 /**
- * The operations, a line each, as a user would write them; and what must be true of the database after them.
+ * The operations, one per line, in a user's notation, and the expected final state of the database.
  *
- * <p>The generator keeps the accounts' balances in arrays, without the database: so it knows how the script ends.
+ * <p>The generator tracks the balances in arrays, without the database, to know the final state.
  */
 final class Script {
     private static final String[] SYLLABLES = {
@@ -25,15 +25,15 @@ final class Script {
     private byte[] text;
     private int filled;
 
-    /** Numbers of the accounts that exist, in no order; the first {@code count} count. */
+    /** Numbers of the existing accounts, unordered; the first {@code count} are valid. */
     private int[] existing;
     private int count;
     private long[] balanceCents;
     private int nextNumber;
 
     /**
-     * @param accounts how many there are before the other operations
-     * @param operations how many others
+     * @param accounts number of initial accounts
+     * @param operations number of other operations
      */
     Script(Random random, int accounts, int operations) {
         this.random = random;

@@ -3,13 +3,13 @@ package org.regatta.bench.vm.db;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** Reads a script's lines and does what they say to a database. */
+/** Executes the lines of a script on a database. */
 final class Session {
     private final Database database = new Database();
     private List<Account> selection = List.of();
     private long shown;
 
-    /** @param script lines in ASCII, each ended by a line feed */
+    /** @param script lines in ASCII, each terminated by a line feed */
     void run(byte[] script) {
         int start = 0;
         for (int i = 0; i < script.length; i++) {
@@ -25,7 +25,7 @@ final class Session {
         return database;
     }
 
-    /** A value that depends on everything that was shown: sorted records and reports. */
+    /** A value that depends on all displayed data: sorted records and reports. */
     long shown() {
         return shown;
     }

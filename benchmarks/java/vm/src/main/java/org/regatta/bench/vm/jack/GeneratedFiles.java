@@ -11,13 +11,13 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The directories into which the generators write. */
+/** The output directories of the generators. */
 final class GeneratedFiles {
     private static final String LINES_OF_TOOL = "(?m)^/\\* (Generated [Bb]y|JavaCC - OriginalChecksum).*$";
 
     private GeneratedFiles() {}
 
-    /** Deletes a directory and what is in it; nothing if it does not exist. */
+    /** Delete a directory and its contents, if it exists. */
     static void delete(Path directory) throws IOException {
         if (!Files.exists(directory)) {
             return;
@@ -31,7 +31,7 @@ final class GeneratedFiles {
         }
     }
 
-    /** @return the files' texts by name, sorted; without the lines in which the tool names itself */
+    /** @return the texts of the files by name, sorted; without the lines in which the tool identifies itself */
     static Map<String, String> read(Path directory) throws IOException {
         List<Path> paths;
         try (Stream<Path> list = Files.list(directory)) {

@@ -11,16 +11,16 @@ import org.javacc.jjtree.JJTree;
 import org.javacc.parser.Main;
 import org.regatta.bench.WrongResultException;
 
-/** Runs JavaCC and JJTree in this process; their {@code main} would end it. */
+/** Runs JavaCC and JJTree in this process; their {@code main} would exit. */
 final class Generator {
     private static final Path GRAMMARS = Path.of("jack-grammars");
 
     private Generator() {}
 
     /**
-     * Writes a grammar that JavaCC's sources hold to a file.
+     * Write a grammar from JavaCC's sources to a file.
      *
-     * @param resource where it is in the jar
+     * @param resource its path in the jar
      */
     static Path grammar(String resource) throws IOException {
         Files.createDirectories(GRAMMARS);
@@ -34,19 +34,19 @@ final class Generator {
         return file;
     }
 
-    /** Gives back what {@code grammar} wrote. */
+    /** Delete the output of {@code grammar}. */
     static void deleteGrammars() throws IOException {
         GeneratedFiles.delete(GRAMMARS);
     }
 
-    /** Generates a parser into {@code directory}. */
+    /** Generate a parser into {@code directory}. */
     static void javacc(Path grammar, Path directory) throws Exception {
         String[] arguments = {"-OUTPUT_DIRECTORY=" + directory, grammar.toString()};
         run("JavaCC", grammar, () -> Main.mainProgram(arguments));
     }
 
     /**
-     * Generates a grammar that builds trees, and the nodes of the trees, into {@code directory}.
+     * Generate a grammar that builds trees, and the node classes, into {@code directory}.
      *
      * @return the grammar
      */
@@ -63,7 +63,7 @@ final class Generator {
         int run() throws Exception;
     }
 
-    /** What the tools tell is kept from standard output, and is the reason if they fail. */
+    /** Redirect the messages of the tools from standard output; they are the reason of a failure. */
     private static void run(String name, Path grammar, Tool tool) throws Exception {
         PrintStream out = System.out;
         PrintStream err = System.err;
@@ -76,7 +76,7 @@ final class Generator {
         } finally {
             System.setOut(out);
             System.setErr(err);
-            // All that the tools know is static: nothing may live on until the next run.
+            // All state of the tools is static: it must not survive until the next run.
             Main.reInitAll();
         }
         if (code != 0) {

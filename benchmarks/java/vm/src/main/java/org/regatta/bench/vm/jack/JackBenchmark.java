@@ -12,16 +12,16 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
 
 /**
- * JavaCC generates its own parser, and that of its tree builder JJTree, from their grammars, again and again; the
- * output is the generated sources.
+ * JavaCC repeatedly generates its own parser, and that of its tree builder JJTree, from their grammars; the output is
+ * the generated sources.
  *
- * <p>Stresses: many short strings, string builders and hash tables that die young, beside the trees of one grammar;
- * small files. There is no randomness: the seed counts for nothing.
+ * <p>Stresses: many short strings, string builders and hash tables that die young, together with the trees of one
+ * grammar; small files. There is no randomness: the seed is ignored.
  */
 public final class JackBenchmark implements Benchmark {
     public static final int MAX_SIZE = 1000;
 
-    /** Where JavaCC's sources lie in the jar; the release is that of the pom. */
+    /** Location of JavaCC's sources in the jar; the release is that of the pom. */
     private static final String SOURCES = "/javacc-7.0.2/src/main/";
     private static final Path OUTPUT = Path.of("jack-output");
 
@@ -36,7 +36,7 @@ public final class JackBenchmark implements Benchmark {
         runs = 1 + size * 2 / 5;
     }
 
-    /** JavaCC leaves alone what is there and has not changed. */
+    /** JavaCC skips existing files that have not changed. */
     @Override
     public void prepare(int iteration) throws IOException {
         GeneratedFiles.delete(OUTPUT);
@@ -72,7 +72,7 @@ public final class JackBenchmark implements Benchmark {
         Generator.deleteGrammars();
     }
 
-    /** The grammar is the one from which the running JavaCC was made: both must number the tokens alike. */
+    /** The running JavaCC was built from this grammar: both must number the tokens identically. */
     private static void checkConstants(String generated) throws Exception {
         if (generated == null) {
             throw new WrongResultException("the parser's constants were not generated");
@@ -96,7 +96,7 @@ public final class JackBenchmark implements Benchmark {
         }
     }
 
-    /** The others are of the tree builder. */
+    /** The other constants belong to the tree builder. */
     private static boolean isOwn(int run) {
         return run % 2 == 0;
     }

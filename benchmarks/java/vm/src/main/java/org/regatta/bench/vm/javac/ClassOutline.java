@@ -6,8 +6,8 @@ import java.io.IOException;
 import org.regatta.bench.OutputDigest;
 
 /**
- * What a class file declares: name, kin, fields and methods. Constant pools, code and whatever a compiler makes up
- * (synthetic members) differ between releases of javac and are skipped.
+ * The declarations of a class file: name, kind, fields and methods. Constant pools, code and synthetic members differ
+ * between releases of javac and are skipped.
  *
  * <p>Source: The Java Virtual Machine Specification, Java SE 17, chapter 4.
  */
@@ -26,9 +26,9 @@ final class ClassOutline {
     }
 
     /**
-     * Feeds the outline to {@code out}; nothing if the compiler made the class up.
+     * Feed the outline to {@code out}; nothing for a synthetic class.
      *
-     * @throws IOException if this is not a whole class file
+     * @throws IOException if this is not a complete class file
      */
     static void digest(byte[] classFile, OutputDigest out) throws IOException {
         ClassOutline reader = new ClassOutline(classFile);
@@ -95,7 +95,7 @@ final class ClassOutline {
                 case 5: // Long
                 case 6: // Double
                     in.skipBytes(8);
-                    // takes two places
+                    // occupies two entries
                     i++;
                     break;
                 default:

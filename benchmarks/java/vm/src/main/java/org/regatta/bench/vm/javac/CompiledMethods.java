@@ -5,33 +5,34 @@ import org.regatta.bench.WrongResultException;
 import org.regatta.bench.inputs.SourceTree;
 
 /**
- * What compiled methods return: their code differs between releases of javac, what it computes does not.
+ * The return values of compiled methods: their code differs between releases of javac, their results do not.
  *
- * <p>Only methods that call no other class of the source tree are called. They end, the others may recurse for ever.
+ * <p>Calls only methods that call no other class of the source tree. They terminate; the others may recurse without
+ * end.
  */
 final class CompiledMethods {
-    /** How each method of the source tree begins, and what stands before a name of another class. */
+    /** The beginning of each method in the source tree, and the prefix of a name of another class. */
     private static final String METHOD = "public static long ";
 
     private static final String OTHER_CLASS = "gen.p";
 
-    /** In none of the methods special, but for loops it is some turns. */
+    /** Arbitrary arguments; loops run only a few times. */
     private static final long X = 1_234_567_890_123L;
 
     private static final int Y = 5;
 
     private CompiledMethods() {}
 
-    /** @return the binary name of a file's class: {@code gen.p0.C7} */
+    /** @return the binary name of the class of a file: {@code gen.p0.C7} */
     static String className(SourceTree.Unit source) {
         return source.path().replace(".java", "").replace('/', '.');
     }
 
     /**
-     * Calls the methods of one class.
+     * Call the methods of one class.
      *
      * @param compiled the class
-     * @param source what it was compiled from
+     * @param source its source
      * @throws WrongResultException if a method is missing or fails
      */
     static void digest(Class<?> compiled, SourceTree.Unit source, OutputDigest out) throws WrongResultException {
@@ -50,7 +51,7 @@ final class CompiledMethods {
         } catch (ReflectiveOperationException e) {
             Throwable why = e.getCause() == null ? e : e.getCause();
             if (why instanceof VirtualMachineError) {
-                // An exhausted heap is not the compiler's mistake.
+                // An exhausted heap is not an error of the compiler.
                 throw (VirtualMachineError) why;
             }
             throw new WrongResultException("the compiled method " + compiled.getName() + "." + name + " fails: " + why);

@@ -20,10 +20,10 @@ import org.regatta.bench.WrongResultException;
 import org.regatta.bench.inputs.SourceTree;
 
 /**
- * The running JVM's own compiler compiles a seeded source tree from memory to memory; the output is the outline of
- * the class files, because their bytes differ between releases of javac, and what some of their methods return.
+ * The compiler of the running JVM compiles a seeded source tree from memory to memory. The output is the outline of the
+ * class files, because their bytes differ between releases of javac, and the return values of some methods.
  *
- * <p>Stresses: trees, symbols and types that live for most of an iteration, many classes of code that the JIT must
+ * <p>Stresses: trees, symbols and types that live for most of an iteration, many classes of code for the JIT to
  * compile, and short strings.
  */
 public final class JavacBenchmark implements Benchmark {
@@ -31,7 +31,7 @@ public final class JavacBenchmark implements Benchmark {
     private static final int SIZE_PER_CLASS = 2;
     private static final int RELEASE = 17;
 
-    /** So many classes are loaded and verified after an iteration, at most, and of so many files methods are called. */
+    /** Maximum number of classes to load and verify after an iteration, and of files whose methods are called. */
     private static final int LINKED_CLASSES = 50;
 
     private List<SourceTree.Unit> sources;
@@ -45,7 +45,7 @@ public final class JavacBenchmark implements Benchmark {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         if (compiler == null) {
             throw new UnsupportedRuntimeException(
-                    "this runtime has no module jdk.compiler (javax.tools.ToolProvider gives no compiler)");
+                    "this runtime has no module jdk.compiler (javax.tools.ToolProvider returns no compiler)");
         }
         int newest = SourceVersion.latest().ordinal();
         if (newest < RELEASE) {
@@ -60,7 +60,7 @@ public final class JavacBenchmark implements Benchmark {
         sources = new SourceTree(new Random(seed), 1 + size / SIZE_PER_CLASS).units();
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         files = null;
@@ -96,7 +96,7 @@ public final class JavacBenchmark implements Benchmark {
             }
         }
         if (!succeeded) {
-            // The compiler catches what it fails with, an exhausted heap too, and prints it.
+            // The compiler catches and prints its errors, including an exhausted heap.
             throw new IllegalStateException("the compiler ended with " + crash);
         }
         Map<String, byte[]> classFiles = files.classFiles();
@@ -110,7 +110,7 @@ public final class JavacBenchmark implements Benchmark {
         }
     }
 
-    /** Lets the JVM verify some of the classes, in a loader that is dropped afterwards. */
+    /** Let the JVM verify some of the classes, in a loader that is dropped afterwards. */
     private static void link(Map<String, byte[]> classFiles, Verifier verifier) throws WrongResultException {
         int stride = 1 + classFiles.size() / LINKED_CLASSES;
         int at = 0;

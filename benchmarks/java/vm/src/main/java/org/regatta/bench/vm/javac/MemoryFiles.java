@@ -15,7 +15,7 @@ import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import org.regatta.bench.inputs.SourceTree;
 
-/** Keeps the class files that a compiler writes, and leaves everything else to the compiler's own files. */
+/** Stores the class files that a compiler writes, and delegates all other operations to the compiler's file manager. */
 final class MemoryFiles extends ForwardingJavaFileManager<JavaFileManager> {
     private final Map<String, byte[]> classFiles = new TreeMap<>();
 

@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeSet;
 
-/** Whole matches that have not fired; the most urgent one is next, and of these the newest. */
+/** Complete matches that have not fired; the most urgent one is next, and of equally urgent ones the newest. */
 final class Agenda {
     /** A rule with a match. */
     static final class Activation {
@@ -40,7 +40,7 @@ final class Agenda {
         byMatch.put(match, activation);
     }
 
-    /** The match holds no longer; nothing if it has fired. */
+    /** Remove a match that no longer holds; no effect if it has fired. */
     void remove(Token match) {
         Activation activation = byMatch.remove(match);
         if (activation != null) {
@@ -48,7 +48,7 @@ final class Agenda {
         }
     }
 
-    /** @return null: nothing is left to do */
+    /** @return null: no match is left */
     Activation next() {
         Activation activation = waiting.pollFirst();
         if (activation != null) {

@@ -8,20 +8,20 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** The facts that match what a pattern says about a fact alone. */
+/** The facts that satisfy the conditions of a pattern on a single fact. */
 final class AlphaMemory {
     private final Pattern pattern;
     private final Set<Fact> facts = new LinkedHashSet<>();
     private final Map<Integer, HashIndex<Fact>> indices = new TreeMap<>();
 
-    /** Nodes deep in the network come first: else a fact would meet the token that it has just made. */
+    /** Deep nodes of the network come first: otherwise a fact would meet the token that it has just created. */
     private final List<MatchNode> successors = new ArrayList<>();
 
     AlphaMemory(Pattern pattern) {
         this.pattern = pattern;
     }
 
-    /** Nodes are entered from the root downwards. */
+    /** Nodes are added from the root downwards. */
     void enter(MatchNode successor) {
         successors.add(0, successor);
     }

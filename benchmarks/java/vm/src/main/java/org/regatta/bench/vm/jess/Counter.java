@@ -1,6 +1,6 @@
 package org.regatta.bench.vm.jess;
 
-/** Gives out numbers, from 0. */
+/** Assigns numbers, from 0. */
 final class Counter {
     private int next;
 

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Facts, rules, and the loop that fires rules until none is left that could. */
+/** Facts, rules, and the loop that fires rules until none is applicable. */
 final class Engine {
     private final Map<List<Object>, Fact> facts = new LinkedHashMap<>();
     private final Counter counter = new Counter();
@@ -21,7 +21,7 @@ final class Engine {
         network.start();
     }
 
-    /** Nothing if it is known already. */
+    /** No effect if it is already known. */
     void assertFact(List<Object> values) {
         if (!facts.containsKey(values)) {
             Fact fact = new Fact(counter.next(), values);
@@ -30,7 +30,7 @@ final class Engine {
         }
     }
 
-    /** Nothing if it is gone already. */
+    /** No effect if it is already removed. */
     void retract(Fact fact) {
         if (facts.remove(fact.values(), fact)) {
             Network.remove(fact);
@@ -48,12 +48,12 @@ final class Engine {
         return firings;
     }
 
-    /** How many matches, whole or partial, there have been. */
+    /** Number of matches so far, complete or partial. */
     int tokens() {
         return network.tokenCount();
     }
 
-    /** @return the facts of a kind, the oldest first */
+    /** @return the facts of a kind, oldest first */
     List<List<Object>> factsOf(String kind) {
         List<List<Object>> found = new ArrayList<>();
         for (List<Object> values : facts.keySet()) {

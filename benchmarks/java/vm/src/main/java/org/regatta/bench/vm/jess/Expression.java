@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Something that has a value for a match: a string, a long or a boolean. */
+/** An expression that has a value for a match: a string, a long or a boolean. */
 interface Expression {
     Object value(Token token);
 
     /**
-     * @param term a string, a long, a variable's name or a list: an operator and its operands
+     * @param term a string, a long, the name of a variable, or a list: an operator and its operands
      * @param known variables
      */
     static Expression of(Object term, Map<String, Variable> known) {

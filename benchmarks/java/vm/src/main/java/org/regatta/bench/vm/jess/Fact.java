@@ -5,21 +5,21 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Something the engine knows: a row of values (strings and longs), the first of which is its kind. */
+/** A fact of the engine: a row of values (strings and longs), the first of which is its kind. */
 final class Fact {
     private final int number;
     private final List<Object> values;
 
-    /** Where it is kept, so that it can be taken out. */
+    /** The memories that contain it, for removal. */
     final List<AlphaMemory> memories = new ArrayList<>(4);
 
     /** Partial matches that end with it. */
     final Set<Token> tokens = new LinkedHashSet<>();
 
-    /** Partial matches that a "not" holds back because of it. */
+    /** Partial matches that a "not" blocks because of it. */
     final Set<Token> blocked = new LinkedHashSet<>();
 
-    /** @param number how many there were before it */
+    /** @param number number of earlier facts */
     Fact(int number, List<Object> values) {
         this.number = number;
         this.values = values;

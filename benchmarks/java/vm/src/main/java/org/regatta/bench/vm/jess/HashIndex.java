@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 
-/** Finds the things that have a value, in the order in which they came. */
+/** Finds the items with a given value, in insertion order. */
 final class HashIndex<T> {
     private final Function<T, Object> key;
     private final Map<Object, Set<T>> buckets = new HashMap<>();

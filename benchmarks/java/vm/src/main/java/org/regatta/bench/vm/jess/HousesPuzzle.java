@@ -12,8 +12,8 @@ import java.util.Set;
 import org.regatta.bench.WrongResultException;
 
 /**
- * Who keeps the zebra: each of a street's houses has one value of each category, and clues tell which go together.
- * The rules take away what cannot be until nothing more follows; what is left does not depend on the order.
+ * The zebra puzzle: each house of a street has one value of each category, and clues state which values go together.
+ * The rules remove impossible values until no more follows; the result does not depend on the order.
  */
 final class HousesPuzzle implements Puzzle {
     private static final int HOUSES = 6;
@@ -79,7 +79,7 @@ final class HousesPuzzle implements Puzzle {
         return "may";
     }
 
-    /** Goes over all that may be, again and again, until nothing changes. */
+    /** Iterate over all possibilities until nothing changes. */
     @Override
     public void check(List<List<Object>> solution) throws WrongResultException {
         Set<List<Object>> left = new HashSet<>();
@@ -92,7 +92,7 @@ final class HousesPuzzle implements Puzzle {
             }
         }
         while (takeAway(may)) {
-            // once more
+            // one more round
         }
         for (int category = 0; category < CATEGORIES; category++) {
             for (int value = 0; value < HOUSES; value++) {
@@ -107,7 +107,7 @@ final class HousesPuzzle implements Puzzle {
             }
         }
         if (!left.equals(new HashSet<>(solution))) {
-            throw new WrongResultException("of the houses' puzzle the rules leave " + solution + ", expected " + left);
+            throw new WrongResultException("houses puzzle: the rules leave " + solution + ", expected " + left);
         }
     }
 

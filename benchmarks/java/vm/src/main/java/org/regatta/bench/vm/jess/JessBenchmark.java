@@ -8,16 +8,16 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
 
 /**
- * A forward-chaining rule engine (a Rete network with an agenda) solves seeded puzzles, a new engine for each; the
- * output is the solutions and how many rules fired and partial matches were made on the way.
+ * A forward-chaining rule engine (a Rete network with an agenda) solves seeded puzzles, with a new engine for each. The
+ * output is the solutions, and the numbers of fired rules and partial matches.
  *
- * <p>Stresses: linked small objects in hash tables and lists that are made and unlinked all the time and live for a
+ * <p>Stresses: linked small objects in hash tables and lists that are constantly created and unlinked and live for a
  * puzzle; boxed numbers, and calls through interfaces and lambdas.
  */
 public final class JessBenchmark implements Benchmark {
     public static final int MAX_SIZE = 1000;
     private static final int PUZZLES_PER_SIZE = 2;
-    /** Every so many puzzles one is of letters; the others are of houses. */
+    /** One of this number of puzzles is of letters; the others are of houses. */
     private static final int LETTERS_EVERY = 2;
 
     private final List<Puzzle> puzzles = new ArrayList<>();
@@ -33,7 +33,7 @@ public final class JessBenchmark implements Benchmark {
         }
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         solutions = new ArrayList<>();
@@ -56,7 +56,7 @@ public final class JessBenchmark implements Benchmark {
     @Override
     public void digest(OutputDigest out) throws WrongResultException {
         for (int i = 0; i < puzzles.size(); i++) {
-            // Other iterations are compared by their digests: solving without rules takes long.
+            // Other iterations are compared by digest: solving without rules is slow.
             if (!checked) {
                 puzzles.get(i).check(solutions.get(i));
             }

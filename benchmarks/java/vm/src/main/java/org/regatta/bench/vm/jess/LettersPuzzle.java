@@ -9,18 +9,20 @@ import java.util.Random;
 import java.util.Set;
 import org.regatta.bench.WrongResultException;
 
-/** A sum of two words is a third: each letter stands for a digit of its own, and no word begins with 0. */
+/**
+ * A puzzle where the sum of two words is a third: each letter stands for a different digit, and no word begins with 0.
+ */
 final class LettersPuzzle implements Puzzle {
     private static final int LEAST_LETTERS = 7;
     private static final int MOST_LETTERS = 8;
     private static final int BASE = 10;
 
-    /** Each letter is a number; the last place of a word comes first. */
+    /** Each letter is a number; the last position of a word comes first. */
     private final int[][] words = new int[3][];
 
     private final int letters;
 
-    /** One rule, which tries the columns from the right. */
+    /** One rule that tries the columns from the right. */
     private final String rule;
 
     LettersPuzzle(Random random) {
@@ -103,7 +105,7 @@ final class LettersPuzzle implements Puzzle {
         return "solution";
     }
 
-    /** Tries all digits for all letters, without columns: what each letter is worth in the sum is one number. */
+    /** Try all digits for all letters, without columns: the weight of each letter in the sum is one number. */
     @Override
     public void check(List<List<Object>> solution) throws WrongResultException {
         long[] worth = new long[letters];
@@ -122,7 +124,7 @@ final class LettersPuzzle implements Puzzle {
             throw new IllegalStateException("the check of a puzzle lost its solution");
         }
         if (!expected.equals(new HashSet<>(solution))) {
-            throw new WrongResultException("of the letters' puzzle the rules find " + solution + ", expected "
+            throw new WrongResultException("letters puzzle: the rules find " + solution + ", expected "
                     + expected);
         }
     }

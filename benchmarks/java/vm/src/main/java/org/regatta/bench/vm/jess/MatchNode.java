@@ -3,7 +3,7 @@ package org.regatta.bench.vm.jess;
 import java.util.Collection;
 import java.util.List;
 
-/** Brings together the tokens of a store and the facts of an alpha memory; an index finds candidates where it can. */
+/** Joins the tokens of a store with the facts of an alpha memory; uses an index to find candidates if possible. */
 abstract class MatchNode implements Node {
     private final TokenStore left;
     private final AlphaMemory right;

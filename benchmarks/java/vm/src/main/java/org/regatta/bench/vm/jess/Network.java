@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Rules made into a network through which facts flow, so that a change costs what it changes.
+ * Rules compiled to a network through which facts flow, so that the cost of a change depends only on its effects.
  *
  * <p>Source: C. L. Forgy, Rete: A Fast Algorithm for the Many Pattern/Many Object Pattern Match Problem, Artificial
  * Intelligence 19(1), 1982; with hashed memories and removal by lists as in R. B. Doorenbos, Production Matching for
@@ -24,7 +24,7 @@ final class Network {
     }
 
     /**
-     * Adds a rule; all rules come before the first fact.
+     * Add a rule; all rules come before the first fact.
      *
      * @param parts {@code rule}, its name, its conditions, {@code =>}, its actions
      */
@@ -37,7 +37,7 @@ final class Network {
         for (Object part : parts.subList(2, arrow)) {
             List<Object> condition = list(part);
             if (condition.get(0).equals("not")) {
-                // What a "not" binds is known within it only.
+                // Variables bound in a "not" are known only within it.
                 store = not(store, new Pattern(list(condition.get(1)), new HashMap<>(known), depth + 1));
             } else if (condition.get(0).equals("test")) {
                 store = test(store, condition.get(1), known);
@@ -51,7 +51,7 @@ final class Network {
         enterRule(store, rule);
     }
 
-    /** Lets the empty match in, which is where every match begins. */
+    /** Insert the empty match, the start of every match. */
     void start() {
         root.add(new Token(tokens.next(), null, null, root));
     }
@@ -62,13 +62,13 @@ final class Network {
         }
     }
 
-    /** Takes a fact out of all memories, and the matches with it; then those that only it held back go on. */
+    /** Remove a fact from all memories, together with its matches; then continue the matches that only it blocked. */
     static void remove(Fact fact) {
         for (AlphaMemory memory : fact.memories) {
             memory.remove(fact);
         }
         for (Token token : new ArrayList<>(fact.tokens)) {
-            // One may have gone together with another.
+            // One may already be removed with another.
             if (fact.tokens.contains(token)) {
                 token.delete();
             }

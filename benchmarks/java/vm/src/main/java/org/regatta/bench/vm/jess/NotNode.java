@@ -4,15 +4,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A condition that no fact may match. Its own store holds a token for each that came; such a token has a child in
- * the store after it as long as no fact blocks it.
+ * A condition that no fact may match. Its own store holds a token for each incoming one; such a token has a child in
+ * the next store as long as no fact blocks it.
  */
 final class NotNode extends MatchNode {
     private final TokenStore held;
     private final TokenStore out;
     private final Counter counter;
 
-    /** @param held has the tokens that came to it, and no successor */
+    /** @param held holds the incoming tokens; has no successor */
     NotNode(TokenStore held, AlphaMemory right, List<JoinTest> tests, TokenStore out, Counter counter) {
         super(held, right, tests);
         this.held = held;
@@ -45,7 +45,7 @@ final class NotNode extends MatchNode {
         }
     }
 
-    /** Tells the tokens that a fact which is gone blocked; call it when the fact is in no memory any more. */
+    /** Notify the tokens blocked by a removed fact; call it when the fact is in no memory. */
     static void release(Fact fact) {
         List<Token> released = new ArrayList<>(fact.blocked);
         fact.blocked.clear();
@@ -66,7 +66,7 @@ final class NotNode extends MatchNode {
         out.add(new Token(counter.next(), token, null, out));
     }
 
-    /** The store of a "not", which its tokens know, and so find the way to it. */
+    /** The store of a "not"; its tokens refer to it to find their node. */
     static final class HeldStore extends TokenStore {
         private NotNode node;
 

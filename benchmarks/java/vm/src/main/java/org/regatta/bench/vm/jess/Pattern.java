@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** What a condition asks of a fact: alone, and together with the facts that earlier conditions matched. */
+/** The conditions on a fact: alone, and together with the facts of earlier conditions. */
 final class Pattern {
-    /** A value that a field must have, or must not have. */
+    /** A value that a field must or must not have. */
     private static final class Constant {
         private final int field;
         private final Object value;
@@ -23,15 +23,15 @@ final class Pattern {
     private final int fields;
     private final List<Constant> constants = new ArrayList<>();
 
-    /** Places in this fact that must be alike, two by two. */
+    /** Pairs of fields in this fact that must be equal. */
     private final List<int[]> pairs = new ArrayList<>();
 
     private final List<JoinTest> joins = new ArrayList<>();
 
     /**
-     * @param terms a list: strings, longs, {@code ?} for anything, {@code ?name} for a variable; {@code ~} before a
-     *     string or a variable says that the field differs from it
-     * @param known variables that earlier conditions bind; those that this one binds first are added
+     * @param terms a list: strings, longs, {@code ?} for any value, {@code ?name} for a variable; {@code ~} before a
+     *     string or a variable negates it
+     * @param known variables that earlier conditions bind; variables first bound by this one are added
      * @param depth number of the fact that it would match
      */
     Pattern(List<Object> terms, Map<String, Variable> known, int depth) {
@@ -89,7 +89,7 @@ final class Pattern {
         return joins;
     }
 
-    /** Two patterns with the same text let the same facts through. */
+    /** Two patterns with the same text accept the same facts. */
     String textAlone() {
         StringBuilder text = new StringBuilder().append(fields);
         for (Constant constant : constants) {

@@ -3,19 +3,19 @@ package org.regatta.bench.vm.jess;
 import java.util.List;
 import org.regatta.bench.WrongResultException;
 
-/** Something that rules can solve, and that can be solved without them. */
+/** A puzzle that can be solved with and without rules. */
 interface Puzzle {
-    /** Rules and facts in an engine that has come to its end. */
+    /** Rules and facts in an engine that has finished. */
     Engine solve();
 
     /** The kind of the facts that are the solution. */
     String solutionKind();
 
     /**
-     * Solves it again by other means.
+     * Solve it again by other means.
      *
      * @param solution facts
-     * @throws WrongResultException if it is another one
+     * @throws WrongResultException if the solution differs
      */
     void check(List<List<Object>> solution) throws WrongResultException;
 }

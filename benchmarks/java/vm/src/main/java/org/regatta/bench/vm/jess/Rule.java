@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** What a rule does when it fires, and how urgent it is. */
+/** The actions of a rule, and its priority. */
 final class Rule {
     private final String name;
     private final long salience;
@@ -16,7 +16,7 @@ final class Rule {
         this.salience = salience;
     }
 
-    /** Rules with a higher one fire first. */
+    /** Rules with a higher value fire first. */
     long salience() {
         return salience;
     }

@@ -12,7 +12,7 @@ final class RuleText {
         this.text = text;
     }
 
-    /** @return the lists at the top */
+    /** @return the top-level lists */
     static List<List<Object>> read(String text) {
         RuleText reader = new RuleText(text);
         List<List<Object>> lists = new ArrayList<>();

@@ -3,20 +3,20 @@ package org.regatta.bench.vm.jess;
 import java.util.List;
 
 /**
- * A partial match of a rule's conditions: the one before, and the fact that goes on with it. A token without a fact
- * stands for a condition that no fact matches: a test, or a "not".
+ * A partial match of the conditions of a rule: the previous match and the fact that extends it. A token without a fact
+ * represents a condition without a fact: a test, or a "not".
  */
 final class Token {
     private final int number;
     final Token parent;
     final Fact fact;
 
-    /** How many facts there are up to here. */
+    /** Number of facts so far. */
     final int depth;
 
     final TokenStore home;
 
-    /** Facts that a "not" must not find; null where the token is no "not". */
+    /** Facts that a "not" must not find; null if the token is no "not". */
     List<Fact> blockers;
 
     /** Longer matches that begin with this one: a list through {@code next} and {@code previous}. */
@@ -25,7 +25,7 @@ final class Token {
     private Token next;
     private Token previous;
 
-    /** @param number how many there were before it */
+    /** @param number number of earlier tokens */
     Token(int number, Token parent, Fact fact, TokenStore home) {
         this.number = number;
         this.parent = parent;
@@ -53,7 +53,7 @@ final class Token {
         return token.fact;
     }
 
-    /** Takes it out of everything that knows it, and all that begin with it. */
+    /** Remove it from all structures that refer to it, together with all extensions. */
     void delete() {
         deleteChildren();
         home.remove(this);

@@ -8,13 +8,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** A beta memory: the matches of the first conditions of a rule; the nodes after it are told of each new one. */
+/** A beta memory: the matches of the first conditions of a rule; notifies the following nodes of each new match. */
 class TokenStore {
     private final Set<Token> tokens = new LinkedHashSet<>();
     private final Map<String, HashIndex<Token>> indices = new TreeMap<>();
     private final List<Node> successors = new ArrayList<>();
 
-    /** What follows it, by the conditions' texts: rules that begin alike share nodes. */
+    /** Successors by the text of their conditions: rules with a common beginning share nodes. */
     final Map<String, TokenStore> followers = new TreeMap<>();
 
     final void enter(Node successor) {

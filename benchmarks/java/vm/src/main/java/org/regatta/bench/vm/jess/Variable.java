@@ -1,6 +1,6 @@
 package org.regatta.bench.vm.jess;
 
-/** Where a variable got its value: a field of one of the facts of a match. */
+/** The source of a variable's value: a field of one of the facts of a match. */
 final class Variable {
     private final int depth;
     private final int field;

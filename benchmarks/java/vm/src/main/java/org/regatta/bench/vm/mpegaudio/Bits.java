@@ -2,7 +2,7 @@ package org.regatta.bench.vm.mpegaudio;
 
 import java.util.Arrays;
 
-/** Reading and writing of bits, the highest first. */
+/** Reads and writes bits, the highest first. */
 final class Bits {
     private Bits() {}
 
@@ -10,7 +10,7 @@ final class Bits {
         private byte[] bytes = new byte[256];
         private int bits;
 
-        /** Writes the low {@code width} bits of a value; width from 0 to 31. */
+        /** Write the low {@code width} bits of a value; width from 0 to 31. */
         void write(int value, int width) {
             if (bits + width > Byte.SIZE * bytes.length) {
                 bytes = Arrays.copyOf(bytes, 2 * bytes.length);
@@ -24,7 +24,7 @@ final class Bits {
             return bits;
         }
 
-        /** Fills the last byte with zeros. */
+        /** Pad the last byte with zeros. */
         byte[] toByteArray() {
             return Arrays.copyOf(bytes, (bits + Byte.SIZE - 1) / Byte.SIZE);
         }
@@ -34,7 +34,7 @@ final class Bits {
         private byte[] bytes;
         private int at;
 
-        /** Goes on at a byte of an array. */
+        /** Continue at a byte of an array. */
         void start(byte[] from, int firstByte) {
             bytes = from;
             at = Byte.SIZE * firstByte;
@@ -54,7 +54,7 @@ final class Bits {
             return bit;
         }
 
-        /** Place of the next bit. */
+        /** Position of the next bit. */
         int at() {
             return at;
         }

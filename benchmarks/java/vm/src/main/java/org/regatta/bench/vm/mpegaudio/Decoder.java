@@ -2,7 +2,7 @@ package org.regatta.bench.vm.mpegaudio;
 
 import org.regatta.bench.WrongResultException;
 
-/** Turns a stream of frames into samples of 16 bits. One decoder reads one stream, once. */
+/** Converts a stream of frames to 16-bit samples. One decoder reads one stream, once. */
 final class Decoder {
     private static final double HALF_ROOT = Math.sqrt(0.5);
 
@@ -10,7 +10,7 @@ final class Decoder {
     private final Mdct.Inverse[] transforms = {new Mdct.Inverse(), new Mdct.Inverse()};
     private final Bits.Reader bits = new Bits.Reader();
     private final Frame frame = new Frame();
-    /** What may still be needed of earlier slots, then the slot of this frame. */
+    /** Data of earlier slots that may still be needed, then the slot of this frame. */
     private final byte[] slots = new byte[Frame.RESERVOIR_BYTES + Frame.SLOT_BYTES];
 
     private final int[] scaleFactors = new int[Granule.SCALE_FACTORS + 1];
@@ -21,7 +21,7 @@ final class Decoder {
     private final double[] samples = new double[FilterBank.BANDS];
 
     /**
-     * @param pcm takes left and right in turns, 1152 each a frame
+     * @param pcm receives left and right alternately, 1152 each per frame
      * @throws WrongResultException if the stream is damaged
      */
     void decode(byte[] stream, short[] pcm) throws WrongResultException {
@@ -76,7 +76,7 @@ final class Decoder {
         }
     }
 
-    /** @return where zeros begin */
+    /** @return index of the first trailing zero */
     private int readLines(Granule granule, double[] target) throws WrongResultException {
         int end = bits.at() + granule.mainBits;
         for (int band = 0; band < Granule.SCALE_FACTORS; band++) {

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Makes the stream that the benchmark decodes. */
+/** Creates the stream that the benchmark decodes. */
 final class Encoder {
     private final FilterBank.Analysis[] banks = {new FilterBank.Analysis(), new FilterBank.Analysis()};
     private final Mdct.Forward[] transforms = {new Mdct.Forward(), new Mdct.Forward()};
@@ -16,8 +16,8 @@ final class Encoder {
     private double usualDemand;
 
     /**
-     * @param channels left and right, -1 to 1; 1152 samples a frame
-     * @return frames, one after the other
+     * @param channels left and right, -1 to 1; 1152 samples per frame
+     * @return consecutive frames
      */
     byte[] encode(double[][] channels) {
         int frames = channels[0].length / Frame.SAMPLES;
@@ -61,7 +61,7 @@ final class Encoder {
         sides.add(frame.side());
         main.write(data, 0, data.length);
         reservoirBytes += Frame.SLOT_BYTES - data.length;
-        // What the next frame cannot reach stays empty.
+        // The part that the next frame cannot address stays empty.
         int lost = Math.max(0, reservoirBytes - Frame.RESERVOIR_BYTES);
         main.write(new byte[lost], 0, lost);
         reservoirBytes -= lost;
@@ -99,7 +99,7 @@ final class Encoder {
         }
     }
 
-    /** Louder granules get more bits, and a frame that is louder than usual gets some of the reservoir. */
+    /** Louder granules get more bits, and a frame that is louder than average gets a part of the reservoir. */
     private byte[] quantise(Frame frame, double[][][] lines) {
         double[][] demands = new double[Frame.GRANULES][Frame.CHANNELS];
         double sum = 0;

@@ -1,11 +1,11 @@
 package org.regatta.bench.vm.mpegaudio;
 
 /**
- * Splits a signal into 32 bands of equal width, and joins them again; what goes in comes out {@link #DELAY} samples
- * later.
+ * Splits a signal into 32 bands of equal width, and joins them again; the output is the input delayed by {@link #DELAY}
+ * samples.
  *
- * <p>The structure is the standard's. Its window of 512 numbers is not copied: a low-pass filter (a sinc under a
- * Kaiser window) is made, whose gain is 1/sqrt(2) where two bands meet, so that their powers add up to 1.
+ * <p>The structure is that of the standard. Its window of 512 numbers is not copied but computed: a low-pass filter (a
+ * sinc under a Kaiser window). Its gain at the border of two bands is 1/sqrt(2), so that their powers add up to 1.
  *
  * <p>Source: ISO/IEC 11172-3:1993, figures 3-A.2 (synthesis) and 3-C.1 (analysis).
  */
@@ -30,14 +30,14 @@ final class FilterBank {
 
     private FilterBank() {}
 
-    /** Of one channel. */
+    /** For one channel. */
     static final class Analysis {
         private final double[] past = new double[LENGTH];
         private final double[] folded = new double[2 * BANDS];
 
         /**
-         * @param samples 32 new ones from {@code at} on
-         * @param bands takes a value of each band
+         * @param samples 32 new ones, starting at {@code at}
+         * @param bands receives one value per band
          */
         void split(double[] samples, int at, double[] bands) {
             System.arraycopy(past, 0, past, BANDS, LENGTH - BANDS);
@@ -61,15 +61,15 @@ final class FilterBank {
         }
     }
 
-    /** Of one channel. */
+    /** For one channel. */
     static final class Synthesis {
         private final double[] past = new double[2 * LENGTH];
-        /** Where the newest 64 values are; the older ones follow, round the end. */
+        /** Position of the newest 64 values; older ones follow in a ring. */
         private int newest;
 
         /**
-         * @param bands a value of each band
-         * @param samples takes 32 of them from {@code at} on
+         * @param bands one value per band
+         * @param samples receives 32 of them, starting at {@code at}
          */
         void join(double[] bands, double[] samples, int at) {
             newest = newest - 2 * BANDS & 2 * LENGTH - 1;
@@ -93,7 +93,9 @@ final class FilterBank {
         }
     }
 
-    /** The filter, with the sign of every second 64 turned round, because the cosines go on with the other sign. */
+    /**
+     * The filter, with inverted sign in every second block of 64, because the cosines continue with the opposite sign.
+     */
     private static double[] window() {
         double low = Math.PI / 64;
         double high = Math.PI / 32;
@@ -110,7 +112,7 @@ final class FilterBank {
         }
         double[] window = new double[LENGTH];
         for (int n = 0; n < LENGTH; n++) {
-            // Analysis and synthesis halve the amplitude each, hence 2.
+            // Analysis and synthesis each halve the amplitude, hence 2.
             window[n] = (n / 64 % 2 == 0 ? 2 : -2) * filter[n];
         }
         return window;
@@ -140,7 +142,7 @@ final class FilterBank {
         return gain;
     }
 
-    /** The modified Bessel function of the first kind and order 0, by its series. */
+    /** The modified Bessel function of the first kind and order 0, from its series. */
     private static double bessel(double x) {
         double term = 1;
         double sum = 1;

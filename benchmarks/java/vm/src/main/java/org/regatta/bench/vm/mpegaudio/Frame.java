@@ -1,11 +1,11 @@
 package org.regatta.bench.vm.mpegaudio;
 
 /**
- * A frame of two granules of two channels: 4 bytes with a mark and a check sum, side information, and a slot for main
- * data of the same size in every frame. Main data lie one after the other through the slots, and may begin in the
- * slots of earlier frames: so a frame that needs more than its slot uses what earlier ones left (the bit reservoir).
+ * A frame of two granules of two channels: 4 bytes with a mark and a checksum, side information, and a slot for main
+ * data of the same size in every frame. Main data is contiguous across the slots, and may begin in the slots of earlier
+ * frames: a frame that needs more than its slot uses free space of earlier slots (the bit reservoir).
  *
- * <p>Source: ISO/IEC 11172-3:1993, 2.4.1 (structure) and 2.4.3.1 (check sum); field widths are our own.
+ * <p>Source: ISO/IEC 11172-3:1993, 2.4.1 (structure) and 2.4.3.1 (checksum); the field widths are our own.
  */
 final class Frame {
     static final int CHANNELS = 2;
@@ -20,7 +20,7 @@ final class Frame {
     static final int SLOT_BYTES = BYTES - HEADER_BYTES - SIDE_BYTES;
     static final int MARK = 0xFFFB;
 
-    /** How far before its slot a frame's main data may begin: 9 bits. */
+    /** Maximum distance of main data before its slot: 9 bits. */
     static final int RESERVOIR_BYTES = 511;
 
     int reservoirBytes;

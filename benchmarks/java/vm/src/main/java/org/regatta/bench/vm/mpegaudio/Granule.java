@@ -1,8 +1,8 @@
 package org.regatta.bench.vm.mpegaudio;
 
-/** What a frame tells about 576 lines of one channel before their code words come. */
+/** Side information on 576 lines of one channel, before their code words. */
 final class Granule {
-    /** Lines where scale factor bands begin, and the end. Source: ISO/IEC 11172-3:1993, table 3-B.8, 44.1 kHz. */
+    /** First line of each scale factor band, and the end. Source: ISO/IEC 11172-3:1993, table 3-B.8, 44.1 kHz. */
     static final int[] BAND_STARTS = {
         0, 4, 8, 12, 16, 20, 24, 30, 36, 44, 52, 62, 74, 90, 110, 134, 162, 196, 238, 288, 342, 418, 576
     };
@@ -10,20 +10,20 @@ final class Granule {
     /** The last band has no scale factor. */
     static final int SCALE_FACTORS = BAND_STARTS.length - 2;
 
-    /** Of {@code gain}: a step of quantisation is then 1. Each one less divides it by the fourth root of 2. */
+    /** The value of {@code gain} with quantisation step 1. Each decrement divides the step by the fourth root of 2. */
     static final int UNIT_GAIN = 210;
 
     static final int REGIONS = 3;
     static final int SIDE_BITS = 13 + 9 + 8 + 3 + REGIONS * 4 + 2 * 4 + 1;
 
-    /** Of scale factors and code words. */
+    /** Length of scale factors and code words, in bits. */
     int mainBits;
 
     int bigPairs;
     int gain;
     int scaleFactorBits;
     final int[] pairTables = new int[REGIONS];
-    /** How many bands the first and the second region have; the third has the rest of the pairs. */
+    /** Number of bands in the first and second region; the third has the rest of the pairs. */
     final int[] regionBands = new int[REGIONS - 1];
 
     int quadTable;
@@ -56,7 +56,7 @@ final class Granule {
         quadTable = in.read(1);
     }
 
-    /** @return the line where a region ends, at most where the pairs end */
+    /** @return the line where a region ends, at most the end of the pairs */
     int regionEnd(int region) {
         int bands = 0;
         for (int i = 0; i <= region && i < REGIONS - 1; i++) {

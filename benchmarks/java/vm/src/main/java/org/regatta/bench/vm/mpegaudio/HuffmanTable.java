@@ -4,16 +4,16 @@ import java.util.Comparator;
 import java.util.PriorityQueue;
 
 /**
- * A prefix code for groups of small values, made from a geometric distribution of the values: the standard's tables
- * have the same shape, but were made from recordings.
+ * A prefix code for groups of small values, built from a geometric distribution of the values: the tables of the
+ * standard have the same shape, but were derived from recordings.
  *
  * <p>Source: D. A. Huffman, A Method for the Construction of Minimum-Redundancy Codes, Proc. IRE 40(9), 1952.
  */
 final class HuffmanTable {
-    /** Values from here on are written as this one and the rest in {@code linBits}. */
+    /** From this value on, values are written as this one and the remainder in {@code linBits}. */
     static final int ESCAPE = 15;
 
-    /** For pairs of values; the first one is for zeros only, and writes nothing. */
+    /** For pairs of values; the first one is for zeros only, and writes no bits. */
     static final HuffmanTable[] PAIRS = {
         new HuffmanTable(2, 0, 0, 1),
         new HuffmanTable(2, 1, 0, 0.45),
@@ -26,7 +26,7 @@ final class HuffmanTable {
         new HuffmanTable(2, ESCAPE, 13, 0.93),
     };
 
-    /** For groups of four values of at most 1: where these are rare, and where they are not. */
+    /** For groups of four values of at most 1: for rare and for frequent ones. */
     static final HuffmanTable[] QUADS = {new HuffmanTable(4, 1, 0, 0.25), new HuffmanTable(4, 1, 0, 0.7)};
 
     private final int group;
@@ -35,16 +35,18 @@ final class HuffmanTable {
     private final int[] codes;
     private final int[] lengths;
 
-    /** Two places a node: where bit 0 and bit 1 lead; a negative number is a leaf, the complement of its symbol. */
+    /**
+     * Two entries per node: the targets of bit 0 and bit 1; a negative number is a leaf, the complement of its symbol.
+     */
     private final int[] tree;
 
     private int nodes;
 
     /**
-     * @param group how many values a code word stands for
-     * @param largest value that has code words of its own
-     * @param linBits of a value that is larger
-     * @param ratio how much rarer each value is than the one before, from 0 to 1
+     * @param group number of values per code word
+     * @param largest largest value with its own code words
+     * @param linBits bits for the remainder of larger values
+     * @param ratio probability ratio of consecutive values, from 0 to 1
      */
     private HuffmanTable(int group, int largest, int linBits, double ratio) {
         this.group = group;
@@ -97,7 +99,7 @@ final class HuffmanTable {
         return queue.remove();
     }
 
-    /** @return what leads to the node in the tree */
+    /** @return the reference to the node in the tree */
     private int enter(Node node, int code, int length) {
         if (node.zero == null) {
             codes[node.order] = code;
@@ -115,7 +117,7 @@ final class HuffmanTable {
         return value <= largest || linBits > 0 && value < ESCAPE + (1 << linBits);
     }
 
-    /** @return how many bits the values from {@code at} on take, a group */
+    /** @return number of bits for the group of values at {@code at} */
     int bits(int[] values, int at) {
         int bits = lengths[symbol(values, at)];
         for (int i = at; i < at + group; i++) {

@@ -29,13 +29,13 @@ final class Mdct {
 
     private Mdct() {}
 
-    /** Of one channel. */
+    /** For one channel. */
     static final class Forward {
         private final double[] previous = new double[GRANULE];
 
         /**
          * @param bands 18 values of each band; the value of band b at time t is at 32 t + b
-         * @param lines takes 18 lines of each band, one band after the other
+         * @param lines receives 18 lines of each band, band by band
          */
         void transform(double[] bands, double[] lines) {
             for (int band = 0; band < FilterBank.BANDS; band++) {
@@ -55,7 +55,7 @@ final class Mdct {
         }
     }
 
-    /** Of one channel. */
+    /** For one channel. */
     static final class Inverse {
         private final double[] overlap = new double[GRANULE];
 
@@ -65,7 +65,7 @@ final class Mdct {
          * @param bands as above
          */
         void transform(double[] lines, int used, double[] bands) {
-            // The butterflies of a band's upper border touch lines of the next one.
+            // The butterflies at the upper border of a band modify lines of the next one.
             int usedBands = Math.min(FilterBank.BANDS, (used + LINES - 1) / LINES + 1);
             butterflies(lines, usedBands, 1);
             for (int band = 0; band < FilterBank.BANDS; band++) {
@@ -88,7 +88,7 @@ final class Mdct {
         }
     }
 
-    /** @param direction 1 to take the aliases out, -1 to put them in */
+    /** @param direction 1 to remove the aliases, -1 to insert them */
     private static void butterflies(double[] lines, int bands, int direction) {
         for (int border = LINES; border < LINES * bands; border += LINES) {
             for (int i = 0; i < ALIAS.length; i++) {

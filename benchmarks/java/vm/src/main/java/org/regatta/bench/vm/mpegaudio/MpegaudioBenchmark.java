@@ -7,23 +7,23 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
 
 /**
- * Decodes a stream in the kind of MPEG-1 layer III (frames with a bit reservoir, Huffman codes, quantisation by the
- * power 4/3, 18-point inverse MDCT, 32-band synthesis), which setup encoded from a seeded tune; the output is the
+ * Decodes a stream similar to MPEG-1 layer III: frames with a bit reservoir, Huffman codes, quantisation with the power
+ * 4/3, 18-point inverse MDCT, 32-band synthesis. Setup encodes the stream from a seeded tune. The output is the
  * samples.
  *
- * <p>Stresses: floating point in loops over arrays, and single bits; it allocates next to nothing, and shows what a
- * collector costs who has nothing to do. Only + - * / and tables: the same samples on every JVM.
+ * <p>Stresses: floating point in loops over arrays, and single bits. It allocates almost nothing, and so shows the cost
+ * of an idle collector. Only + - * / and tables: the same samples on every JVM.
  */
 public final class MpegaudioBenchmark implements Benchmark {
     public static final int MAX_SIZE = 1000;
     private static final int FRAMES_PER_SIZE = 10;
 
-    /** How often an iteration decodes the stream: encoding is slow, and is not what is measured. */
+    /** Number of decodings per iteration: encoding is slow and is not measured. */
     private static final int PASSES = 12;
 
     private static final int DELAY = FilterBank.DELAY + Mdct.GRANULE;
 
-    /** Signal to noise of 20 dB at least; the encoder reaches more, and a wrong decoder about 0 dB. */
+    /** Minimum signal-to-noise ratio of 20 dB; the encoder reaches more, and a wrong decoder about 0 dB. */
     private static final double LEAST_POWER_RATIO = 100;
 
     private short[] original;
@@ -42,7 +42,7 @@ public final class MpegaudioBenchmark implements Benchmark {
         stream = new Encoder().encode(channels);
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         pcm = null;

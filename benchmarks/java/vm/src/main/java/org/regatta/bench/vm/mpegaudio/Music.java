@@ -2,7 +2,7 @@ package org.regatta.bench.vm.mpegaudio;
 
 import java.util.Random;
 
-/** Struck strings of a seeded tune, with harmonics that die away, and a little noise; two channels. */
+/** A seeded tune of struck strings, with decaying harmonics and a little noise; two channels. */
 final class Music {
     private static final double RATE_HZ = 44_100;
     private static final int VOICES = 4;
@@ -39,7 +39,7 @@ final class Music {
         for (int harmonic = 1; harmonic <= HARMONICS; harmonic++) {
             double angle = 2 * Math.PI * harmonic * frequency / RATE_HZ;
             double decay = 1 - 0.00004 * harmonic;
-            // A point that turns on a spiral towards the centre; its height is the tone.
+            // A point on a spiral towards the centre; its height is the tone.
             double stepX = decay * StrictMath.cos(angle);
             double stepY = decay * StrictMath.sin(angle);
             double x = 0.4 / VOICES / harmonic;

@@ -1,6 +1,6 @@
 package org.regatta.bench.vm.mpegaudio;
 
-/** Powers that quantisation needs, by square roots and tables only. */
+/** Powers for quantisation, computed from square roots and tables only. */
 final class Power {
     /** Largest quantised value. */
     static final int LARGEST = HuffmanTable.ESCAPE + (1 << 13) - 1;

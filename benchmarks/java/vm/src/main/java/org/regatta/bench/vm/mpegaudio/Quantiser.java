@@ -1,6 +1,6 @@
 package org.regatta.bench.vm.mpegaudio;
 
-/** Makes whole numbers of a granule's lines, as fine as a number of bits allows, and writes them. */
+/** Quantises the lines of a granule as finely as the bit budget allows, and writes them. */
 final class Quantiser {
     /** Rounds down more often than up, as encoders do. */
     private static final double ROUNDING = 0.4054;
@@ -13,8 +13,8 @@ final class Quantiser {
 
     /**
      * @param lines 576
-     * @param budgetBits how many may be written
-     * @param granule is filled in
+     * @param budgetBits maximum number of bits
+     * @param granule receives the result
      */
     void quantise(double[] lines, int budgetBits, Granule granule, Bits.Writer out) {
         chooseScaleFactors(lines, granule);
@@ -28,14 +28,14 @@ final class Quantiser {
                 low = middle + 1;
             }
         }
-        // Bits do not fall with every step, so the least gain found may be one that does not fit.
+        // The number of bits is not monotonic in the step, so the least gain found may not fit.
         while (!fits(lines, high, budgetBits, granule)) {
             high++;
         }
         write(granule, out);
     }
 
-    /** Finer steps for bands that are much softer than the loudest one. */
+    /** Use finer steps for bands that are much quieter than the loudest one. */
     private void chooseScaleFactors(double[] lines, Granule granule) {
         double[] energies = new double[Granule.SCALE_FACTORS];
         double loudest = 0;
@@ -72,7 +72,7 @@ final class Quantiser {
         return granule.mainBits <= budgetBits;
     }
 
-    /** Chooses regions and tables; tells how many bits their code words take. */
+    /** Choose regions and tables; return the number of bits of their code words. */
     private int divide(Granule granule) {
         int end = usedEnd();
         int pairsEnd = end;

@@ -4,11 +4,11 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
-/** A tree of boxes around boxes around shapes: a ray that misses a box misses everything in it. */
+/** A tree of nested bounding boxes around shapes: a ray that misses a box misses its contents. */
 final class BoxTree implements Space {
     private static final int SHAPES_IN_LEAF = 4;
 
-    /** Wider than any rounding: a box is never missed by a ray that meets what is in it. */
+    /** Wider than any rounding error: a ray that hits a shape never misses its box. */
     private static final Vec MARGIN = new Vec(1e-6, 1e-6, 1e-6);
 
     private final Vec low;
@@ -57,7 +57,7 @@ final class BoxTree implements Space {
         return best;
     }
 
-    /** Where a component of the direction is 0, a comparison may be with NaN, is then false, and the box is entered. */
+    /** If a component of the direction is 0, a comparison may involve NaN; it is then false, and the box is entered. */
     private boolean misses(Ray ray, double farthest) {
         double enter = 0;
         double leave = farthest;

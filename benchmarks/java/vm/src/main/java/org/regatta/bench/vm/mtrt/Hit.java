@@ -1,6 +1,6 @@
 package org.regatta.bench.vm.mtrt;
 
-/** What a ray meets first. */
+/** The first intersection of a ray. */
 final class Hit {
     final Shape shape;
     final double distance;

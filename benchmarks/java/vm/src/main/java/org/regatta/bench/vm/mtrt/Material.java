@@ -1,6 +1,6 @@
 package org.regatta.bench.vm.mtrt;
 
-/** How a surface answers light. */
+/** The optical properties of a surface. */
 final class Material {
     private final Vec colour;
     private final Vec otherColour;
@@ -8,8 +8,8 @@ final class Material {
 
     /**
      * @param colour each component from 0 to 1
-     * @param otherColour of every second field of a chequered surface; the same where it is plain
-     * @param mirror share of the light that is reflected as by a mirror, from 0 to 1
+     * @param otherColour of every second field of a chequered surface; the same for a plain one
+     * @param mirror share of specularly reflected light, from 0 to 1
      */
     Material(Vec colour, Vec otherColour, double mirror) {
         this.colour = colour;

@@ -11,22 +11,22 @@ import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
 
 /**
- * Two threads trace the rays of a seeded scene, every second line each; the output is the image.
+ * Two threads trace the rays of a seeded scene, alternate lines each; the output is the image.
  *
- * <p>Stresses: allocation of small objects that die at once, by two threads at a time, over a scene that lives;
- * floating point, recursion and virtual calls.
+ * <p>Stresses: allocation of short-lived small objects by two concurrent threads, with a long-lived scene; floating
+ * point, recursion and virtual calls.
  */
 public final class MtrtBenchmark implements Benchmark {
     public static final int MAX_SIZE = 2000;
     private static final int PIXELS_PER_SIZE = 6000;
 
-    /** Fixed, not the number of processors: the same work on every machine. */
+    /** Fixed, independent of the number of processors: the same work on all machines. */
     private static final int THREADS = 2;
 
-    /** How many pixels are traced again without the tree, to check it. */
+    /** Number of pixels to trace again without the tree, as a check. */
     private static final int CHECKED_PIXELS = 200;
 
-    /** Kept alive over the iterations: some JVMs do not count what ended threads have allocated. */
+    /** Kept alive over the iterations: some JVMs do not count the allocations of ended threads. */
     private final ExecutorService threads = Executors.newFixedThreadPool(THREADS, MtrtBenchmark::daemon);
 
     private Scene scene;
@@ -36,13 +36,13 @@ public final class MtrtBenchmark implements Benchmark {
 
     @Override
     public void setup(int size, long seed) {
-        // Three quarters as high as wide.
+        // The aspect ratio is 4:3.
         height = (int) Math.sqrt(size * PIXELS_PER_SIZE * 3L / 4);
         width = height * 4 / 3;
         scene = new Scene(new Random(seed), 8 + 8 * (int) Math.sqrt(size));
     }
 
-    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    /** Release the last output: otherwise the second iteration needs more heap than the first. */
     @Override
     public void prepare(int iteration) {
         image = null;

@@ -4,7 +4,7 @@ package org.regatta.bench.vm.mtrt;
 final class Ray {
     final Vec origin;
     final Vec direction;
-    /** One over each component of the direction; infinite where that is 0. */
+    /** The reciprocal of each component of the direction; infinite for 0. */
     final Vec inverse;
 
     Ray(Vec origin, Vec direction) {

@@ -12,7 +12,7 @@ final class Scene {
     private final List<Shape> shapes = new ArrayList<>();
     private final List<Vec> lamps = new ArrayList<>();
 
-    /** @param fields how many fields the landscape has along each side; two triangles a field */
+    /** @param fields number of fields along each side of the landscape; two triangles per field */
     Scene(Random random, int fields) {
         landscape(random, fields);
         for (int i = 0; i < fields; i++) {

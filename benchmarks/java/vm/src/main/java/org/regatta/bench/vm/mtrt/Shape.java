@@ -1,8 +1,8 @@
 package org.regatta.bench.vm.mtrt;
 
-/** Something that a ray can meet. */
+/** A shape that a ray can hit. */
 abstract class Shape {
-    /** Rays that start on a surface do not meet it again because of rounding. */
+    /** Minimum distance, so that rounding does not make a ray hit the surface where it starts. */
     static final double EPSILON = 1e-7;
 
     static final double NEVER = Double.POSITIVE_INFINITY;
@@ -10,7 +10,7 @@ abstract class Shape {
     private final int number;
     private final Material material;
 
-    /** @param number its place in the scene: of two shapes that are met at the same distance, the lower one counts */
+    /** @param number its index in the scene: of two shapes hit at the same distance, the lower one wins */
     Shape(int number, Material material) {
         this.number = number;
         this.material = material;
@@ -24,15 +24,15 @@ abstract class Shape {
         return material;
     }
 
-    /** @return distance to where the ray meets it first, more than EPSILON; NEVER if it does not */
+    /** @return distance to the first intersection, more than EPSILON; NEVER if there is none */
     abstract double distance(Ray ray);
 
-    /** @return direction that leaves the surface, of length 1 */
+    /** @return outward normal, of length 1 */
     abstract Vec normal(Vec point);
 
-    /** Lowest corner of a box around it. */
+    /** Lowest corner of the bounding box. */
     abstract Vec low();
 
-    /** Highest corner of a box around it. */
+    /** Highest corner of the bounding box. */
     abstract Vec high();
 }

@@ -2,7 +2,7 @@ package org.regatta.bench.vm.mtrt;
 
 import java.util.List;
 
-/** Shapes that can be asked which of them a ray meets. */
+/** A set of shapes that finds the one hit by a ray. */
 interface Space {
     /**
      * @param known nearest hit so far; null: none
@@ -10,7 +10,7 @@ interface Space {
      */
     Hit nearest(Ray ray, Hit known);
 
-    /** Looks at every shape; slow, and right: what the tree is checked against. */
+    /** Tests every shape; slow, but the reference for the tree. */
     static Space ofAll(List<Shape> shapes) {
         return (ray, known) -> {
             Hit best = known;

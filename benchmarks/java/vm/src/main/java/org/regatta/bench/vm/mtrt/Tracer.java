@@ -2,7 +2,7 @@ package org.regatta.bench.vm.mtrt;
 
 import java.util.List;
 
-/** Follows light backwards. Only + - * / and square roots: the same colours on every JVM. */
+/** Backward ray tracing. Only + - * / and square roots: the same colours on every JVM. */
 final class Tracer {
     private static final int MOST_REFLECTIONS = 4;
     private static final Vec EYE = new Vec(0, 5, -9);
@@ -78,7 +78,7 @@ final class Tracer {
         return sum;
     }
 
-    /** Whether nothing stands between a point and a lamp. */
+    /** Whether a point is not in the shadow of a lamp. */
     private boolean sees(Vec point, Vec lamp) {
         Vec way = lamp.minus(point);
         Hit hit = space.nearest(new Ray(point, way.unit()), null);

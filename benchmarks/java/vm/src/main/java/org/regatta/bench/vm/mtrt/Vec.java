@@ -1,6 +1,6 @@
 package org.regatta.bench.vm.mtrt;
 
-/** A point, a direction or a colour. Every step makes a new one: that is what the benchmark allocates. */
+/** A point, a direction or a colour. Every operation creates a new one: these are the benchmark's allocations. */
 final class Vec {
     final double x;
     final double y;
@@ -24,7 +24,7 @@ final class Vec {
         return new Vec(x * factor, y * factor, z * factor);
     }
 
-    /** Component by component, as light meets a surface of a colour. */
+    /** Component-wise product, for light on a coloured surface. */
     Vec filteredBy(Vec colour) {
         return new Vec(x * colour.x, y * colour.y, z * colour.z);
     }
