@@ -26,7 +26,7 @@ GOOGLE_MISSING = "google-benchmark: NOT INSTALLED; apt-get install libbenchmark-
 #: goals of the suite
 FIXED_COST_S, EMPTY_NS, SUITE_S = 0.2, 0.5, 480.0
 COPY_KIB = 8192
-MEASURED = re.compile(r"\d+ ns are no more than the \d+ ns of the empty loop")
+MEASURED = re.compile(r"\d+ ns do not exceed the \d+ ns of the empty loop")
 
 
 def _output(place: Path, command: list[str | Path], **variables: str) -> str:

@@ -1,15 +1,15 @@
 /*
- * Counts events of a JVM exactly: -agentpath:/path/to/libregatta_events.so=FILE.
+ * Exact counts of JVM events: -agentpath:/path/to/libregatta_events.so=FILE.
  *
- * With =windows,FILE only the names and ends of windows are written, and nothing of the JVM changes
- * but two methods of the harness.
+ * With =windows,FILE, the agent writes only the names and ends of windows, and changes only two
+ * methods of the harness.
  *
- * Classes loaded, methods compiled, exceptions thrown, monitors that were waited for, and threads
- * started are written to FILE when the JVM ends, for each window of Regatta's harness. Neither the
- * output nor the exit code of the program changes. What the JVM cannot tell is named in the file.
+ * When the JVM ends, the agent writes counts to FILE for each window of Regatta's harness: loaded
+ * classes, compiled methods, exceptions, contended monitors and started threads. The output and
+ * exit code of the program do not change. FILE names the data that the JVM cannot provide.
  *
- * The ends of windows are breakpoints in the harness's meters, right where an iteration's time
- * begins and ends, so that no class of the harness has to know of this agent.
+ * The ends of windows are breakpoints in the meters of the harness, exactly at the start and
+ * end of an iteration's time. Therefore no class of the harness depends on this agent.
  */
 #include "events.h"
 
@@ -24,12 +24,12 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* The class whose methods `start` and `stop` are the ends of an iteration's measured time. */
+/* Class whose methods `start` and `stop` delimit the measured time of an iteration. */
 #define METERS "Lorg/regatta/bench/Meters;"
 #define VIRTUAL_THREADS "(virtual threads)"
 #define WINDOWS_ONLY "windows,"
 
-/* What each of the JVM's abilities is needed for. */
+/* Kinds of events that need each capability of the JVM. */
 #define OF_CLASSES EV_ONLY(EV_CLASSES_LOADED)
 #define OF_EXCEPTIONS (EV_ONLY(EV_EXCEPTIONS) | EV_ONLY(EV_EXCEPTIONS_UNCAUGHT))
 #define OF_MONITORS (EV_ONLY(EV_CONTENDED_MONITORS) | EV_ONLY(EV_CONTENDED_NS))
@@ -40,8 +40,8 @@
      EV_ONLY(EV_CODE_BYTES))
 enum { RETURN = 0xb1 };
 
-/* Of release 21, and fixed by the interface; by number, for headers of older releases have no name.
- */
+/* Defined by release 21 and fixed by the interface; numeric, because headers of older releases lack
+ * the names. */
 enum {
     FIRST_EVENT = 50,
     VIRTUAL_THREAD_START = 87,
@@ -60,10 +60,10 @@ union callbacks {
     void(JNICALL *by_number[VIRTUAL_THREAD_END - FIRST_EVENT + 1])(jvmtiEnv *, JNIEnv *, jthread);
 };
 
-/* Of one thread, from its first event to its end. */
+/* Data of one thread, from its first event to its end. */
 struct own {
     struct ev_thread_sums *sums;
-    /* When it began to wait for a monitor; 0: it does not. */
+    /* Start of the wait for a monitor; 0: not waiting. */
     uint64_t waits_since_ns;
 };
 
@@ -91,7 +91,7 @@ static void release(jvmtiEnv *jvmti, void *memory) {
 
 /* ---- threads ---- */
 
-/* Null without memory, and where the JVM keeps nothing for a thread. */
+/* Return null if out of memory, or if the JVM stores no data for the thread. */
 static struct own *open_own(jvmtiEnv *jvmti, jthread thread, const char *name) {
     struct own *own = calloc(1, sizeof *own);
     if (own == NULL) {
@@ -125,9 +125,10 @@ static struct own *own_of(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
 }
 
 /*
- * Whether the JVM started the thread for itself. How many of these start, and when, differs between
- * runs of one program: some begin only after the program has. They are in the group "system",
- * which has no parent, or in the group of threads without rights. One more waits for the end.
+ * Return whether the JVM started the thread internally. The number and time of these threads
+ * differ between runs of one program, and some start only after the program. They belong to the
+ * group "system", which has no parent, or to the group of threads without permissions. One more
+ * thread waits for the end.
  */
 static bool of_the_jvm(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
     jvmtiThreadInfo info;
@@ -214,14 +215,14 @@ static void JNICALL compiled(jvmtiEnv *jvmti, jmethodID method, jint code_size, 
     ev_add(ev_compiled_before(method) ? EV_METHODS_RECOMPILED : EV_METHODS_COMPILED, 1);
     ev_add(EV_CODE_BYTES, (uint64_t)code_size);
     jlocation first = 0, last = -1;
-    /* Of a native method, whose code converts its arguments, there is no bytecode. */
+    /* A native method has no bytecode; its code converts the arguments. */
     if ((*jvmti)->GetMethodLocation(jvmti, method, &first, &last) == JVMTI_ERROR_NONE) {
         ev_add(EV_BYTES_COMPILED, (uint64_t)(last + 1));
     }
 }
 
-/* Whether a class is seen for the first time. The JVM also tells when a loader gets a class from
- * another loader, so classes that were counted have a tag. */
+/* Return whether a class is seen for the first time. The JVM also reports a class that a loader
+ * obtains from another loader, so counted classes have a tag. */
 static bool is_new(jvmtiEnv *jvmti, jclass type) {
     jlong tag = 0;
     (void)pthread_mutex_lock(&tagging);
@@ -238,7 +239,7 @@ static void JNICALL class_loaded(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, j
     }
 }
 
-/* The JVM loads its first classes before it can tell of any. */
+/* The JVM loads its first classes before it can report them. */
 static void count_loaded(jvmtiEnv *jvmti, JNIEnv *jni) {
     jint count = 0;
     jclass *types = NULL;
@@ -270,7 +271,7 @@ static void JNICALL at_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, 
     }
 }
 
-/* The last instruction of a method that ends with a return; -1 otherwise. */
+/* Offset of the last instruction of a method that ends with a return; -1 otherwise. */
 static jlocation return_of(jvmtiEnv *jvmti, jmethodID method) {
     jint length = 0;
     unsigned char *code = NULL;
@@ -282,7 +283,7 @@ static jlocation return_of(jvmtiEnv *jvmti, jmethodID method) {
     return found;
 }
 
-/* Whether the method is the one of that name, which now has a breakpoint. */
+/* Return whether the method has the wanted name; if so, it now has a breakpoint. */
 static bool is_marked(jvmtiEnv *jvmti, jmethodID method, const char *wanted) {
     char *name = NULL;
     if ((*jvmti)->GetMethodName(jvmti, method, &name, NULL, NULL) != JVMTI_ERROR_NONE) {
@@ -291,7 +292,7 @@ static bool is_marked(jvmtiEnv *jvmti, jmethodID method, const char *wanted) {
     bool starts = strcmp(wanted, "start") == 0;
     bool marked = strcmp(name, wanted) == 0;
     release(jvmti, name);
-    /* What the meters themselves do is no part of the iteration. */
+    /* The work of the meters is not part of the iteration. */
     jlocation at = marked && starts ? return_of(jvmti, method) : 0;
     return marked && at >= 0 && (*jvmti)->SetBreakpoint(jvmti, method, at) == JVMTI_ERROR_NONE;
 }
@@ -310,7 +311,7 @@ static void mark_meters(jvmtiEnv *jvmti, jclass meters) {
         release(jvmti, methods);
     }
     if (iteration_starts == NULL || iteration_stops == NULL) {
-        ev_missing("windows: the harness has other meters", EV_NONE);
+        ev_missing("windows: unknown meters of the harness", EV_NONE);
     }
 }
 
@@ -325,7 +326,7 @@ static void JNICALL class_prepared(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread,
     }
 }
 
-/* ---- the JVM's start and end ---- */
+/* ---- start and end of the JVM ---- */
 
 static void JNICALL vm_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
     (void)thread;
@@ -364,7 +365,7 @@ static void enable(jvmtiEnv *jvmti, jvmtiEvent event, const char *name, unsigned
         }                                                                                          \
     } while (0)
 
-/* Asks for what this JVM has and a run needs. */
+/* Request the capabilities that this JVM has and a run needs. */
 static union capabilities add_capabilities(jvmtiEnv *jvmti) {
     union capabilities available = {.words = {0}}, wanted = {.words = {0}};
     (void)(*jvmti)->GetPotentialCapabilities(jvmti, &available.named);
@@ -377,7 +378,7 @@ static union capabilities add_capabilities(jvmtiEnv *jvmti) {
         WANT(can_generate_exception_events, OF_EXCEPTIONS);
         WANT(can_generate_monitor_events, OF_MONITORS);
         WANT(can_generate_compiled_method_load_events, OF_COMPILATIONS);
-        /* Before release 21 there is nothing to miss. */
+        /* Releases before 21 have no virtual threads to miss. */
         wanted.words[SUPPORTS_VIRTUAL_THREADS_WORD] |=
             available.words[SUPPORTS_VIRTUAL_THREADS_WORD] & 1U << SUPPORTS_VIRTUAL_THREADS_BIT;
     }
@@ -440,7 +441,7 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
            JVMTI_ERROR_NONE;
 }
 
-/* Keeps what the option says. Returns why not, or null. */
+/* Parse and store the option. Return null, or the reason of the failure. */
 static const char *read_option(const char *option) {
     if (option != NULL && strncmp(option, WINDOWS_ONLY, strlen(WINDOWS_ONLY)) == 0) {
         windows_only = true;
@@ -450,7 +451,7 @@ static const char *read_option(const char *option) {
         return "got no FILE";
     }
     if (strlen(option) >= sizeof path) {
-        return "the path is too long";
+        return "path too long";
     }
     (void)strcpy(path, option);
     return NULL;
@@ -460,25 +461,25 @@ EXPORTED JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *re
     (void)reserved;
     if (path[0] != '\0') {
         complain(options == NULL ? "" : options,
-                 "not written: the agent is given twice, and counts once");
+                 "not written: the agent is loaded twice and counts only once");
         return JNI_OK;
     }
     const char *wrong = read_option(options);
     if (wrong != NULL) {
         complain("expected -agentpath:libregatta_events.so=FILE or =windows,FILE", wrong);
-        /* The program has not started yet, and what it does would be lost. */
+        /* The program has not started yet, and its events would be lost. */
         return JNI_ERR;
     }
     jvmtiEnv *jvmti = NULL;
     if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK) {
-        complain("nothing is counted", "expected a JVM with JVMTI 1.2");
+        complain("no events are counted", "expected a JVM with JVMTI 1.2");
         return JNI_OK;
     }
     union capabilities has = add_capabilities(jvmti);
     if (!set_callbacks(jvmti) ||
         (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL) !=
             JVMTI_ERROR_NONE) {
-        complain("nothing is counted", "the JVM does not tell of its end");
+        complain("no events are counted", "the JVM does not report its end");
         return JNI_OK;
     }
     enable_events(jvmti, has);

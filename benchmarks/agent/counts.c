@@ -1,4 +1,5 @@
-/* Counters, windows and sums by thread. The counters are lock-free; what grows has one lock. */
+/* Counters, windows and sums per thread. The counters are lock-free; growing structures share one
+ * lock. */
 #include "events.h"
 
 #include <pthread.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* As many names as the profiler has tallies. */
+/* The number of tallies of the profiler. */
 enum { MOST_NAMES = 256, MOST_MISSING = 16, FIRST_WINDOWS = 64, FIRST_METHODS = 4096 };
 
 const char *const ev_kind_names[EV_KINDS] = {
@@ -30,15 +31,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct ev_window *windows;
 static size_t window_count, window_room;
-/* What is written stays where it is, whatever threads still do while the JVM ends. */
+/* Reported data stay unchanged, whatever threads do while the JVM ends. */
 static bool closed;
 
-/* A hash table with open addressing; null is free. */
+/* A hash table with open addressing; null marks a free slot. */
 static const void **methods;
 static size_t method_count, method_room;
 
 static struct ev_thread_sums other_threads = {.name = "(other threads)"};
-/* One more than names, for the others. */
+/* One more than the number of names, for all other threads. */
 static struct ev_thread_sums *threads[MOST_NAMES + 1] = {&other_threads};
 static size_t thread_count = 1;
 
@@ -97,7 +98,7 @@ static void end_window(const char *format, unsigned long number) {
         window_room = room;
     }
     struct ev_window *window = &windows[window_count++];
-    /* The caller's formats have at most one number. */
+    /* The formats of the callers have at most one number. */
     (void)snprintf(window->name, sizeof window->name, format, number);
     window->ended_ns = since_1970_ns();
     for (int kind = 0; kind < EV_KINDS; kind++) {
@@ -111,7 +112,7 @@ void ev_end_window(const char *format, unsigned long number) {
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* The place of a method in a table that has free places. */
+/* Slot of a method in a table with free slots. */
 static size_t place_of(const void *const *table, size_t room, const void *method) {
     /* Fibonacci hashing: addresses are multiples of 8. */
     size_t at = (size_t)(((uint64_t)(uintptr_t)method * 0x9e3779b97f4a7c15ULL) >> 20) & (room - 1);

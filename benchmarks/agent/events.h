@@ -1,8 +1,8 @@
 /*
- * Events of a JVM, counted: what the agent hears (agent.c) is added here (counts.c), split into the
- * windows of the harness, and written when the JVM ends (report.c).
+ * Counts of JVM events: agent.c receives the events, counts.c adds them per window of the harness,
+ * and report.c writes the result when the JVM ends.
  *
- * Every function may be called by any thread at any time.
+ * Any thread may call any function at any time.
  */
 #ifndef EVENTS_H
 #define EVENTS_H
@@ -14,19 +14,19 @@
 
 enum ev_kind {
     EV_CLASSES_LOADED,
-    /* The first code of a method, and any later one: another tier, a loop, after a deoptimisation.
-     */
+    /* The first code of a method, and any later code: another tier, a loop, or after
+       deoptimization. */
     EV_METHODS_COMPILED,
     EV_METHODS_RECOMPILED,
-    /* Of both: bytecode of the methods themselves, without what is inlined, and machine code. */
+    /* For both: bytecode of the methods themselves without inlined methods, and machine code. */
     EV_BYTES_COMPILED,
     EV_CODE_BYTES,
     EV_EXCEPTIONS,
-    /* Of these, those that no method on the stack of the thread catches. */
+    /* Exceptions that no method on the stack of the thread catches. */
     EV_EXCEPTIONS_UNCAUGHT,
     EV_CONTENDED_MONITORS,
     EV_CONTENDED_NS,
-    /* Without those that the JVM starts for itself. */
+    /* Without threads that the JVM starts internally. */
     EV_THREADS_STARTED,
     EV_VIRTUAL_THREADS_STARTED,
     EV_KINDS
@@ -37,19 +37,19 @@ enum ev_kind {
 #define EV_NONE 0U
 #define EV_EVERY (EV_ONLY(EV_KINDS) - 1)
 
-/* The name of a kind in the file. */
+/* Name of a kind in the file. */
 extern const char *const ev_kind_names[EV_KINDS];
 
-/* The part of a run between two marks. */
+/* Part of a run between two marks. */
 struct ev_window {
     char name[32];
-    /* Its end, in ns since 1970. */
+    /* End of the window, in ns since 1970. */
     uint64_t ended_ns;
-    /* What was counted from the start of the JVM to the end of the window. */
+    /* Counts from the start of the JVM to the end of the window. */
     uint64_t until[EV_KINDS];
 };
 
-/* The events that a thread itself causes, summed over all threads of one name. */
+/* Events caused by a thread, summed over all threads of the same name. */
 struct ev_thread_sums {
     char *name;
     _Atomic uint64_t exceptions;
@@ -61,22 +61,22 @@ struct ev_thread_sums {
 
 void ev_add(enum ev_kind kind, uint64_t amount);
 
-/* Kinds of events that nobody asked for: the file has no numbers of them. */
+/* Mark kinds of events that were not requested: the file has no numbers for them. */
 void ev_unwanted(unsigned kinds);
 
-/* The same because the JVM lacks something, which the file names. `what` is kept. */
+/* The same for kinds that the JVM lacks; the file names them. `what` is kept. */
 void ev_missing(const char *what, unsigned kinds);
 
-/* Ends a window; the name is that of `format` with a number. */
+/* End a window; its name is `format` with a number. */
 void ev_end_window(const char *format, unsigned long number);
 
-/* Whether a method was compiled before; from now on it was. */
+/* Return whether a method was compiled before, and mark it as compiled. */
 bool ev_compiled_before(const void *method);
 
-/* Never null. Of more than 256 names, and of names for which there is no memory, one for all. */
+/* Never null. Beyond 256 names, and if out of memory, all further names share one entry. */
 struct ev_thread_sums *ev_sums_of(const char *name);
 
-/* What report.c writes. */
+/* Input of report.c. */
 struct ev_all {
     const struct ev_window *windows;
     size_t window_count;
@@ -84,16 +84,16 @@ struct ev_all {
     size_t thread_count;
     const char *const *missing;
     size_t missing_count;
-    /* The kinds without numbers. */
+    /* Kinds without numbers. */
     unsigned absent;
 };
 
-/* Ends the last window and returns everything; later events are not in it. */
+/* End the last window and return all data; later events are not included. */
 struct ev_all ev_all(void);
 
 /* ---- report.c ---- */
 
-/* Writes the file whole or not at all. Returns 0, or -1 with errno set. */
+/* Write the complete file or nothing. Return 0, or -1 with errno set. */
 int ev_write(const char *path, const char *java, const struct ev_all *all);
 
 #endif

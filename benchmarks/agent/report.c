@@ -1,4 +1,4 @@
-/* The file: one JSON object, which benchmarks/java/README.md describes. */
+/* The file: one JSON object, described in benchmarks/java/README.md. */
 #include "events.h"
 
 #include <errno.h>
@@ -9,7 +9,8 @@
 
 enum { VERSION = 1 };
 
-/* A JSON string. Bytes outside printable ASCII become '?': the JVM's encoding is not UTF-8. */
+/* Write a JSON string. Bytes outside printable ASCII become '?': the encoding of the JVM is not
+ * UTF-8. */
 static void write_string(FILE *out, const char *text) {
     (void)fputc('"', out);
     for (; *text != '\0'; text++) {

@@ -1,5 +1,5 @@
 /*
- * Bandwidth of reading a file: through read() into a buffer, and from there into the processor.
+ * Bandwidth of reading a file: with read() into a buffer, and from there into the processor.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -14,12 +14,13 @@
 
 static const char PROGRAM[] = "bw_file_rd";
 static const char SUMMARY[] =
-    "Measures the bandwidth of reading a file, block by block into one buffer, where all that was\n"
-    "read is added up (and the sum is checked). The file is read through a descriptor that stays\n"
-    "open (read), or opened, read and closed each time (open_close). It is made in the working\n"
-    "directory. cold: dropped from this system's page cache before each repetition; a disk or a\n"
-    "host may still hold it in a cache of its own. bw_mmap_rd reads by mapping. An operation is\n"
-    "one reading of the whole file. Metric: bandwidth, in MB/s (10^6 bytes).";
+    "Measure the bandwidth of reading a file in blocks into one buffer. All data are summed, and\n"
+    "the sum is checked. The file is read through a descriptor that stays open (read), or opened,\n"
+    "read and closed each time (open_close). It is created in the working directory. cold: the\n"
+    "file is dropped from the page cache of this system before each repetition; a disk or a host\n"
+    "can still cache it. bw_mmap_rd reads through a mapping. An operation is one read of the\n"
+    "whole file.\n"
+    "Metric: bandwidth, in MB/s (10^6 bytes).";
 
 enum { BUFFER_ALIGNMENT = 4096 };
 
@@ -27,15 +28,15 @@ struct reading {
     struct lm_file_use use;
     size_t block_bytes;
     void *block;
-    uint64_t sum; /* what the file's words must add up to */
+    uint64_t sum; /* expected sum of the words of the file */
 };
 
-/* Reads all of the file by pread(), so that children that share a descriptor share no position. */
+/* Read the whole file with pread(), so that children with a common descriptor share no position. */
 static int read_all(const struct reading *reading, int descriptor) {
     uint64_t sum = 0, at = 0;
     while (at < reading->use.bytes) {
         ssize_t got = pread(descriptor, reading->block, reading->block_bytes, (off_t)at);
-        /* A file on a disk is read in whole blocks; the last may be shorter. */
+        /* A file on a disk is read in whole blocks; the last block may be shorter. */
         if (got <= 0 || got % 64 != 0) {
             errno = got < 0 ? errno : EIO;
             return -1;
@@ -91,7 +92,7 @@ static int file_initialise(uint64_t operations, void *cookie) {
         errno = status;
         return -1;
     }
-    /* Its pages are there before the first read. */
+    /* Touch the pages before the first read. */
     (void)memset(reading->block, 0, reading->block_bytes);
     return lm_file_child_begin(&reading->use);
 }
@@ -140,7 +141,7 @@ int main(int argc, char **argv) {
     uint64_t kib = 8192, block_kib = 64;
     struct reading reading = {.use = {.sharing = LM_FILE_SHARINGS[0], .cache = LM_FILE_CACHES[0]}};
     const struct lm_option options[] = {
-        {.name = "--method", .help = "how it is read", .text = &chosen, .choices = choices},
+        {.name = "--method", .help = "method of reading", .text = &chosen, .choices = choices},
         {.name = "--kib",
          .help = "size of the file, in KiB",
          .number = &kib,

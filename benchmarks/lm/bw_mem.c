@@ -1,6 +1,6 @@
 /*
- * Bandwidth of memory: reading, writing, copying and filling by loops of our own, and copying and
- * filling by the C library, over areas from within the first cache to well past the last.
+ * Bandwidth of memory: read, write, copy and fill with explicit loops, and copy and fill with the
+ * C library. The areas range from within the first-level cache to far beyond the last-level cache.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -13,16 +13,16 @@
 
 static const char PROGRAM[] = "bw_mem";
 static const char SUMMARY[] =
-    "Measures the bandwidth of memory, a series for each operation and size: read (every word is\n"
-    "added up), write (every 8 bytes get a value of their own), copy and fill (16 bytes at a "
-    "time)\n"
-    "by loops, libc_copy and libc_fill by memcpy() and memset(). Every process has areas of its\n"
-    "own; copies go from one area of the size to another. What was read and written is checked.\n"
-    "An operation is one pass over the area. Metric: bandwidth, in MB/s (10^6 bytes); a byte that\n"
-    "is copied counts once.";
+    "Measure the bandwidth of memory, one series per operation and size. Explicit loops: read\n"
+    "(sum all words), write (a different value to every 8 bytes), copy and fill (16 bytes at a\n"
+    "time). C library: libc_copy (memcpy) and libc_fill (memset). Every process has separate\n"
+    "areas; a copy goes from one area of the given size to another. All data are checked. An\n"
+    "operation is one pass over the area.\n"
+    "Metric: bandwidth, in MB/s (10^6 bytes); a copied byte counts once.";
 
-/* What every processor of either architecture loads and stores at once, four to a turn. The empty
- * statement in each turn keeps a loop from being replaced by a call of memcpy() or memset(). */
+/* The width that every processor of either architecture loads and stores at once; four per turn.
+ * The empty statement in each turn prevents the compiler from replacing a loop with memcpy() or
+ * memset(). */
 typedef uint64_t mem_vector __attribute__((vector_size(16)));
 #define KEEP_LOOP __asm__ volatile("")
 
@@ -32,7 +32,7 @@ static const uint64_t SEED = UINT64_C(0x0123456789abcdef);
 struct areas {
     const struct operation *operation;
     uint64_t bytes;
-    uint64_t *target, *source; /* source: only where the operation has one */
+    uint64_t *target, *source; /* source: only for operations that have one */
     uint64_t passes, sum;
 };
 
@@ -40,7 +40,7 @@ struct operation {
     const char *name;
     lm_step *benchmark;
     bool copies;
-    /* Whether the areas are what `passes` passes leave. */
+    /* Return whether the areas have the expected content after `passes` passes. */
     bool (*verified)(const struct areas *areas);
 };
 
@@ -48,7 +48,7 @@ static uint64_t word_count(const struct areas *areas) {
     return areas->bytes / sizeof(uint64_t);
 }
 
-/* A different value in each place, so that a copy of a wrong place is found. */
+/* A different value at each position, which detects a copy of the wrong position. */
 static uint64_t word_at(uint64_t index) {
     return (index + 1) * SEED;
 }
@@ -77,7 +77,7 @@ static int mem_read(uint64_t operations, void *cookie) {
 
 static int mem_write(uint64_t operations, void *cookie) {
     struct areas *areas = cookie;
-    /* volatile, or a compiler would make vectors of the words. */
+    /* volatile prevents the compiler from vectorizing the words. */
     volatile uint64_t *at = areas->target;
     const uint64_t words = word_count(areas);
     for (uint64_t pass = 0; pass < operations; pass++) {
@@ -234,7 +234,8 @@ static int mem_initialise(uint64_t operations, void *cookie) {
         release(areas);
         return -1;
     }
-    /* Every page is written before it is measured: those never written are all the same one. */
+    /* Write every page before the measurement: pages that were never written share one physical
+     * page. */
     (void)memset(areas->target, 0, (size_t)areas->bytes);
     uint64_t *from = areas->operation->copies ? areas->source : areas->target;
     for (uint64_t i = 0; i < word_count(areas); i++) {
@@ -251,7 +252,7 @@ static int mem_cleanup(uint64_t operations, void *cookie) {
     bool right = areas->passes == 0 || areas->operation->verified(areas);
     release(areas);
     if (!right) {
-        /* The nearest that errno has to say that the data are wrong. */
+        /* The closest errno for wrong data. */
         errno = EBADMSG;
         return -1;
     }
@@ -277,8 +278,11 @@ int main(int argc, char **argv) {
                                           "fill", "libc_copy", "libc_fill", NULL};
     const char *chosen = choices[0], *sizes = "16,256,4096,65536";
     const struct lm_option options[] = {
-        {.name = "--operation", .help = "which operation", .text = &chosen, .choices = choices},
-        {.name = "--kib", .help = "sizes of the area, in KiB", .text = &sizes},
+        {.name = "--operation",
+         .help = "operation to measure",
+         .text = &chosen,
+         .choices = choices},
+        {.name = "--kib", .help = "sizes of the area in KiB, a list", .text = &sizes},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

@@ -1,5 +1,5 @@
 /*
- * Bandwidth of reading a file that is mapped into memory.
+ * Bandwidth of reading a file through a mapping.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -12,22 +12,19 @@
 
 static const char PROGRAM[] = "bw_mmap_rd";
 static const char SUMMARY[] =
-    "Measures the bandwidth of reading a mapped file; all that is read is added up, and the sum "
-    "is\n"
-    "checked. The mapping stays (kept), or the file is mapped, read and unmapped each time "
-    "(fresh;\n"
-    "then a page fault for some of its pages is part of it). The file is made in the working\n"
-    "directory. cold: dropped from this system's page cache before each repetition; a disk or a\n"
-    "host may still hold it in a cache of its own. What is mapped stays in the page cache, so "
-    "that\n"
-    "only fresh mappings are measured cold. An operation is one reading of the whole file.\n"
+    "Measure the bandwidth of reading a mapped file. All data are summed, and the sum is checked.\n"
+    "kept: the mapping stays. fresh: the file is mapped, read and unmapped each time, including\n"
+    "page faults for some of its pages. The file is created in the working directory. cold: the\n"
+    "file is dropped from the page cache of this system before each repetition; a disk or a host\n"
+    "can still cache it. A mapped file stays in the page cache, so only fresh mappings can be\n"
+    "cold. An operation is one read of the whole file.\n"
     "Metric: bandwidth, in MB/s (10^6 bytes).";
 
 struct mapping {
     struct lm_file_use use;
     bool kept;
-    void *area;   /* where the kept mapping is; NULL: nowhere */
-    uint64_t sum; /* what the file's words must add up to */
+    void *area;   /* address of the kept mapping; NULL: none */
+    uint64_t sum; /* expected sum of the words of the file */
 };
 
 static void *map(const struct mapping *mapping) {
@@ -85,7 +82,7 @@ static int mmap_initialise(uint64_t operations, void *cookie) {
     }
     if (mapping->kept) {
         mapping->area = map(mapping);
-        /* Read once, so that every page of it is mapped. */
+        /* Read once to map every page. */
         return mapping->area != NULL ? read_all(mapping, mapping->area) : -1;
     }
     return 0;
@@ -129,7 +126,7 @@ int main(int argc, char **argv) {
     uint64_t kib = 8192;
     struct mapping mapping = {.use = {.sharing = LM_FILE_SHARINGS[0], .cache = LM_FILE_CACHES[0]}};
     const struct lm_option options[] = {
-        {.name = "--mapping", .help = "which mapping", .text = &chosen, .choices = choices},
+        {.name = "--mapping", .help = "type of mapping", .text = &chosen, .choices = choices},
         {.name = "--kib",
          .help = "size of the file, in KiB",
          .number = &kib,

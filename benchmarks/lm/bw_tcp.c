@@ -1,5 +1,5 @@
 /* Bandwidth of a TCP connection over the loopback interface. */
-#define _DEFAULT_SOURCE /* for bw_transfer.h: FIONREAD beside POSIX */
+#define _DEFAULT_SOURCE /* for bw_transfer.h: FIONREAD */
 
 #include "bw_transfer.h"
 
@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* A connection that stands still for so long has failed. */
+/* Time limit of a stalled connection. */
 enum { PATIENCE_S = 10 };
 
-/* Closes a descriptor and keeps errno. */
+/* Close a descriptor and preserve errno. */
 static void drop(int descriptor) {
     int reason = errno;
     if (descriptor >= 0) {
@@ -35,7 +35,7 @@ static int listen_locally(struct sockaddr_in *address) {
     return listening;
 }
 
-/* Whether `accepted` is the other end of `connected`, and no stranger's. */
+/* Return whether `accepted` is the other end of `connected` and not a foreign connection. */
 static bool belong_together(int accepted, int connected) {
     struct sockaddr_in peer = {0}, own = {0};
     socklen_t peer_bytes = sizeof peer, own_bytes = sizeof own;
@@ -47,7 +47,7 @@ static bool belong_together(int accepted, int connected) {
     return peer.sin_port == own.sin_port && peer.sin_addr.s_addr == own.sin_addr.s_addr;
 }
 
-/* The kernel makes the connection before it is accepted, so that one process can make both ends. */
+/* The kernel completes the connection before accept(), so one process can create both ends. */
 static int connect_locally(int ends[2]) {
     struct sockaddr_in address;
     const struct timeval patience = {.tv_sec = PATIENCE_S};
@@ -76,12 +76,13 @@ static int connect_locally(int ends[2]) {
 
 int main(int argc, char **argv) {
     return bw_main("bw_tcp",
-                   "Measures the bandwidth of a TCP connection on 127.0.0.1, from a process that "
-                   "writes to one that\n"
-                   "reads. An operation is --total-kib of data; what the reader has received is "
-                   "counted. The data are\n"
-                   "not looked at. The socket's buffers are the system's default. With --placement "
-                   "compact or\n"
-                   "scattered the two share a processor. Metric: bandwidth, in MB/s.",
+                   "Measure the bandwidth of a TCP connection on 127.0.0.1 from a writing process "
+                   "to a reading\n"
+                   "process. An operation is --total-kib of data. Received bytes are counted; "
+                   "their content is\n"
+                   "ignored. The socket buffers have the default size of the system. With "
+                   "--placement compact or\n"
+                   "scattered, both processes run on one processor.\n"
+                   "Metric: bandwidth, in MB/s (10^6 bytes).",
                    connect_locally, argc, argv);
 }

@@ -1,11 +1,11 @@
 /*
- * One-way transfer from a writer to the child that is measured: the part that bw_pipe, bw_unix and
- * bw_tcp have in common. lat_transfer takes its steps, for messages of other sizes.
+ * One-way transfer from a writer to the measured child: the common part of bw_pipe, bw_unix and
+ * bw_tcp. lat_transfer uses these steps for messages of other sizes.
  *
- * Each child has a writer of its own. It asks for the bytes of an interval over a control pipe,
- * within the timed part, and reads until it has them all. So the connection is empty when an
- * interval begins and when it ends: nothing that was sent before it, or not received in it, is
- * counted, however large the buffers in between are.
+ * Each child has a separate writer. The child requests the bytes of an interval over a control
+ * pipe, within the timed part, and reads until it has received all of them. Therefore the
+ * connection is empty at the beginning and end of an interval. Only bytes that are both sent and
+ * received in the interval count, whatever the size of the buffers.
  */
 #ifndef LM_BW_TRANSFER_H
 #define LM_BW_TRANSFER_H
@@ -20,8 +20,8 @@
 
 enum { BW_MOST_KIB = 1 << 20, BW_PAGE_BYTES = 4096 };
 
-/* Makes a connection within one process: what is written to ends[1] can be read from ends[0].
- * Returns 0, or -1 with errno. */
+/* Create a connection within one process: data written to ends[1] can be read from ends[0]. Return
+ * 0, or -1 with errno. */
 typedef int bw_connect(int ends[2]);
 
 struct bw_transfer {
@@ -48,14 +48,15 @@ static int bw_write_all(int descriptor, const char *from, size_t bytes) {
     return 0;
 }
 
-/* The writer: for each number it is sent, so many messages. It ends when the reader is gone. */
+/* The writer: for each received number, write that number of messages. It exits when the reader
+ * closes. */
 static int bw_writer_run(void *cookie) {
     struct bw_transfer *transfer = cookie;
     uint64_t messages = 0;
     (void)close(transfer->ends[0]);
     (void)close(transfer->control[1]);
     for (;;) {
-        /* So few bytes pass a pipe whole. */
+        /* A write of this size to a pipe is atomic. */
         ssize_t got = read(transfer->control[0], &messages, sizeof messages);
         if (got < 0 && errno == EINTR) {
             continue;
@@ -86,7 +87,7 @@ static int bw_benchmark(uint64_t operations, void *cookie) {
             continue;
         }
         if (got <= 0) {
-            /* At its end although more was asked for: the writer has died. */
+            /* End of file although more was requested: the writer has died. */
             errno = got == 0 ? EPIPE : errno;
             return -1;
         }
@@ -108,7 +109,7 @@ static int bw_initialise(uint64_t operations, void *cookie) {
         return -1;
     }
     transfer->buffer = buffer;
-    /* Every page is there, for the writer too, before anything is timed. */
+    /* Touch every page, also for the writer, before the timed part. */
     (void)memset(buffer, 'x', transfer->message_bytes);
     if (transfer->connect(transfer->ends) != 0 || pipe(transfer->control) != 0) {
         return -1;
@@ -117,7 +118,7 @@ static int bw_initialise(uint64_t operations, void *cookie) {
     if (transfer->writer < 0) {
         return -1;
     }
-    /* Only the writer has them now: when it dies, the reader sees the end. */
+    /* Only the writer keeps these ends, so the reader sees end of file when the writer dies. */
     if (close(transfer->ends[1]) != 0 || close(transfer->control[0]) != 0) {
         return -1;
     }
@@ -129,7 +130,7 @@ static int bw_cleanup(uint64_t operations, void *cookie) {
     struct bw_transfer *transfer = cookie;
     int left_bytes = 0;
     if (operations != 0) {
-        /* More than was asked for would be counted in the next interval. */
+        /* Extra bytes would count in the next interval. */
         if (ioctl(transfer->ends[0], FIONREAD, &left_bytes) != 0) {
             return -1;
         }
@@ -151,18 +152,18 @@ static int bw_cleanup(uint64_t operations, void *cookie) {
     return writer > 0 ? lm_helper_stop(writer) : 0;
 }
 
-/* All of main(), for a connection made by `connect`. */
+/* Complete main() for a connection created by `connect`. */
 static inline int bw_main(const char *name, const char *summary, bw_connect *connect, int argc,
                           char **argv) {
     uint64_t message_kib = 64, total_kib = 1024;
     const struct lm_option options[] = {
         {.name = "--message-kib",
-         .help = "bytes of one write and at most of one read, in KiB",
+         .help = "size of a write and maximum size of a read, in KiB",
          .number = &message_kib,
          .minimum = 1,
          .maximum = BW_MOST_KIB},
         {.name = "--total-kib",
-         .help = "bytes of an operation, in KiB, made up to whole messages",
+         .help = "size of an operation in KiB, rounded up to whole messages",
          .number = &total_kib,
          .minimum = 1,
          .maximum = BW_MOST_KIB},

@@ -1,5 +1,5 @@
-/* Bandwidth of a stream socket of the Unix domain. */
-#define _DEFAULT_SOURCE /* for bw_transfer.h: FIONREAD beside POSIX */
+/* Bandwidth of a Unix stream socket. */
+#define _DEFAULT_SOURCE /* for bw_transfer.h: FIONREAD */
 
 #include "bw_transfer.h"
 
@@ -10,13 +10,14 @@ static int connect_pair(int ends[2]) {
 }
 
 int main(int argc, char **argv) {
-    return bw_main("bw_unix",
-                   "Measures the bandwidth of a Unix stream socket, from a process that writes to "
-                   "one that reads.\n"
-                   "An operation is --total-kib of data; what the reader has received is counted. "
-                   "The data are not\n"
-                   "looked at. The socket's buffers are the system's default. With --placement "
-                   "compact or scattered\n"
-                   "the two share a processor. Metric: bandwidth, in MB/s.",
-                   connect_pair, argc, argv);
+    return bw_main(
+        "bw_unix",
+        "Measure the bandwidth of a Unix stream socket from a writing process to a reading "
+        "process.\n"
+        "An operation is --total-kib of data. Received bytes are counted; their content is "
+        "ignored.\n"
+        "The socket buffers have the default size of the system. With --placement compact or\n"
+        "scattered, both processes run on one processor.\n"
+        "Metric: bandwidth, in MB/s (10^6 bytes).",
+        connect_pair, argc, argv);
 }

@@ -1,10 +1,10 @@
 /*
- * Whether time goes forward from one processor to the next: two threads on two processors read the
- * clock in turns, each after it has seen that the other has. A reading may not be earlier than the
- * one before it, or what was measured across processors means nothing.
+ * Checks that time increases across processors. Two threads on two processors read the clock in
+ * turns; each waits for the reading of the other. A reading must not be earlier than the previous
+ * one, otherwise measurements across processors are invalid.
  *
- * It sees a difference between the processors' clocks that is larger than the time a turn takes to
- * get across: the least step, which is reported.
+ * The check detects clock differences that exceed the transfer time between the processors: the
+ * minimum step, which is reported.
  */
 #define _GNU_SOURCE /* pthread_attr_setaffinity_np */
 
@@ -19,21 +19,21 @@
 
 static const char PROGRAM[] = "clock_order";
 static const char SUMMARY[] =
-    "Reads the clock in turns on two processors, the first that it may use and each of the "
-    "others.\n"
-    "A reading that is earlier than the one before it is an error. Metric: clock_step, in ns, the\n"
-    "least time from a reading on one processor to the next one on the other, in either direction.";
-static const char SINGLE[] = "it needs two processors for itself";
+    "Read the clock alternately on two processors: the first available one and each of the\n"
+    "others. A reading that is earlier than the previous one is an error.\n"
+    "Metric: clock_step, in ns, the minimum time from a reading on one processor to the next\n"
+    "reading on the other, in either direction.";
+static const char SINGLE[] = "the test occupies two processors";
 
-/* Long enough for both to be switched out and in again some times. */
+/* Long enough for both threads to be switched out and in several times. */
 static const uint64_t LONGEST_NS = 200000000;
 enum { DESCRIPTION_BYTES = 200 };
 
 struct exchange {
     atomic_int turn; /* whose turn it is: 0 or 1 */
     atomic_bool stopped;
-    int64_t last_ns;  /* the reading before; only touched by whose turn it is */
-    int64_t least_ns; /* least step from one reading to the next */
+    int64_t last_ns;  /* previous reading; only the thread whose turn it is accesses it */
+    int64_t least_ns; /* minimum step between consecutive readings */
     uint64_t done, wanted;
     uint64_t end_ns;
 };
@@ -59,7 +59,7 @@ static void *read_in_turns(void *cookie) {
         }
         exchange->last_ns = now_ns;
         exchange->done++;
-        /* One step at least. */
+        /* At least one step. */
         if (exchange->done > 1 &&
             (exchange->done >= exchange->wanted || (uint64_t)now_ns > exchange->end_ns)) {
             atomic_store(&exchange->stopped, true);
@@ -69,7 +69,7 @@ static void *read_in_turns(void *cookie) {
     }
 }
 
-/* Starts a reader on `processor`. Returns 0, or the error. */
+/* Start a reader on `processor`. Return 0 or the error. */
 static int start(pthread_t *thread, struct reader *reader, int processor) {
     pthread_attr_t attributes;
     cpu_set_t only;
@@ -100,7 +100,7 @@ static int64_t least_step_ns(struct lm_harness *harness, uint64_t exchanges, int
     while (started < 2) {
         int status = start(&threads[started], &readers[started], processors[started]);
         if (status != 0) {
-            (void)snprintf(what, sizeof what, "a thread on processor %d: %s", processors[started],
+            (void)snprintf(what, sizeof what, "thread on processor %d: %s", processors[started],
                            strerror(status));
             atomic_store(&exchange.stopped, true);
             break;
@@ -109,14 +109,15 @@ static int64_t least_step_ns(struct lm_harness *harness, uint64_t exchanges, int
     }
     for (int i = 0; i < started; i++) {
         if (pthread_join(threads[i], NULL) != 0) {
-            lm_fail(harness, "a thread could not be waited for");
+            lm_fail(harness, "cannot join a thread");
         }
     }
     if (started == 2 && exchange.least_ns < 0) {
-        (void)snprintf(what, sizeof what,
-                       "the clock goes back: %lld ns between a reading on processor %d or %d and "
-                       "the next one on the other",
-                       (long long)exchange.least_ns, from, to);
+        (void)snprintf(
+            what, sizeof what,
+            "the clock goes backward: %lld ns between a reading on processor %d or %d and "
+            "the next one on the other",
+            (long long)exchange.least_ns, from, to);
     }
     if (what[0] != '\0') {
         lm_fail(harness, what);
@@ -128,7 +129,7 @@ static void measure_pair(struct lm_harness *harness, uint64_t exchanges, int fro
     uint64_t repetitions = harness->settings.repetitions;
     double *step_ns = calloc((size_t)repetitions, sizeof *step_ns);
     if (step_ns == NULL) {
-        lm_fail(harness, "no memory for the steps");
+        lm_fail(harness, "out of memory for the steps");
     }
     for (uint64_t i = 0; i < repetitions; i++) {
         step_ns[i] = (double)least_step_ns(harness, exchanges, from, to);
@@ -149,7 +150,7 @@ static void measure_pair(struct lm_harness *harness, uint64_t exchanges, int fro
 int main(int argc, char **argv) {
     uint64_t exchanges = 10000;
     const struct lm_option options[] = {{.name = "--exchanges",
-                                         .help = "readings of a repetition",
+                                         .help = "number of readings per repetition",
                                          .number = &exchanges,
                                          .minimum = 2,
                                          .maximum = UINT64_C(1) << 40}};
@@ -167,7 +168,7 @@ int main(int argc, char **argv) {
         lm_fail(&harness, strerror(errno));
     }
     if (CPU_COUNT(&allowed) < 2) {
-        lm_fail(&harness, "expected two processors that may be used, got one");
+        lm_fail(&harness, "expected two available processors, got one");
     }
     int first = -1;
     for (int processor = 0; processor < CPU_SETSIZE; processor++) {

@@ -1,9 +1,9 @@
 /*
- * What interrupts a processor: the same work again and again, each time timed, so that whatever
- * else the processor did shows as a longer time. Fixed work quanta: M. Sottile and R. Minnich,
- * "Analysis of microbenchmarks for performance tuning of clusters", CLUSTER 2004.
+ * Interruptions of a processor: the same work runs repeatedly, and each run is timed. Other
+ * activity of the processor appears as a longer time. Fixed work quanta: M. Sottile and R.
+ * Minnich, "Analysis of microbenchmarks for performance tuning of clusters", CLUSTER 2004.
  *
- * It runs on one processor, the one that it is put on; the results tell which that was.
+ * The program runs on one processor, which the results name.
  */
 #define _GNU_SOURCE /* sched_getcpu */
 
@@ -16,17 +16,18 @@
 
 static const char PROGRAM[] = "cpu_noise";
 static const char SUMMARY[] =
-    "Does the same work of --quantum-us again and again for --period-ms, and looks at the times.\n"
-    "A quantum that takes more than 5 % and 1 us longer than the median was interrupted. Metrics:\n"
-    "quantum_median, quantum_p99, in ns; slowdown_p99, the latter as a multiple of the former;\n"
-    "interrupted, the time lost in interrupted quanta as a percentage of all time; interruptions,\n"
-    "how many quanta in a hundred; interruption_longest, in ns. Parameter processor: where it ran.";
-static const char SINGLE[] = "it measures one processor; `taskset` chooses which";
+    "Repeat a work quantum of --quantum-us for --period-ms and evaluate the times. A quantum that\n"
+    "exceeds the median by more than 5 % and 1 us counts as interrupted.\n"
+    "Metrics: quantum_median and quantum_p99, in ns; slowdown_p99, the ratio quantum_p99 /\n"
+    "quantum_median; interrupted, the time lost in interrupted quanta, in % of all time;\n"
+    "interruptions, the percentage of interrupted quanta; interruption_longest, in ns.\n"
+    "Parameter processor: the processor that was measured.";
+static const char SINGLE[] = "the program measures one processor; select it with taskset";
 
 static const double INTERRUPTED_RATIO = 0.05;
 static const double LEAST_INTERRUPTION_NS = 1000;
 enum { CALIBRATIONS = 20, CALIBRATION_TURNS = 10000, SEVERAL = -2, NONE_YET = -1 };
-static const uint64_t LEAST_QUANTA = 100; /* a 99th percentile of fewer is the maximum */
+static const uint64_t LEAST_QUANTA = 100; /* a 99th percentile of fewer values is the maximum */
 
 enum metric { MEDIAN, P99, SLOWDOWN, INTERRUPTED, INTERRUPTIONS, LONGEST, METRICS };
 static const char *const METRIC[METRICS] = {"quantum_median", "quantum_p99",
@@ -37,10 +38,10 @@ static const char *const UNIT[METRICS] = {"ns", "ns", "ratio", "percent", "perce
 struct noise {
     uint64_t turns, quanta;
     double *quantum_ns;
-    int processor; /* NONE_YET, SEVERAL, or the one all quanta ended on */
+    int processor; /* NONE_YET, SEVERAL, or the processor on which all quanta ended */
 };
 
-/* Each multiplication waits for the one before. */
+/* Each multiplication depends on the previous one. */
 static void work(uint64_t turns) {
     uint64_t x = turns | 1;
     for (uint64_t i = 0; i < turns; i++) {
@@ -49,7 +50,7 @@ static void work(uint64_t turns) {
     }
 }
 
-/* How many turns a quantum has: by the least time, so that no interruption is taken for work. */
+/* Number of turns of a quantum, from the minimum time, so that no interruption counts as work. */
 static uint64_t turns_of(uint64_t quantum_us) {
     uint64_t least_ns = UINT64_MAX;
     for (int i = 0; i < CALIBRATIONS; i++) {
@@ -71,7 +72,7 @@ static void look_where(struct noise *noise) {
     }
 }
 
-/* One quantum begins when the one before ends, so that no time is left out. */
+/* A quantum begins when the previous one ends, so no time is skipped. */
 static void spend(struct noise *noise) {
     uint64_t before_ns = lm_now_ns();
     for (uint64_t i = 0; i < noise->quanta; i++) {
@@ -83,7 +84,7 @@ static void spend(struct noise *noise) {
     }
 }
 
-/* Sorts the times. */
+/* Sort the times. */
 static void judge(const struct noise *noise, double *value[METRICS], uint64_t repetition) {
     double *const sorted = noise->quantum_ns;
     size_t count = (size_t)noise->quanta;
@@ -136,12 +137,12 @@ static void measure(struct lm_harness *harness, uint64_t quantum_us, uint64_t pe
     noise.quantum_ns = malloc((size_t)noise.quanta * sizeof(double));
     value[0] = malloc((size_t)repetitions * METRICS * sizeof(double));
     if (noise.quantum_ns == NULL || value[0] == NULL) {
-        lm_fail(harness, "no memory for the times");
+        lm_fail(harness, "out of memory for the times");
     }
     for (int metric = 1; metric < METRICS; metric++) {
         value[metric] = value[0] + (uint64_t)metric * repetitions;
     }
-    /* Every page is there before a time is written to it. */
+    /* Touch every page before storing times. */
     (void)memset(noise.quantum_ns, 0, (size_t)noise.quanta * sizeof(double));
     noise.turns = turns_of(quantum_us);
     for (uint64_t i = 0; i < repetitions; i++) {
@@ -157,12 +158,12 @@ int main(int argc, char **argv) {
     uint64_t quantum_us = 50, period_ms = 20;
     const struct lm_option options[] = {
         {.name = "--quantum-us",
-         .help = "how long the work takes that is done again and again",
+         .help = "duration of the repeated work",
          .number = &quantum_us,
          .minimum = 10,
          .maximum = 100000},
         {.name = "--period-ms",
-         .help = "how long a repetition lasts when nothing interrupts it",
+         .help = "duration of a repetition without interruptions",
          .number = &period_ms,
          .minimum = 1,
          .maximum = 60000},

@@ -1,13 +1,13 @@
 /*
- * A disk, or a file on one: how fast it is read from end to end, and what a move of the head costs.
+ * A disk, or a file on one: bandwidth from start to end, and the cost of a seek.
  *
- * Zones: a disk that turns passes more sectors under its head at the rim than near the hub, so that
- * the bandwidth falls along its addresses; on other devices the points should agree. Seeks: reads
- * of one sector, each about the same distance from the one before; what the distance costs is what
- * the series show.
+ * Zones: a rotating disk passes more sectors under its head at the rim than near the hub, so the
+ * bandwidth decreases along its addresses. On other devices the points should agree. Seeks: reads
+ * of one sector, each at about the same distance from the previous one. The series show the cost
+ * of the distance.
  *
- * Only ever read, but for the file that the program makes itself. That file has no name: it is
- * unlinked before a byte is in it, so that nothing can stay behind.
+ * The program only reads, except for the file that it creates. That file has no name: it is
+ * unlinked before the first byte is written, so it cannot be left behind.
  */
 #define _GNU_SOURCE /* O_DIRECT */
 
@@ -22,40 +22,37 @@
 
 static const char PROGRAM[] = "disk";
 static const char SUMMARY[] =
-    "Measures a disk through a file or a device, one request at a time. zones: sequential reads "
-    "at\n"
-    "points along it; metric bandwidth, in MB/s. seeks: reads of one sector of 4096 bytes, each\n"
-    "distance_bytes (half to one and a half of it) from the one before; metric latency, in ns a "
-    "read.\n"
-    "Reads pass the system's cache by (O_DIRECT) where the file system allows: the parameter "
-    "direct tells.\n"
-    "Where it does not, the cache is asked to forget the file before each interval. A cache below "
-    "the\n"
-    "system, in the drive or in the machine that plays it, is part of the result: a file that fits "
-    "into\n"
-    "it shows the cache. A path that is given is only read.";
+    "Measure a disk through a file or a device, one request at a time.\n"
+    "zones: sequential reads at points along the disk; metric bandwidth, in MB/s.\n"
+    "seeks: reads of one sector of 4096 bytes, each at 0.5 to 1.5 times distance_bytes from the\n"
+    "previous one; metric latency, in ns per read.\n"
+    "Reads bypass the page cache (O_DIRECT) if the file system supports it; see the parameter\n"
+    "direct. Otherwise the file is dropped from the page cache before each interval. Caches below\n"
+    "the system, in the drive or in the host of a virtual machine, are part of the result: for a\n"
+    "file that fits into such a cache, the result is the speed of the cache. A given path is only\n"
+    "read.";
 
 enum {
-    SECTOR_BYTES = 4096, /* of today's drives; a multiple of what O_DIRECT asks for */
+    SECTOR_BYTES = 4096, /* of current drives; a multiple of the alignment of O_DIRECT */
     MOST_ZONES = 1000,
-    DISTANCE_STEP = 4, /* from one series of seeks to the next */
+    DISTANCE_STEP = 4, /* factor between consecutive series of seeks */
 };
 static const uint64_t FIRST_DISTANCE_BYTES = UINT64_C(256) * 1024;
 static const uint64_t MIB = UINT64_C(1) << 20;
 static const uint64_t MOST_MIB = UINT64_C(1) << 20;
 
 struct disk {
-    const char *path; /* NULL: the file made by this program */
+    const char *path; /* NULL: the file created by this program */
     int descriptor;
     bool direct;
     uint64_t bytes;
-    uint64_t at_bytes; /* where the next read begins (zones), or where the last one was (seeks) */
+    uint64_t at_bytes; /* start of the next read (zones) or of the last read (seeks) */
     uint64_t start_bytes, block_bytes; /* zones */
     uint64_t distance_bytes, random;   /* seeks */
     char *buffer;
 };
 
-/* What the system's cache holds of the file is dropped, where reads go through it. */
+/* Drop the file from the page cache, unless reads bypass the cache. */
 static int forget(const struct disk *disk) {
     if (disk->direct) {
         return 0;
@@ -70,7 +67,7 @@ static int read_at(const struct disk *disk, uint64_t offset_bytes, size_t bytes)
         got = pread(disk->descriptor, disk->buffer, bytes, (off_t)offset_bytes);
     } while (got < 0 && errno == EINTR);
     if (got >= 0 && (size_t)got != bytes) {
-        errno = EIO; /* it has become shorter, or the device has a gap */
+        errno = EIO; /* the file was truncated, or the device has a gap */
     }
     return got == (ssize_t)bytes ? 0 : -1;
 }
@@ -117,8 +114,8 @@ static int seek_initialise(uint64_t operations, void *cookie) {
     return forget(disk);
 }
 
-/* A sector from half to one and a half of the distance away, on the side chosen by chance where
- * both have room. So the sectors differ from read to read even for the longest distance. */
+/* A sector at 0.5 to 1.5 times the distance, on a random side if both have room. Therefore the
+ * sectors differ from read to read even for the longest distance. */
 static uint64_t next_sector(struct disk *disk) {
     uint64_t last_bytes = disk->bytes - SECTOR_BYTES;
     uint64_t spread = disk->distance_bytes / SECTOR_BYTES + 1;
@@ -161,7 +158,7 @@ static void measure_zone(struct lm_harness *harness, struct disk *disk, uint64_t
                                          .benchmark = zone_benchmark,
                                          .cleanup = disk_cleanup,
                                          .cookie = disk,
-                                         /* What was read in an interval is not read again in it. */
+                                         /* An interval never reads the same data twice. */
                                          .most_operations = zone_bytes / disk->block_bytes};
     const struct lm_parameter parameters[] = {
         {.name = "test", .text = "zone"},
@@ -178,7 +175,7 @@ static void measure_zone(struct lm_harness *harness, struct disk *disk, uint64_t
 static void measure_zones(struct lm_harness *harness, struct disk *disk, uint64_t zones) {
     uint64_t zone_bytes = disk->bytes / zones / disk->block_bytes * disk->block_bytes;
     for (uint64_t zone = 0; zone < zones; zone++) {
-        /* The last one ends where the disk ends. */
+        /* The last one ends at the end of the disk. */
         uint64_t free_bytes = disk->bytes - zone_bytes;
         double share = zones > 1 ? (double)zone / (double)(zones - 1) : 0;
         disk->start_bytes = (uint64_t)((double)free_bytes * share) / SECTOR_BYTES * SECTOR_BYTES;
@@ -213,7 +210,7 @@ static _Noreturn void fail(struct lm_harness *harness, const char *what) {
     lm_fail(harness, text);
 }
 
-/* Random bytes: neither a compressing file system nor one with holes makes less of them. */
+/* Random bytes: file systems with compression or holes cannot shrink them. */
 static void fill(struct lm_harness *harness, const struct disk *disk, uint64_t seed) {
     enum { CHUNK_BYTES = 1 << 20, WORDS = CHUNK_BYTES / 8 };
     static uint64_t chunk[WORDS];
@@ -226,13 +223,13 @@ static void fill(struct lm_harness *harness, const struct disk *disk, uint64_t s
             ssize_t more =
                 write(disk->descriptor, (const char *)chunk + written, CHUNK_BYTES - written);
             if (more < 0 && errno != EINTR) {
-                fail(harness, "writing a file in the working directory (--mib asks for less)");
+                fail(harness, "cannot write a file in the working directory (reduce --mib)");
             }
             written += more > 0 ? (size_t)more : 0;
         }
     }
     if (fsync(disk->descriptor) != 0) {
-        fail(harness, "writing a file in the working directory");
+        fail(harness, "cannot write a file in the working directory");
     }
 }
 
@@ -240,17 +237,17 @@ static void make_file(struct lm_harness *harness, struct disk *disk, uint64_t se
     char name[] = "disk.XXXXXX";
     disk->descriptor = mkstemp(name);
     if (disk->descriptor < 0 || unlink(name) != 0) {
-        fail(harness, "making a file in the working directory");
+        fail(harness, "cannot create a file in the working directory");
     }
     fill(harness, disk, seed);
 }
 
-/* Ends the program when the path cannot be measured. */
+/* End the program if the path cannot be measured. */
 static void open_path(struct disk *disk) {
     struct stat status;
     disk->descriptor = open(disk->path, O_RDONLY | O_CLOEXEC);
     if (disk->descriptor < 0 || fstat(disk->descriptor, &status) != 0) {
-        lm_usage_error(PROGRAM, "--file", "a file or a block device that can be read", disk->path);
+        lm_usage_error(PROGRAM, "--file", "a readable file or block device", disk->path);
     }
     off_t end = lseek(disk->descriptor, 0, SEEK_END);
     if (!(S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)) || end < 0) {
@@ -259,8 +256,8 @@ static void open_path(struct disk *disk) {
     disk->bytes = (uint64_t)end / SECTOR_BYTES * SECTOR_BYTES;
 }
 
-/* Reads pass the cache by from here on, if they can: some file systems take the flag and refuse
- * the read. Returns 0 when they do. */
+/* Bypass the cache from here on, if possible: some file systems accept the flag but reject the
+ * read. Return 0 on success. */
 static int go_direct(struct disk *disk) {
     int flags = fcntl(disk->descriptor, F_GETFL);
     if (flags < 0 || fcntl(disk->descriptor, F_SETFL, flags | O_DIRECT) != 0 ||
@@ -294,7 +291,7 @@ static void check_size(const struct disk *disk, uint64_t zones) {
     least = least > 2 * FIRST_DISTANCE_BYTES ? least : 2 * FIRST_DISTANCE_BYTES;
     if (disk->bytes < least) {
         (void)snprintf(expected, sizeof expected,
-                       "at least %llu bytes (a block for each zone, and room for a seek)",
+                       "at least %llu bytes (one block per zone, and room for a seek)",
                        (unsigned long long)least);
         (void)snprintf(got, sizeof got, "%llu bytes", (unsigned long long)disk->bytes);
         lm_usage_error(PROGRAM, disk->path != NULL ? "--file" : "--mib", expected, got);
@@ -308,17 +305,17 @@ int main(int argc, char **argv) {
     uint64_t mib = 32, zones = 5, block_kib = 256;
     struct disk disk = {.descriptor = -1};
     const struct lm_option options[] = {
-        {.name = "--test", .help = "what is measured", .text = &test, .choices = tests},
+        {.name = "--test", .help = "test to run", .text = &test, .choices = tests},
         {.name = "--file",
-         .help = "file or device to read instead of a file made in the working directory",
+         .help = "file or device to read; without it, a file in the working directory",
          .text = &disk.path},
         {.name = "--mib",
-         .help = "size of the file that is made, in MiB",
+         .help = "size of the created file, in MiB",
          .number = &mib,
          .minimum = 1,
          .maximum = MOST_MIB},
         {.name = "--zones",
-         .help = "at how many points the bandwidth is measured",
+         .help = "number of points for the bandwidth",
          .number = &zones,
          .minimum = 1,
          .maximum = MOST_ZONES},
@@ -328,14 +325,14 @@ int main(int argc, char **argv) {
          .minimum = 4,
          .maximum = 1 << 20},
         {.name = "--direct",
-         .help = "whether reads pass the system's cache by; auto: where that is possible",
+         .help = "bypass the page cache; auto: if possible",
          .text = &direct,
          .choices = ways},
     };
     const struct lm_program program = {
         .name = PROGRAM,
         .summary = SUMMARY,
-        .single = "processes that read one disk at different places measure the seeks between them",
+        .single = "simultaneous processes would measure the seeks between their positions",
         .options = options,
         .option_count = sizeof options / sizeof options[0]};
     struct lm_settings settings;

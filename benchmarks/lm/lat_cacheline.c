@@ -1,8 +1,8 @@
 /*
- * Latency of moving a cache line from one processor to another and back: two threads, each on a
- * processor of its own, write a number in turns into the same line and wait for the other's.
+ * Latency of moving a cache line from one processor to another and back. Two threads on different
+ * processors alternately write a number to the same line and wait for the number of the other.
  *
- * Not in the paper's suite: what it costs to share anything at all between processors.
+ * Not in the paper's suite: the cost of sharing data between processors.
  */
 #define _GNU_SOURCE /* sched_setaffinity() */
 
@@ -17,18 +17,20 @@
 
 static const char PROGRAM[] = "lat_cacheline";
 static const char SUMMARY[] =
-    "Measures the latency of a cache line's way to another processor and back. An operation is a\n"
-    "round trip, that is two transfers: a thread on from_cpu writes a number, a thread on to_cpu\n"
-    "sees it and writes the next, the first sees that. --pairs first: from the first processor\n"
-    "that may be used to each other (of the first 8); all: every pair both ways (of the first 8).\n"
-    "Metric: latency, in ns a round trip.";
+    "Measure the latency of moving a cache line to another processor and back. An operation is a\n"
+    "round trip, which is two transfers: a thread on from_cpu writes a number, a thread on to_cpu\n"
+    "reads it and writes the next number, and the first thread reads that.\n"
+    "--pairs first: from the first available processor to each other one. --pairs all: every pair\n"
+    "in both directions. Both use at most 8 processors.\n"
+    "Metric: latency, in ns per round trip.";
 
 enum {
     LINE_BYTES = 256,
     MOST_CPUS = 8
-}; /* no machine has longer lines, prefetched pairs included */
+}; /* no machine has longer lines, including prefetched pairs */
 
-/* So many looks at the line between two looks at the clock; and no answer may take longer. */
+/* Number of checks of the line between two checks of the clock; and the maximum time for an answer.
+ */
 static const uint32_t LOOKS = UINT32_C(1) << 20;
 static const uint64_t PATIENCE_NS = UINT64_C(3000000000);
 
@@ -36,10 +38,10 @@ struct bounce {
     int from_cpu, to_cpu;
     pthread_t partner;
     bool started;
-    bool lost;                                /* the partner did not answer */
-    uint64_t sent;                            /* the number of this thread's last message */
+    bool lost;                                /* no answer from the partner */
+    uint64_t sent;                            /* number of the last message of this thread */
     _Alignas(LINE_BYTES) atomic_int ready;    /* 1: the partner is in place; -1: it failed */
-    _Alignas(LINE_BYTES) atomic_bool ending;  /* apart from the line that is measured */
+    _Alignas(LINE_BYTES) atomic_bool ending;  /* separate from the measured line */
     _Alignas(LINE_BYTES) _Atomic uint64_t at; /* odd: from this thread; even: the answer */
     _Alignas(LINE_BYTES) char after;
 };
@@ -51,7 +53,7 @@ static int pin(int cpu) {
     return sched_setaffinity(0, sizeof only, &only);
 }
 
-/* Waits for `number`. Returns false when all is to end, or when it does not come in time. */
+/* Wait for `number`. Return false if the run ends or the number does not arrive in time. */
 static bool await(struct bounce *bounce, uint64_t number) {
     uint64_t deadline_ns = 0;
     for (;;) {
@@ -138,7 +140,7 @@ static int stop(uint64_t operations, void *cookie) {
     }
     atomic_store(&bounce->ending, true);
     if (bounce->lost) {
-        return 0; /* it may never end; it does with this process */
+        return 0; /* It may hang; it ends with this process. */
     }
     bounce->started = false;
     int status = pthread_join(bounce->partner, NULL);
@@ -160,14 +162,14 @@ static void measure(struct lm_harness *harness, int from_cpu, int to_cpu) {
     lm_run(harness, &workload, &series);
 }
 
-/* The number of a processor that this process may use; -1 where none is asked for. */
+/* Number of an available processor; -1 if none is requested. */
 static int chosen_cpu(const char *option, const char *text, const cpu_set_t *allowed) {
     uint64_t number = 0;
     if (text == NULL) {
         return -1;
     }
     if (!lm_number_parse(text, 0, CPU_SETSIZE - 1, &number) || !CPU_ISSET((int)number, allowed)) {
-        lm_usage_error(PROGRAM, option, "the number of a processor that this process may use",
+        lm_usage_error(PROGRAM, option, "the number of an available processor",
                        text[0] == '\0' ? "nothing" : text);
     }
     return (int)number;
@@ -178,7 +180,7 @@ struct choice {
     int from_cpu, to_cpu; /* -1: any */
 };
 
-/* Processors that may be used, the chosen ones first and at most MOST_CPUS. Returns how many. */
+/* Available processors, the selected ones first, at most MOST_CPUS. Return their number. */
 static int list_cpus(const cpu_set_t *allowed, const struct choice *choice, int *cpus) {
     int count = 0;
     if (choice->from_cpu >= 0) {
@@ -197,7 +199,7 @@ static int list_cpus(const cpu_set_t *allowed, const struct choice *choice, int 
 
 static void measure_pairs(struct lm_harness *harness, const struct choice *choice, const int *cpus,
                           int count) {
-    /* The first of the list that is not the chosen goal: the only start of --pairs first. */
+    /* The first of the list that is not the selected target: the only start of --pairs first. */
     int first = choice->from_cpu < 0 && cpus[0] == choice->to_cpu ? cpus[1] : cpus[0];
     for (int i = 0; i < count; i++) {
         if (choice->from_cpu >= 0 ? cpus[i] != choice->from_cpu
@@ -216,15 +218,19 @@ int main(int argc, char **argv) {
     static const char *const pairs[] = {"first", "all", NULL};
     const char *chosen = pairs[0], *from_text = NULL, *to_text = NULL;
     const struct lm_option options[] = {
-        {.name = "--pairs", .help = "which processors", .text = &chosen, .choices = pairs},
-        {.name = "--from-cpu", .help = "only pairs from this one", .text = &from_text},
-        {.name = "--to-cpu", .help = "only pairs to this one", .text = &to_text},
+        {.name = "--pairs", .help = "pairs of processors", .text = &chosen, .choices = pairs},
+        {.name = "--from-cpu",
+         .help = "restrict the first processor of the pairs",
+         .text = &from_text},
+        {.name = "--to-cpu",
+         .help = "restrict the second processor of the pairs",
+         .text = &to_text},
     };
     const struct lm_program program = {
         .name = PROGRAM,
         .summary = SUMMARY,
-        .single = "a pair needs two processors to itself: a thread that waits for its turn on a "
-                  "processor is measured as a slow transfer",
+        .single = "a pair occupies two processors: a thread that waits for a shared "
+                  "processor would appear as a slow transfer",
         .options = options,
         .option_count = sizeof options / sizeof options[0]};
     struct lm_settings settings;
@@ -239,15 +245,15 @@ int main(int argc, char **argv) {
                                   .from_cpu = chosen_cpu("--from-cpu", from_text, &allowed),
                                   .to_cpu = chosen_cpu("--to-cpu", to_text, &allowed)};
     if (choice.from_cpu >= 0 && choice.from_cpu == choice.to_cpu) {
-        lm_usage_error(PROGRAM, "--to-cpu", "another processor than --from-cpu", to_text);
+        lm_usage_error(PROGRAM, "--to-cpu", "a processor other than --from-cpu", to_text);
     }
     struct lm_harness harness;
     lm_open(&harness, &program, &settings);
     int cpus[MOST_CPUS];
     int count = list_cpus(&allowed, &choice, cpus);
     if (count < 2) {
-        lm_fail(&harness, "expected at least 2 processors that this process may use, got 1; a "
-                          "wider affinity or another machine is needed (taskset -p tells)");
+        lm_fail(&harness, "expected at least 2 available processors, got 1; use a "
+                          "wider affinity (see taskset -p) or another machine");
     }
     measure_pairs(&harness, &choice, cpus, count);
     return lm_close(&harness);

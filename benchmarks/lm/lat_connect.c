@@ -11,21 +11,19 @@
 
 static const char PROGRAM[] = "lat_connect";
 static const char SUMMARY[] =
-    "Measures the latency of TCP connections over the loopback interface (127.0.0.1). An "
-    "operation\n"
-    "is: make a socket, set how it closes, connect it, close it. It closes by a reset, so that no\n"
-    "connection is left in TIME_WAIT.\n"
-    "  connected  the kernel has made the connection; it waits in the queue of a listening "
-    "socket,\n"
-    "             which is emptied after each interval.\n"
-    "  accepted   a server, another process, has also accepted the connection and closed its end,\n"
-    "             and the client has read that.\n"
-    "Metric: latency, in ns a connection.";
+    "Measure the latency of TCP connections over the loopback interface (127.0.0.1). An operation\n"
+    "creates a socket, sets its close mode, connects it and closes it. It closes by a reset, so\n"
+    "no connection remains in TIME_WAIT.\n"
+    "  connected  The kernel has established the connection. It waits in the queue of a listening\n"
+    "             socket, which is emptied after each interval.\n"
+    "  accepted   A server process has also accepted the connection and closed its end, and the\n"
+    "             client has received the end of file.\n"
+    "Metric: latency, in ns per connection.";
 static const char SINGLE[] =
-    "an interval has no more connections than the queue of a listening socket holds, which is far "
-    "less than the second that several processes must run";
+    "an interval is limited to the queue of a listening socket, which is far "
+    "shorter than the second that several processes need";
 
-/* So many take about ten milliseconds; they are in the queue all at once. */
+/* This number takes about ten milliseconds; all are in the queue at once. */
 static const uint64_t MOST_CONNECTIONS = 1000;
 
 struct connecting {
@@ -100,7 +98,7 @@ int main(int argc, char **argv) {
     static const char *const stages[] = {"all", "connected", "accepted", NULL};
     const char *stage = stages[0];
     const struct lm_option options[] = {{.name = "--until",
-                                         .help = "how far a connection gets",
+                                         .help = "final state of a connection",
                                          .text = &stage,
                                          .choices = stages}};
     const struct lm_program program = {.name = PROGRAM,
@@ -123,7 +121,7 @@ int main(int argc, char **argv) {
         {.initialise = accepted_initialise,
          .benchmark = lm_accepting_benchmark,
          .cleanup = accepted_cleanup,
-         .cookie = &connecting, /* it begins with what lm_accepting_benchmark takes */
+         .cookie = &connecting, /* its first member is the argument of lm_accepting_benchmark */
          .most_operations = limit},
     };
     for (size_t i = 1; stages[i] != NULL; i++) {

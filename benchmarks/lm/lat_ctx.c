@@ -1,8 +1,8 @@
 /*
- * Context switches: processes with a working set each pass a token on through pipes.
+ * Context switches: processes with separate working sets pass a token through pipes.
  *
- * The ring is that of lmbench: one process at a time has something to do. The star is what Staelin
- * 2004, "Context switching", considered beside it.
+ * The ring is that of lmbench: one process is active at a time. The star is the alternative that
+ * Staelin 2004, "Context switching", discusses.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -15,42 +15,38 @@
 
 static const char PROGRAM[] = "lat_ctx";
 static const char SUMMARY[] =
-    "Measures context switches: --processes processes pass a token on through pipes, and each "
-    "reads\n"
-    "a working set of --kib KiB (a word a cache line) whenever it has the token.\n"
-    "  ring  the token goes from each process to the next. An operation is one pass: a process\n"
-    "        writes, the next one is switched to, reads, and reads its working set. One process\n"
-    "        alone does the same through as many pipes without a switch; the least that this "
-    "costs\n"
-    "        is subtracted. So the rest is the switch, with the misses of the working set that it\n"
-    "        causes. Each of --parallel children has a ring of its own.\n"
-    "  star  one process sends a token to each of the others and waits until all are back. An\n"
-    "        operation is a token there and back. Only what its write and its read cost the one "
-    "in\n"
-    "        the middle (without a switch or working set) is subtracted: the others may work at "
-    "the\n"
-    "        same time on several processors. The one in the middle has no working set.\n"
-    "With --placement compact or scattered a ring or star runs on one processor. Left free, it "
-    "may\n"
-    "not, and to wake another processor may then take most of the time.\n"
-    "A ring is kind to schedulers that hand the processor over; a star hides what runs in "
+    "Measure context switches: --processes processes pass a token through pipes. Each process\n"
+    "reads a working set of --kib KiB (one word per cache line) whenever it has the token.\n"
+    "  ring  The token goes from each process to the next. An operation is one pass: write,\n"
+    "        switch to the next process, read, and read the working set. The minimum time that a\n"
+    "        single process needs for the same passes without a switch is subtracted. The result\n"
+    "        is the switch and the cache misses that it causes in the working set. Each of the\n"
+    "        --parallel children has a separate ring.\n"
+    "  star  The central process sends a token to each of the others and waits until all are\n"
+    "        back. An operation is one token there and back. Only the cost of the write and the\n"
+    "        read of the central process (without a switch or working set) is subtracted, because\n"
+    "        the others can run in parallel on several processors. The central process has no\n"
+    "        working set.\n"
+    "With --placement compact or scattered, a ring or star runs on one processor. With free it\n"
+    "can use several, and waking another processor can dominate the time.\n"
+    "A ring favors schedulers that hand over the processor; a star hides work that runs in\n"
     "parallel.\n"
-    "Metric: latency, in ns an operation.";
+    "Metric: latency, in ns per operation.";
 
 enum { LINE_BYTES = 64, MOST_PROCESSES = 1024 };
 
 struct crowd {
     bool star;
-    unsigned processes; /* the child included */
+    unsigned processes; /* including the child */
     size_t words;       /* of the working set */
     uint64_t *words_of_own;
     int (*pipes)[2]; /* see ring_pipes() and star_pipes() */
     unsigned pipe_count;
     pid_t *helpers; /* [processes - 1] */
-    unsigned index; /* of a helper that is being started: 1 .. processes - 1 */
+    unsigned index; /* of the helper to start: 1 .. processes - 1 */
 };
 
-/* Each process has its own memory: a copy is made by writing. */
+/* Separate memory per process: writing creates a private copy. */
 static int make_working_set(struct crowd *crowd) {
     if (crowd->words == 0) {
         return 0;
@@ -87,7 +83,7 @@ static int give(int to) {
     return write(to, "t", 1) == 1 ? 0 : -1;
 }
 
-/* Closes all ends but these two: a process that ends is then seen by its neighbours. */
+/* Close all ends except these two, so that neighbors notice the end of a process. */
 static void keep_only(struct crowd *crowd, int from, int to) {
     for (unsigned i = 0; i < crowd->pipe_count; i++) {
         for (int end = 0; end < 2; end++) {
@@ -132,7 +128,7 @@ static int make_pipes(struct crowd *crowd) {
     return 0;
 }
 
-/* The same pipes, but no other process: what passing the token costs by itself. */
+/* The same pipes without other processes: the cost of passing the token. */
 static int alone_initialise(uint64_t operations, void *cookie) {
     struct crowd *crowd = cookie;
     if (operations != 0) {
@@ -235,9 +231,9 @@ static int crowd_cleanup(uint64_t operations, void *cookie) {
     return status;
 }
 
-/* What a pass costs without a switch, in ns: by one process, however many there are to be, in
- * intervals as short as can be trusted. The least of its repetitions: others that use the processor
- * can only lengthen one. */
+/* Cost of a pass without a switch, in ns, measured with one process for any number of processes,
+ * with the shortest reliable intervals. The minimum of the repetitions, because other load can only
+ * lengthen one. */
 static double pass_alone_ns(const struct lm_harness *harness, const struct lm_workload *workload) {
     struct lm_harness one = *harness;
     one.settings.parallel = 1;
@@ -256,8 +252,8 @@ static void subtract(struct lm_harness *harness, struct lm_samples *samples, dou
     for (uint64_t i = 0; i < samples->children * samples->repetitions; i++) {
         if (!(samples->value_ns[i] > pass_ns)) {
             (void)snprintf(what, sizeof what,
-                           "repetition %llu: %.1f ns a pass are no more than the %.1f ns of "
-                           "passing without a switch: the system is too unsteady",
+                           "repetition %llu: %.1f ns per pass do not exceed the %.1f ns of "
+                           "passing without a switch: the system is too unstable",
                            (unsigned long long)(i % samples->repetitions), samples->value_ns[i],
                            pass_ns);
             lm_fail(harness, what);
@@ -296,17 +292,14 @@ int main(int argc, char **argv) {
     const char *shape = shapes[0];
     uint64_t processes = 2, kib = 0;
     const struct lm_option options[] = {
-        {.name = "--shape",
-         .help = "how the processes are connected",
-         .text = &shape,
-         .choices = shapes},
+        {.name = "--shape", .help = "topology of the processes", .text = &shape, .choices = shapes},
         {.name = "--processes",
-         .help = "how many there are in a ring or star",
+         .help = "number of processes in a ring or star",
          .number = &processes,
          .minimum = 2,
          .maximum = MOST_PROCESSES},
         {.name = "--kib",
-         .help = "working set of each, in KiB",
+         .help = "working set of each process, in KiB",
          .number = &kib,
          .minimum = 0,
          .maximum = UINT64_C(1) << 20},

@@ -1,12 +1,11 @@
 /*
  * Latency of opening a page of DRAM.
  *
- * A memory chip reads from a row ("page") that has been opened; opening another takes longer. Two
- * walks of dependent loads go through the same lines of the same huge pages: one finishes each
- * piece as long as a DRAM page before it goes to the next (the page is open), the other goes to
- * another piece each time (it is closed). Both stay in one huge page until they have been through
- * all of its lines, so that misses of the TLB are the same; only one line in a few is visited, in
- * random order, so that prefetchers help neither.
+ * A memory chip reads from an open row ("page"); opening another row takes longer. Two walks of
+ * dependent loads visit the same lines of the same huge pages. One finishes each piece of the size
+ * of a DRAM page before the next (open page); the other visits a different piece each time (closed
+ * page). Both finish all lines of a huge page before the next, so TLB misses are equal. Only a
+ * fraction of the lines is visited, in random order, so prefetchers help neither walk.
  */
 #define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
 
@@ -19,18 +18,15 @@
 
 static const char PROGRAM[] = "lat_dram_page";
 static const char SUMMARY[] =
-    "Measures loads from memory within one page of DRAM (open) and from another page each time\n"
-    "(closed), and the difference, what opening a page costs. It needs huge pages, so that\n"
-    "neighbours in the area are neighbours in memory, and an area much larger than the last "
-    "cache.\n"
-    "Where the memory controller scatters neighbouring lines, or closes pages at once, there is "
-    "no\n"
-    "difference; under a virtual machine whose host has no huge pages, misses of the TLB are in "
-    "it\n"
-    "too. Metrics: latency, in ns a load, for each walk, and page_open, in ns: the closed median\n"
-    "less the open one; it may be negative where it is nothing but noise.";
-static const char SINGLE[] =
-    "accesses of several processes would close the pages that this one has opened";
+    "Measure loads within one page of DRAM (open), from a different page each time (closed), and\n"
+    "the difference: the cost of opening a page. The program needs huge pages, so that neighbors\n"
+    "in the area are neighbors in memory, and an area much larger than the last-level cache.\n"
+    "There is no difference if the memory controller scatters neighboring lines or closes pages\n"
+    "immediately. On a virtual machine whose host has no huge pages, the result includes TLB\n"
+    "misses.\n"
+    "Metrics: latency, in ns per load, for each walk; page_open, in ns: closed median minus open\n"
+    "median, which noise can make negative.";
+static const char SINGLE[] = "accesses of other processes would close the open pages";
 
 enum { LINE_STRIDE_BYTES = 256, CACHE_LINE_BYTES = 64, LOADS_PER_TURN = 64, CACHES_AT_LEAST = 2 };
 #define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
@@ -40,7 +36,7 @@ enum { MOST_LINES_A_PIECE = 256, MOST_PIECES = 2048 };
 struct dram {
     uint64_t huge_pages, piece_bytes, seed;
     char *area;
-    void **first[2]; /* of the walk over open pages, and over closed ones */
+    void **first[2]; /* of the open-page walk and the closed-page walk */
     void **at;
     bool closed;
 };
@@ -69,7 +65,7 @@ static int dram_initialise(uint64_t operations, void *cookie) {
     return 0;
 }
 
-/* Fisher and Yates: every order is equally likely. */
+/* Fisher and Yates: all orders are equally likely. */
 static void shuffle(uint64_t *order, uint64_t count, uint64_t *state) {
     for (uint64_t i = 0; i < count; i++) {
         order[i] = i;
@@ -81,13 +77,13 @@ static void shuffle(uint64_t *order, uint64_t count, uint64_t *state) {
     }
 }
 
-/* The orders in which one huge page is gone through. */
+/* Orders in which one huge page is visited. */
 struct orders {
     uint64_t piece[MOST_PIECES], line[MOST_LINES_A_PIECE];
 };
 
-/* Links all visited lines of a huge page after `last`, and returns the last of them. The walks have
- * each a place of their own in a line. */
+/* Link all visited lines of a huge page after `last`, and return the last of them. Each walk uses a
+ * different position in a line. */
 static void **link_page(const struct dram *dram, char *page, bool closed,
                         const struct orders *orders, void **last) {
     const uint64_t pieces = HUGE_PAGE_BYTES / dram->piece_bytes;
@@ -128,7 +124,7 @@ static int chain(struct dram *dram) {
     return 0;
 }
 
-/* How many bytes of the area are in huge pages. */
+/* Number of bytes of the area in huge pages. */
 static uint64_t huge_bytes(const struct dram *dram) {
     FILE *maps = fopen("/proc/self/smaps", "r");
     uint64_t found = 0, start = 0, end = 0;
@@ -154,11 +150,12 @@ static uint64_t huge_bytes(const struct dram *dram) {
 static void make_area(struct lm_harness *harness, struct dram *dram) {
     const size_t bytes = (size_t)(dram->huge_pages * HUGE_PAGE_BYTES);
     char what[300];
-    /* One more, of which the parts before and after the aligned area stay unused. */
+    /* One additional page; the parts before and after the aligned area stay unused. */
     char *area = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (area == MAP_FAILED) {
-        (void)snprintf(what, sizeof what, "an area of %zu MiB: %s", bytes >> 20, strerror(errno));
+        (void)snprintf(what, sizeof what, "cannot allocate an area of %zu MiB: %s", bytes >> 20,
+                       strerror(errno));
         lm_fail(harness, what);
     }
     area += (HUGE_PAGE_BYTES - (uintptr_t)area % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
@@ -167,19 +164,18 @@ static void make_area(struct lm_harness *harness, struct dram *dram) {
     dram->area = area;
     uint64_t huge = huge_bytes(dram);
     if (huge < bytes) {
-        (void)snprintf(
-            what, sizeof what,
-            "expected all of the %zu MiB in huge pages, got %llu; allow them (madvise or "
-            "always in /sys/kernel/mm/transparent_hugepage/enabled) or lower --mib",
-            bytes >> 20, (unsigned long long)(huge >> 20));
+        (void)snprintf(what, sizeof what,
+                       "expected all %zu MiB in huge pages, got %llu; enable them (madvise or "
+                       "always in /sys/kernel/mm/transparent_hugepage/enabled) or lower --mib",
+                       bytes >> 20, (unsigned long long)(huge >> 20));
         lm_fail(harness, what);
     }
     if (chain(dram) != 0) {
-        lm_fail(harness, "no memory for the order of the walks");
+        lm_fail(harness, "out of memory for the order of the walks");
     }
 }
 
-/* Returns the median, in ns a load. */
+/* Return the median, in ns per load. */
 static double measure(struct lm_harness *harness, struct dram *dram, bool closed) {
     const struct lm_workload workload = {.initialise = dram_initialise,
                                          .benchmark = follow,
@@ -205,7 +201,7 @@ static double measure(struct lm_harness *harness, struct dram *dram, bool closed
     return median_ns;
 }
 
-/* Of the first processor, by the kernel; 0 where it does not tell. */
+/* Cache size of the first processor, as the kernel reports it; 0 if unknown. */
 static uint64_t last_cache_bytes(void) {
     uint64_t largest_kib = 0;
     for (int index = 0; index < 8; index++) {
@@ -224,12 +220,12 @@ static uint64_t last_cache_bytes(void) {
     return largest_kib * 1024;
 }
 
-/* An area of so many bytes has lines of twice what the last cache holds. */
+/* An area of this size contains lines of twice the last-level cache. */
 static uint64_t least_bytes(void) {
     return CACHES_AT_LEAST * last_cache_bytes() * LINE_STRIDE_BYTES / CACHE_LINE_BYTES;
 }
 
-/* A power of two, so that hosts with caches of about the same size have areas of the same. */
+/* A power of two, so that hosts with similar caches use equal areas. */
 static uint64_t mib_for_the_cache(void) {
     uint64_t mib = CHOSEN_MIB;
     while (mib << 20 < least_bytes()) {
@@ -238,7 +234,7 @@ static uint64_t mib_for_the_cache(void) {
     return mib;
 }
 
-/* Lines that stay in the last cache would be measured as open and closed pages of DRAM. */
+/* Lines that stay in the last-level cache would count as open and closed pages of DRAM. */
 static void check_against_cache(uint64_t mib) {
     uint64_t cache_bytes = last_cache_bytes(), least = least_bytes();
     uint64_t touched_bytes = (mib << 20) / LINE_STRIDE_BYTES * CACHE_LINE_BYTES;
@@ -246,12 +242,11 @@ static void check_against_cache(uint64_t mib) {
         return;
     }
     char expected[160], got[60];
-    (void)snprintf(
-        expected, sizeof expected,
-        "at least %llu, so that the lines are twice what the last cache of %llu KiB holds",
-        (unsigned long long)((least + (1 << 20) - 1) >> 20),
-        (unsigned long long)(cache_bytes / 1024));
-    (void)snprintf(got, sizeof got, "lines of %llu KiB in all",
+    (void)snprintf(expected, sizeof expected,
+                   "at least %llu, so that the lines exceed the last-level cache of %llu KiB twice",
+                   (unsigned long long)((least + (1 << 20) - 1) >> 20),
+                   (unsigned long long)(cache_bytes / 1024));
+    (void)snprintf(got, sizeof got, "%llu KiB of lines",
                    (unsigned long long)(touched_bytes / 1024));
     lm_usage_error(PROGRAM, "--mib", expected, got);
 }
@@ -260,8 +255,8 @@ int main(int argc, char **argv) {
     uint64_t mib = 0, page_kib = 8;
     const struct lm_option options[] = {
         {.name = "--mib",
-         .help = "size of the area, in MiB; a line in 256 bytes of it is read. 0: 256, or the next "
-                 "power of two that is enough for the last cache",
+         .help = "size of the area in MiB, of which one line per 256 bytes is read; 0: 256, or the "
+                 "next sufficient power of two for the last-level cache",
          .number = &mib,
          .minimum = 0,
          .maximum = UINT64_C(1) << 20},

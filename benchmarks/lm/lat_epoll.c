@@ -1,4 +1,4 @@
-/* Latency of epoll_wait() with one descriptor ready of many. */
+/* Latency of epoll_wait() with one of many descriptors ready. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
@@ -9,17 +9,16 @@
 
 static const char PROGRAM[] = "lat_epoll";
 static const char SUMMARY[] =
-    "Measures the latency of epoll_wait() where one of --descriptors descriptors, the last, can "
-    "be\n"
-    "read from (level-triggered, without waiting). An operation is a call that tells of that one.\n"
-    "  pipe  the descriptors are pipes\n"
-    "  tcp   they are connections over the loopback interface\n"
-    "Metric: latency, in ns a call.";
+    "Measure the latency of epoll_wait() if the last of --descriptors descriptors is readable\n"
+    "(level-triggered, without waiting). An operation is one call that returns this descriptor.\n"
+    "  pipe  descriptors of pipes\n"
+    "  tcp   descriptors of connections over the loopback interface\n"
+    "Metric: latency, in ns per call.";
 
 enum { MOST_DESCRIPTORS = 100000, EVENTS = 64 };
 
 struct polling {
-    struct lm_many many; /* the first: lm_many_run() sets its kind */
+    struct lm_many many; /* first member: lm_many_run() sets its kind */
     int epoll;
 };
 
@@ -42,7 +41,7 @@ static int polling_initialise(uint64_t operations, void *cookie) {
     if (write(polling->many.other[last], "x", 1) != 1) {
         return -1;
     }
-    /* The byte has arrived once the first call has told of it. */
+    /* The byte has arrived when the first call has returned it. */
     struct epoll_event event;
     int ready = epoll_wait(polling->epoll, &event, 1, LM_TIME_LIMIT_S * 1000);
     if (ready == 0) {
@@ -81,9 +80,9 @@ int main(int argc, char **argv) {
     const char *kind = kinds[0];
     struct polling polling = {.many = {.count = 100}, .epoll = -1};
     const struct lm_option options[] = {
-        {.name = "--kind", .help = "what is waited for", .text = &kind, .choices = kinds},
+        {.name = "--kind", .help = "type of the descriptors", .text = &kind, .choices = kinds},
         {.name = "--descriptors",
-         .help = "how many are waited for",
+         .help = "number of descriptors",
          .number = &polling.many.count,
          .minimum = 1,
          .maximum = MOST_DESCRIPTORS},

@@ -1,10 +1,11 @@
 /*
  * Latency of a round trip through locks on a file (fcntl).
  *
- * Two processes go in step by three locks, each on a byte of the file. In step k the active process
- * holds the locks k and k + 2 (modulo 3), the other holds k + 1 and waits for k. The active process
- * releases k and waits for k + 1; so the other has k, holds k and k + 1, and is the active one of
- * step k + 1. Neither can get ahead: what it waits for is held until the other has had its turn.
+ * Three locks, each on one byte of the file, synchronize two processes. In step k the active
+ * process holds the locks k and k + 2 (modulo 3); the other holds k + 1 and waits for k. The
+ * active process releases k and waits for k + 1. Then the other process holds k and k + 1, and is
+ * the active process of step k + 1. Neither can get ahead: the lock that it waits for is held
+ * until the other has had its turn.
  */
 #define _DEFAULT_SOURCE /* mkstemp, MAP_ANONYMOUS */
 
@@ -19,22 +20,22 @@
 
 static const char PROGRAM[] = "lat_fcntl";
 static const char SUMMARY[] =
-    "Measures the latency of file locks (fcntl, F_SETLKW) passed between two processes. An\n"
-    "operation is a round trip: each of the two releases one lock and waits for another, which\n"
-    "the other process holds until it has had its turn; that makes four calls. The file is made\n"
-    "in the working directory and its name removed at once.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a round trip.";
+    "Measure the latency of file locks (fcntl, F_SETLKW) passed between two processes. An\n"
+    "operation is a round trip of four calls: each process releases one lock and waits for\n"
+    "another, which the other process holds until it has had its turn. The file is created in the\n"
+    "working directory and unlinked immediately.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns per round trip.";
 
 enum { LOCKS = 3 };
 
 struct locked {
-    bool shared;      /* the file is that of all children */
+    bool shared;      /* all children use the same file */
     int descriptor;   /* of the file */
     off_t first;      /* byte of the first of the three locks */
-    unsigned step;    /* of the child, modulo 3; it is the active one between two intervals */
-    uint64_t *turns;  /* how many the helper has had; the locks order its uses */
-    uint64_t counted; /* how many it should have had */
-    int begun[2];     /* a pipe: the helper tells that it holds its lock */
+    unsigned step;    /* of the child, modulo 3; it is active between two intervals */
+    uint64_t *turns;  /* turns of the helper; the locks order the accesses */
+    uint64_t counted; /* expected turns of the helper */
+    int begun[2];     /* a pipe: the helper reports that it holds its lock */
     pid_t helper;
     volatile int helper_ended;
 };
@@ -47,7 +48,7 @@ static int set_lock(const struct locked *locked, unsigned lock, short type) {
     return fcntl(locked->descriptor, type == F_UNLCK ? F_SETLK : F_SETLKW, &wanted);
 }
 
-/* Ends the step of the active process and waits for the next but one. */
+/* End the step of the active process and wait for the next but one. */
 static int pass(const struct locked *locked, unsigned step) {
     return set_lock(locked, step, F_UNLCK) != 0 ? -1 : set_lock(locked, step + 1, F_WRLCK);
 }
@@ -67,7 +68,7 @@ static int helper_run(void *cookie) {
     }
 }
 
-/* A file of no name: whatever happens, it is gone. */
+/* An unlinked file, which cannot be left behind. */
 static int nameless_file(void) {
     char name[] = "lat_fcntl.XXXXXX";
     int descriptor = mkstemp(name);
@@ -122,7 +123,7 @@ static int locked_benchmark(uint64_t operations, void *cookie) {
         if (pass(locked, step) != 0) {
             return -1;
         }
-        /* A process that ends releases its locks: the child would go on alone. */
+        /* A process that ends releases its locks: the child would continue alone. */
         if (locked->helper_ended) {
             errno = EPIPE;
             return -1;
@@ -158,7 +159,7 @@ int main(int argc, char **argv) {
     const char *file = files[0];
     const struct lm_option options[] = {
         {.name = "--file",
-         .help = "whether each process has a file, or all have their locks in one",
+         .help = "one file per process, or one file for the locks of all",
          .text = &file,
          .choices = files}};
     const struct lm_program program = {
@@ -174,7 +175,7 @@ int main(int argc, char **argv) {
         locked.descriptor = nameless_file();
         if (locked.descriptor < 0) {
             char what[200];
-            (void)snprintf(what, sizeof what, "a file in the working directory: %s",
+            (void)snprintf(what, sizeof what, "cannot create a file in the working directory: %s",
                            strerror(errno));
             lm_fail(&harness, what);
         }

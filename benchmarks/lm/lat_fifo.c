@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 static const char SUMMARY[] =
-    "Measures the latency of a pair of FIFOs (named pipes) between two processes. They are made\n"
-    "in the working directory, and their names removed once they are open. An operation is a\n"
-    "round trip: a byte goes to the other process through one FIFO and comes back through the\n"
-    "other; each process waits for it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a round trip.";
+    "Measure the latency of a pair of FIFOs (named pipes) between two processes. They are created\n"
+    "in the working directory and unlinked when they are open. An operation is a round trip: a\n"
+    "byte goes to the other process through one FIFO and comes back through the other; each\n"
+    "process waits for it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns per round trip.";
 
-/* Opens both ends of the FIFO `name`. To open one end for reading would wait for a writer, so that
- * end is opened without waiting and set to wait afterwards. */
+/* Open both ends of the FIFO `name`. Opening one end for reading would wait for a writer, so that
+ * end is opened non-blocking and set to blocking afterwards. */
 static int open_ends(const char *name, int ends[2]) {
     ends[1] = -1;
     ends[0] = open(name, O_RDONLY | O_NONBLOCK);

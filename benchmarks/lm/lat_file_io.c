@@ -1,5 +1,5 @@
 /*
- * Latency of reading and writing a part of a file that is in the page cache, and of mapping one.
+ * Latency of reading and writing a part of a cached file, and of mapping it.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -16,29 +16,30 @@
 
 static const char PROGRAM[] = "lat_file_io";
 static const char SUMMARY[] =
-    "Measures calls on a file in the page cache, with a file of its own for each process.\n"
-    "  read       one pread of so many bytes from the beginning of the file\n"
-    "  write      one pwrite of so many bytes over the beginning of the file\n"
-    "  mmap_read  map so many bytes of the file, read a byte of each page, unmap\n"
-    "  append     one write of 100 bytes at the end of the file, as to a log; the file is cut to\n"
-    "             nothing between the repetitions, and when it has 16 MiB\n"
+    "Measure calls on a file in the page cache. Each process has a separate file, created in the\n"
+    "working directory.\n"
+    "  read       one pread of the given size from the start of the file\n"
+    "  write      one pwrite of the given size over the start of the file\n"
+    "  mmap_read  map a part of the given size, read a byte of each page, unmap\n"
+    "  append     one write of 100 bytes to the end of the file, as to a log; the file is\n"
+    "             truncated between repetitions and at 16 MiB\n"
     "  mmap       map 64 KiB of the file, unmap\n"
-    "An operation is one of these; the first three have a series for each of --bytes. The file is\n"
-    "made in the working directory. Metric: latency, in ns an operation.";
+    "An operation is one of these. The first three have one series per size of --bytes.\n"
+    "Metric: latency, in ns per operation.";
 
 enum { MAPPED_BYTES = 65536, APPENDED_BYTES = 100, MOST_FILE_BYTES = 1 << 30 };
-/* Far below what a system lets a process write before it has to wait for the disk. */
+/* Far below the amount that a process may write before the system throttles it. */
 static const uint64_t MOST_APPENDED_BYTES = UINT64_C(1) << 24;
 
 struct work {
     uint64_t bytes, page_bytes;
-    uint64_t appended_bytes; /* since the file was cut */
+    uint64_t appended_bytes; /* since the last truncation */
     bool appends;
     struct lm_file file;
     char *buffer;
 };
 
-/* Less than what was asked for is a failure too: of a full disk, or of a limit. */
+/* A short transfer is also a failure: a full disk or a limit. */
 static bool is_whole(ssize_t done, const struct work *work) {
     if (done >= 0 && (uint64_t)done != work->bytes) {
         errno = EIO;
@@ -119,7 +120,8 @@ static int begin(struct work *work) {
         return -1;
     }
     (void)memset(work->buffer, 'x', (size_t)work->bytes);
-    /* What is made is written to the disk at once: nothing is left to write while it is read. */
+    /* Write the created data to the disk immediately, so that no writeback runs during the reads.
+     */
     if (lm_file_make(&work->file, (work->bytes + 7) / 8 * 8, false) != 0) {
         return -1;
     }
@@ -146,7 +148,7 @@ static int cleanup(uint64_t operations, void *cookie) {
 struct kind {
     const char *name;
     lm_step *benchmark;
-    uint64_t bytes; /* 0: a series for each of --bytes */
+    uint64_t bytes; /* 0: one series per size of --bytes */
 };
 
 static const struct kind KINDS[] = {
@@ -178,10 +180,10 @@ int main(int argc, char **argv) {
     const char *chosen = choices[0], *sizes = "512,4096,16384,65536,262144,1048576";
     const struct lm_option options[] = {
         {.name = "--operation",
-         .help = "what is done with the file",
+         .help = "operation on the file",
          .text = &chosen,
          .choices = choices},
-        {.name = "--bytes", .help = "bytes of a call", .text = &sizes},
+        {.name = "--bytes", .help = "bytes per call, a list", .text = &sizes},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

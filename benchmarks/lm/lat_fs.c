@@ -1,13 +1,13 @@
 /*
- * Latency of creating and of deleting files. It works in a directory of its own, so that
- * nobody else holds its lock.
+ * Latency of creating and deleting files. The program works in a separate directory, so that no
+ * other process holds its lock.
  *
- * An interval needs files that are there before (delete) or gone afterwards (create): they are made
- * and removed between the intervals. Nothing is written through to a disk.
+ * An interval needs files that exist before (delete) or are removed afterwards (create). They are
+ * created and removed between the intervals. Nothing is flushed to a disk.
  *
- * A file system may remember what was just deleted: ext4 does not give an inode out again for some
- * seconds, and passes over it at each creation, which then takes longer the more files were deleted
- * just before. That is part of what is measured, and a reason to let an interval hold few files.
+ * A file system can remember deleted files: ext4 does not reuse an inode for some seconds and
+ * skips it at each creation, which slows down creation after many deletions. This effect is part
+ * of the measurement and a reason for the small number of files per interval.
  */
 #define _XOPEN_SOURCE 700 /* nftw() */
 
@@ -23,12 +23,13 @@
 
 static const char PROGRAM[] = "lat_fs";
 static const char SUMMARY[] =
-    "Measures the latency of file operations. create: open of a file that is not there, write of\n"
-    "--size-bytes, close. delete: unlink of such a file. The directory is its own, made\n"
-    "in --directory; nothing is flushed to a disk. An interval holds at most 64 operations, and\n"
-    "is shorter than others where they need less. Metric: latency, in ns a file.";
+    "Measure the latency of file operations. create: open a new file, write --size-bytes, close.\n"
+    "delete: unlink such a file. The files are in a separate directory in --directory; nothing is\n"
+    "flushed to a disk. An interval has at most 64 operations and is shorter than usual if they\n"
+    "are fast.\n"
+    "Metric: latency, in ns per file.";
 static const char SINGLE[] =
-    "an interval can hold only so many files, which take less than a time slice of the scheduler";
+    "the number of files per interval is limited, and they take less than a time slice";
 
 /* Few: see above. */
 enum {
@@ -39,10 +40,10 @@ enum {
 };
 
 struct files {
-    const char *top; /* holds a directory for each child */
+    const char *top; /* contains one directory per child */
     uint64_t size_bytes;
     int top_descriptor, own_descriptor; /* -1: not open */
-    char (*names)[NAME_BYTES];          /* ready, so that making them is not timed */
+    char (*names)[NAME_BYTES];          /* prepared, so that creating names is not timed */
 };
 
 static int write_all(int descriptor, uint64_t size_bytes) {
@@ -104,7 +105,7 @@ static int start(struct files *files) {
     return files->own_descriptor < 0 ? -1 : 0;
 }
 
-/* What a failure left in the directory goes with all the rest at the end of the program. */
+/* Files left by a failure are removed with the directory at the end of the program. */
 static int stop(struct files *files) {
     char name[16];
     own_name(name, sizeof name);
@@ -187,7 +188,8 @@ static void make_top(struct lm_harness *harness, const char *directory) {
     (void)snprintf(top, sizeof top, "%s/lat_fs.XXXXXX", directory);
     if (mkdtemp(top) == NULL || atexit(remove_top) != 0) {
         char what[4400];
-        (void)snprintf(what, sizeof what, "a directory in %s: %s", directory, strerror(errno));
+        (void)snprintf(what, sizeof what, "cannot create a directory in %s: %s", directory,
+                       strerror(errno));
         lm_fail(harness, what);
     }
 }
@@ -196,9 +198,12 @@ int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "create", "delete", NULL};
     const char *chosen = choices[0], *sizes_text = "0,1024,4096,10240", *directory = ".";
     const struct lm_option options[] = {
-        {.name = "--operation", .help = "what is measured", .text = &chosen, .choices = choices},
-        {.name = "--size-bytes", .help = "bytes in each file, a list", .text = &sizes_text},
-        {.name = "--directory", .help = "where the files are made", .text = &directory},
+        {.name = "--operation",
+         .help = "operation to measure",
+         .text = &chosen,
+         .choices = choices},
+        {.name = "--size-bytes", .help = "bytes per file, a list", .text = &sizes_text},
+        {.name = "--directory", .help = "directory for the files", .text = &directory},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
@@ -212,7 +217,7 @@ int main(int argc, char **argv) {
     struct stat status;
     if (strlen(directory) > sizeof top - 32 || stat(directory, &status) != 0 ||
         !S_ISDIR(status.st_mode) || access(directory, W_OK | X_OK) != 0) {
-        lm_usage_error(PROGRAM, "--directory", "a directory in which files can be made", directory);
+        lm_usage_error(PROGRAM, "--directory", "a writable directory", directory);
     }
 
     struct lm_harness harness;

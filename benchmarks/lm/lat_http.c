@@ -1,4 +1,4 @@
-/* Latency of GET requests to an HTTP server of its own. */
+/* Latency of GET requests to the built-in HTTP server. */
 #define _DEFAULT_SOURCE /* mkstemp */
 
 #include "ipc/ipc.h"
@@ -13,22 +13,19 @@
 
 static const char PROGRAM[] = "lat_http";
 static const char SUMMARY[] =
-    "Measures the latency of an HTTP/1.0 GET over the loopback interface (127.0.0.1), of a file "
-    "of\n"
-    "--bytes in the page cache. An operation is: connect, send the request, read the answer to "
-    "its\n"
-    "end, close. The server is another process, one for each of --parallel: it accepts, reads the\n"
-    "request, opens the file, sends a header and the file (sendfile) and closes. The client "
-    "closes\n"
-    "by a reset, so that no connection is left in TIME_WAIT.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a request.";
+    "Measure the latency of an HTTP/1.0 GET over the loopback interface (127.0.0.1) for a file of\n"
+    "--bytes in the page cache. An operation is: connect, send the request, read the response to\n"
+    "its end, close. The server is a separate process, one per --parallel child: it accepts,\n"
+    "reads the request, opens the file, sends a header and the file (sendfile), and closes. The\n"
+    "client closes by a reset, so no connection remains in TIME_WAIT.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns per request.";
 
-/* HEAD_BYTES hold a whole request, and a whole header. */
+/* HEAD_BYTES is sufficient for a complete request and a complete header. */
 enum { HEAD_BYTES = 1024, BUFFER_BYTES = 65536 };
 
 struct site {
     uint64_t file_bytes;
-    char name[32]; /* of the file in the working directory; empty: none yet */
+    char name[32]; /* of the file in the working directory; empty: none */
     int listening;
     pid_t server;
     struct sockaddr_in address;
@@ -48,8 +45,8 @@ static int write_all(int descriptor, const char *bytes, size_t count, int flags)
     return 0;
 }
 
-/* Reads until `text` holds a header's empty line, at most HEAD_BYTES, as a string. Returns how many
- * bytes it has read, or -1. */
+/* Read until `text`, a string of at most HEAD_BYTES, contains the empty line of a header. Return
+ * the number of bytes read, or -1. */
 static ssize_t read_head(int descriptor, char text[static HEAD_BYTES + 1]) {
     size_t count = 0;
     text[0] = '\0';
@@ -79,7 +76,7 @@ static int send_file(int connection, int file) {
                           "HTTP/1.0 200 OK\r\nContent-Type: application/octet-stream\r\n"
                           "Content-Length: %lld\r\n\r\n",
                           (long long)status.st_size);
-    /* The header waits for the file, to go in one packet with what fits. */
+    /* The header waits for the file, so that both share a packet if they fit. */
     if (write_all(connection, header, (size_t)length, MSG_MORE | MSG_NOSIGNAL) != 0) {
         return -1;
     }
@@ -98,7 +95,7 @@ static int answer(int connection) {
     if (read_head(connection, text) < 0) {
         return -1;
     }
-    /* The file's own name has no slash; what has one lies elsewhere. */
+    /* The served file has no slash in its name; a name with a slash is elsewhere. */
     int file = -1;
     if (sscanf(text, "GET /%1023[^ /] HTTP/1.0\r\n", name) == 1) {
         file = open(name, O_RDONLY);
@@ -111,7 +108,7 @@ static int answer(int connection) {
     return status;
 }
 
-/* A request that fails ends the server: the client must not wait for it. */
+/* A failed request ends the server, so that the client does not wait for it. */
 static int serve(int connection, void *cookie) {
     (void)cookie;
     int status = answer(connection);
@@ -124,7 +121,7 @@ static int server_run(void *cookie) {
 
 /* ---- the client ---- */
 
-/* Reads an answer to its end. Returns how many bytes its body had, or -1. */
+/* Read a response to its end. Return the number of bytes of its body, or -1. */
 static int64_t read_answer(int descriptor, char *buffer) {
     ssize_t got = read_head(descriptor, buffer);
     if (got < 0) {
@@ -173,7 +170,7 @@ static int site_benchmark(uint64_t operations, void *cookie) {
     return 0;
 }
 
-/* ---- around it ---- */
+/* ---- setup ---- */
 
 static int make_file(struct site *site) {
     char name[] = "lat_http.XXXXXX";

@@ -1,6 +1,6 @@
 /*
- * Latency of operations through io_uring, by its own system calls: one entry is submitted and its
- * completion waited for by the same call.
+ * Latency of operations through io_uring with its system calls: the same call submits one entry
+ * and waits for its completion.
  */
 #define _DEFAULT_SOURCE /* syscall, mkstemp, MAP_POPULATE */
 
@@ -16,21 +16,20 @@
 
 static const char PROGRAM[] = "lat_io_uring";
 static const char SUMMARY[] =
-    "Measures the latency of io_uring. An operation is: fill an entry, submit it and wait for its\n"
-    "completion (one call of io_uring_enter), take the completion.\n"
-    "  nop   the entry asks for nothing\n"
-    "  read  it reads 1 and 4096 bytes of a file in the page cache, made in the working "
-    "directory,\n"
-    "        its name removed at once\n"
-    "Each of --parallel processes has a ring and a file of its own.\n"
-    "Metric: latency, in ns an operation.";
+    "Measure the latency of io_uring. An operation is: fill an entry, submit it and wait for its\n"
+    "completion (one call of io_uring_enter), and consume the completion.\n"
+    "  nop   an entry without an operation\n"
+    "  read  an entry that reads 1 or 4096 bytes of a cached file, which is created in the\n"
+    "        working directory and unlinked immediately\n"
+    "Each of the --parallel processes has a separate ring and file.\n"
+    "Metric: latency, in ns per operation.";
 
 enum { ENTRIES = 2, FILE_BYTES = 4096 };
 
 struct ring {
     uint64_t read_bytes; /* 0: nop */
     int descriptor, file;
-    char *queues; /* both rings are in one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4) */
+    char *queues; /* both rings share one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4) */
     size_t queues_bytes;
     struct io_uring_sqe *entries;
     size_t entries_bytes;
@@ -69,7 +68,7 @@ static int map_queues(struct ring *ring) {
     return 0;
 }
 
-/* A file of no name, its bytes in the page cache. */
+/* An unlinked file whose bytes are in the page cache. */
 static int make_file(struct ring *ring) {
     char name[] = "lat_io_uring.XXXXXX";
     ring->file = mkstemp(name);
@@ -106,7 +105,7 @@ static void fill(const struct ring *ring, struct io_uring_sqe *entry, uint64_t w
     }
 }
 
-/* Submits one entry and waits until something has completed. */
+/* Submit one entry and wait until an entry has completed. */
 static int enter(const struct ring *ring) {
     long submitted = 0;
     do {
@@ -119,7 +118,7 @@ static int enter(const struct ring *ring) {
     return submitted == 1 ? 0 : -1;
 }
 
-/* Takes the completion of entry `which`. */
+/* Consume the completion of entry `which`. */
 static int take(const struct ring *ring, uint64_t which) {
     const struct io_uring_params *layout = &ring->layout;
     unsigned *head = at(ring, layout->cq_off.head);
@@ -127,8 +126,8 @@ static int take(const struct ring *ring, uint64_t which) {
     const struct io_uring_cqe *completions =
         (const struct io_uring_cqe *)(const void *)(ring->queues + layout->cq_off.cqes);
     const unsigned first = *head;
-    /* Acquire and release: the kernel, maybe on another processor, is the other side of the queue.
-     */
+    /* Acquire and release: the kernel, possibly on another processor, uses the other side of the
+     * queue. */
     if (first == __atomic_load_n(at(ring, layout->cq_off.tail), __ATOMIC_ACQUIRE)) {
         errno = EIO; /* it returned without a completion */
         return -1;
@@ -179,20 +178,20 @@ static int ring_cleanup(uint64_t operations, void *cookie) {
     return status;
 }
 
-/* Says why where there is no io_uring, before anything is measured. */
+/* Report a missing io_uring with the reason before the measurement. */
 static void try_io_uring(struct lm_harness *harness) {
     struct io_uring_params layout;
     char what[240];
     int descriptor = set_up(&layout);
     if (descriptor < 0) {
         (void)snprintf(what, sizeof what,
-                       "io_uring_setup: %s; expected Linux 5.6 or newer that allows io_uring "
+                       "io_uring_setup: %s; expected Linux 5.6 or newer with io_uring enabled "
                        "(sysctl kernel.io_uring_disabled=0, no seccomp filter against it)",
                        strerror(errno));
         lm_fail(harness, what);
     }
     lm_shut(&descriptor);
-    /* IORING_OP_READ, since 5.6, has no feature of its own; this came with it. */
+    /* IORING_OP_READ, added in 5.6, has no feature flag; this flag was added with it. */
     if ((layout.features & IORING_FEAT_SINGLE_MMAP) == 0 ||
         (layout.features & IORING_FEAT_RW_CUR_POS) == 0) {
         lm_fail(harness, "io_uring_setup: expected Linux 5.6 or newer, got an older io_uring");
@@ -215,7 +214,7 @@ int main(int argc, char **argv) {
     static const char *const calls[] = {"all", "nop", "read", NULL};
     const char *call = calls[0];
     const struct lm_option options[] = {
-        {.name = "--call", .help = "what is asked for", .text = &call, .choices = calls}};
+        {.name = "--call", .help = "operation of the entry", .text = &call, .choices = calls}};
     const struct lm_program program = {
         .name = PROGRAM, .summary = SUMMARY, .options = options, .option_count = 1};
     struct lm_settings settings;

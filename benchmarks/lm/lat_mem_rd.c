@@ -1,10 +1,11 @@
 /*
- * Latency of a load from memory, over sizes from within the first cache to well past the last.
+ * Latency of a load from memory, for sizes from within the first-level cache to far beyond the
+ * last-level cache.
  *
- * A chain of pointers goes through all of an area; each load gives the address of the next, so that
- * none can start before the one before has ended. In random order no prefetcher guesses the next
- * address; the time then holds the misses of the TLB too. In strided order it is what a forward
- * walk sees, prefetching included.
+ * A chain of pointers visits all of an area. Each load gives the address of the next, so it cannot
+ * start before the previous load has completed. In random order, prefetchers cannot guess the next
+ * address, and the time includes TLB misses. In strided order, the time is that of a forward walk
+ * with prefetching.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -16,13 +17,14 @@
 
 static const char PROGRAM[] = "lat_mem_rd";
 static const char SUMMARY[] =
-    "Measures the latency of dependent loads (pointer chasing) over areas that double in size,\n"
-    "from --min-kib to --max-kib. Metric: latency, in ns a load.";
+    "Measure the latency of dependent loads (pointer chasing) over areas from --min-kib to\n"
+    "--max-kib, each twice the size of the previous one.\n"
+    "Metric: latency, in ns per load.";
 
-/* More than any machine has, and few enough pointers for 32 bits (see chain_random). */
+/* Larger than any memory, with an index that fits into 32 bits (see chain_random). */
 static const uint64_t MOST_KIB = UINT64_C(1) << 30;
 static const uint64_t MOST_SLOTS = UINT32_MAX;
-/* The area starts at a page, so that its slots lie in cache lines and pages the same way every
+/* The area is page-aligned, so its slots have the same positions in cache lines and pages each
  * time. */
 enum { PAGE_BYTES = 4096 };
 
@@ -30,7 +32,7 @@ struct chase {
     uint64_t size_bytes, stride_bytes, seed;
     bool random;
     char *area;
-    void **at; /* where the walk stands; each interval goes on where the last one ended */
+    void **at; /* position of the walk; each interval continues at the end of the previous one */
 };
 
 static void **slot(const struct chase *chase, uint64_t index) {
@@ -43,8 +45,7 @@ static void chain_strided(const struct chase *chase, uint64_t slots) {
     }
 }
 
-/* Sattolo 1986: shuffling the identity so, without fixed points, makes one cycle through all slots.
- */
+/* Sattolo 1986: shuffling the identity without fixed points gives one cycle through all slots. */
 static void chain_random(const struct chase *chase, uint64_t slots) {
     uint64_t state = chase->seed;
     for (uint64_t i = 0; i < slots; i++) {
@@ -62,8 +63,8 @@ static void chain_random(const struct chase *chase, uint64_t slots) {
 #define LOAD_4 LOAD LOAD LOAD LOAD
 #define LOAD_16 LOAD_4 LOAD_4 LOAD_4 LOAD_4
 #define LOAD_64 LOAD_16 LOAD_16 LOAD_16 LOAD_16
-/* Many loads a turn: the turn's own instructions run beside the waiting loads, and are nothing
- * among so many. */
+/* Many loads per turn: the instructions of the turn run in parallel with the waiting loads and are
+ * negligible. */
 enum { LOADS_PER_TURN = 64 };
 
 static int chase_benchmark(uint64_t operations, void *cookie) {
@@ -96,7 +97,7 @@ static int chase_initialise(uint64_t operations, void *cookie) {
         chain_strided(chase, slots);
     }
     chase->at = slot(chase, 0);
-    /* One lap, so that what fits in a cache is there. */
+    /* One lap, so that data that fit in a cache are cached. */
     return chase_benchmark((slots + LOADS_PER_TURN - 1) / LOADS_PER_TURN * LOADS_PER_TURN, chase);
 }
 
@@ -141,7 +142,7 @@ int main(int argc, char **argv) {
          .minimum = 1,
          .maximum = MOST_KIB},
         {.name = "--stride",
-         .help = "bytes from one pointer to the next place for one",
+         .help = "distance of possible pointer positions, in bytes",
          .number = &chase.stride_bytes,
          .minimum = sizeof(void *),
          .maximum = UINT64_C(1) << 30},
@@ -166,7 +167,7 @@ int main(int argc, char **argv) {
     }
     (void)snprintf(got, sizeof got, "%llu", (unsigned long long)maximum_kib);
     if (maximum_kib < minimum_kib) {
-        lm_usage_error(PROGRAM, "--max-kib", "no less than --min-kib", got);
+        lm_usage_error(PROGRAM, "--max-kib", "at least --min-kib", got);
     }
     if (maximum_kib * 1024 / chase.stride_bytes > MOST_SLOTS) {
         lm_usage_error(PROGRAM, "--max-kib", "at most 4294967295 strides", got);

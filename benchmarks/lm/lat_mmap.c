@@ -1,5 +1,5 @@
 /*
- * Latency of mapping a file into memory, touching its pages, and unmapping it.
+ * Latency of mapping a file, touching its pages, and unmapping it.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -13,9 +13,10 @@
 
 static const char PROGRAM[] = "lat_mmap";
 static const char SUMMARY[] =
-    "Measures mapping a file, reading a byte of every page of it, and unmapping it, a series for\n"
-    "each size. The file is made in the working directory and is in the page cache. An operation\n"
-    "is all three. Metric: latency, in ns. lat_pagefault tells what a fault alone costs.";
+    "Measure mapping a file, reading a byte of every page, and unmapping it, one series per size.\n"
+    "The file is created in the working directory and is in the page cache. An operation is all\n"
+    "three. lat_pagefault measures the cost of a page fault alone.\n"
+    "Metric: latency, in ns per operation.";
 
 struct mapping {
     struct lm_file_use use;
@@ -70,7 +71,7 @@ int main(int argc, char **argv) {
     struct mapping mapping = {.use = {.sharing = LM_FILE_SHARINGS[0], .cache = LM_FILE_CACHES[0]},
                               .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
     const struct lm_option options[] = {
-        {.name = "--kib", .help = "sizes of the file, in KiB", .text = &sizes},
+        {.name = "--kib", .help = "sizes of the file in KiB, a list", .text = &sizes},
         LM_FILE_OPTION(mapping.use),
     };
     const struct lm_program program = {.name = PROGRAM,

@@ -1,6 +1,6 @@
 /*
- * Latency of the processor's operations of arithmetic: how long an operation takes before one that
- * needs its result can start.
+ * Latency of arithmetic operations: the time until an operation that depends on the result can
+ * start.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -9,13 +9,14 @@
 
 static const char PROGRAM[] = "lat_ops";
 static const char SUMMARY[] =
-    "Measures the latency of xor, add, mul, div and mod on int and int64, and of add, mul and div\n"
-    "on float and double: each operation needs the result of the one before. mix is an addition,\n"
-    "a multiplication and a division, counted as one. mod is measured together with an xor, whose\n"
-    "latency is subtracted. Metric: latency, in ns an operation.";
+    "Measure the latency of xor, add, mul, div and mod on int and int64, and of add, mul and div\n"
+    "on float and double: each operation depends on the result of the previous one. mix is an\n"
+    "addition, a multiplication and a division, counted as one. mod is measured together with an\n"
+    "xor, whose latency is subtracted.\n"
+    "Metric: latency, in ns per operation.";
 
-/* What an exclusive or of that type takes: the least, for what disturbed it must not be subtracted
- * from each repetition of another operation. */
+/* Latency of a xor of this type: the minimum, because disturbances of the xor must not be
+ * subtracted from the repetitions of another operation. */
 static double xor_ns(struct lm_harness *harness, const char *type) {
     for (size_t i = 0; i < OPS_COUNT; i++) {
         if (ops_is_chosen(&OPS_ALL[i], "xor", type)) {
@@ -28,7 +29,7 @@ static double xor_ns(struct lm_harness *harness, const char *type) {
             return found_ns;
         }
     }
-    lm_fail(harness, "there is no xor of this type");
+    lm_fail(harness, "this type has no xor");
 }
 
 static void measure_without_xor(struct lm_harness *harness, const struct ops_operation *operation,
@@ -42,7 +43,7 @@ static void measure_without_xor(struct lm_harness *harness, const struct ops_ope
         if (samples.value_ns[i] <= 0) {
             lm_samples_free(&samples);
             lm_fail(harness,
-                    "a mod and an xor took no longer than an xor alone: the machine is too busy");
+                    "a mod with an xor took no longer than an xor alone: the machine is too busy");
         }
     }
     const struct lm_result result = {.metric = "latency",
@@ -71,7 +72,7 @@ static void measure(struct lm_harness *harness, const struct ops_operation *oper
 
 int main(int argc, char **argv) {
     static const char single[] =
-        "an operation inside a core takes as long whatever other cores do; processes "
-        "that share one would measure the scheduler";
+        "other cores have no effect on an operation within a core; processes "
+        "that share a core would measure the scheduler";
     return ops_main(PROGRAM, SUMMARY, single, measure, argc, argv);
 }

@@ -1,11 +1,11 @@
 /*
  * Latency of a fault that copies a page.
  *
- * After a fork, parent and child have their pages in common until one of them writes; so has a
- * private mapping with its file. Pages of a private mapping are read first, which is not timed, so
- * that they are mapped. Then a byte of each is written (a fault, a page from the kernel, a copy),
- * and the copies are given back. That each write was a fault is counted: one that was none is an
- * error.
+ * After a fork, parent and child share their pages until one of them writes. A private mapping
+ * shares pages with its file in the same way. Pages of a private mapping are first read, which
+ * maps them and is not timed. Then a byte of each is written (a fault, a new page from the kernel,
+ * a copy), and the copies are released. The number of faults is checked: a write without a fault
+ * is an error.
  */
 #define _GNU_SOURCE /* memfd_create */
 
@@ -18,13 +18,12 @@
 
 static const char PROGRAM[] = "lat_page_copy";
 static const char SUMMARY[] =
-    "Measures the latency of writing to a page that is to be copied then, as pages are that a\n"
-    "fork has left to parent and child: a private mapping of a file in memory, of which every "
-    "page\n"
-    "was read. The copy's end is in it. That each write was a fault is checked. An operation is\n"
-    "one page. Metric: latency, in ns.";
+    "Measure the latency of a write to a page that must be copied, as after a fork: pages of a\n"
+    "private mapping of a file in memory, after each has been read. The result includes releasing\n"
+    "the copy. The program checks that each write is a fault. An operation is one page.\n"
+    "Metric: latency, in ns per page.";
 
-/* So many pages are copied and given back again at a time, which takes little memory. */
+/* Number of pages that are copied and released together, which uses little memory. */
 enum { PAGES = 1024 };
 
 struct copying {
@@ -32,7 +31,7 @@ struct copying {
     int file; /* of PAGES pages */
 };
 
-/* Writes to `count` pages, at most PAGES, and gives the copies back; that alone is timed. */
+/* Write to `count` pages, at most PAGES, and release the copies; only this is timed. */
 static int copy(const struct copying *copying, uint64_t count) {
     const size_t bytes = PAGES * copying->page_bytes;
     uint64_t before = 0, after = 0;
@@ -56,7 +55,7 @@ static int copy(const struct copying *copying, uint64_t count) {
     }
     lm_pause();
     if (after - before < count) {
-        errno = ERANGE; /* the nearest that there is: pages were mapped to be written to before */
+        errno = ERANGE; /* the closest errno: pages were already mapped for writing */
         return -1;
     }
     return 0;
@@ -85,7 +84,7 @@ static int copy_initialise(uint64_t operations, void *cookie) {
     if (copying->file < 0 || ftruncate(copying->file, (off_t)bytes) != 0) {
         return -1;
     }
-    /* A page of the file that was never written to is made by the fault. */
+    /* A fault on a never-written page of the file would create the page. */
     for (size_t i = 0; i < PAGES; i++) {
         if (pwrite(copying->file, "y", 1, (off_t)(i * copying->page_bytes)) != 1) {
             return -1;
@@ -99,17 +98,18 @@ static int copy_cleanup(uint64_t operations, void *cookie) {
     return operations != 0 || copying->file < 0 ? 0 : close(copying->file);
 }
 
-/* Once before it is measured: here a failure can be told with its cause. */
+/* Once before the measurement, to report a failure with its cause. */
 static void try_once(struct lm_harness *harness, struct copying copying) {
     if (copy_initialise(0, &copying) == 0 && copy_benchmark(PAGES, &copying) == 0 &&
         copy_cleanup(0, &copying) == 0) {
         return;
     }
     char what[200];
-    (void)snprintf(what, sizeof what, "copying %d pages: %s", PAGES,
-                   errno == ERANGE
-                       ? "expected a fault for each, got fewer: this kernel copies several at once"
-                       : strerror(errno));
+    (void)snprintf(
+        what, sizeof what, "cannot copy %d pages: %s", PAGES,
+        errno == ERANGE
+            ? "expected one fault per page, got fewer: this kernel copies several at once"
+            : strerror(errno));
     lm_fail(harness, what);
 }
 

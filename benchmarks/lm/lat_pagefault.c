@@ -1,9 +1,9 @@
 /*
  * Latency of a page fault: touching a page of a mapped file that is not mapped yet.
  *
- * A kernel maps the pages around a faulting one with it, so that the next touch would not fault.
- * So one page in each --step-kib is touched, and it is counted that every touch was a fault: one
- * that was none is an error.
+ * A kernel also maps the pages around a faulting page, so the next touch would not fault.
+ * Therefore one page per --step-kib is touched, and the number of faults is checked: a touch
+ * without a fault is an error.
  */
 #define _DEFAULT_SOURCE /* madvise */
 
@@ -17,17 +17,19 @@
 
 static const char PROGRAM[] = "lat_pagefault";
 static const char SUMMARY[] =
-    "Measures the latency of a page fault: reading a byte of one page in each --step-kib of a\n"
-    "mapped file. warm: the page is in the page cache, and only has to be mapped (with those\n"
-    "around it, as the kernel does). cold: the file was dropped from this system's page cache, "
-    "and\n"
-    "the page is read from the disk, without reading ahead (a disk or a host may still hold it in\n"
-    "a cache of its own). The file is made in the working directory. That each touch was a fault\n"
-    "is checked. An operation is one fault. Metric: latency, in ns.";
+    "Measure the latency of a page fault: reading a byte of one page per --step-kib of a mapped\n"
+    "file.\n"
+    "warm: the page is in the page cache and only needs mapping (with neighbors, as the kernel\n"
+    "does).\n"
+    "cold: the file was dropped from the page cache of this system, and the page is read from the\n"
+    "disk without read-ahead. A disk or a host can still cache it.\n"
+    "The file is created in the working directory. The program checks that each touch is a fault.\n"
+    "An operation is one fault.\n"
+    "Metric: latency, in ns per fault.";
 
-/* The file is mapped as often as an interval needs touches. No more than this, because page tables
- * for it grow by some 128 bytes a fault: intervals of several processes then last less than the
- * second that they do elsewhere. */
+/* The file is mapped as often as an interval needs touches, up to this limit, because its page
+ * tables grow by about 128 bytes per fault. Therefore intervals of several processes are shorter
+ * than the usual second. */
 static const uint64_t MOST_TOUCHES = 200000;
 enum { PROBE_TOUCHES = 16 };
 
@@ -39,7 +41,7 @@ struct faulting {
     uint64_t faults_before;
 };
 
-/* How many touches a mapping is good for. */
+/* Number of touches per mapping. */
 static uint64_t touches_of(const struct faulting *faulting) {
     return faulting->use.bytes / faulting->step_bytes;
 }
@@ -85,7 +87,7 @@ static int map_all(struct faulting *faulting, uint64_t count) {
             return -1;
         }
         faulting->areas[faulting->area_count++] = area;
-        /* Without reading ahead. */
+        /* Without read-ahead. */
         if (madvise(area, (size_t)faulting->use.bytes, MADV_RANDOM) != 0) {
             return -1;
         }
@@ -117,7 +119,7 @@ static int fault_cleanup(uint64_t operations, void *cookie) {
         return -1;
     }
     if (faults - faulting->faults_before < operations) {
-        /* The nearest that errno has; see check_faults(). */
+        /* The closest errno; see check_faults(). */
         errno = ERANGE;
         return -1;
     }
@@ -130,26 +132,27 @@ _Noreturn static void fail(struct lm_harness *harness, const char *doing) {
     lm_fail(harness, what);
 }
 
-/* A few touches of a small file, so that too small a step is told before anything is measured. */
+/* A few touches of a small file, to report a step that is too small before the measurement. */
 static void check_faults(struct lm_harness *harness, uint64_t step_bytes) {
     struct faulting probe = {.step_bytes = step_bytes};
     uint64_t before = 0, after = 0;
     probe.use.bytes = PROBE_TOUCHES * step_bytes;
     if (lm_file_make(&probe.use.file, probe.use.bytes, false) != 0) {
-        fail(harness, "making a file in the working directory");
+        fail(harness, "cannot create a file in the working directory");
     }
     if (map_all(&probe, 1) != 0 || lm_count_faults(&before) != 0 ||
         touch(PROBE_TOUCHES, &probe) != 0 || lm_count_faults(&after) != 0 ||
         unmap_all(&probe) != 0 || lm_file_remove(&probe.use.file) != 0) {
-        fail(harness, "counting the faults of a few touches");
+        fail(harness, "cannot count the faults of a few touches");
     }
     if (after - before < PROBE_TOUCHES) {
         char what[200];
-        (void)snprintf(what, sizeof what,
-                       "--step-kib: expected a step that the kernel does not map at once, got %llu "
-                       "(%llu faults in %d touches); make it larger",
-                       (unsigned long long)(step_bytes / 1024),
-                       (unsigned long long)(after - before), PROBE_TOUCHES);
+        (void)snprintf(
+            what, sizeof what,
+            "--step-kib: expected a step beyond the pages that the kernel maps at once, got %llu "
+            "(%llu faults in %d touches); increase it",
+            (unsigned long long)(step_bytes / 1024), (unsigned long long)(after - before),
+            PROBE_TOUCHES);
         lm_fail(harness, what);
     }
 }
@@ -184,7 +187,7 @@ int main(int argc, char **argv) {
          .minimum = 1,
          .maximum = UINT64_C(1) << 30},
         {.name = "--step-kib",
-         .help = "from one touched page to the next, in KiB",
+         .help = "distance of touched pages, in KiB",
          .number = &step_kib,
          .minimum = 4,
          .maximum = UINT64_C(1) << 20},
@@ -201,7 +204,7 @@ int main(int argc, char **argv) {
     if (kib < step_kib) {
         char got[30];
         (void)snprintf(got, sizeof got, "%llu", (unsigned long long)kib);
-        lm_usage_error(PROGRAM, "--kib", "no less than --step-kib", got);
+        lm_usage_error(PROGRAM, "--kib", "at least --step-kib", got);
     }
     faulting.use.bytes = kib * 1024;
     faulting.step_bytes = step_kib * 1024;

@@ -1,9 +1,9 @@
 /*
- * How long N jobs take that are started together and each do the same work, as of a parallel make:
- * what a system's placing and balancing of short processes is worth.
+ * Duration of N jobs that start together and each do the same work, as in a parallel make: the
+ * quality of placement and load balancing for short processes.
  *
- * The work is a number of turns of a loop, found once by the processor's time that they take: a job
- * that has to wait for a processor then takes longer, which is what is to be seen.
+ * The work is a number of loop turns, calibrated once by processor time. A job that waits for a
+ * processor takes longer, and the result shows this.
  */
 #define _GNU_SOURCE /* prctl */
 
@@ -19,23 +19,23 @@
 
 static const char PROGRAM[] = "lat_pmake";
 static const char SUMMARY[] =
-    "Measures how long --jobs processes take, from the start of the first to the end of the last,\n"
-    "that each do --work-us of work. An operation is one such set of jobs, their forks and exits\n"
-    "included. The work is a loop that needs so much of a processor's time when nothing disturbs\n"
-    "it. Metric: latency, in ns a set of jobs.";
+    "Measure the time from the start of the first to the end of the last of --jobs processes that\n"
+    "each do --work-us of work. An operation is one such set of jobs, including their forks and\n"
+    "exits. The work is a loop that needs this processor time without disturbance.\n"
+    "Metric: latency, in ns per set of jobs.";
 
 enum { MOST_JOBS = 1024 };
 static const uint64_t LONGEST_WORK_US = 10000000;
-/* The work is measured so often, and the fastest taken. */
+/* Number of measurements of the work; the fastest counts. */
 enum { CALIBRATIONS = 11 };
 static const double CALIBRATION_NS = 2e6;
 
 struct jobs {
     uint64_t count;
-    uint64_t turns; /* of the loop that is one job's work */
+    uint64_t turns; /* of the loop that is the work of one job */
 };
 
-/* Each turn needs the result of the one before: nothing to run side by side, or to leave out. */
+/* Each turn depends on the previous one, so none can run in parallel or be removed. */
 static void work(uint64_t turns) {
     uint64_t value = turns;
     for (; turns > 0; turns--) {
@@ -47,13 +47,13 @@ static void work(uint64_t turns) {
 static double processor_ns(struct lm_harness *harness) {
     struct timespec used;
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) {
-        lm_fail(harness, "the processor time of this process cannot be read");
+        lm_fail(harness, "cannot read the processor time of this process");
     }
     return (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
 }
 
-/* Turns in a microsecond of processor time. The most of several: whatever disturbs makes it fewer.
- */
+/* Turns per microsecond of processor time. The maximum of several measurements, because
+ * disturbances lower it. */
 static double turns_per_us(struct lm_harness *harness) {
     uint64_t turns = 1000;
     double most = 0;
@@ -80,7 +80,7 @@ static _Noreturn void run_job(const struct jobs *jobs, pid_t parent) {
     _exit(0);
 }
 
-/* Waits for `count` jobs, all of them also when one has failed. */
+/* Wait for all `count` jobs, even if one has failed. */
 static int await(uint64_t count) {
     int failure = 0;
     while (count > 0) {
@@ -137,8 +137,8 @@ static void measure(struct lm_harness *harness, uint64_t count, uint64_t work_us
 int main(int argc, char **argv) {
     const char *jobs_text = "1,2,4,8", *work_text = "1000";
     const struct lm_option options[] = {
-        {.name = "--jobs", .help = "how many jobs, a list", .text = &jobs_text},
-        {.name = "--work-us", .help = "work of a job, a list", .text = &work_text},
+        {.name = "--jobs", .help = "number of jobs, a list", .text = &jobs_text},
+        {.name = "--work-us", .help = "work per job in us, a list", .text = &work_text},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

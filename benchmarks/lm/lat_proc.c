@@ -1,9 +1,10 @@
 /*
- * Latency of a procedure call and of making a process, in the steps of the paper: fork alone, fork
- * and exec of another program, fork and a shell that starts the program.
+ * Latency of a procedure call and of creating a process, in the steps of the paper: fork alone,
+ * fork and exec of another program, fork and a shell that starts the program.
  *
- * What is executed is this program itself, told to end at once: the same work of the loader on
- * every machine, whereas /bin/true differs from one system to the next (and reads locales on some).
+ * The executed program is this program, with an option to end immediately. The work of the loader
+ * is then the same on every machine, whereas /bin/true differs between systems (and reads locales
+ * on some).
  */
 #define _DEFAULT_SOURCE
 
@@ -17,26 +18,28 @@
 
 static const char PROGRAM[] = "lat_proc";
 static const char SUMMARY[] =
-    "Measures the latency of a procedure call and of making a process.\n"
-    "procedure: a call with an integer that is returned, each call needing the result of the one\n"
-    "before. fork: fork, exit in the new process, wait for it. exec: the same with an execve of\n"
-    "--program before the exit. shell: fork, execve of /bin/sh -c, which starts --program.\n"
-    "Metric: latency, in ns a call or a process.";
+    "Measure the latency of a procedure call and of creating a process.\n"
+    "  procedure  call a function that returns its integer argument; each call depends on the\n"
+    "             previous one\n"
+    "  fork       fork, exit in the new process, wait for it\n"
+    "  exec       the same with an execve of --program before the exit\n"
+    "  shell      fork, execve of /bin/sh -c, which starts --program\n"
+    "Metric: latency, in ns per call or process.";
 
-/* As its only argument it makes this program end at once, before anything is set up. */
+/* With this only argument, the program ends immediately, before any setup. */
 static const char END_AT_ONCE[] = "--end-at-once";
-/* What a shell says too of what it could not execute. */
+/* A shell uses the same code for a program that it cannot execute. */
 enum { EXIT_NOT_EXECUTED = 126 };
 
 extern char **environ;
 
 struct target {
-    const char *path; /* of the program executed */
+    const char *path; /* of the executed program */
     int exit_code;    /* of the last process that failed */
 };
 
-/* Not inlined, and with a statement that the compiler cannot see through, so that the call cannot
- * be taken out. */
+/* Not inlined, and with a statement that is opaque to the compiler, so that the call cannot be
+ * removed. */
 static __attribute__((noinline)) uint64_t procedure(uint64_t value) {
     __asm__ volatile("" : "+r"(value));
     return value;
@@ -56,7 +59,7 @@ static int make_calls(uint64_t operations, void *cookie) {
     return value == operations ? 0 : -1;
 }
 
-/* Waits for a process; anything but success is a failure. */
+/* Wait for a process; any result except success is a failure. */
 static int await(pid_t id, struct target *target) {
     int status = 0;
     pid_t ended;
@@ -109,8 +112,7 @@ static int make_execs(uint64_t operations, void *cookie) {
 
 static int make_shells(uint64_t operations, void *cookie) {
     struct target *target = cookie;
-    /* The path is an argument of the command, so that nothing in it can mean something to the
-     * shell. */
+    /* The path is an argument of the command, so the shell does not interpret its characters. */
     char *const arguments[] = {
         "sh", "-c", "\"$0\" \"$1\"", (char *)target->path, (char *)END_AT_ONCE, NULL};
     return execute(operations, target, "/bin/sh", arguments);
@@ -129,7 +131,7 @@ static const struct kind KINDS[] = {
     {"shell", make_shells, 1},
 };
 
-/* Once before it is measured: here a failure can be told with its cause. */
+/* Once before the measurement, to report a failure with its cause. */
 static void try_once(struct lm_harness *harness, const struct kind *kind, struct target *target) {
     if (kind->benchmark(kind->per_turn, target) == 0) {
         return;
@@ -138,11 +140,11 @@ static void try_once(struct lm_harness *harness, const struct kind *kind, struct
     if (target->exit_code == 0) {
         (void)snprintf(what, sizeof what, "%s: %s", kind->name, strerror(errno));
     } else {
-        (void)snprintf(what, sizeof what,
-                       "%s of %s: expected exit code 0, got %d%s; --program names another program",
-                       kind->name, target->path, target->exit_code,
-                       target->exit_code == EXIT_NOT_EXECUTED ? " (it cannot be executed here)"
-                                                              : "");
+        (void)snprintf(
+            what, sizeof what,
+            "%s of %s: expected exit code 0, got %d%s; select another program with --program",
+            kind->name, target->path, target->exit_code,
+            target->exit_code == EXIT_NOT_EXECUTED ? " (cannot be executed here)" : "");
     }
     lm_fail(harness, what);
 }
@@ -157,12 +159,12 @@ static void measure_kind(struct lm_harness *harness, const struct kind *kind,
     lm_run(harness, &workload, &series);
 }
 
-/* The path of this program. The link itself would mean the shell where a shell executes it. */
+/* Path of this program. In a shell, the link itself would refer to the shell. */
 static const char *own_path(struct lm_harness *harness) {
     static char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length < 0) {
-        lm_fail(harness, "/proc/self/exe cannot be read; --program names a program to execute");
+        lm_fail(harness, "cannot read /proc/self/exe; select a program with --program");
     }
     path[length] = '\0';
     return path;
@@ -175,9 +177,9 @@ int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "procedure", "fork", "exec", "shell", NULL};
     const char *chosen = choices[0], *path = NULL;
     const struct lm_option options[] = {
-        {.name = "--kind", .help = "what is measured", .text = &chosen, .choices = choices},
+        {.name = "--kind", .help = "operation to measure", .text = &chosen, .choices = choices},
         {.name = "--program",
-         .help = "what exec and shell execute instead of this program itself; it must succeed\n"
+         .help = "program for exec and shell instead of this program itself; it must succeed\n"
                  "                 with the argument --end-at-once",
          .text = &path},
     };
@@ -188,7 +190,7 @@ int main(int argc, char **argv) {
     struct lm_settings settings;
     lm_options_parse(&program, &settings, argc, argv);
     if (path != NULL && (strchr(path, '/') == NULL || access(path, X_OK) != 0)) {
-        lm_usage_error(PROGRAM, "--program", "the path of a program, with a / in it", path);
+        lm_usage_error(PROGRAM, "--program", "the path of a program, containing a /", path);
     }
 
     struct lm_harness harness;

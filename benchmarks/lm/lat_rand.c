@@ -7,13 +7,13 @@
 #include <string.h>
 
 static const char PROGRAM[] = "lat_rand";
-static const char SUMMARY[] = "Measures the latency of drand48, lrand48, random and rand of the C "
-                              "library. Each number depends on\n"
-                              "the state that the one before has left.\n"
-                              "Metric: latency, in ns a number.";
+static const char SUMMARY[] =
+    "Measure the latency of drand48, lrand48, random and rand of the C library. Each number\n"
+    "depends on the state that the previous call has left.\n"
+    "Metric: latency, in ns per number.";
 
-/* The state is the library's own, so that no call can be left out or wait for less than the one
- * before; what is returned is added up all the same. */
+/* The library keeps the state, so no call can be removed or overlap with the previous one; the
+ * results are summed nevertheless. */
 enum { NUMBERS_PER_TURN = 8 };
 #define FOUR_OF(add) add add add add
 
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "drand48", "lrand48", "random", "rand", NULL};
     const char *chosen = choices[0];
     const struct lm_option options[] = {
-        {.name = "--function", .help = "which function", .text = &chosen, .choices = choices}};
+        {.name = "--function", .help = "function to measure", .text = &chosen, .choices = choices}};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
                                        .options = options,

@@ -1,10 +1,11 @@
 /*
- * Latency of remote procedure calls (SUN RPC, RFC 5531) by libtirpc, over the loopback interface.
+ * Latency of remote procedure calls (SUN RPC, RFC 5531) with libtirpc, over the loopback
+ * interface.
  *
- * Neither side asks a port mapper: the server is registered for protocol 0, which is none, and the
- * client is given the port. Without libtirpc the program is built all the same, and says so.
+ * Neither side uses a port mapper: the server is registered for protocol 0 (no protocol), and the
+ * client receives the port. Without libtirpc the program is still built, and it reports this.
  */
-#define _DEFAULT_SOURCE /* the library's headers use u_int and the like */
+#define _DEFAULT_SOURCE /* the library headers use u_int and similar types */
 
 #include "ipc/ipc.h"
 
@@ -14,18 +15,18 @@
 
 static const char PROGRAM[] = "lat_rpc";
 static const char SUMMARY[] =
-    "Measures the latency of remote procedure calls (SUN RPC by libtirpc) to another process over\n"
-    "the loopback interface (127.0.0.1), on a port of its own without a port mapper. An operation\n"
-    "is a call of a procedure that takes a number and returns the next. A call over UDP that is\n"
-    "lost is not sent again: after 10 s without an answer the measurement\n"
-    "fails.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a call.";
+    "Measure the latency of remote procedure calls (SUN RPC with libtirpc) to another process\n"
+    "over the loopback interface (127.0.0.1), on a separate port without a port mapper. An\n"
+    "operation is a call of a procedure that takes a number and returns its successor. A lost UDP\n"
+    "call is not sent again: after 10 s without a reply the measurement fails.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns per call.";
 static const char *const PROTOCOLS[] = {"all", "udp", "tcp", NULL};
 
 #ifdef LM_TIRPC
 #include <rpc/rpc.h>
 #include <stdarg.h>
 
-/* From the range that RFC 5531 leaves to users. */
+/* From the range that RFC 5531 reserves for users. */
 enum { PROGRAM_NUMBER = 0x20001234, VERSION = 1, NEXT = 1 };
 
 struct calling {
@@ -33,12 +34,12 @@ struct calling {
     int listening;
     struct sockaddr_in address;
     pid_t server;
-    int own; /* the client's socket */
+    int own; /* the socket of the client */
     CLIENT *client;
     u_int number;
 };
 
-/* What the library's xdr_u_int is, in the type that its calls ask for. */
+/* The library's xdr_u_int, with the type that its calls expect. */
 static bool_t xdr_number(XDR *stream, ...) {
     va_list arguments;
     va_start(arguments, stream);
@@ -58,7 +59,7 @@ static void dispatch(struct svc_req *request, SVCXPRT *transport) {
         return;
     }
     number++;
-    /* What cannot be answered is seen by the client: by its time limit, or by the connection. */
+    /* The client detects a missing reply by its time limit or by the connection. */
     (void)svc_sendreply(transport, xdr_number, (char *)&number);
 }
 
@@ -70,11 +71,11 @@ static int server_run(void *cookie) {
         !svc_register(transport, PROGRAM_NUMBER, VERSION, dispatch, /* no protocol */ 0)) {
         return LM_EXIT_FAILED;
     }
-    svc_run(); /* returns only when it fails */
+    svc_run(); /* returns only on failure */
     return LM_EXIT_FAILED;
 }
 
-/* Sets the errno that is nearest to what the library tells; returns -1. */
+/* Set the errno closest to the library's status; return -1. */
 static int failed(enum clnt_stat status) {
     if (status == RPC_TIMEDOUT) {
         errno = ETIMEDOUT;
@@ -86,7 +87,7 @@ static int failed(enum clnt_stat status) {
     return -1;
 }
 
-/* The client's socket is bound by us: the library would take a reserved port. */
+/* This program binds the socket of the client: the library would use a reserved port. */
 static int make_client(struct calling *calling) {
     struct sockaddr_in own_address;
     const struct timeval never_again = {.tv_sec = LM_TIME_LIMIT_S};
@@ -172,14 +173,14 @@ static void measure(struct lm_harness *harness, const char *protocol) {
 static void measure(struct lm_harness *harness, const char *protocol) {
     (void)protocol;
     lm_fail(harness, "built without libtirpc: install it with its headers and pkg-config (Debian: "
-                     "libtirpc-dev, pkgconf), then `make clean` and `make`");
+                     "libtirpc-dev, pkgconf), then run `make clean` and `make`");
 }
 #endif
 
 int main(int argc, char **argv) {
     const char *protocol = PROTOCOLS[0];
     const struct lm_option options[] = {{.name = "--protocol",
-                                         .help = "what carries the calls",
+                                         .help = "transport of the calls",
                                          .text = &protocol,
                                          .choices = PROTOCOLS}};
     const struct lm_program program = {

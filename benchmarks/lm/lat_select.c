@@ -9,19 +9,19 @@
 
 static const char PROGRAM[] = "lat_select";
 static const char SUMMARY[] =
-    "Measures the latency of select() on --descriptors descriptors, asking which can be read "
-    "from,\n"
-    "without waiting. An operation is a call, with the copy of the set that it needs.\n"
-    "  file  of a file in the working directory, opened once for each: all can always be read\n"
-    "  tcp   of connections over the loopback interface, on which nothing is sent: none can be\n"
-    "        read; the call looks at all and returns\n"
-    "Metric: latency, in ns a call.";
+    "Measure the latency of select() on --descriptors descriptors for readability, without\n"
+    "waiting. An operation is a call, including the copy of the set that it needs.\n"
+    "  file  descriptors of one file in the working directory, opened separately: all are always\n"
+    "        readable\n"
+    "  tcp   descriptors of connections over the loopback interface without data: none is\n"
+    "        readable, so the call examines all and returns\n"
+    "Metric: latency, in ns per call.";
 
-/* Some low numbers belong to others already; select() cannot look beyond FD_SETSIZE. */
+/* Some low numbers are already in use; select() cannot handle FD_SETSIZE and above. */
 enum { MOST_DESCRIPTORS = FD_SETSIZE - 24 };
 
 struct selecting {
-    struct lm_many many; /* the first: lm_many_run() sets its kind */
+    struct lm_many many; /* first member: lm_many_run() sets its kind */
     fd_set set;
     int highest;
 };
@@ -76,9 +76,9 @@ int main(int argc, char **argv) {
     const char *kind = kinds[0];
     struct selecting selecting = {.many = {.count = 100}};
     const struct lm_option options[] = {
-        {.name = "--kind", .help = "what is looked at", .text = &kind, .choices = kinds},
+        {.name = "--kind", .help = "type of the descriptors", .text = &kind, .choices = kinds},
         {.name = "--descriptors",
-         .help = "how many are looked at",
+         .help = "number of descriptors",
          .number = &selecting.many.count,
          .minimum = 1,
          .maximum = MOST_DESCRIPTORS},

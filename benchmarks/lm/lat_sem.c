@@ -8,14 +8,15 @@
 #include <sys/mman.h>
 
 static const char SUMMARY[] =
-    "Measures the latency of a pair of semaphores (POSIX, in memory that two processes share). An\n"
-    "operation is a round trip: the child posts one and waits for the other, which its helper\n"
-    "posts as soon as it has had the first. The helper waits in the kernel; so does the child\n"
-    "unless the answer is there before.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a round trip.";
+    "Measure the latency of a pair of POSIX semaphores in memory that two processes share. An\n"
+    "operation is a round trip: the child posts one semaphore and waits for the other, which its\n"
+    "helper posts after it has received the first. The helper waits in the kernel, as does the\n"
+    "child unless the answer arrives earlier.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns per round trip.";
 
 struct shared {
     sem_t there, back;
-    uint64_t turns; /* how often the helper has answered; the semaphores order its uses */
+    uint64_t turns; /* number of answers of the helper; the semaphores order the accesses */
 };
 
 struct pair {
@@ -46,7 +47,7 @@ static int helper_run(void *cookie) {
     }
 }
 
-/* The helper has ended: the child, which may wait for it, goes on and sees that. */
+/* The helper has ended: wake the child, which may wait for it, so that it notices. */
 static void wake_child(void *cookie) {
     (void)sem_post(&((struct pair *)cookie)->shared->back);
 }

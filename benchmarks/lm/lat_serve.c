@@ -1,16 +1,16 @@
 /*
- * What a TCP server's processor spends on each thing that it does for a client.
+ * Processor time that a TCP server spends on each operation for a client.
  *
- * The child that is timed is the server. Its peer, a helper on another processor, keeps several
- * requests outstanding, so that the server hardly waits; where it does, the wait is left out. Then
- * the time that passes is the time that its processor was taken.
+ * The timed child is the server. Its peer, a helper on another processor, keeps several requests
+ * outstanding, so the server hardly waits; remaining waits are excluded. Therefore the elapsed
+ * time is the time that its processor is occupied.
  *
- * The peer must be the faster of the two. So it drops what it receives without copying it
- * (MSG_TRUNC), and where it has a processor of its own it does not sleep: to wake it would be the
- * server's work. Under a quota it has none: what it used would be taken from the server, and time
- * in which both are held back is no waiting. To connect takes several times as long as to accept;
- * there the peer makes many connections first, which the server then finds waiting, and only the
- * server's part is timed.
+ * The peer must be the faster of the two. It discards received data without a copy (MSG_TRUNC).
+ * With an exclusive processor it does not sleep, because waking it would be work of the server.
+ * Under a quota it has no exclusive processor: its use would reduce that of the server, and time
+ * in which both are throttled is no waiting. Connecting takes several times as long as accepting.
+ * For this operation the peer first creates many connections, which the server then finds in its
+ * queue, and only the server's part is timed.
  */
 #define _GNU_SOURCE /* accept4 */
 
@@ -26,31 +26,30 @@
 
 static const char PROGRAM[] = "lat_serve";
 static const char SUMMARY[] =
-    "Measures what a TCP server's processor spends on 127.0.0.1, for a client that keeps it busy.\n"
-    "  reply     receive a request of 120 bytes, write a reply; a series for each of --bytes\n"
-    "  sendfile  the same, with the reply sent by sendfile from a file in the page cache\n"
-    "  send      one more write of 200 bytes on a connection where nothing waits to be sent\n"
+    "Measure the processor time of a TCP server on 127.0.0.1 for a client that keeps it busy.\n"
+    "  reply     receive a request of 120 bytes, write a reply; one series per size of --bytes\n"
+    "  sendfile  the same, with the reply sent by sendfile from a cached file\n"
+    "  send      one more write of 200 bytes on a connection without unsent data\n"
     "  connect   accept a connection, shut it down, close it\n"
-    "An operation is one of these by the server. The client runs on another processor where there\n"
-    "is one (`peer_processor` of the first line of the results); where not, or under a quota, its\n"
-    "work is in the latency too. Metrics: latency, in ns an operation, and cpu_time, what the\n"
-    "server's process used of its processor, in ns an operation: less than the latency where "
-    "others\n"
-    "had it too.";
-static const char SINGLE[] = "the server has a processor, and its client another";
+    "An operation is one of these by the server. The client runs on another processor if\n"
+    "available (`peer_processor` in the first line of the results). Otherwise, or under a quota,\n"
+    "the latency includes the work of the client.\n"
+    "Metrics: latency, in ns per operation; cpu_time, the processor time of the server process,\n"
+    "in ns per operation. It is lower than the latency if other processes used the processor.";
+static const char SINGLE[] = "the server and its client each occupy a processor";
 
 enum { SEND_BYTES = 200, MOST_REPLY_BYTES = 1 << 30 };
-/* Writes on a connection before the peer tells that it has received them. With more, one would not
- * go out at once but be put to those that wait for the peer, which costs less. */
+/* Writes on a connection before the peer confirms them. More writes would not be sent immediately
+ * but appended to those that wait for the peer, which costs less. */
 enum { BURST = 8 };
-/* Connections of an interval at most: with the pauses it then lasts a third of a second, several
- * periods of a quota, even where only a part of that is timed. */
+/* Maximum number of connections per interval: with the pauses it then lasts a third of a second,
+ * several quota periods, even if only a part of that is timed. */
 static const uint64_t MOST_ACCEPTED = 8192;
 
 /* ---- the server ---- */
 
-/* Waiting for a peer that has been slower is no work of the server. On a processor that they share
- * it is the peer's work, which cannot be left out. */
+/* Waiting for a slower peer is no work of the server. On a shared processor the wait is work of the
+ * peer, which cannot be excluded. */
 static int await_request(int connection) {
     struct pollfd looked_at = {.fd = connection, .events = POLLIN};
     int ready = 0;
@@ -130,7 +129,7 @@ static int send_benchmark(uint64_t operations, void *cookie) {
     for (uint64_t i = 0; i < operations; i++) {
         if (serving->sent == 0) {
             serving->next = serving->next + 1 < serving->connections ? serving->next + 1 : 0;
-            /* No part of what is measured, where it can be left out. */
+            /* Excluded from the measurement, if possible. */
             if (lm_has_own_peer()) {
                 lm_pause();
             }
@@ -150,7 +149,7 @@ static int send_benchmark(uint64_t operations, void *cookie) {
     return 0;
 }
 
-/* Has the peer make connections, and waits until they are there. */
+/* Let the peer create connections, and wait for them. */
 static int order_connections(const struct serving *serving, uint32_t count) {
     uint32_t made = 0;
     if (write(serving->control[0], &count, sizeof count) != (ssize_t)sizeof count) {
@@ -182,7 +181,7 @@ static int connect_benchmark(uint64_t operations, void *cookie) {
     const struct serving *serving = cookie;
     while (operations > 0) {
         uint32_t count = operations < serving->batch ? (uint32_t)operations : serving->batch;
-        /* On a processor that they share the peer's work cannot be left out. */
+        /* On a shared processor, the work of the peer cannot be excluded. */
         if (lm_has_own_peer()) {
             lm_pause();
         }
@@ -202,11 +201,11 @@ static int connect_benchmark(uint64_t operations, void *cookie) {
     return 0;
 }
 
-/* ---- before and after ---- */
+/* ---- setup and cleanup ---- */
 
 static int start_peer(struct serving *serving, int (*run)(void *cookie)) {
     serving->peer = lm_helper_start(run, serving);
-    /* Only the peer has them then: when it ends, the server sees it. */
+    /* Only the peer keeps these descriptors, so the server notices its end. */
     for (uint64_t i = 0; i < serving->connections; i++) {
         lm_shut(&serving->peers[i]);
     }
@@ -285,10 +284,10 @@ static int serving_cleanup(uint64_t operations, void *cookie) {
 struct kind {
     const char *name;
     lm_step *initialise, *benchmark;
-    bool sized; /* a series for each of --bytes */
+    bool sized; /* one series per size of --bytes */
     bool from_file;
     uint64_t bytes;
-    uint64_t per_request; /* operations that answer one */
+    uint64_t per_request; /* number of operations that answer one request */
 };
 
 static const struct kind KINDS[] = {
@@ -333,12 +332,12 @@ int main(int argc, char **argv) {
     uint64_t connections = 4;
     const struct lm_option options[] = {
         {.name = "--operation",
-         .help = "what the server does",
+         .help = "operation of the server",
          .text = &chosen,
          .choices = choices},
-        {.name = "--bytes", .help = "sizes of a reply", .text = &sizes},
+        {.name = "--bytes", .help = "sizes of a reply in bytes, a list", .text = &sizes},
         {.name = "--connections",
-         .help = "how many requests are outstanding, each on a connection of its own",
+         .help = "number of outstanding requests, each on a separate connection",
          .number = &connections,
          .minimum = 1,
          .maximum = MOST_CONNECTIONS},

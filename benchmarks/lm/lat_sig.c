@@ -1,6 +1,6 @@
 /*
  * Latency of signals: installing a handler, handling a signal that a process sends to itself, and
- * handling the signal of a write to a page that may only be read.
+ * handling the signal of a write to a read-only page.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
@@ -15,11 +15,10 @@
 
 static const char PROGRAM[] = "lat_sig";
 static const char SUMMARY[] =
-    "Measures the latency of signals. install: one sigaction. handle: kill of the process itself,\n"
-    "its handler, and the way back. fault: a write to a page that may only be read, the handler "
-    "of\n"
-    "SIGSEGV, and the way back to the write, which fails again.\n"
-    "Metric: latency, in ns an installation or a signal.";
+    "Measure the latency of signals. install: one sigaction. handle: kill of the process itself,\n"
+    "the handler, and the return. fault: a write to a read-only page, the handler of SIGSEGV, and\n"
+    "the return to the write, which fails again.\n"
+    "Metric: latency, in ns per installation or signal.";
 
 /* Written by handlers. */
 static volatile uint64_t handled, faults_left;
@@ -30,7 +29,7 @@ static void on_signal(int signal_number) {
     handled = handled + 1;
 }
 
-/* Returning repeats the write that failed: nothing but the fault and its handling is timed. */
+/* Returning repeats the failed write: only the fault and its handling are timed. */
 static void on_fault(int signal_number) {
     (void)signal_number;
     faults_left = faults_left - 1;
@@ -40,9 +39,9 @@ static void on_fault(int signal_number) {
 }
 
 struct target {
-    char *page; /* that may only be read; NULL: not needed */
+    char *page; /* read-only page; NULL: not needed */
     long page_bytes;
-    struct sigaction before; /* what the signal did before this program handled it */
+    struct sigaction before; /* disposition of the signal before this program changed it */
 };
 
 static int install_benchmark(uint64_t operations, void *cookie) {
@@ -63,7 +62,7 @@ static int handle_benchmark(uint64_t operations, void *cookie) {
     (void)cookie;
     pid_t own = getpid();
     handled = 0;
-    /* POSIX: a signal that a process of one thread sends to itself is delivered before kill()
+    /* POSIX: a signal that a single-threaded process sends to itself is delivered before kill()
      * returns. */
     for (uint64_t i = 0; i < operations; i++) {
         if (kill(own, SIGUSR1) != 0) {
@@ -117,7 +116,7 @@ static int start_faults(uint64_t operations, void *cookie) {
         return -1;
     }
     target->page = page;
-    /* Read once, so that there is a page to protect: not the first touch of it is measured. */
+    /* Read once to map the page: the first touch is not part of the measurement. */
     lm_keep(page);
     if (*(volatile char *)target->page != 0) {
         return -1;
@@ -149,8 +148,10 @@ static const struct operation OPERATIONS[] = {
 int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "install", "handle", "fault", NULL};
     const char *chosen = choices[0];
-    const struct lm_option options[] = {
-        {.name = "--operation", .help = "what is measured", .text = &chosen, .choices = choices}};
+    const struct lm_option options[] = {{.name = "--operation",
+                                         .help = "operation to measure",
+                                         .text = &chosen,
+                                         .choices = choices}};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
                                        .options = options,

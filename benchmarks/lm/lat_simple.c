@@ -1,11 +1,12 @@
 /*
- * Latency of a simple process, as a web server starts one for a request: fork, execve of a small
- * program that is linked dynamically with the C library only, its end, and the wait for it.
+ * Latency of a simple process, as a web server starts one per request: fork, execve of a small
+ * program that is dynamically linked to the C library only, its end, and the wait for it.
  *
- * What the parent holds of memory is copied page table by page table, and mapping by mapping, and
- * given back as the child executes, so that both are varied.
- * Part of the time passes in user mode: the loader links the program. How much is told by the
- * control group, where there is one with these processes only.
+ * The kernel copies the memory of the parent page table by page table and mapping by mapping, and
+ * releases it when the child executes. Therefore both are parameters.
+ *
+ * Part of the time is in user mode, where the loader links the program. The control group reports
+ * this part, if it contains only these processes.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
 
@@ -23,24 +24,24 @@
 
 static const char PROGRAM[] = "lat_simple";
 static const char SUMMARY[] =
-    "Measures the latency of a simple process: fork, execve of --program in the new process, its\n"
-    "end, the wait for it; a series for each of --resident-kib, which is what the parent has of\n"
-    "memory of its own, in pages of the usual size, and one for each of --mappings but the first:\n"
-    "so many more mappings of files than its own (`own_mappings` of the first lines of the "
-    "results)\n"
-    "with the first of --resident-kib. --program shall be small and linked with the C library\n"
-    "only. Metrics: latency, in ns a process, and user_share, the share of the\n"
-    "processor's time that passes in user mode, where the control group of this program holds no\n"
-    "other processes (`user_share` of the first lines of the results tells why not).";
-static const char SINGLE[] = "the control group tells of all processes together";
+    "Measure the latency of a simple process: fork, execve of --program in the new process, its\n"
+    "end, and the wait for it.\n"
+    "One series per value of --resident-kib: private memory of the parent, in pages of the\n"
+    "default size. One further series per value of --mappings except the first: file mappings in\n"
+    "addition to the own ones (`own_mappings` in the first lines of the results), with the first\n"
+    "value of --resident-kib. --program should be small and linked to the C library only.\n"
+    "Metrics: latency, in ns per process; user_share, the fraction of processor time in user\n"
+    "mode, if the control group of this program contains no other processes (otherwise,\n"
+    "`user_share` in the first lines of the results has the reason).";
+static const char SINGLE[] = "the control group reports the sum of all processes";
 
 enum { EXIT_NOT_EXECUTED = 126, MOST_KIB = 1 << 26, MOST_MAPPINGS = 50000 };
-/* With less of what was asked for the share is not told. */
+/* Below this fraction of the requested time, user_share is omitted. */
 static const double LEAST_OF_SHARE = 0.4;
 
 extern char **environ;
 
-/* What the child found, in memory that it has in common with main. */
+/* Results of the child, in memory shared with main. */
 struct found {
     struct lm_split first, last;
     bool begun;
@@ -49,12 +50,12 @@ struct found {
 
 struct simple {
     const char *path;
-    const struct lm_group *group; /* NULL: the share is not known */
+    const struct lm_group *group; /* NULL: user_share is unknown */
     struct found *found;
     size_t bytes;
     char *memory;
     size_t mapping_count;
-    size_t mapped; /* of `mappings`, so many are there */
+    size_t mapped; /* existing number of `mappings` */
     void **mappings;
 };
 
@@ -90,8 +91,8 @@ static int simple_benchmark(uint64_t operations, void *cookie) {
     return 0;
 }
 
-/* One page of the program at a time: neighbours that do not follow each other in their file stay
- * mappings of their own. Of the five that a library has, two have a page that was written to. */
+/* One page of the program at a time: neighbors that are not consecutive in their file stay separate
+ * mappings. Of the five mappings of a library, two have a written page. */
 static int map_more(struct simple *simple) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     simple->mappings = calloc(simple->mapping_count + 1, sizeof *simple->mappings);
@@ -143,7 +144,7 @@ static int begin(struct simple *simple) {
         return -1;
     }
     simple->memory = area;
-    /* A server's memory is in many small areas; refused where the kernel has no huge pages. */
+    /* The memory of a server is in many small areas; fails if the kernel has no huge pages. */
     (void)madvise(area, simple->bytes, MADV_NOHUGEPAGE);
     (void)memset(area, 'x', simple->bytes);
     return 0;
@@ -174,7 +175,7 @@ static int simple_cleanup(uint64_t operations, void *cookie) {
     return status;
 }
 
-/* Once before it is measured: here a failure can be told with its cause. */
+/* Once before the measurement, to report a failure with its cause. */
 static void try_once(struct lm_harness *harness, struct simple *simple) {
     if (simple_benchmark(1, simple) == 0) {
         return;
@@ -183,10 +184,11 @@ static void try_once(struct lm_harness *harness, struct simple *simple) {
     if (simple->found->exit_code == 0) {
         (void)snprintf(what, sizeof what, "fork: %s", strerror(errno));
     } else {
-        (void)snprintf(
-            what, sizeof what, "%s: expected exit code 0, got %d%s; --program names it",
-            simple->path, simple->found->exit_code,
-            simple->found->exit_code == EXIT_NOT_EXECUTED ? " (it cannot be executed here)" : "");
+        (void)snprintf(what, sizeof what,
+                       "%s: expected exit code 0, got %d%s; select a program with --program",
+                       simple->path, simple->found->exit_code,
+                       simple->found->exit_code == EXIT_NOT_EXECUTED ? " (cannot be executed here)"
+                                                                     : "");
     }
     lm_fail(harness, what);
 }
@@ -201,7 +203,7 @@ static void report_share(struct lm_harness *harness, const struct simple *simple
         return;
     }
     if (user_s + system_s <= 0 || user_s + system_s < LEAST_OF_SHARE * least_s) {
-        (void)snprintf(why, sizeof why, "%.2f s of processor time are too little to tell it",
+        (void)snprintf(why, sizeof why, "%.2f s of processor time are too short",
                        user_s + system_s);
         lm_report_note(harness, "user_share", why);
         return;
@@ -216,8 +218,7 @@ static void report_share(struct lm_harness *harness, const struct simple *simple
     lm_report(harness, &result);
 }
 
-/* How many mappings this process has; the one of old system calls is no memory that a fork copies.
- */
+/* Number of mappings of this process; the vsyscall mapping is not copied by a fork. */
 static void report_mappings(struct lm_harness *harness) {
     char told[24], line[4400];
     unsigned long long lines = 0;
@@ -229,7 +230,7 @@ static void report_mappings(struct lm_harness *harness) {
         (void)fclose(file);
     }
     (void)snprintf(told, sizeof told, "%llu", lines);
-    lm_report_note(harness, "own_mappings", lines > 0 ? told : "/proc/self/maps cannot be read");
+    lm_report_note(harness, "own_mappings", lines > 0 ? told : "cannot read /proc/self/maps");
 }
 
 static void measure(struct lm_harness *harness, struct simple *simple, uint64_t kib,
@@ -257,13 +258,13 @@ static void measure(struct lm_harness *harness, struct simple *simple, uint64_t 
     }
 }
 
-/* The program that is built beside this one. */
+/* The program that is built next to this one. */
 static const char *beside(struct lm_harness *harness) {
     static const char name[] = "/programs/simple_process";
     static char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof name);
     if (length < 0) {
-        lm_fail(harness, "/proc/self/exe cannot be read; --program names a program to execute");
+        lm_fail(harness, "cannot read /proc/self/exe; select a program with --program");
     }
     path[length] = '\0';
     char *slash = strrchr(path, '/');
@@ -275,13 +276,13 @@ int main(int argc, char **argv) {
     const char *sizes = "0,16384,65536", *more = "0,300", *path = NULL;
     uint64_t share_us = 1000000;
     const struct lm_option options[] = {
-        {.name = "--resident-kib", .help = "memory of the parent, in KiB", .text = &sizes},
-        {.name = "--mappings", .help = "of the parent, beside its own", .text = &more},
+        {.name = "--resident-kib", .help = "memory of the parent in KiB, a list", .text = &sizes},
+        {.name = "--mappings", .help = "additional mappings of the parent, a list", .text = &more},
         {.name = "--program",
-         .help = "what is executed instead of programs/simple_process beside this program",
+         .help = "program to execute instead of programs/simple_process next to this program",
          .text = &path},
         {.name = "--user-share-us",
-         .help = "processor time that user_share is taken of, at least; 0: it is not told",
+         .help = "minimum processor time for user_share; 0: omit user_share",
          .number = &share_us,
          .maximum = 60000000},
     };
@@ -296,12 +297,12 @@ int main(int argc, char **argv) {
     lm_numbers_parse(PROGRAM, "--resident-kib", sizes, 0, MOST_KIB, &kib);
     lm_numbers_parse(PROGRAM, "--mappings", more, 0, MOST_MAPPINGS, &mappings);
     if (path != NULL && (strchr(path, '/') == NULL || access(path, X_OK) != 0)) {
-        lm_usage_error(PROGRAM, "--program", "the path of a program, with a / in it", path);
+        lm_usage_error(PROGRAM, "--program", "the path of a program, containing a /", path);
     }
 
     struct lm_harness harness;
     struct lm_group group;
-    char why[4400] = "not asked for";
+    char why[4400] = "not requested";
     lm_open(&harness, &program, &settings);
     const bool is_known = share_us != 0 && lm_group_find(&group, why, sizeof why) == 0;
     lm_report_note(&harness, "user_share", is_known ? "from the own control group" : why);
@@ -311,7 +312,7 @@ int main(int argc, char **argv) {
     void *area =
         mmap(NULL, sizeof *simple.found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (area == MAP_FAILED) {
-        lm_fail(&harness, "no memory shared with the child");
+        lm_fail(&harness, "cannot share memory with the child");
     }
     simple.found = area;
     try_once(&harness, &simple);

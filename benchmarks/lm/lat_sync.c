@@ -1,6 +1,6 @@
 /*
- * Latency of synchronisation between threads: a mutex that nobody else wants, and the round trip
- * of a turn between two threads by mutexes, by a condition variable, and by futex(2) itself.
+ * Latency of synchronization between threads: an uncontended mutex, and the round trip of a turn
+ * between two threads by mutexes, by a condition variable, and by futex(2).
  *
  * Not in the paper's suite; its conclusions name it as future work.
  */
@@ -20,12 +20,12 @@
 
 static const char PROGRAM[] = "lat_sync";
 static const char SUMMARY[] =
-    "Measures the latency of synchronisation between threads. mutex: lock and unlock, while no\n"
-    "other thread wants it. The others are round trips of a turn between two threads of a process\n"
-    "that both sleep while the other has it: mutex_handoff by mutexes, condition by a mutex and a\n"
-    "condition variable, futex by the system call without a library. --placement compact or\n"
-    "scattered puts both threads of a process on one processor.\n"
-    "Metric: latency, in ns a lock and unlock, or a round trip.";
+    "Measure the latency of synchronization between threads. mutex: lock and unlock without\n"
+    "contention. The others are round trips of a turn between two threads of a process; each\n"
+    "thread sleeps while the other has the turn. mutex_handoff: by mutexes. condition: by a mutex\n"
+    "and a condition variable. futex: by the system call without a library. --placement compact\n"
+    "or scattered places both threads of a process on one processor.\n"
+    "Metric: latency, in ns per lock and unlock, or per round trip.";
 
 enum { LOCKS = 3 };
 
@@ -36,7 +36,7 @@ struct pair {
     pthread_t partner;
     bool started;
     atomic_bool ending;
-    /* mutex_handoff: which lock each thread holds, see advance() */
+    /* mutex_handoff: the lock that each thread holds, see advance() */
     pthread_mutex_t lock[LOCKS];
     unsigned own_lock, partner_lock;
     atomic_bool partner_ready;
@@ -55,9 +55,9 @@ static int failed(int status) {
     return -1;
 }
 
-/* A partner that fails ends the process: left alone, the measuring thread would wait for ever. */
+/* A partner that fails ends the process: otherwise the measuring thread would wait forever. */
 static void partner_failed(const char *what) {
-    (void)fprintf(stderr, "%s: the second thread: %s: %s\n", PROGRAM, what, strerror(errno));
+    (void)fprintf(stderr, "%s: second thread: %s: %s\n", PROGRAM, what, strerror(errno));
     _exit(LM_EXIT_FAILED);
 }
 
@@ -84,7 +84,7 @@ static int set_up_condition(struct pair *pair) {
     return status == 0 ? 0 : failed(status);
 }
 
-/* Gives the turn away and waits until it is `wanted` again, or all is to end. */
+/* Pass the turn and wait until it is `wanted` again, or the run ends. */
 static int pass_turn(struct pair *pair, int given, int wanted) {
     int status = pthread_mutex_lock(&pair->mutex);
     if (status != 0) {
@@ -151,8 +151,8 @@ static int mutex_benchmark(uint64_t operations, void *cookie) {
     return status == 0 ? 0 : failed(EPROTO);
 }
 
-/* The C library may leave out what a process of one thread does not need: there is a second one,
- * which sleeps at the condition until all ends. */
+/* The C library can skip work for a single-threaded process. Therefore a second thread exists,
+ * which sleeps on the condition until the end. */
 static void *sleeping_partner(void *cookie) {
     if (pass_turn(cookie, OWN_TURN, PARTNERS_TURN) != 0) {
         partner_failed("condition variable");
@@ -164,12 +164,13 @@ static int mutex_start(struct pair *pair) {
     return set_up_condition(pair) != 0 ? -1 : start_partner(pair, sleeping_partner);
 }
 
-/* ---- the turn as the possession of mutexes ---- */
+/* ---- possession of mutexes as the turn ---- */
 
 /*
- * Three locks in a ring, two threads: each holds one, takes the next and gives up the last. Only
- * one of them has a free lock before it, and taking it frees one for the other: they take strict
- * turns, though a mutex is only ever unlocked by the thread that locked it.
+ * Three locks in a ring, two threads: each thread holds one lock, acquires the next and releases
+ * the previous one. Only one thread has a free lock ahead, and acquiring it frees one for the
+ * other. Therefore they strictly alternate, although a mutex is only unlocked by the thread that
+ * locked it.
  */
 static int advance(struct pair *pair, unsigned *held) {
     unsigned next = (*held + 1) % LOCKS;
@@ -214,7 +215,7 @@ static int handoff_start(struct pair *pair) {
             return failed(status);
         }
     }
-    /* The partner is right behind: the lock before this thread is free. */
+    /* The partner is directly behind: the lock ahead of this thread is free. */
     pair->own_lock = 1;
     pair->partner_lock = 0;
     int status = pthread_mutex_lock(&pair->lock[pair->own_lock]);
@@ -242,7 +243,7 @@ static int futex_wake(struct pair *pair) {
     return syscall(SYS_futex, &pair->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) < 0 ? -1 : 0;
 }
 
-/* Until the word is no longer `value`; sleeps while it is. */
+/* Wait until the word differs from `value`; sleep in between. */
 static int futex_wait(struct pair *pair, uint32_t value) {
     while (atomic_load(&pair->word) == value && !atomic_load(&pair->ending)) {
         if (syscall(SYS_futex, &pair->word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0) != 0 &&
@@ -290,7 +291,7 @@ static int futex_end(struct pair *pair) {
     return futex_wake(pair) != 0 ? -1 : join_partner(pair);
 }
 
-/* ---- all of them ---- */
+/* ---- the program ---- */
 
 struct kind {
     const char *name;
@@ -322,7 +323,7 @@ int main(int argc, char **argv) {
                                           "condition", "futex", NULL};
     const char *chosen = choices[0];
     const struct lm_option options[] = {
-        {.name = "--kind", .help = "what is measured", .text = &chosen, .choices = choices}};
+        {.name = "--kind", .help = "type of synchronization", .text = &chosen, .choices = choices}};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
                                        .options = options,

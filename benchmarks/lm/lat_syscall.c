@@ -1,8 +1,8 @@
 /*
- * Latency of simple system calls: entering and leaving the kernel (null), and what the simplest
- * work in it adds.
+ * Latency of simple system calls: entering and leaving the kernel (null), and the additional cost
+ * of the simplest work in it.
  */
-#define _DEFAULT_SOURCE /* syscall() and mkstemp(); POSIX has no call that does nothing */
+#define _DEFAULT_SOURCE /* syscall() and mkstemp(); POSIX has no call without work */
 
 #include "harness/lm.h"
 
@@ -15,15 +15,14 @@
 #include <unistd.h>
 
 static const char PROGRAM[] = "lat_syscall";
-static const char SUMMARY[] = "Measures the latency of system calls: null (getppid), read (a byte "
-                              "of /dev/zero), write (a byte\n"
-                              "to /dev/null), stat, fstat, open_close and fcntl (F_GETFL; of a "
-                              "file made in the working\n"
-                              "directory, or --file).\n"
-                              "Metric: latency, in ns a call.";
+static const char SUMMARY[] =
+    "Measure the latency of system calls: null (getppid), read (a byte of /dev/zero), write (a\n"
+    "byte to /dev/null), stat, fstat, open_close and fcntl (F_GETFL). The last four use a file in\n"
+    "the working directory, or --file.\n"
+    "Metric: latency, in ns per call.";
 
 struct target {
-    int descriptor;   /* of /dev/zero, /dev/null or the file; -1 when the call needs none */
+    int descriptor;   /* of /dev/zero, /dev/null or the file; -1 if the call needs none */
     const char *path; /* of the file */
 };
 
@@ -108,7 +107,7 @@ static int call_fcntl(uint64_t operations, void *cookie) {
 struct call {
     const char *name;
     lm_step *benchmark;
-    const char *device; /* what its descriptor is opened on; NULL: the file, where it needs one */
+    const char *device; /* device to open for the descriptor; NULL: the file, if one is needed */
     int flags;
 };
 
@@ -136,8 +135,8 @@ static void measure_call(struct lm_harness *harness, const struct call *call, co
     }
 }
 
-/* The file's name is relative: stat and open then cost the same however deep the working directory
- * lies. */
+/* The name of the file is relative, so the cost of stat and open does not depend on the depth of
+ * the working directory. */
 static char made_file[] = "lat_syscall.XXXXXX";
 
 static void remove_made_file(void) {
@@ -146,12 +145,13 @@ static void remove_made_file(void) {
     }
 }
 
-/* Makes the file. It is removed at exit, because a failure anywhere ends the program (lm_fail). */
+/* Create the file. It is removed at exit, because any failure ends the program (lm_fail). */
 static void make_file(struct lm_harness *harness) {
     int descriptor = mkstemp(made_file);
     if (descriptor < 0 || close(descriptor) != 0 || atexit(remove_made_file) != 0) {
         char what[200];
-        (void)snprintf(what, sizeof what, "a file in the working directory: %s", strerror(errno));
+        (void)snprintf(what, sizeof what, "cannot create a file in the working directory: %s",
+                       strerror(errno));
         lm_fail(harness, what);
     }
 }
@@ -161,9 +161,9 @@ int main(int argc, char **argv) {
                                           "fstat", "open_close", "fcntl", NULL};
     const char *chosen = choices[0], *path = NULL;
     const struct lm_option options[] = {
-        {.name = "--call", .help = "which call", .text = &chosen, .choices = choices},
+        {.name = "--call", .help = "system call to measure", .text = &chosen, .choices = choices},
         {.name = "--file",
-         .help = "file for null, stat, fstat, open_close and fcntl instead of one made for it",
+         .help = "file for null, stat, fstat, open_close and fcntl instead of a created one",
          .text = &path},
     };
     const struct lm_program program = {.name = PROGRAM,
@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
     struct lm_settings settings;
     lm_options_parse(&program, &settings, argc, argv);
     if (path != NULL && access(path, R_OK) != 0) {
-        lm_usage_error(PROGRAM, "--file", "a file that can be read", path);
+        lm_usage_error(PROGRAM, "--file", "a readable file", path);
     }
 
     struct lm_harness harness;

@@ -1,4 +1,4 @@
-/* Latency of making a thread that ends at once, and of waiting for its end. */
+/* Latency of creating and joining a thread that ends immediately. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "harness/lm.h"
@@ -29,8 +29,10 @@ static int create_and_join(uint64_t operations, void *cookie) {
 }
 
 int main(int argc, char **argv) {
-    return lm_latency_main("lat_thread",
-                           "Measures the latency of pthread_create of a thread that ends at once "
-                           "and of pthread_join of it.\nMetric: latency, in ns a thread.",
-                           create_and_join, argc, argv);
+    return lm_latency_main(
+        "lat_thread",
+        "Measure the latency of pthread_create for a thread that ends immediately, and of\n"
+        "pthread_join.\n"
+        "Metric: latency, in ns per thread.",
+        create_and_join, argc, argv);
 }

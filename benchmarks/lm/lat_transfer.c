@@ -1,8 +1,8 @@
 /*
- * What it costs that one process sends and another receives, on one processor: the work of both
- * sides, and the switches between them.
+ * Cost of sending by one process and receiving by another on one processor: the work of both
+ * sides, and the context switches between them.
  */
-#define _DEFAULT_SOURCE /* for bw_transfer.h: FIONREAD beside POSIX */
+#define _DEFAULT_SOURCE /* for bw_transfer.h: FIONREAD */
 
 #include "bw_transfer.h"
 #include "ipc/ipc.h"
@@ -12,14 +12,15 @@
 
 static const char PROGRAM[] = "lat_transfer";
 static const char SUMMARY[] =
-    "Measures what communication between two processes costs both of them.\n"
-    "  transfer  one writes so many bytes with one write, the other reads them, through a pipe or\n"
-    "            a UNIX stream socket; a series for each of --bytes. The writer goes on until the\n"
-    "            channel is full, so that small messages share a switch between the processes.\n"
-    "  connect   one connects with the UNIX stream socket of the other by its name, which accepts\n"
-    "            the connection and closes it; both close\n"
-    "An operation is what both do. Both are on one processor, unless --placement is free.\n"
-    "Metric: latency, in ns an operation.";
+    "Measure the cost of communication between two processes for both of them.\n"
+    "  transfer  One process sends the given number of bytes with one write, and the other reads\n"
+    "            them, through a pipe or a Unix stream socket; one series per size of --bytes.\n"
+    "            The writer continues until the channel is full, so small messages share a\n"
+    "            context switch.\n"
+    "  connect   One process connects to the Unix stream socket of the other by its name; the\n"
+    "            other accepts the connection and closes it; both close.\n"
+    "An operation is the work of both. Both run on one processor, unless --placement is free.\n"
+    "Metric: latency, in ns per operation.";
 
 enum { MOST_BYTES = 1 << 30 };
 
@@ -69,14 +70,14 @@ int main(int argc, char **argv) {
     const char *sizes = "64,1024,4096,16384,65536";
     const struct lm_option options[] = {
         {.name = "--through",
-         .help = "what the processes are connected by",
+         .help = "channel between the processes",
          .text = &through,
          .choices = channels},
         {.name = "--operation",
-         .help = "what is measured; a pipe has no connect",
+         .help = "operation to measure; a pipe has no connect",
          .text = &operation,
          .choices = operations},
-        {.name = "--bytes", .help = "bytes of a write", .text = &sizes},
+        {.name = "--bytes", .help = "bytes per write, a list", .text = &sizes},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

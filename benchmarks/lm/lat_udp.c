@@ -6,17 +6,17 @@
 #include <sys/socket.h>
 
 static const char SUMMARY[] =
-    "Measures the latency of UDP between two processes over the loopback interface (127.0.0.1,\n"
-    "connected sockets). An operation is a round trip: a datagram of a byte goes to the other\n"
-    "process and comes back; each process waits for it. A datagram that is lost is not sent\n"
-    "again: after 10 s without an answer the measurement fails.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a round trip.";
+    "Measure the latency of UDP between two processes over the loopback interface (127.0.0.1,\n"
+    "connected sockets). An operation is a round trip: a datagram of one byte goes to the other\n"
+    "process and comes back; each process waits for it. A lost datagram is not sent again: after\n"
+    "10 s without a reply the measurement fails.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns per round trip.";
 
 static int sockets(struct lm_ends *ends) {
     struct sockaddr_in own_address, other_address;
     int own = lm_socket_bound(SOCK_DGRAM, &own_address);
     int other = lm_socket_bound(SOCK_DGRAM, &other_address);
-    /* The helper has no limit: it waits for as long as the child lives. */
+    /* The helper has no time limit: it waits as long as the child lives. */
     if (own < 0 || other < 0 || lm_socket_limits(own) != 0 ||
         connect(own, (struct sockaddr *)&other_address, sizeof other_address) != 0 ||
         connect(other, (struct sockaddr *)&own_address, sizeof own_address) != 0) {

@@ -1,4 +1,4 @@
-/* Latency of a round trip through a connection of UNIX-domain stream sockets. */
+/* Latency of a round trip through a connection of Unix stream sockets. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 
 static const char SUMMARY[] =
-    "Measures the latency of a UNIX-domain stream connection between two processes. An operation\n"
-    "is a round trip: a byte goes to the other process and comes back; each process waits\n"
-    "for it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a round trip.";
+    "Measure the latency of a Unix stream connection between two processes. An operation is a\n"
+    "round trip: a byte goes to the other process and comes back; each process waits for "
+    "it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns per round trip.";
 
 static int connection(struct lm_ends *ends) {
     int pair[2];

@@ -1,14 +1,13 @@
-/* Latency of UNIX-domain stream connections. */
+/* Latency of Unix stream connections. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
 
 static const char SUMMARY[] =
-    "Measures the latency of UNIX-domain stream connections. An operation is: make a socket,\n"
-    "connect it by the name of the server's in the working directory, wait until the server,\n"
-    "another process, has accepted the connection and closed its end, close it. Each of\n"
-    "--parallel processes has a server of its own.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a connection.";
+    "Measure the latency of Unix stream connections. An operation is: create a socket, connect it\n"
+    "to the name of the server's socket in the working directory, wait until the server process\n"
+    "has accepted the connection and closed its end, and close. Each of the --parallel processes\n"
+    "has a separate server.\n" LM_PLACEMENT_HELP "Metric: latency, in ns per connection.";
 
 int main(int argc, char **argv) {
     const struct lm_program program = {.name = "lat_unix_connect", .summary = SUMMARY};

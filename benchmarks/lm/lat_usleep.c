@@ -1,11 +1,11 @@
 /*
- * How long a sleep really takes, by each interface that a program may ask for one.
+ * Actual duration of a sleep, for each interface that provides one.
  *
- * A sleep may be longer than asked for, by the resolution of the system's timers, by the slack that
- * it allows itself (50 us on Linux, prctl(2)) and by the way back to the processor. It may never be
- * shorter: then the clock or the timer is wrong, and nothing measured with them can be trusted.
+ * A sleep can exceed the requested time by the timer resolution, by the timer slack (50 us on
+ * Linux, prctl(2)), and by the time to be scheduled again. It must never be shorter: then the
+ * clock or the timer is wrong, and measurements with them are invalid.
  */
-#define _GNU_SOURCE /* usleep() beside C11 and what came after it */
+#define _GNU_SOURCE /* usleep() and later additions to C11 */
 
 #include "numbers.h"
 
@@ -19,12 +19,10 @@
 
 static const char PROGRAM[] = "lat_usleep";
 static const char SUMMARY[] =
-    "Measures how long sleeps of --requested-us really take, by usleep, nanosleep, select, "
-    "pselect\n"
-    "and itimer (setitimer and the wait for its signal). A sleep that is shorter than asked for "
-    "is\n"
-    "an error. Each sleep holds one reading of the clock, for that check.\n"
-    "Metric: latency, in ns a sleep, from the request to the return.";
+    "Measure the actual duration of sleeps of --requested-us by usleep, nanosleep, select,\n"
+    "pselect and itimer (setitimer and the wait for its signal). A sleep that is shorter than\n"
+    "requested is an error. For this check, each sleep includes one clock reading.\n"
+    "Metric: latency, in ns per sleep, from the request to the return.";
 
 static const uint64_t LONGEST_US = 10000000;
 
@@ -57,7 +55,7 @@ static void on_alarm(int signal_number) {
     alarmed = 1;
 }
 
-/* The signal is blocked but in sigsuspend(): it cannot come before the wait for it has begun. */
+/* The signal is blocked except in sigsuspend(): it cannot arrive before the wait has begun. */
 static int sleep_itimer(uint64_t us) {
     const struct itimerval timer = {
         .it_value = {.tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000)}};
@@ -98,8 +96,7 @@ static int sleep_benchmark(uint64_t operations, void *cookie) {
         }
         uint64_t after_ns = lm_now_ns();
         if (after_ns - before_ns < request->us * 1000) {
-            (void)fprintf(stderr,
-                          "%s: %s: expected a sleep of at least %llu us, got one of %llu ns\n",
+            (void)fprintf(stderr, "%s: %s: expected a sleep of at least %llu us, got %llu ns\n",
                           PROGRAM, call->name, (unsigned long long)request->us,
                           (unsigned long long)(after_ns - before_ns));
             errno = ETIME;
@@ -140,8 +137,10 @@ int main(int argc, char **argv) {
                                           "pselect", "itimer", NULL};
     const char *chosen = choices[0], *requested = "1,10,100,1000";
     const struct lm_option options[] = {
-        {.name = "--call", .help = "which call", .text = &chosen, .choices = choices},
-        {.name = "--requested-us", .help = "how long to sleep, a list", .text = &requested},
+        {.name = "--call", .help = "interface to measure", .text = &chosen, .choices = choices},
+        {.name = "--requested-us",
+         .help = "requested duration of a sleep in us, a list",
+         .text = &requested},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

@@ -1,10 +1,11 @@
 /*
  * Size of a cache line.
  *
- * Two loads, the second at an address that differs from the first's by a power of two: within one
- * line the second finds what the first has brought in; beyond it, it has to wait as long again. The
- * pairs are chained in random order through an area that the first cache does not hold. Pairs, and
- * no walk with a stride: prefetchers guess strides, and a walk then shows two lines as one.
+ * Two loads, the second at an address that differs from that of the first by a power of two.
+ * Within one line, the second load finds the data that the first has fetched; beyond it, it waits
+ * as long again. The pairs are chained in random order through an area larger than the first-level
+ * cache. Pairs are necessary, because prefetchers guess strides, and a strided walk then shows two
+ * lines as one.
  */
 #define _DEFAULT_SOURCE /* madvise */
 
@@ -17,19 +18,20 @@
 
 static const char PROGRAM[] = "line";
 static const char SUMMARY[] =
-    "Finds the size of a cache line: the distance from which on the second of two loads takes\n"
-    "longer than from the line that the first has brought into the first cache. So many pairs are\n"
-    "chained that the first cache does not hold their lines. Metrics: latency, in ns a pair, for\n"
-    "each distance, and line_size, in bytes: one value, from the least of many short timings.";
+    "Find the size of a cache line: the distance from which the second of two loads takes longer\n"
+    "than a load from the line that the first has fetched. The number of chained pairs exceeds\n"
+    "the capacity of the first-level cache.\n"
+    "Metrics: latency, in ns per pair, for each distance; line_size, in bytes: one value, from\n"
+    "the minimum of many short timings.";
 static const char SINGLE[] = "memory accesses of several processes would interfere";
 
-/* One pair lies in each region, so that a line of up to 512 bytes can be found. */
+/* Each region contains one pair, so lines of up to 512 bytes can be found. */
 enum { REGION_BYTES = 1024, LEAST_DISTANCE = 8, DISTANCES = 7 };
 static const size_t HUGE_PAGE_BYTES = (size_t)2 << 20;
-/* A pair in two lines takes at least so many times what one in a line takes: with 5 and 14 cycles
- * for the first and the second cache it is 28 to 19. */
+/* Minimum ratio of the times of a pair in two lines and in one: with 5 and 14 cycles for the first-
+ * and second-level cache, it is 28 to 19. */
 static const double STEP = 1.2;
-/* Pairs within a line differ by no more than this. */
+/* Maximum difference between pairs within a line. */
 static const double FLATNESS = 1.1;
 enum { ATTEMPTS = 8, ROUNDS = 5, BRIEF_REPETITIONS = 9, BRIEF_INTERVAL_NS = 200000 };
 
@@ -39,7 +41,7 @@ struct pairs {
     void **at;
 };
 
-/* Two loads: at[0] leads to the other place of the pair, which leads to the next pair. */
+/* Two loads: at[0] leads to the other location of the pair, which leads to the next pair. */
 #define PAIR                                                                                       \
     at = (void **)*at;                                                                             \
     at = (void **)*at;
@@ -60,8 +62,8 @@ __attribute__((no_sanitize("address", "undefined"))) static int follow(uint64_t 
     return 0;
 }
 
-/* A pair in each region, at a random place of it, which end comes first being random too: no
- * prefetcher can learn where the second lies. Regions come in a random cycle (Sattolo 1986). */
+/* One pair per region, at a random position and with its ends in random order, so prefetchers
+ * cannot predict the second. Regions form a random cycle (Sattolo 1986). */
 static int chain(struct pairs *pairs) {
     uint64_t count = pairs->count, state = pairs->seed;
     uint64_t *order = malloc((size_t)count * sizeof *order);
@@ -79,7 +81,7 @@ static int chain(struct pairs *pairs) {
     void **first = NULL, **last = NULL;
     uint64_t region = 0;
     for (uint64_t i = 0; i < count; i++) {
-        /* One cycle: order is a permutation without shorter ones. */
+        /* One cycle: order is a permutation without shorter cycles. */
         region = order[region];
         uint64_t place = lm_random(&state) % REGION_BYTES / LEAST_DISTANCE * LEAST_DISTANCE;
         char *base = pairs->area + region * REGION_BYTES;
@@ -111,7 +113,7 @@ static int line_initialise(uint64_t operations, void *cookie) {
         errno = status;
         return -1;
     }
-    /* Huge pages where there are any: misses of the TLB would only blur the step. */
+    /* Huge pages if available: TLB misses would blur the step. */
     (void)madvise(area, bytes, MADV_HUGEPAGE);
     pairs->area = area;
     return chain(pairs);
@@ -126,7 +128,7 @@ static int line_cleanup(uint64_t operations, void *cookie) {
     return 0;
 }
 
-/* Times of pairs at one distance; freed by lm_samples_free(). */
+/* Times of pairs at one distance; free with lm_samples_free(). */
 static struct lm_samples measure(struct lm_harness *harness, struct pairs *pairs, int distance) {
     const struct lm_workload workload = {.initialise = line_initialise,
                                          .benchmark = follow,
@@ -139,8 +141,8 @@ static struct lm_samples measure(struct lm_harness *harness, struct pairs *pairs
     return samples;
 }
 
-/* The least time at each distance, of many short ones in rounds: who else uses the machine can only
- * lengthen one, and a busy time does not fall on one distance alone. */
+/* The minimum time at each distance, of many short timings in rounds: other load can only lengthen
+ * a timing, and a busy period does not affect a single distance. */
 static void measure_least(const struct lm_harness *harness, struct pairs *pairs, double *least_ns) {
     struct lm_harness brief = *harness;
     brief.settings.repetitions = BRIEF_REPETITIONS;
@@ -181,8 +183,8 @@ static void report(struct lm_harness *harness, struct pairs *pairs, uint64_t fou
     lm_report(harness, &result);
 }
 
-/* Whether `first` is the first distance beyond a line: all nearer ones take about the same, all
- * from it on a step longer. `pair_ns` ascends by distance. */
+/* Return whether `first` is the first distance beyond a line: all smaller distances take about the
+ * same time, all others a step longer. `pair_ns` is ordered by distance. */
 static bool is_step(const double *pair_ns, int first) {
     double least = pair_ns[0], within = pair_ns[0], beyond = pair_ns[first];
     for (int i = 1; i < first; i++) {
@@ -195,7 +197,7 @@ static bool is_step(const double *pair_ns, int first) {
     return within <= FLATNESS * least && beyond >= STEP * within;
 }
 
-/* The size of a line; 0: there is no step. */
+/* Size of a line; 0: no step found. */
 static uint64_t line_bytes(const double *least_ns) {
     for (int first = 1; first < DISTANCES; first++) {
         if (is_step(least_ns, first)) {
@@ -208,7 +210,7 @@ static uint64_t line_bytes(const double *least_ns) {
 int main(int argc, char **argv) {
     struct pairs pairs = {.count = 4096, .seed = lm_seed(PROGRAM)};
     const struct lm_option options[] = {{.name = "--pairs",
-                                         .help = "how many pairs of loads are chained",
+                                         .help = "number of chained pairs of loads",
                                          .number = &pairs.count,
                                          .minimum = 16,
                                          .maximum = UINT64_C(1) << 24}};
@@ -227,14 +229,15 @@ int main(int argc, char **argv) {
         double least_ns[DISTANCES] = {0};
         measure_least(&harness, &pairs, least_ns);
         uint64_t found = line_bytes(least_ns);
-        /* Twice the same: one disturbed attempt must not decide. */
+        /* The same twice: one disturbed attempt must not decide. */
         if (found != 0 && found == before) {
             report(&harness, &pairs, found);
             return lm_close(&harness);
         }
         before = found;
     }
-    lm_fail(&harness, "expected a distance from which on pairs take 20 % longer, twice the same, "
-                      "got none; the first cache holds all lines (raise --pairs), or the machine "
-                      "is emulated or too busy");
+    lm_fail(&harness,
+            "expected the same distance twice from which pairs take 20 % longer, "
+            "got none; the first-level cache holds all lines (increase --pairs), or the machine "
+            "is emulated or too busy");
 }

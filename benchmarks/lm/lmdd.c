@@ -1,8 +1,9 @@
 /*
- * A copy as dd makes it, timed: its own command line (key=value, as dd has), no repetitions.
+ * A timed copy in the style of dd: a separate command line (key=value, as in dd) and no
+ * repetitions.
  *
- * The integrity check: a pattern in which each 8 bytes hold their own offset, so that a block that
- * is lost, doubled or in the wrong place is seen, and where.
+ * Integrity check: a pattern in which each 8 bytes hold their own offset, which detects and
+ * locates lost, duplicated and misplaced blocks.
  */
 #define _GNU_SOURCE /* O_DIRECT */
 
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 static const char PROGRAM[] = "lmdd";
-static const char REASON[] = "it is a clone of dd, and it is not clear what a parallel dd would be";
+static const char REASON[] = "a parallel dd is not defined";
 static const char INTERNAL[] = "internal";
 
 enum { PAGE_BYTES = 4096, WORD_BYTES = 8, MOST_BLOCK_BYTES = 1 << 30 };
@@ -33,26 +34,27 @@ struct copy {
 };
 
 static void help(void) {
-    printf("usage: lmdd [key=value ...]\n\n"
-           "Copies as dd does and tells how fast: bandwidth, in MB/s (10^6 bytes), of the bytes "
-           "written, from the\n"
-           "first read to the last write. Sizes may end in k, m or g (powers of 1024).\n\n"
-           "  if=FILE       input; internal: zeros, or the pattern; not given: standard input\n"
-           "  of=FILE       output; internal: nowhere; not given: standard output\n"
-           "  bs=SIZE       bytes of a block (default 64k)\n"
-           "  count=N       copy at most N blocks (default: until the input ends)\n"
-           "  skip=N        leave out the first N blocks of the input\n"
-           "  seek=N        begin N blocks into the output, which stays as it is up to there\n"
-           "  opat=0|1      write the pattern: each 8 bytes hold their offset (with if=internal)\n"
-           "  ipat=0|1      check that the input is the pattern; a difference ends the copy\n"
-           "  fsync=0|1     the time includes bringing the output to the disk\n"
-           "  direct=0|1    files pass the system's cache by (O_DIRECT)\n"
-           "  --help        print this text and stop\n\n"
-           "one process only: %s\n\n"
-           "environment:\n"
-           "  REGATTA_RESULTS  file to which the measurement is appended, a JSON object a line\n\n"
-           "exit code: 0 success, 1 the copy or its check failed, 2 wrong usage\n",
-           REASON);
+    printf(
+        "usage: lmdd [key=value ...]\n\n"
+        "Copy like dd and report the bandwidth of the written bytes in MB/s (10^6 bytes), "
+        "from the\n"
+        "first read to the last write. Sizes accept the suffixes k, m and g (powers of 1024).\n\n"
+        "  if=FILE       input; internal: zeros or the pattern; default: standard input\n"
+        "  of=FILE       output; internal: discard; default: standard output\n"
+        "  bs=SIZE       block size (default 64k)\n"
+        "  count=N       copy at most N blocks (default: to the end of the input)\n"
+        "  skip=N        skip the first N blocks of the input\n"
+        "  seek=N        start after N blocks of the output, which are preserved\n"
+        "  opat=0|1      write the pattern: each 8 bytes hold their offset (requires if=internal)\n"
+        "  ipat=0|1      check the input for the pattern; stop at the first difference\n"
+        "  fsync=0|1     include the flush of the output to the disk in the time\n"
+        "  direct=0|1    bypass the page cache (O_DIRECT)\n"
+        "  --help        print this help and exit\n\n"
+        "single process only: %s\n\n"
+        "environment:\n"
+        "  REGATTA_RESULTS  append the measurement to this file, one JSON object per line\n\n"
+        "exit code: 0 success, 1 copy or check failed, 2 usage error\n",
+        REASON);
 }
 
 static bool parse_size(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *number) {
@@ -87,7 +89,7 @@ static void assign(const struct key *key, const char *value) {
     char expected[100];
     if (key->number == NULL) {
         if (value[0] == '\0') {
-            lm_usage_error(PROGRAM, key->name, "a file, or internal", "nothing");
+            lm_usage_error(PROGRAM, key->name, "a file or internal", "nothing");
         }
         *key->text = value;
     } else if (!parse_size(value, key->minimum, key->maximum, key->number)) {
@@ -101,11 +103,11 @@ static bool is_internal(const char *path) {
     return path != NULL && strcmp(path, INTERNAL) == 0;
 }
 
-/* What the keys say together. */
+/* Validate the combination of keys. */
 static void check(const struct copy *copy) {
     char got[50];
     if (is_internal(copy->input) && !copy->counted) {
-        lm_usage_error(PROGRAM, "count", "a number with if=internal, which never ends", "none");
+        lm_usage_error(PROGRAM, "count", "a number for if=internal, which has no end", "none");
     }
     if (is_internal(copy->input) && (copy->check_input != 0 || copy->skip != 0)) {
         lm_usage_error(PROGRAM, copy->skip != 0 ? "skip" : "ipat", "a file as input",
@@ -116,10 +118,12 @@ static void check(const struct copy *copy) {
                        "of=internal");
     }
     if (is_internal(copy->input) && is_internal(copy->output) && copy->pattern == 0) {
-        lm_usage_error(PROGRAM, "opat", "1 with if=internal of=internal, or nothing is done", "0");
+        lm_usage_error(PROGRAM, "opat",
+                       "1 with if=internal of=internal, otherwise there is no work", "0");
     }
     if (copy->pattern != 0 && !is_internal(copy->input)) {
-        lm_usage_error(PROGRAM, "opat", "if=internal: the pattern is the input", "another input");
+        lm_usage_error(PROGRAM, "opat", "if=internal, because the pattern is the input",
+                       "another input");
     }
     (void)snprintf(got, sizeof got, "%" PRIu64, copy->block_bytes);
     if ((copy->pattern != 0 || copy->check_input != 0) && copy->block_bytes % WORD_BYTES != 0) {
@@ -190,7 +194,7 @@ static void open_input(struct lm_harness *harness, struct copy *copy) {
     }
 }
 
-/* As dd: a file that exists is cut off where the copy begins. */
+/* As dd: an existing file is truncated at the start of the copy. */
 static void open_output(struct lm_harness *harness, struct copy *copy) {
     if (is_internal(copy->output)) {
         copy->to = -1;
@@ -206,7 +210,7 @@ static void open_output(struct lm_harness *harness, struct copy *copy) {
     }
     if (copy->from >= 0 && S_ISREG(out.st_mode) && in.st_dev == out.st_dev &&
         in.st_ino == out.st_ino) {
-        fail(harness, name, "expected another file than the input, got the same");
+        fail(harness, name, "expected a file other than the input, got the same");
     }
     off_t begin = (off_t)(copy->seek * copy->block_bytes);
     if (S_ISREG(out.st_mode) && copy->output != NULL && ftruncate(copy->to, begin) != 0) {
@@ -217,8 +221,8 @@ static void open_output(struct lm_harness *harness, struct copy *copy) {
     }
 }
 
-/* Reads a whole block, or what is left; pipes give what they have. Returns the bytes, -1 with
- * errno. */
+/* Read a complete block, or the rest; pipes return the available data. Return the number of bytes,
+ * or -1 with errno. */
 static ssize_t read_block(const struct copy *copy) {
     size_t filled = 0;
     while (filled < copy->block_bytes) {
@@ -248,7 +252,7 @@ static int write_block(const struct copy *copy, size_t bytes) {
     return 0;
 }
 
-/* The pattern is little-endian on every machine, so that a file can be checked on another. */
+/* The pattern is little-endian on every machine, so a file can be checked on another machine. */
 static void put_word(unsigned char *at, uint64_t word) {
     for (int i = 0; i < WORD_BYTES; i++) {
         at[i] = (unsigned char)(word >> (8 * i));
@@ -269,7 +273,7 @@ static void make_pattern(const struct copy *copy, uint64_t offset) {
     }
 }
 
-/* Bytes after the last whole word are compared too. */
+/* Bytes after the last complete word are compared too. */
 static void check_pattern(struct lm_harness *harness, const struct copy *copy, uint64_t offset,
                           size_t bytes) {
     for (size_t i = 0; i < bytes; i += WORD_BYTES) {
@@ -297,12 +301,12 @@ static void skip_input(struct lm_harness *harness, const struct copy *copy) {
     for (uint64_t i = 0; i < copy->skip; i++) {
         ssize_t got = read_block(copy);
         if (got != (ssize_t)copy->block_bytes) {
-            fail(harness, name, got < 0 ? strerror(errno) : "it ends before skip= is over");
+            fail(harness, name, got < 0 ? strerror(errno) : "input ends within skip=");
         }
     }
 }
 
-/* Copies; returns how many bytes. */
+/* Copy the data; return the number of bytes. */
 static uint64_t copy_all(struct lm_harness *harness, const struct copy *copy) {
     uint64_t in_offset = copy->skip * copy->block_bytes, copied = 0;
     uint64_t out_offset = copy->seek * copy->block_bytes;
@@ -349,12 +353,12 @@ static void report(struct lm_harness *harness, const struct copy *copy, uint64_t
                                      .parameters = parameters,
                                      .parameter_count = sizeof parameters / sizeof parameters[0]};
     lm_report_lines(harness, &result);
-    /* Where the data went to standard output, people read the other. */
+    /* If the data go to standard output, the readable line goes to standard error. */
     FILE *people = copy->output == NULL ? stderr : stdout;
     if (fprintf(people, "lmdd block_bytes=%" PRIu64 ": bandwidth %.4g MB/s, %.6g MB in %.4g s\n",
                 copy->block_bytes, bandwidth, (double)bytes / 1e6, elapsed_ns / 1e9) < 0 ||
         fflush(people) != 0) {
-        fail(harness, "telling the result", strerror(errno));
+        fail(harness, "cannot print the result", strerror(errno));
     }
 }
 
@@ -367,7 +371,7 @@ int main(int argc, char **argv) {
     void *block = NULL;
     lm_open(&harness, &program, &settings);
     if (posix_memalign(&block, PAGE_BYTES, (size_t)copy.block_bytes) != 0) {
-        fail(&harness, "bs", "no memory for a block");
+        fail(&harness, "bs", "out of memory for a block");
     }
     (void)memset(block, 0, (size_t)copy.block_bytes);
     copy.block = block;
@@ -382,10 +386,11 @@ int main(int argc, char **argv) {
     elapsed_ns -= harness.calibration.clock_overhead_ns;
     elapsed_ns -= harness.calibration.loop_overhead_ns * blocks;
     if (bytes == 0) {
-        fail(&harness, name_of(copy.input, "standard input"), "no bytes, and so no bandwidth");
+        fail(&harness, name_of(copy.input, "standard input"),
+             "expected at least one byte, got none");
     }
     if (elapsed_ns <= 0) {
-        fail(&harness, "count", "too few bytes to be timed");
+        fail(&harness, "count", "too few bytes for a timing");
     }
     if (copy.to >= 0 && close(copy.to) != 0) {
         fail(&harness, name_of(copy.output, "standard output"), strerror(errno));

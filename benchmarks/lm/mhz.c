@@ -1,14 +1,14 @@
 /*
- * The processor's clock, from nothing but time.
+ * The processor frequency, derived from times only.
  *
- * Instructions that wait for each other take a whole number of cycles each, but which number is not
- * known. So several chains are timed that take different numbers of cycles, and the cycle is the
- * greatest time of which all of them are multiples: the idea of C. Staelin and L. McVoy, "mhz:
- * anatomy of a microbenchmark", USENIX 1998. Written from the idea, not from their code.
+ * Dependent instructions take a whole number of cycles each, but this number is unknown. Therefore
+ * several chains with different numbers of cycles are timed. The cycle is the greatest time of
+ * which all chain times are multiples: the idea of C. Staelin and L. McVoy, "mhz: anatomy of a
+ * microbenchmark", USENIX 1998. Written from the idea, not from their code.
  *
- * Disturbances can only lengthen a time, so each is the least of many short ones. Two lengths of
- * each chain are timed, and their difference counts: what starting, ending and reading the clock
- * cost is in both.
+ * Disturbances can only lengthen a time, so each time is the minimum of many short ones. Each
+ * chain is timed with two lengths, and the difference counts: the cost of start, end and clock
+ * readings cancels.
  */
 #include "harness/lm.h"
 
@@ -17,13 +17,14 @@
 
 static const char PROGRAM[] = "mhz";
 static const char SUMMARY[] =
-    "Finds the frequency at which the processor runs, from chains of dependent instructions whose\n"
-    "times must all be multiples of one cycle. Each repetition takes the least of many short\n"
-    "timings. Metrics: frequency, in MHz, and cycle_time, in ns (for people the least).";
-static const char SINGLE[] = "it measures one processor; a second process would only disturb it";
+    "Find the frequency of the processor from chains of dependent instructions, whose times must\n"
+    "all be multiples of one cycle. Each repetition uses the minimum of many short timings.\n"
+    "Metrics: frequency, in MHz; cycle_time, in ns (the readable line shows the minimum).";
+static const char SINGLE[] =
+    "the program measures one processor; a second process would disturb it";
 
-/* One element: the compiler may neither shorten the chain nor know a value in it. No immediate
- * operands, because some processors add those while renaming, in no time at all. */
+/* One element: the compiler can neither shorten the chain nor know a value in it. No immediate
+ * operands, because some processors add those during register renaming, in zero time. */
 #define HIDE __asm__ volatile("" : "+r"(x));
 #define ADD                                                                                        \
     x += y;                                                                                        \
@@ -45,7 +46,7 @@ enum { ELEMENTS_PER_TURN = 32 };
         }                                                                                          \
     }
 
-/* With the common latencies of 1 cycle (add) and 3 (mul): 1, 2, 3, 4, 5 and 7 cycles. */
+/* With the usual latencies of 1 cycle (add) and 3 cycles (mul): 1, 2, 3, 4, 5 and 7 cycles. */
 CHAIN(chain_add, ADD)
 CHAIN(chain_add_add, ADD ADD)
 CHAIN(chain_mul, MUL)
@@ -57,19 +58,19 @@ static void (*const CHAINS[])(uint64_t turns) = {
     chain_add, chain_add_add, chain_mul, chain_mul_add, chain_mul_add_add, chain_mul_mul_add};
 enum { CHAIN_COUNT = sizeof CHAINS / sizeof CHAINS[0] };
 
-/* How many of each an element of each chain has. */
+/* Number of add and mul instructions per element of each chain. */
 static const struct {
     double add, mul;
 } INSTRUCTIONS[CHAIN_COUNT] = {{1, 0}, {2, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}};
 
-/* A timing lasts some 3 to 100 us: time enough for 0.2 % by a clock of 20 ns, and short enough to
- * fall between two interrupts. */
+/* A timing lasts about 3 to 100 us: long enough for 0.2 % with a clock of 20 ns, and short enough
+ * to fit between two interrupts. */
 enum { SHORT_TURNS = 400, LONG_TURNS = 3 * SHORT_TURNS, TIMINGS = 60, ATTEMPTS = 20 };
 
-/* The most cycles that an add may take. */
+/* Maximum number of cycles of an add. */
 enum { MOST_DIVISIONS = 2 };
-/* How far from a whole number of cycles a chain may be. Guessing wrong by a factor of two leaves
- * some chain at half a cycle. */
+/* Maximum distance of a chain from a whole number of cycles. A guess that is wrong by a factor of
+ * two puts some chain at half a cycle. */
 static const double TOLERANCE_CYCLES = 0.06;
 
 static double time_ns(void (*chain)(uint64_t), uint64_t turns) {
@@ -78,8 +79,8 @@ static double time_ns(void (*chain)(uint64_t), uint64_t turns) {
     return (double)(lm_now_ns() - start_ns);
 }
 
-/* The least time of an element of each chain. The chains take turns, so that a change of frequency
- * falls on all of them. */
+/* Minimum time of an element of each chain. The chains alternate, so that a change of frequency
+ * affects all of them. */
 static void time_elements(double *element_ns) {
     double least_short[CHAIN_COUNT], least_long[CHAIN_COUNT];
     for (int timing = 0; timing < TIMINGS; timing++) {
@@ -96,7 +97,7 @@ static void time_elements(double *element_ns) {
     }
 }
 
-/* The greatest time of which all are multiples, or 0: there is none. */
+/* The greatest time of which all are multiples; 0: none. */
 static double common_cycle_ns(const double *element_ns) {
     double shortest_ns = element_ns[0];
     for (int i = 1; i < CHAIN_COUNT; i++) {
@@ -105,7 +106,7 @@ static double common_cycle_ns(const double *element_ns) {
     for (int division = 1; division <= MOST_DIVISIONS && shortest_ns > 0; division++) {
         double guess_ns = shortest_ns / division, product = 0, square = 0, worst = 0;
         for (int i = 0; i < CHAIN_COUNT; i++) {
-            /* Least squares of element_ns = cycles * cycle_ns: long chains are known best. */
+            /* Least squares of element_ns = cycles * cycle_ns: long chains have the most weight. */
             double cycles = round(element_ns[i] / guess_ns);
             product += cycles * element_ns[i];
             square += cycles * cycles;
@@ -122,7 +123,7 @@ static double common_cycle_ns(const double *element_ns) {
     return 0;
 }
 
-/* Whether each chain takes as many cycles as its instructions together; on an emulated machine it
+/* Return whether each chain takes the total cycles of its instructions; on an emulated machine it
  * does not. */
 static bool adds_up(const double *element_ns, double cycle_ns) {
     double cycles[CHAIN_COUNT];
@@ -148,7 +149,7 @@ static double measure_cycle_ns(struct lm_harness *harness) {
     }
     char what[200];
     (void)snprintf(what, sizeof what,
-                   "the chains take %.4f, %.4f, %.4f, %.4f, %.4f and %.4f ns, which are no "
+                   "the chains take %.4f, %.4f, %.4f, %.4f, %.4f and %.4f ns, which are not "
                    "multiples of one cycle: the machine is emulated, or too busy",
                    element_ns[0], element_ns[1], element_ns[2], element_ns[3], element_ns[4],
                    element_ns[5]);
@@ -176,7 +177,7 @@ int main(int argc, char **argv) {
     lm_open(&harness, &program, &settings);
     double *values = calloc((size_t)settings.repetitions, 2 * sizeof *values);
     if (values == NULL) {
-        lm_fail(&harness, "no memory for the repetitions");
+        lm_fail(&harness, "out of memory for the repetitions");
     }
     for (uint64_t i = 0; i < settings.repetitions; i++) {
         values[i] = measure_cycle_ns(&harness);

@@ -1,4 +1,4 @@
-/* A list of numbers on the command line, "1,10,100": a series for each. */
+/* A list of numbers on the command line, "1,10,100": one series each. */
 #ifndef LM_NUMBERS_H
 #define LM_NUMBERS_H
 
@@ -13,8 +13,7 @@ struct lm_numbers {
     size_t count;
 };
 
-/* Reads `text`; a wrong list, an empty one and one that is too long end the program with
- * LM_EXIT_USAGE. */
+/* Parse `text`; an invalid, empty or overlong list ends the program with LM_EXIT_USAGE. */
 static inline void lm_numbers_parse(const char *program, const char *option, const char *text,
                                     uint64_t minimum, uint64_t maximum,
                                     struct lm_numbers *numbers) {
@@ -29,7 +28,7 @@ static inline void lm_numbers_parse(const char *program, const char *option, con
             !lm_number_parse(one, minimum, maximum, &numbers->number[numbers->count])) {
             char expected[160];
             (void)snprintf(expected, sizeof expected,
-                           "at most %d integers from %llu to %llu with commas between",
+                           "at most %d integers from %llu to %llu, separated by commas",
                            LM_MOST_NUMBERS, (unsigned long long)minimum,
                            (unsigned long long)maximum);
             lm_usage_error(program, option, expected, text[0] == '\0' ? "nothing" : text);

@@ -1,14 +1,14 @@
 /*
- * Operations of arithmetic as chains, for lat_ops and par_ops: each operation needs the result of
- * the one before in its chain, and several chains, independent of each other, run side by side.
+ * Chains of arithmetic operations, for lat_ops and par_ops. Each operation depends on the result
+ * of the previous one in its chain; several independent chains run in parallel.
  *
- * Nothing can be computed by the compiler, joined or put into vectors, because after each operation
- * the result passes a statement that the compiler cannot see through, and that costs nothing.
+ * After each operation the result passes through an empty statement that is opaque to the
+ * compiler. Therefore the compiler cannot evaluate, merge or vectorize operations.
  *
- * Nothing is easier than it is in general either. No chain reaches 0, a number too small to be
- * normal, or infinity, however long it is: additions and multiplications of floating point are
- * undone exactly by the next, x -> a / x comes back to where it was, and quotients of integers have
- * half of the type's bits, because many processors divide by or into small numbers faster.
+ * The operands are not easier than in general. No chain reaches 0, a subnormal number or infinity,
+ * however long it is. Floating-point additions and multiplications are undone exactly by the next
+ * operation, and x -> a / x returns to its start. Integer quotients have half the bits of the
+ * type, because many processors divide faster if numbers are small.
  */
 #ifndef LM_OPERATIONS_H
 #define LM_OPERATIONS_H
@@ -19,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-/* How many chains there may be. Programs that need one only define OPS_ONE_CHAIN before. */
+/* Maximum number of chains. Programs that need only one define OPS_ONE_CHAIN first. */
 #ifdef OPS_ONE_CHAIN
 static const uint64_t OPS_CHAINS[] = {1};
 #else
@@ -28,8 +28,8 @@ static const uint64_t OPS_CHAINS[] = {1, 3, 6, 12};
 
 enum { OPS_CHAIN_NUMBERS = sizeof OPS_CHAINS / sizeof OPS_CHAINS[0] };
 
-/* Each chain's operations in a turn of the loop. One chain alone has many: the loop's own
- * instructions run beside it, and yet the loop is subtracted, a cycle in 256. */
+/* Operations of each chain per turn of the loop. A single chain has many: the loop instructions run
+ * in parallel, and yet the loop is subtracted, one cycle in 256. */
 #ifdef OPS_ONE_CHAIN
 enum { OPS_STEPS_PER_TURN = 256 };
 #define OPS_TURN(...) OPS_16(OPS_4(__VA_ARGS__) OPS_4(__VA_ARGS__))
@@ -48,14 +48,14 @@ struct ops_reals {
 
 struct ops_operation {
     const char *name, *type;
-    lm_step *chains[OPS_CHAIN_NUMBERS]; /* as many as OPS_CHAINS says; the cookie is this */
+    lm_step *chains[OPS_CHAIN_NUMBERS]; /* OPS_CHAINS gives the number; the cookie is this struct */
     struct ops_integers integers;
     struct ops_reals reals;
-    bool has_xor; /* each operation holds an exclusive or besides what it is named after */
-    bool divides; /* it takes some ten times as long as others */
+    bool has_xor; /* each operation includes a xor in addition to its named operation */
+    bool divides; /* takes about ten times as long as others */
 };
 
-/* A number that has left the range in which an operation takes its usual time fails. */
+/* Fail if a number has left the range in which an operation takes its usual time. */
 static inline int ops_verdict(bool is_sound) {
     if (!is_sound) {
         errno = ERANGE;
@@ -69,15 +69,15 @@ static inline int ops_verdict(bool is_sound) {
 #elif defined(__aarch64__)
 #define OPS_HIDE_REAL(x) __asm__ volatile("" : "+w"(x))
 #else
-#error "how is a floating-point register named in an asm statement of this architecture?"
+#error "unknown asm constraint of floating-point registers for this architecture"
 #endif
 
-/* What a number must be at the end. Integers cannot get lost: they wrap, or never leave a range. */
+/* Expected value at the end. Integers cannot leave their range: they wrap, or stay within it. */
 #define OPS_SOUND_INTEGER(x) true
 #define OPS_SOUND_REAL(x) (isfinite(x) && (x) >= 0.25 && (x) <= 4)
 
-/* One operation; a, b and c are the function's. The second of two is another where it must undo
- * the first. */
+/* One operation; a, b and c are variables of the function. The second of two differs if it must
+ * undo the first. */
 #define OPS_XOR_A(x) ((x) ^ a)
 #define OPS_XOR_B(x) ((x) ^ b)
 #define OPS_ADD_A(x) ((x) + a)
@@ -85,11 +85,11 @@ static inline int ops_verdict(bool is_sound) {
 #define OPS_MUL_A(x) ((x) * a)
 #define OPS_MUL_B(x) ((x) * b)
 #define OPS_DIV(x) (a / (x))
-/* A remainder is below its divisor: without the bits of b the next would be trivial. */
+/* A remainder is below its divisor: without the bits of b the next operation would be trivial. */
 #define OPS_MOD(x) (((x) ^ b) % a)
 #define OPS_MIX(x) (((x) + a) * b / c)
 
-/* M(0, ...) M(1, ...) and so on, for so many chains. */
+/* M(0, ...) M(1, ...) and so on, for the given number of chains. */
 #define OPS_CHAINS_1(M, ...) M(0, __VA_ARGS__)
 #define OPS_CHAINS_3(M, ...) M(0, __VA_ARGS__) M(1, __VA_ARGS__) M(2, __VA_ARGS__)
 #define OPS_CHAINS_6(M, ...)                                                                       \
@@ -139,7 +139,7 @@ static inline int ops_verdict(bool is_sound) {
 #define OPS_CHAINS_OF(prefix) {prefix##1, prefix##3, prefix##6, prefix##12}
 #endif
 
-/* Additions and multiplications of integers wrap, which only unsigned ones may. */
+/* Additions and multiplications of integers wrap, which only unsigned types may. */
 OPS_DEFINE(xor, int, uint32_t, INTEGER, integers, OPS_XOR_A, OPS_XOR_B)
 OPS_DEFINE(add, int, uint32_t, INTEGER, integers, OPS_ADD_A, OPS_ADD_B)
 OPS_DEFINE(mul, int, uint32_t, INTEGER, integers, OPS_MUL_A, OPS_MUL_B)
@@ -212,7 +212,7 @@ static inline bool ops_is_chosen(const struct ops_operation *operation, const ch
            (strcmp(type, "all") == 0 || strcmp(type, operation->type) == 0);
 }
 
-/* A choice without any operation (there is no remainder of floating point) is a usage error. */
+/* An impossible combination (a floating-point remainder) is a usage error. */
 static inline void ops_check_choice(const char *program, const char *name, const char *type) {
     for (size_t i = 0; i < OPS_COUNT; i++) {
         if (ops_is_chosen(&OPS_ALL[i], name, type)) {
@@ -220,7 +220,7 @@ static inline void ops_check_choice(const char *program, const char *name, const
         }
     }
     lm_usage_error(program, "--operation",
-                   "one that --type has (int, int64: xor add mul div mod; "
+                   "an operation of --type (int, int64: xor add mul div mod; "
                    "float, double: add mul div mix)",
                    name);
 }
@@ -232,7 +232,7 @@ static inline struct lm_workload ops_workload(const struct ops_operation *operat
                                 .operations_per_turn = OPS_STEPS_PER_TURN * OPS_CHAINS[index]};
 }
 
-/* All of the main() of a program that measures those operations that are asked for, one by one. */
+/* Complete main() of a program that measures the selected operations one after another. */
 static inline int ops_main(const char *name, const char *summary, const char *single,
                            void (*measure)(struct lm_harness *, const struct ops_operation *),
                            int argc, char **argv) {
@@ -241,10 +241,10 @@ static inline int ops_main(const char *name, const char *summary, const char *si
     const char *operation = operations[0], *type = types[0];
     const struct lm_option options[] = {
         {.name = "--operation",
-         .help = "which operation",
+         .help = "operation to measure",
          .text = &operation,
          .choices = operations},
-        {.name = "--type", .help = "of which type", .text = &type, .choices = types},
+        {.name = "--type", .help = "type of the operands", .text = &type, .choices = types},
     };
     const struct lm_program program = {.name = name,
                                        .summary = summary,

@@ -1,9 +1,9 @@
 /*
- * How many loads the memory system works on at the same time.
+ * Number of loads that the memory system processes in parallel.
  *
- * One chain of dependent loads waits for each load; several chains that do not depend on each other
- * wait together. The time of a load in one chain divided by the least time of a load in several is
- * the parallelism of the level of memory that the size selects.
+ * One chain of dependent loads waits for each load; several independent chains wait
+ * simultaneously. The parallelism is the time of a load in one chain divided by the minimum time
+ * of a load in several chains. The size selects the level of the memory hierarchy.
  */
 #define _DEFAULT_SOURCE /* madvise */
 
@@ -17,12 +17,10 @@
 
 static const char PROGRAM[] = "par_mem";
 static const char SUMMARY[] =
-    "Measures the parallelism of memory: chains of dependent loads, 1 to 24 side by side, over an\n"
-    "area of each size in random order. Metrics: latency, in ns a load, for each number of "
-    "chains,\n"
-    "and parallelism, a ratio: the latency with one chain divided by the least latency "
-    "with\n"
-    "any number of chains.";
+    "Measure the parallelism of memory with 1 to 24 simultaneous chains of dependent loads over\n"
+    "an area of each size, in random order.\n"
+    "Metrics: latency, in ns per load, for each number of chains; parallelism, a ratio: the\n"
+    "latency with one chain divided by the minimum latency with any number of chains.";
 static const char SINGLE[] = "memory accesses of several processes would interfere";
 
 enum { LINE_BYTES = 64, MOST_CHAINS = 24, LOADS_PER_CHAIN = 16, LEAST_LINES = 64 };
@@ -35,11 +33,11 @@ static const size_t HUGE_PAGE_BYTES = (size_t)2 << 20;
 struct chains {
     uint64_t bytes, seed, walks;
     char *area;
-    void **mark[MARKS];     /* places evenly spaced on the cycle */
-    void **at[MOST_CHAINS]; /* where each walk stands */
+    void **mark[MARKS];     /* evenly spaced positions on the cycle */
+    void **at[MOST_CHAINS]; /* position of each walk */
 };
 
-/* Each walk is a variable of its own, in a register where there are enough; X(i) for each. */
+/* Each walk is a separate variable, in a register if available; X(i) for each. */
 #define EACH_1(X) X(0)
 #define EACH_2(X) EACH_1(X) X(1)
 #define EACH_3(X) EACH_2(X) X(2)
@@ -90,7 +88,7 @@ static void **slot(const struct chains *chains, uint64_t index) {
 }
 
 /* One random cycle through all lines (Sattolo 1986). The walks start evenly spaced on it: each
- * comes to a line after all others together have been through the whole area. */
+ * reaches a line after all others together have visited the whole area. */
 static void chain(struct chains *chains) {
     uint64_t count = chains->bytes / LINE_BYTES, state = chains->seed;
     for (uint64_t i = 0; i < count; i++) {
@@ -110,17 +108,17 @@ static void chain(struct chains *chains) {
     }
 }
 
-/* The area is made once a size, by main(): the children only read it. */
+/* main() creates the area once per size: the children only read it. */
 static void make_area(struct lm_harness *harness, struct chains *chains) {
     void *area = NULL;
     int status = posix_memalign(&area, HUGE_PAGE_BYTES, (size_t)chains->bytes);
     if (status != 0) {
         char what[100];
-        (void)snprintf(what, sizeof what, "an area of %llu bytes: %s",
+        (void)snprintf(what, sizeof what, "cannot allocate an area of %llu bytes: %s",
                        (unsigned long long)chains->bytes, strerror(status));
         lm_fail(harness, what);
     }
-    /* Huge pages where there are any, so that page tables wait less among the loads. */
+    /* Huge pages if available, to reduce waits for page tables. */
     (void)madvise(area, (size_t)chains->bytes, MADV_HUGEPAGE);
     chains->area = area;
     chain(chains);
@@ -134,7 +132,7 @@ static int par_initialise(uint64_t operations, void *cookie) {
     return 0;
 }
 
-/* Times with so many chains; freed by lm_samples_free(). */
+/* Times with the given number of chains; free with lm_samples_free(). */
 static struct lm_samples measure_width(struct lm_harness *harness, struct chains *chains,
                                        const struct width *width) {
     const struct lm_workload workload = {.initialise = par_initialise,
@@ -163,8 +161,8 @@ static void report_width(struct lm_harness *harness, struct chains *chains,
     lm_samples_free(&samples);
 }
 
-/* Many short timings of all widths, in rounds; what is kept is the least so far: who else uses the
- * machine can only lengthen one, and a busy time does not fall on one width alone. */
+/* Many short timings of all widths, in rounds. The minimum is kept: other load can only lengthen a
+ * timing, and a busy period does not affect a single width. */
 static void measure_least(const struct lm_harness *harness, struct chains *chains,
                           double *least_ns) {
     struct lm_harness brief = *harness;
@@ -182,7 +180,7 @@ static void measure_least(const struct lm_harness *harness, struct chains *chain
     }
 }
 
-/* The parallelism; 0: more than the number of chains explains, so that one was disturbed. */
+/* The parallelism; 0: it exceeds the number of chains, so one timing was disturbed. */
 static double parallelism_of(const double *least_ns) {
     double most = 1;
     for (int i = 1; i < WIDTH_COUNT; i++) {
@@ -199,7 +197,7 @@ static void measure(struct lm_harness *harness, struct chains *chains) {
     double least_ns[WIDTH_COUNT], parallelism = 0;
     make_area(harness, chains);
     for (int attempt = 0; attempt < ATTEMPTS && parallelism == 0; attempt++) {
-        /* Afresh: a moment at which the processor ran faster would stay the least for ever. */
+        /* Restart: a moment with a faster processor would otherwise stay the minimum. */
         for (int i = 0; i < WIDTH_COUNT; i++) {
             least_ns[i] = INFINITY;
         }
@@ -211,8 +209,8 @@ static void measure(struct lm_harness *harness, struct chains *chains) {
     }
     free(chains->area);
     if (parallelism == 0) {
-        lm_fail(harness, "several chains are faster than their number explains, however often they "
-                         "are measured: the machine is too busy");
+        lm_fail(harness, "the speedup of several chains exceeds their number in all "
+                         "attempts: the machine is too busy");
     }
     const struct lm_parameter parameter = {.name = "size_bytes", .number = chains->bytes};
     const struct lm_result result = {.metric = "parallelism",
@@ -228,7 +226,7 @@ int main(int argc, char **argv) {
     const char *sizes = "16,512,65536";
     struct chains chains = {.seed = lm_seed(PROGRAM)};
     const struct lm_option options[] = {
-        {.name = "--kib", .help = "sizes of the area, in KiB", .text = &sizes}};
+        {.name = "--kib", .help = "sizes of the area in KiB, a list", .text = &sizes}};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
                                        .single = SINGLE,

@@ -1,10 +1,10 @@
 /*
- * Parallelism of the processor's operations of arithmetic: how many of a kind are under way at once
- * where none has to wait for another.
+ * Parallelism of arithmetic operations: the number of independent operations of a kind that a
+ * processor executes simultaneously.
  *
- * With one chain each operation waits for the one before, and takes its latency. More chains,
- * independent of each other, fill the time of waiting, until all the units that can do such an
- * operation are busy: latency over the time that an operation then takes is how many are under way.
+ * With one chain each operation waits for the previous one and takes its latency. Further
+ * independent chains fill the waiting time, until all execution units for the operation are busy.
+ * The parallelism is the latency divided by the time per operation at this point.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -12,23 +12,24 @@
 
 static const char PROGRAM[] = "par_ops";
 static const char SUMMARY[] =
-    "Measures how many operations of arithmetic are under way at once: 1 chain, and 3, 6 and 12\n"
-    "beside each other, in each of which an operation needs the result of the one before. The\n"
-    "result is the time of an operation with one chain over its time with the best number of\n"
-    "chains; each is the least of three rounds of --repetitions short intervals. mod is measured\n"
-    "together with an xor; mix is an addition, a multiplication and a division. A result near 12\n"
-    "says only that there are at least as many. Metric: parallelism, a ratio, one value.";
+    "Measure the number of arithmetic operations that execute simultaneously, with 1, 3, 6 and 12\n"
+    "parallel chains. Within a chain each operation depends on the result of the previous one.\n"
+    "The result is the time of an operation with one chain divided by its time with the best\n"
+    "number of chains; each is the minimum of three rounds of --repetitions short intervals. mod\n"
+    "is measured together with an xor; mix is an addition, a multiplication and a division. A\n"
+    "result near 12 is a lower bound.\n"
+    "Metric: parallelism, a ratio, one value.";
 
-/* All numbers of chains are measured in turns, so often, so that a change of the processor's
- * frequency falls on each of them. */
+/* Number of rounds over all numbers of chains, which alternate so that a change of the processor
+ * frequency affects all of them. */
 enum { ROUNDS = 3 };
-/* Half a millisecond or so: short enough that some intervals are free of any disturbance, and
- * thousands of steps of the clock. */
+/* About half a millisecond: short enough that some intervals are undisturbed, and thousands of
+ * clock steps. */
 static const uint64_t MOST_OPERATIONS = UINT64_C(1) << 20;
 static const uint64_t MOST_DIVISIONS = UINT64_C(1) << 17;
 
-/* The least time of an operation with so many chains: as with a clock rate, whatever disturbs can
- * only make it longer, and the two times that are compared are disturbed at different times. */
+/* Minimum time of an operation with the given number of chains. As for the frequency, disturbances
+ * can only lengthen it, and they affect the two compared times differently. */
 struct tried {
     uint64_t operations;
     double least_ns;
@@ -75,7 +76,7 @@ static void measure(struct lm_harness *harness, const struct ops_operation *oper
 
 int main(int argc, char **argv) {
     static const char single[] =
-        "it is one core whose units are counted; processes that share it would measure "
-        "the scheduler, and others do not change it";
+        "the program measures the units of one core; processes that share it would measure "
+        "the scheduler, and others have no effect";
     return ops_main(PROGRAM, SUMMARY, single, measure, argc, argv);
 }

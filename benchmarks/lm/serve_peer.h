@@ -1,6 +1,6 @@
 /*
- * The client of lat_serve: a helper of the server that is timed. It shall never be what the server
- * waits for, and cause the server no work but that of its requests.
+ * The client of lat_serve: a helper of the timed server. The server must never wait for it, and it
+ * must not cause the server any work except its requests.
  */
 #ifndef LM_SERVE_PEER_H
 #define LM_SERVE_PEER_H
@@ -13,19 +13,19 @@
 #include <unistd.h>
 
 enum { REQUEST_BYTES = 120, MOST_CONNECTIONS = 64 };
-/* Connections that wait at a time; the queue of a listening socket must hold them. */
+/* Number of pending connections; must fit into the queue of a listening socket. */
 enum { BATCH = 256 };
-/* What the peer receives at once; nothing is copied there. */
+/* Maximum size of a receive; received data are not copied. */
 enum { SINK_BYTES = 1 << 20 };
 
 struct serving {
     uint64_t bytes;          /* of a reply */
-    uint64_t answered_bytes; /* by which the server answers a request */
+    uint64_t answered_bytes; /* bytes that the server sends per request */
     uint64_t connections;
-    uint64_t next; /* the connection whose turn it is */
-    uint64_t sent; /* writes of the present burst */
+    uint64_t next; /* index of the next connection */
+    uint64_t sent; /* writes in the current burst */
     uint32_t batch;
-    int listening, control[2]; /* of connect: [0] is the server's, [1] the peer's */
+    int listening, control[2]; /* of connect: [0] belongs to the server, [1] to the peer */
     int own[MOST_CONNECTIONS], peers[MOST_CONNECTIONS];
     struct sockaddr_in address;
     bool from_file;
@@ -40,8 +40,8 @@ static void peer_closes(struct serving *serving) {
     }
 }
 
-/* Waits until one of them can be read; spins where it has a processor of its own. Looking this way
- * takes no lock of the connection from the server. */
+/* Wait until one of them is readable; poll if the peer has an exclusive processor. This check takes
+ * no lock of the connection from the server. */
 static int await_any(struct pollfd *descriptors, uint64_t count) {
     int ready = 0;
     do {
@@ -55,12 +55,12 @@ static int request(int connection) {
     return write(connection, text, sizeof text) == (ssize_t)sizeof text ? 0 : -1;
 }
 
-/* The connection was ended by the server, which is how the peer ends. */
+/* The server ended the connection, which is the regular end of the peer. */
 static bool is_end(ssize_t got) {
     return got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE));
 }
 
-/* Sends the next request of a connection when all of the answer to the one before is there. */
+/* Send the next request of a connection when the answer to the previous one is complete. */
 static int requests_run(void *cookie) {
     struct serving *serving = cookie;
     static char sink[SINK_BYTES];
@@ -105,7 +105,7 @@ static int requests_run(void *cookie) {
     }
 }
 
-/* Makes as many connections as it is told each time, after closing those of the time before. */
+/* Create the requested number of connections each time, after closing the previous ones. */
 static int connects_run(void *cookie) {
     struct serving *serving = cookie;
     int made[BATCH];

@@ -1,9 +1,9 @@
 /*
  * The kernels of J. McCalpin's STREAM (version 1: copy, scale, add, triad; version 2: fill, copy,
- * daxpy, sum), written from their definitions in "Memory bandwidth and machine balance in current
- * high performance computers", 1995, and in table III of the paper that lm.h names.
+ * daxpy, sum). Written from their definitions in "Memory bandwidth and machine balance in current
+ * high performance computers", 1995, and in table III of the paper named in lm.h.
  *
- * Bytes are counted as STREAM does: what the kernel reads and writes, not what the caches fetch
+ * Bytes are counted as in STREAM: reads and writes of the kernel, without the fetches of caches
  * before they write.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -16,21 +16,20 @@
 
 static const char PROGRAM[] = "stream";
 static const char SUMMARY[] =
-    "Measures memory bandwidth with the kernels of STREAM 1 (copy, scale, add, triad) and STREAM "
-    "2\n"
-    "(fill, copy, daxpy, sum). Every process has arrays of its own; their size should be at least\n"
-    "four times that of the last cache. What the arrays hold is checked after each series. An\n"
-    "operation is one element of 8 bytes. Metric: bandwidth, in MB/s (10^6 bytes), by the bytes\n"
-    "that the kernel reads and writes.";
+    "Measure memory bandwidth with the kernels of STREAM 1 (copy, scale, add, triad) and STREAM 2\n"
+    "(fill, copy, daxpy, sum). Every process has separate arrays, which should be at least four\n"
+    "times the size of the last-level cache. Their content is checked after each series. An\n"
+    "operation is one element of 8 bytes.\n"
+    "Metric: bandwidth, in MB/s (10^6 bytes), of the bytes that the kernel reads and writes.";
 
-/* Two elements at a time, which every processor of either architecture can, and eight a turn. The
- * empty statement in each turn keeps the loop from being replaced by a call of memcpy() or
+/* Two elements at a time, as every processor of either architecture supports, and eight per turn.
+ * The empty statement in each turn prevents the compiler from replacing the loop with memcpy() or
  * memset(). */
 typedef double stream_vector __attribute__((vector_size(16)));
 enum { LANES = 2, VECTORS_PER_TURN = 4 };
 
-/* The scalar is exact in binary, and so small that daxpy can be repeated 2^33 times before a sum
- * is rounded: every result is known exactly. */
+/* The scalar is exact in binary, and so small that daxpy can repeat 2^33 times before a sum is
+ * rounded: every result is known exactly. */
 static const double SCALAR = 0x1p-20;
 static const double A = 1, B = 2, C = 5;
 
@@ -38,22 +37,21 @@ struct arrays {
     const struct kernel *kernel;
     uint64_t elements;
     stream_vector *a, *b, *c;
-    uint64_t passes; /* how often the kernel has run over the arrays */
+    uint64_t passes; /* number of passes of the kernel over the arrays */
     double sum;      /* of the last pass */
 };
 
 struct kernel {
     const char *name;
     uint64_t version; /* of STREAM */
-    uint64_t bytes;   /* read and written an element */
+    uint64_t bytes;   /* read and written per element */
     lm_step *benchmark;
-    /* The array that it writes (0: none), and what each element of it must then hold: `expected`,
-     * and `growth` more for each pass. */
+    /* The output array (0: none) and its expected element: `expected`, plus `growth` per pass. */
     char written;
     double expected, growth;
 };
 
-/* `statement` is a macro that does vector i + j. Four sums, so that none waits for another. */
+/* `statement` is a macro for vector i + j. Four independent sums. */
 #define STREAM_KERNEL(name, statement)                                                             \
     static int name(uint64_t operations, void *cookie) {                                           \
         struct arrays *arrays = cookie;                                                            \
@@ -150,7 +148,7 @@ static bool holds(const stream_vector *array, uint64_t elements, double expected
     return true;
 }
 
-/* Whether the arrays and the sum are what the kernel must have left. */
+/* Return whether the arrays and the sum have their expected values. */
 static bool verified(const struct arrays *arrays) {
     const struct kernel *kernel = arrays->kernel;
     double written = kernel->expected + (double)arrays->passes * kernel->growth;
@@ -168,7 +166,7 @@ static int stream_cleanup(uint64_t operations, void *cookie) {
     bool right = arrays->passes == 0 || verified(arrays);
     release(arrays);
     if (!right) {
-        /* "Bad message" is the nearest that errno has to say that the data are wrong. */
+        /* "Bad message" is the closest errno for wrong data. */
         errno = EBADMSG;
         return -1;
     }
@@ -205,7 +203,7 @@ int main(int argc, char **argv) {
     uint64_t mib = 64;
     const struct lm_option options[] = {
         {.name = "--version", .help = "of STREAM", .text = &version, .choices = versions},
-        {.name = "--kernel", .help = "which kernel", .text = &kernel, .choices = kernels},
+        {.name = "--kernel", .help = "kernel to measure", .text = &kernel, .choices = kernels},
         {.name = "--mib",
          .help = "size of each array, in MiB",
          .number = &mib,

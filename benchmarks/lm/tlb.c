@@ -1,10 +1,10 @@
 /*
- * How many pages the TLB holds.
+ * Capacity of the TLB, in pages.
  *
- * Loads that depend on each other go through one line in each of n pages, in random order. As long
- * as the TLB holds n pages they take what as many lines take that lie densely in few pages; beyond,
- * each waits for the next level of the TLB, and beyond that for the page table. The dense walk has
- * the same number of lines, so that what the caches cost is in both and cancels.
+ * Dependent loads visit one line in each of n pages, in random order. While the TLB holds n pages,
+ * they take as long as the same number of lines in a few dense pages. Beyond that, each load waits
+ * for the next level of the TLB, and then for the page table. The dense walk has the same number
+ * of lines, so cache effects cancel.
  */
 #define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
 
@@ -17,19 +17,20 @@
 
 static const char PROGRAM[] = "tlb";
 static const char SUMMARY[] =
-    "Finds how many pages the levels of the TLB hold: from how many pages on a load takes longer\n"
-    "than with as many lines in few pages. Metrics: latency, in ns a load, for numbers of pages\n"
-    "that double (walk=pages: a line in each; walk=lines: as many lines side by side), and for\n"
-    "each level that is found twice alike within --max-pages entries, a count, and reach, in\n"
-    "bytes: one value each, from the least of many short timings; the first level to a part in\n"
-    "64, the second, which other processes empty now and then, to one in 12.";
+    "Find the capacity of the TLB levels: the number of pages from which a load takes longer than\n"
+    "with the same number of lines in few pages.\n"
+    "Metrics: latency, in ns per load, for doubling numbers of pages (walk=pages: one line per\n"
+    "page; walk=lines: as many adjacent lines); for each level that is found twice within\n"
+    "--max-pages entries, a count, and reach, in bytes: one value each, from the minimum of many\n"
+    "short timings. The precision is 1/64 for the first level and 1/12 for the second, which\n"
+    "other processes evict occasionally.";
 static const char SINGLE[] = "memory accesses of several processes would interfere";
 
-/* Lines are taken as 64 bytes long. Where they are longer, some lie side by side in one. */
+/* Lines count as 64 bytes long. Longer lines contain several of them. */
 enum { LINE_BYTES = 64, LOADS_PER_TURN = 64 };
 
 struct walk {
-    uint64_t count; /* of pages, or of lines */
+    uint64_t count; /* of pages or lines */
     bool dense;
     uint64_t seed, page_bytes;
     char *area;
@@ -57,7 +58,7 @@ static size_t area_bytes(const struct walk *walk) {
     return (size_t)((bytes + walk->page_bytes - 1) / walk->page_bytes * walk->page_bytes);
 }
 
-/* In successive pages successive lines, so that all sets of the caches are used alike. */
+/* Successive lines in successive pages, so that all cache sets are used equally. */
 static void **slot(const struct walk *walk, uint64_t index) {
     uint64_t at = index * LINE_BYTES;
     if (!walk->dense) {
@@ -66,8 +67,8 @@ static void **slot(const struct walk *walk, uint64_t index) {
     return (void **)(void *)(walk->area + at);
 }
 
-/* One random cycle through all slots (Sattolo 1986). Written in random order, too, so that pages
- * that follow one another in the area are not neighbours in memory, which some TLBs would hold as
+/* One random cycle through all slots (Sattolo 1986). The pages are also first written in random
+ * order, so that neighbors in the area are not neighbors in memory, which some TLBs would hold as
  * one. */
 static void chain(const struct walk *walk, uint64_t *order) {
     uint64_t state = walk->seed;
@@ -97,7 +98,7 @@ static int tlb_initialise(uint64_t operations, void *cookie) {
         return -1;
     }
     walk->area = area;
-    /* Fails only where the kernel knows no huge pages: there are none then. */
+    /* Fails only if the kernel has no huge pages, and then none are in use. */
     (void)madvise(area, area_bytes(walk), MADV_NOHUGEPAGE);
     chain(walk, order);
     walk->at = slot(walk, order[0]);
@@ -115,22 +116,23 @@ static int tlb_cleanup(uint64_t operations, void *cookie) {
     return status;
 }
 
-/* Both walks with `count`, in turns; the least times, because others can only lengthen one. */
+/* Both walks with `count`, alternating; the minimum times, because other load can only lengthen
+ * one. */
 struct point {
     uint64_t count;
     double pages_ns, lines_ns;
 };
 
 enum { TURNS = 3, FIRST_COUNT = 8, MOST_POINTS = 24, AGREEMENT = 8 };
-/* The first level must be found; for the second, which may be disturbed all the time, so many
- * attempts are made at least. */
+/* The first level must be found. The second can be disturbed permanently and gets at least this
+ * number of attempts. */
 enum { ATTEMPTS = 40, SECOND_ATTEMPTS = 4 };
 enum { BRIEF_REPETITIONS = 7, BRIEF_INTERVAL_NS = 200000 };
-/* Beyond a level of the TLB a load takes longer by this part of a load from the first cache. The
- * second level is some 7 cycles away and a page table in the caches 20 and more, where such a load
- * takes 4 or 5. */
+/* Beyond a level of the TLB, a load takes longer by this fraction of a load from the first-level
+ * cache. The second level takes about 7 cycles and a cached page table 20 or more, compared with 4
+ * or 5 for such a load. */
 static const double FIRST_STEP = 0.5, SECOND_STEP = 2;
-/* The second level is emptied now and then, by whatever else runs: its end is blurred. */
+/* Other activity evicts the second level occasionally: its end is blurred. */
 static const uint64_t FINENESS[] = {64, 12};
 
 static double least(const struct lm_samples *samples) {
@@ -170,8 +172,8 @@ static double measure_walk(struct lm_harness *harness, struct walk *walk, bool d
     return found;
 }
 
-/* Many short timings of both walks, in turns. `told`: before them as long ones as were asked for,
- * which are reported. */
+/* Many short timings of both walks, alternating. `told`: preceded by the regular timings, which are
+ * reported. */
 static struct point measure(struct lm_harness *harness, struct walk *walk, uint64_t count,
                             bool told) {
     struct point point = {.count = count, .pages_ns = INFINITY, .lines_ns = INFINITY};
@@ -188,13 +190,14 @@ static struct point measure(struct lm_harness *harness, struct walk *walk, uint6
     return point;
 }
 
-/* How much longer a load takes for being in another page, in loads from the first cache. */
+/* Additional time of a load from a different page, in units of loads from the first-level cache. */
 static double excess(const struct point *point, double load_ns) {
     return (point->pages_ns - point->lines_ns) / load_ns;
 }
 
-/* The most pages that a level holds, between `low`, which it does, and `high`, which it does not,
- * to a part of one in `fineness`. 0: the two ends do not prove so when they are measured again. */
+/* Maximum number of pages that a level holds, between `low`, which fits, and `high`, which does
+ * not, with a precision of 1/`fineness`. 0: a repeated measurement does not confirm the two ends.
+ */
 static uint64_t search(struct lm_harness *harness, struct walk *walk, uint64_t low, uint64_t high,
                        double load_ns, double step, uint64_t fineness) {
     while (high - low > 1 + low / fineness) {
@@ -211,7 +214,7 @@ static uint64_t search(struct lm_harness *harness, struct walk *walk, uint64_t l
     return excess(&below, load_ns) < step && excess(&above, load_ns) >= step ? low : 0;
 }
 
-/* The first of the points from which on all exceed `step`; `count` where none is. */
+/* The first point from which all exceed `step`; `count` if none. */
 static int first_beyond(const struct point *points, int from, int count, double load_ns,
                         double step) {
     int first = count;
@@ -221,25 +224,26 @@ static int first_beyond(const struct point *points, int from, int count, double 
     return first;
 }
 
-/* A level is settled when two searches agree: one disturbed search must not decide. */
+/* A level is final when two searches agree: one disturbed search must not decide. */
 struct level {
-    uint64_t entries; /* what the last search found that found any; 0: none did */
+    uint64_t entries; /* result of the last successful search; 0: none */
     bool settled;
 };
 
 static void settle(struct level *level, uint64_t found) {
     if (found == 0) {
-        return; /* the search was disturbed, and tells nothing */
+        return; /* the search was disturbed and gives no information */
     }
     uint64_t more = found > level->entries ? found : level->entries;
     uint64_t less = found > level->entries ? level->entries : found;
     level->settled = less > 0 && more - less <= more / AGREEMENT;
-    /* The greater: a neighbour that shares the TLB leaves fewer entries, and none adds any. */
+    /* The greater: a neighbor that shares the TLB reduces the number of entries, and none increases
+     * it. */
     level->entries = level->settled ? more : found;
 }
 
-/* Searches what is not settled yet, between those of the points where the time steps up. Returns
- * whether nothing is left to search. */
+/* Search the unfinished levels between the points where the time steps up. Return whether all are
+ * finished. */
 static bool find_levels(struct lm_harness *harness, struct walk *walk, const struct point *points,
                         int count, struct level levels[2]) {
     double load_ns = points[0].lines_ns;
@@ -254,7 +258,7 @@ static bool find_levels(struct lm_harness *harness, struct walk *walk, const str
         settle(&levels[0], search(harness, walk, points[first - 1].count, points[first].count,
                                   load_ns, FIRST_STEP, FINENESS[0]));
     }
-    /* What a load from the second level costs shows where that is not full yet. */
+    /* The cost of a load from the second level, before that is full. */
     double plateau = excess(&points[first], load_ns);
     for (int i = first + 1; i < count && i < first + 3; i++) {
         double own = excess(&points[i], load_ns);
@@ -270,7 +274,7 @@ static bool find_levels(struct lm_harness *harness, struct walk *walk, const str
     return levels[0].settled && (levels[1].settled || !is_there);
 }
 
-/* Measures numbers of pages that double. What was measured before stays where it was less. */
+/* Measure doubling numbers of pages. Earlier smaller times are kept. */
 static int measure_points(struct lm_harness *harness, struct walk *walk, uint64_t most_pages,
                           struct point *points, bool first) {
     int count = 0;
@@ -312,7 +316,7 @@ int main(int argc, char **argv) {
     uint64_t most_pages = 8192;
     struct walk walk = {.seed = lm_seed(PROGRAM), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
     const struct lm_option options[] = {{.name = "--max-pages",
-                                         .help = "most pages that are walked",
+                                         .help = "maximum number of pages",
                                          .number = &most_pages,
                                          .minimum = 512,
                                          .maximum = UINT64_C(1) << 22}};
@@ -334,8 +338,8 @@ int main(int argc, char **argv) {
                (levels[0].settled && attempt + 1 >= SECOND_ATTEMPTS);
     }
     if (!levels[0].settled) {
-        lm_fail(&harness, "expected a number of pages from which on loads take longer, twice the "
-                          "same, got none; the machine is emulated or too busy");
+        lm_fail(&harness, "expected the same number of pages twice from which loads take longer, "
+                          "got none; the machine is emulated or too busy");
     }
     report(&harness, &walk, levels);
     return lm_close(&harness);

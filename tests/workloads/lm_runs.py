@@ -27,7 +27,7 @@ Series = tuple[tuple[str, Any], ...]
 #: a program that hangs would never end; a machine may stop a process that does not for many seconds
 PATIENCE_S = 300
 #: how a program says that the machine's load is why it gives no number
-REFUSALS = ("too busy", "the load is too unsteady")
+REFUSALS = ("too busy", "the load is too unstable")
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def test_without_a_results_file_only_people_are_told(lm_sources: Path, tmp_path:
         ("lat_mem_rd", ["--max-kib", "99999999999999999999"], "--max-kib: expected an integer"),
         ("lat_mem_rd", ["--max-kib="], "got nothing"),
         ("lat_mem_rd", ["--max-kib"], "--max-kib: expected a value, got nothing"),
-        ("lat_mem_rd", ["--max-kib", "2"], "no less than --min-kib"),
+        ("lat_mem_rd", ["--max-kib", "2"], "at least --min-kib"),
         ("lat_mem_rd", ["--stride", "12"], "a multiple of the 8 bytes"),
         ("lat_mem_rd", ["--stride", "4096"], "at most half of --min-kib"),
         ("lat_mem_rd", ["--order", "sideways"], "expected one of random strided, got sideways"),
@@ -157,7 +157,7 @@ def test_without_a_results_file_only_people_are_told(lm_sources: Path, tmp_path:
             ["--call", "fork"],
             "expected one of all null read write stat fstat open_close fcntl, got fork",
         ),
-        ("lat_syscall", ["--file", "not-there"], "--file: expected a file that can be read"),
+        ("lat_syscall", ["--file", "not-there"], "--file: expected a readable file"),
         ("lat_syscall", ["--speed", "1"], "expected an option, got --speed"),
         ("lat_syscall", ["read"], "expected an option, got read"),
     ],
@@ -197,9 +197,9 @@ def test_a_test_is_skipped_where_the_machine_is_too_busy_for_its_program(tmp_pat
     def refusing(exit_code: int, text: str) -> list[str | Path]:
         return ["/bin/sh", "-c", f"echo 'line: {text}' >&2; exit {exit_code}"]
 
-    for text in ("the machine is emulated or too busy", "stay shorter: the load is too unsteady"):
+    for text in ("the machine is emulated or too busy", "stay shorter: the load is too unstable"):
         with pytest.raises(pytest.skip.Exception, match=r"^machine too busy: line: "):
             run(refusing(1, text), tmp_path / "work")
         assert run(refusing(1, text), tmp_path / "work", may_refuse=False).exit_code == 1
-    for exit_code, text in ((1, "no memory"), (2, "too busy"), (0, "too busy")):
+    for exit_code, text in ((1, "out of memory"), (2, "too busy"), (0, "too busy")):
         assert run(refusing(exit_code, text), tmp_path / "work").exit_code == exit_code

@@ -190,7 +190,7 @@ def test_seeks_go_where_they_say(lm_sources: Path, tmp_path: Path) -> None:
     [
         (
             ["--file", "not-there"],
-            "--file: expected a file or a block device that can be read, got not-there",
+            "--file: expected a readable file or block device, got not-there",
         ),
         (["--file", "."], "--file: expected a file or a block device, got ."),
         (["--file", "/dev/null"], "--file: expected a file or a block device, got /dev/null"),
@@ -198,7 +198,7 @@ def test_seeks_go_where_they_say(lm_sources: Path, tmp_path: Path) -> None:
         (["--mib", "0"], "--mib: expected an integer from 1 to"),
         (["--zones", "0"], "--zones: expected an integer from 1 to"),
         (["--block-kib", "6"], "--block-kib: expected a multiple of 4, got 6"),
-        (["--parallel", "2"], "--parallel: expected 1 (processes that read one disk"),
+        (["--parallel", "2"], "--parallel: expected 1 (simultaneous processes"),
     ],
 )
 def test_what_is_no_disk_is_refused(
@@ -262,16 +262,16 @@ def test_lmdd_finds_a_block_in_the_wrong_place(lm_sources: Path, tmp_path: Path)
         (["bs=64q"], 2, "bs: expected an integer"),
         (["bs=9999999999999999999g"], 2, "bs: expected an integer"),
         (["count=0", "if=internal"], 2, "count: expected an integer from 1"),
-        (["if="], 2, "if: expected a file, or internal, got nothing"),
-        (["if=internal", "of=internal"], 2, "count: expected a number with if=internal"),
-        (["if=internal", "of=internal", "count=1"], 2, "or nothing is done"),
+        (["if="], 2, "if: expected a file or internal, got nothing"),
+        (["if=internal", "of=internal"], 2, "count: expected a number for if=internal"),
+        (["if=internal", "of=internal", "count=1"], 2, "otherwise there is no work"),
         (["if=internal", "of=internal", "count=1", "opat=1", "bs=12"], 2, "bs: expected a multiple of 8"),
         (["if=internal", "of=file", "count=1", "ipat=1"], 2, "ipat: expected a file as input"),
         (["if=internal", "count=9223372036854775807"], 2, "less than 2^63 bytes"),
         (["--parallel", "2"], 2, "expected one of if= of= bs="),
         (["if=not-there", "of=internal"], 1, "not-there: No such file"),
-        (["if=/dev/null", "of=internal"], 1, "no bytes, and so no bandwidth"),
-        (["if=same", "of=same"], 1, "expected another file than the input"),
+        (["if=/dev/null", "of=internal"], 1, "expected at least one byte, got none"),
+        (["if=same", "of=same"], 1, "expected a file other than the input"),
     ],
 )  # fmt: skip
 def test_lmdd_refuses_what_it_cannot_copy(

@@ -281,7 +281,7 @@ def test_a_log_that_cannot_be_written_is_an_error(lm_sources: Path, tmp_path: Pa
         ("lat_serve", ["--bytes", "0"], "--bytes: expected at most 32 integers from 1 to"),
         ("lat_serve", ["--connections", "65"], "--connections: expected an integer from 1 to 64"),
         ("lat_serve", ["--placement", "free"], "--placement: expected one of apart compact, got free"),
-        ("lat_serve", ["--parallel", "2"], "--parallel: expected 1 (the server has a processor"),
+        ("lat_serve", ["--parallel", "2"], "--parallel: expected 1 (the server and its client"),
         ("lat_transfer", ["--through=pipe", "--operation=connect"], "--operation: expected transfer with"),
         ("lat_file_io", ["--bytes", "64,"], "--bytes: expected at most 32 integers from 1 to"),
         ("lat_file_io", ["--operation", "rewrite"], "expected one of all read write mmap_read append mmap,"),

@@ -100,15 +100,15 @@ def test_where_the_loop_costs_as_much_as_all_of_it_there_is_no_number(
     outcome = run([dear, "--kind=empty"], tmp_path / "work")
     assert outcome.exit_code == 1
     assert outcome.series == {}
-    assert re.search(r"\d+ ns are no more than the \d+ ns of the empty loop", outcome.stderr)
+    assert re.search(r"\d+ ns do not exceed the \d+ ns of the empty loop", outcome.stderr)
 
 
 def test_work_that_the_compiler_dropped_is_an_error_and_no_number(planted: Path, tmp_path: Path) -> None:
     outcome = run([planted, "--kind", "nothing"], tmp_path / "work")
     assert outcome.exit_code == 1
     assert outcome.series == {}
-    assert "no work is done" in outcome.lines[-1]["error"]
-    assert "no work is done" in outcome.stderr
+    assert "it does no work" in outcome.lines[-1]["error"]
+    assert "it does no work" in outcome.stderr
 
 
 # ---- how long, how often ----
@@ -160,7 +160,7 @@ def test_an_interval_of_several_that_cannot_be_long_enough_is_refused(
     outcome = run(command, tmp_path / "work")
     assert outcome.exit_code == 1
     assert outcome.series == {}
-    assert "of several processes, less than 100000000 ns says nothing; use --parallel 1" in outcome.stderr
+    assert "with several processes it must last at least 100000000 ns; use --parallel 1" in outcome.stderr
 
 
 def test_an_interval_of_several_shorter_than_a_time_slice_is_refused(planted: Path, tmp_path: Path) -> None:

@@ -89,14 +89,14 @@ def test_a_clock_that_differs_between_processors_is_an_error(lm_sources: Path, t
     )  # fmt: skip
     outcome = run([program, "--repetitions=3"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "the clock goes back: -" in outcome.stderr
-    assert "the clock goes back: -" in outcome.lines[-1]["error"]
+    assert "the clock goes backward: -" in outcome.stderr
+    assert "the clock goes backward: -" in outcome.lines[-1]["error"]
 
 
 def test_one_processor_alone_has_no_order(lm_sources: Path, tmp_path: Path) -> None:
     outcome = run(["taskset", "-c", str(PROCESSORS[0]), lm_sources / "build/clock_order"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "expected two processors that may be used, got one" in outcome.stderr
+    assert "expected two available processors, got one" in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_one_processor_alone_has_no_order(lm_sources: Path, tmp_path: Path) -> N
     [
         ("cpu_noise", ["--quantum-us=0"], "--quantum-us: expected an integer from 10 to"),
         ("cpu_noise", ["--quantum-us=50", "--period-ms=1"], "--period-ms: expected at least 100 quanta"),
-        ("cpu_noise", ["--parallel=2"], "it measures one processor"),
+        ("cpu_noise", ["--parallel=2"], "the program measures one processor"),
         ("clock_order", ["--exchanges=1"], "--exchanges: expected an integer from 2 to"),
-        ("clock_order", ["--parallel=2"], "it needs two processors for itself"),
+        ("clock_order", ["--parallel=2"], "the test occupies two processors"),
     ],
 )
 def test_what_says_nothing_is_refused(

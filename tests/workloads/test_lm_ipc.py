@@ -324,7 +324,7 @@ def test_without_libtirpc_the_program_is_built_and_says_so(lm_sources: Path, tmp
         ("lat_rpc", ["--protocol", "sctp"], "expected one of all udp tcp, got sctp"),
         ("lat_fcntl", ["--file", "none"], "expected one of own shared, got none"),
         ("lat_io_uring", ["--call", "write"], "expected one of all nop read, got write"),
-        ("lat_connect", ["--parallel", "2"], "--parallel: expected 1 (an interval has no more connections"),
+        ("lat_connect", ["--parallel", "2"], "--parallel: expected 1 (an interval is limited to the queue"),
         ("lat_pipe", ["--parallel", "0"], "--parallel: expected an integer from 1 to"),
     ],
 )
@@ -345,7 +345,7 @@ def test_too_few_descriptors_are_told_before_anything_is_measured(
 ) -> None:
     outcome = run(["sh", "-c", f"ulimit -n 60; exec {lm_sources}/build/{arguments}"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "too few descriptors: expected a limit of at least 2" in outcome.stderr
+    assert "too few file descriptors: expected a limit of at least 2" in outcome.stderr
     assert outcome.stdout == ""
 
 

@@ -130,7 +130,7 @@ def test_chains_that_no_cycle_explains_give_no_frequency(lm_sources: Path, tmp_p
     program = altered(lm_sources, tmp_path, "mhz", TIMED, OF_A_PROCESSOR % "1, 2.3, 3, 4, 5.4, 7")
     outcome = run([program, "--repetitions=1"], tmp_path / "work", may_refuse=False)
     assert outcome.exit_code == 1
-    assert "which are no multiples of one cycle" in outcome.stderr
+    assert "which are not multiples of one cycle" in outcome.stderr
     assert outcome.lines[1:] == [{"error": outcome.stderr.removeprefix("mhz: ").rstrip()}]
 
 
@@ -171,7 +171,7 @@ def test_pairs_that_the_first_cache_holds_are_no_proof_of_a_line(lm_sources: Pat
     program = altered(lm_sources, tmp_path, "line", LEAST, pairs_take("0.05 * (i % 2)"))
     outcome = run([program, "--repetitions=1"], tmp_path / "work", may_refuse=False)
     assert outcome.exit_code == 1
-    assert "the first cache holds all lines (raise --pairs)" in outcome.stderr
+    assert "the first-level cache holds all lines (increase --pairs)" in outcome.stderr
     assert outcome.of("line_size") == {}
 
 
@@ -304,7 +304,7 @@ def test_a_write_that_copies_no_page_is_an_error(lm_sources: Path, tmp_path: Pat
     program = altered(lm_sources, tmp_path, "lat_page_copy", "MAP_PRIVATE", "MAP_SHARED")
     outcome = run([program, "--interval-us=1000", "--repetitions=1"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "copying 1024 pages: expected a fault for each, got fewer" in outcome.stderr
+    assert "cannot copy 1024 pages: expected one fault per page, got fewer" in outcome.stderr
 
 
 def test_a_cold_fault_reads_the_disk_and_a_warm_one_only_maps(lm_sources: Path, tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_a_named_file_is_removed_after_a_failure(lm_sources: Path, tmp_path: Pat
     ("name", "arguments", "message"),
     [
         ("bw_mem", ["--kib", "0"], "--kib: expected 1 to 32 sizes from 1 to 1073741824 KiB"),
-        ("bw_mem", ["--kib", "16,,4"], "with commas between, got 16,,4"),
+        ("bw_mem", ["--kib", "16,,4"], "separated by commas, got 16,,4"),
         ("bw_mem", ["--kib", ""], "got nothing"),
         ("bw_mem", ["--kib", ",".join(["1"] * 33)], "expected 1 to 32 sizes"),
         ("stream", ["--mib", "0"], "--mib: expected an integer from 1"),
@@ -361,7 +361,7 @@ def test_a_named_file_is_removed_after_a_failure(lm_sources: Path, tmp_path: Pat
         ("bw_file_rd", ["--cache", "cold", "--parallel", "2"], "--cache: expected --file own"),
         ("bw_mmap_rd", ["--cache", "cold", "--mapping", "kept"], "--mapping: expected fresh with"),
         ("lat_mmap", ["--kib", "many"], "--kib: expected 1 to 32 sizes"),
-        ("lat_pagefault", ["--kib", "8"], "--kib: expected no less than --step-kib"),
+        ("lat_pagefault", ["--kib", "8"], "--kib: expected at least --step-kib"),
         ("lat_dram_page", ["--mib", "2"], "--mib: expected 0, or at least 4, got 2"),
         ("lat_dram_page", ["--page-kib", "3"], "--page-kib: expected a power of two, got 3"),
         ("par_mem", ["--kib", "1"], "--kib: expected sizes of at least 4 KiB"),

@@ -154,7 +154,7 @@ def test_a_program_is_scaled_by_the_suite_or_says_why_it_cannot_be(
     scaled = "--parallel" in SUITE["benchmarks"][name]["command"]
     program = lm_sources / "build" / name
     told = run([program, "--help"], tmp_path / "help").stdout
-    assert ("one process only: " in told) != scaled
+    assert ("single process only: " in told) != scaled
     if not scaled:
         outcome = run([program, "--parallel", "2"], tmp_path / "work")
         assert outcome.exit_code == 2

@@ -122,7 +122,7 @@ def wait_until(true: Callable[[], bool]) -> bool:
 def test_one_copy_is_speed_and_reports_its_time_once(run: Run) -> None:
     ended = run("--", "sh", "-c", "echo said; sleep 0.05")
     assert (ended.exit_code, ended.stdout) == (0, "said\n")
-    assert re.match(r"sh: 1 at once: elapsed \d+\.", ended.stderr)
+    assert re.match(r"sh copies=1: elapsed \d+\.", ended.stderr)
     assert list(ended.values) == ["elapsed", "user", "system", "max_rss"]
     assert ended.values["elapsed"] >= 50e6
     assert [line["parameters"] for line in ended.lines if "metric" in line] == [{"copies": 1}] * 4
@@ -154,7 +154,7 @@ def test_no_copy_starts_before_the_common_release(run: Run) -> None:
 def test_none_is_released_when_one_cannot_be_made_ready(run: Run, tmp_path: Path) -> None:
     (tmp_path / "work/copy-3.stderr").mkdir(parents=True)
     ended = run("--copies", "3", "--", "touch", "../ran")
-    assert ended.failure() == "copy 3: opening its standard files: Is a directory"
+    assert ended.failure() == "copy 3: cannot open its standard files: Is a directory"
     assert not (ended.work / "ran").exists()
 
 
@@ -224,7 +224,7 @@ def test_a_check_runs_where_each_copy_ran_and_reports_no_time(run: Run) -> None:
     )
     missing = run("--check", "--copies", "3", "--", "cat", "out")
     assert missing.exit_code == 1
-    assert "copy 3: entering its directory: No such file or directory" in missing.stderr
+    assert "copy 3: cannot enter its directory: No such file or directory" in missing.stderr
 
 
 # ---- what goes wrong ----
@@ -309,7 +309,7 @@ def test_wrong_usage_is_refused_with_a_message(run: Run, arguments: list[str], m
 
 def test_a_program_that_is_not_there_is_told(run: Run) -> None:
     failure = run("--copies", "2", "--", "no-such-program").failure()
-    assert failure.endswith(": starting the command: No such file or directory")
+    assert failure.endswith(": cannot start the command: No such file or directory")
 
 
 def test_directories_of_an_earlier_run_or_other_ones_are_not_written_into(run: Run) -> None:
@@ -317,12 +317,12 @@ def test_directories_of_an_earlier_run_or_other_ones_are_not_written_into(run: R
     assert run("--", "true").failure() == "copy-1: expected no directory of an earlier run"
     ended = run("--", "true", REGATTA_RESULTS="/no/such/file")
     assert ended.exit_code == 1
-    assert "REGATTA_RESULTS cannot be opened" in ended.stderr
+    assert "cannot open REGATTA_RESULTS" in ended.stderr
 
 
 def test_only_plain_files_are_copied(run: Run, tmp_path: Path) -> None:
     (tmp_path / "work/folder").mkdir(parents=True)
-    assert run("--", "true").failure() == "folder: expected plain files only in the directory to be copied"
+    assert run("--", "true").failure() == "folder: expected only regular files in the directory to copy"
 
 
 def test_help_names_every_option_that_the_suite_uses(run: Run) -> None:

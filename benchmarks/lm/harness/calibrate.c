@@ -1,13 +1,12 @@
 /*
- * How long an interval must be for its time to be trusted, and what an empty loop costs.
+ * The shortest reliable interval, and the cost of an empty loop.
  *
- * The interval is found as in Staelin 2004, "Clock resolution": work whose amount is known exactly
- * is lengthened by 1.5 %, 2 % and 3.5 %; an interval is trusted when the medians of eleven timings
- * show each of the lengthenings within 0.25 % of the interval. Two differences: the candidates
- * start lower than the paper's (5, 10, 50, 100 ms) and end at 2 ms, because clocks now step in
- * nanoseconds; and the
- * four amounts of work take turns, so that a drift of the processor's frequency falls on all of
- * them.
+ * The interval is found as in Staelin 2004, "Clock resolution": a known amount of work is
+ * lengthened by 1.5 %, 2 % and 3.5 %. An interval is reliable if the medians of eleven timings
+ * show each lengthening within 0.25 % of the interval. There are two differences. The candidates
+ * are smaller than in the paper (5, 10, 50, 100 ms) and end at 2 ms, because current clocks step
+ * in nanoseconds. The four amounts of work alternate, so that a drift of the processor frequency
+ * affects all of them.
  */
 #include "lm.h"
 
@@ -16,15 +15,14 @@ enum { AMOUNTS = 4, TIMINGS = 11, LOOP_TIMINGS = 11 };
 static const double AMOUNT[AMOUNTS] = {1.0, 1.015, 1.02, 1.035};
 static const double TOLERANCE = 0.0025;
 static const uint64_t CANDIDATE_NS[] = {500000, 1000000, 2000000};
-/* Where none of them is trusted. It is not tested itself: that would take a quarter of a second. */
+/* Fallback if none is reliable. It is not tested, because the test would take 0.25 s. */
 static const uint64_t UNTESTED_NS = 5000000;
 enum { CANDIDATES = sizeof CANDIDATE_NS / sizeof CANDIDATE_NS[0] };
-/* An interval is at least this many steps of the clock, so that truncation is at most 0.5 % of it.
- */
+/* An interval has at least this number of clock steps, so truncation is at most 0.5 % of it. */
 static const uint64_t STEPS_PER_INTERVAL = 200;
 static const uint64_t LOOP_INTERVAL_NS = 500000;
 
-/* Follows a pointer that points to itself: each load waits for the one before. */
+/* Follow a pointer to itself: each load depends on the previous one. */
 static void known_work(uint64_t turns) {
     void *cell = &cell;
     void *volatile *at = (void *volatile *)&cell;
@@ -46,8 +44,8 @@ static uint64_t time_ns(void (*work)(uint64_t), uint64_t turns) {
     return lm_now_ns() - start;
 }
 
-/* How many turns take at least `interval_ns`, twice in a row: one disturbed timing must not decide.
- */
+/* Number of turns that take at least `interval_ns`, twice in a row: one disturbed timing must not
+ * decide. */
 static uint64_t turns_for(void (*work)(uint64_t), uint64_t interval_ns) {
     for (uint64_t turns = 1024;; turns *= 2) {
         if (time_ns(work, turns) >= interval_ns && time_ns(work, turns) >= interval_ns) {
@@ -56,7 +54,7 @@ static uint64_t turns_for(void (*work)(uint64_t), uint64_t interval_ns) {
     }
 }
 
-/* The worst relative error of an interval of `turns` turns, as the head of this file tells. */
+/* Maximum relative error of an interval of `turns` turns; see the top of this file. */
 static double interval_error(uint64_t turns) {
     double elapsed[AMOUNTS][TIMINGS];
     for (int timing = 0; timing < TIMINGS; timing++) {

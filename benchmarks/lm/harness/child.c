@@ -10,13 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A loop of so many operations that is still too short does nothing: the compiler has dropped the
- * work. */
+/* If a loop with this number of operations is still too short, the compiler has removed the work.
+ */
 static const uint64_t MOST_OPERATIONS = UINT64_C(1) << 42;
-/* The loop is made a little longer than the interval, so that most repetitions are not below it. */
+/* The loop is slightly longer than the interval, so that most repetitions are long enough. */
 static const double MARGIN = 1.1;
 static const double GROWTH = 10;
-/* While others are timed, a child runs so much of an interval between two looks at the phase. */
+/* While others are timed, a child runs this fraction of an interval between two checks of the
+ * phase. */
 static const uint64_t BURSTS_PER_INTERVAL = 16;
 
 static unsigned child_index;
@@ -25,12 +26,12 @@ unsigned lm_child_index(void) {
     return child_index;
 }
 
-/* What an interval took. */
+/* Time of an interval. */
 struct timing {
     uint64_t elapsed_ns, cpu_ns;
 };
 
-/* When the pause began, and what all pauses of this interval took. */
+/* Start of the pause, and the sum of all pauses of this interval. */
 static struct timing paused, pauses;
 
 static uint64_t cpu_now_ns(void) {
@@ -39,7 +40,7 @@ static uint64_t cpu_now_ns(void) {
     return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
 }
 
-/* The clock of the processor costs a system call, which is kept out of what is timed. */
+/* Reading the CPU clock needs a system call, which is outside the timed part. */
 void lm_pause(void) {
     paused.elapsed_ns = lm_now_ns();
     paused.cpu_ns = cpu_now_ns();
@@ -58,7 +59,7 @@ struct measuring {
 
 static int describe(struct measuring *measuring, const char *step) {
     (void)snprintf(measuring->own->failure, LM_FAILURE_BYTES, "%s: %s", step,
-                   errno != 0 ? strerror(errno) : "failed without a reason");
+                   errno != 0 ? strerror(errno) : "failed with unknown error");
     return -1;
 }
 
@@ -98,8 +99,8 @@ static uint64_t whole_turns(const struct measuring *measuring, double operations
     return (turns > 0 ? turns : 1) * measuring->per_turn;
 }
 
-/* The next loop size to try after `operations` took `elapsed_ns`: towards the interval, at most
- * tenfold. */
+/* Next loop size to try after `operations` took `elapsed_ns`: toward the interval, at most tenfold.
+ */
 static uint64_t grow(const struct measuring *measuring, uint64_t operations, uint64_t elapsed_ns) {
     double wanted_ns = MARGIN * (double)measuring->order->interval_ns;
     double factor = elapsed_ns > 0 ? wanted_ns / (double)elapsed_ns : GROWTH;
@@ -107,8 +108,8 @@ static uint64_t grow(const struct measuring *measuring, uint64_t operations, uin
     return whole_turns(measuring, (double)operations * factor + (double)measuring->per_turn);
 }
 
-/* Finds how many operations fill an interval, twice in a row: one disturbed timing must not decide.
- */
+/* Find the number of operations that fill an interval, twice in a row: one disturbed timing must
+ * not decide. */
 static int find_operations(struct measuring *measuring) {
     uint64_t operations = whole_turns(measuring, 1);
     for (int long_enough = 0; long_enough < 2;) {
@@ -126,7 +127,7 @@ static int find_operations(struct measuring *measuring) {
         if (operations > MOST_OPERATIONS) {
             (void)snprintf(
                 measuring->own->failure, LM_FAILURE_BYTES,
-                "the loop stays shorter than %llu ns however often it runs: no work is done",
+                "the loop stays shorter than %llu ns for any number of operations: it does no work",
                 (unsigned long long)measuring->order->interval_ns);
             return -1;
         }
@@ -153,10 +154,9 @@ static int repeat(struct measuring *measuring, struct lm_shared *shared) {
             return -1;
         }
         if ((double)took.elapsed_ns <= overhead_ns) {
-            (void)snprintf(
-                measuring->own->failure, LM_FAILURE_BYTES,
-                "repetition %llu: %llu ns are no more than the %.0f ns of the empty loop",
-                (unsigned long long)i, (unsigned long long)took.elapsed_ns, overhead_ns);
+            (void)snprintf(measuring->own->failure, LM_FAILURE_BYTES,
+                           "repetition %llu: %llu ns do not exceed the %.0f ns of the empty loop",
+                           (unsigned long long)i, (unsigned long long)took.elapsed_ns, overhead_ns);
             return -1;
         }
         if (took.elapsed_ns < measuring->own->shortest_ns) {
@@ -168,7 +168,7 @@ static int repeat(struct measuring *measuring, struct lm_shared *shared) {
     return 0;
 }
 
-/* Runs the benchmark, at least once, until the parent has moved on to `phase`. */
+/* Run the benchmark, at least once, until the parent enters `phase`. */
 static int run_until(struct measuring *measuring, struct lm_shared *shared, int phase) {
     uint64_t burst =
         whole_turns(measuring, (double)(measuring->own->operations / BURSTS_PER_INTERVAL));
@@ -182,10 +182,10 @@ static int run_until(struct measuring *measuring, struct lm_shared *shared, int 
 }
 
 static int tell(struct measuring *measuring, int messages, char message) {
-    /* A byte is written whole or not at all, so that messages of several children never mingle. */
+    /* A write of one byte is atomic, so messages of several children never mix. */
     while (write(messages, &message, 1) != 1) {
         if (errno != EINTR) {
-            return describe(measuring, "telling the parent");
+            return describe(measuring, "cannot write to the parent");
         }
     }
     return 0;
@@ -220,7 +220,7 @@ static int lead(struct measuring *measuring, struct lm_shared *shared, int messa
     return tell(measuring, messages, LM_FINISHED);
 }
 
-/* Until the parent has closed its end: a child that ends before has failed. */
+/* Wait until the parent closes its end: a child that ends earlier has failed. */
 static void wait_for_exit(int exit_signal) {
     char byte;
     while (read(exit_signal, &byte, 1) < 0 && errno == EINTR) {
@@ -238,7 +238,7 @@ void lm_child_run(const struct lm_order *order, struct lm_shared *shared, unsign
     lm_die_with(parent);
     int status = lm_place(order->placement, index);
     if (status != 0) {
-        (void)describe(&measuring, "placing the process");
+        (void)describe(&measuring, "cannot place the process");
     } else {
         status = call(&measuring, workload->initialise, "initialise", 0);
     }

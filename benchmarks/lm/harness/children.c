@@ -1,9 +1,9 @@
 /*
- * N children in step, from the parent's side.
+ * The parent's side of N children in lockstep.
  *
- * What the parent uses does not grow with the number of children: two pipes and one area of shared
- * memory. Times are returned in the memory, a byte in the pipe tells that a child has got
- * somewhere. A child that ends before it is let go is found by SIGCHLD, and its end is the failure.
+ * The resources of the parent do not grow with the number of children: two pipes and one area of
+ * shared memory. Times are returned in the memory; a byte in the pipe reports progress of a child.
+ * A child that ends before its release is detected by SIGCHLD and reported as the failure.
  */
 #define _GNU_SOURCE /* ppoll, MAP_ANONYMOUS, pipe2 */
 
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For a child to clean up after a failure of another. */
+/* Grace period for children to clean up after another child has failed. */
 static const uint64_t PATIENCE_NS = UINT64_C(3000000000);
 
 static const int WATCHED[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
@@ -29,8 +29,8 @@ enum { WATCHED_COUNT = sizeof WATCHED / sizeof WATCHED[0] };
 struct family {
     struct lm_shared *shared;
     size_t shared_bytes;
-    pid_t *ids;        /* 0: none, or it has been waited for */
-    uint64_t children; /* how many there are to be */
+    pid_t *ids;        /* 0: not started, or already reaped */
+    uint64_t children; /* requested number of children */
     int messages[2], exit_signal[2];
     sigset_t waiting_mask;
     sigset_t mask_before;
@@ -45,7 +45,7 @@ static void say(struct family *family, const char *what) {
 static volatile sig_atomic_t stopped_by;
 
 static void on_signal(int signal_number) {
-    /* A child's end is caught only so that ppoll() returns. */
+    /* SIGCHLD has a handler only to interrupt ppoll(). */
     if (signal_number != SIGCHLD) {
         stopped_by = signal_number;
     }
@@ -63,7 +63,7 @@ static int share(struct family *family, uint64_t repetitions) {
     char *area =
         mmap(NULL, family->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (area == MAP_FAILED) {
-        say(family, "memory shared with the children");
+        say(family, "cannot share memory with the children");
         return -1;
     }
     family->shared = (struct lm_shared *)(void *)area;
@@ -74,8 +74,8 @@ static int share(struct family *family, uint64_t repetitions) {
     return 0;
 }
 
-/* From here on these signals are held back but while the parent waits: an end is never missed, and
- * whoever stops the program leaves it time to clean up. */
+/* These signals are blocked except while the parent waits: no end of a child is missed, and a
+ * stopped program can still clean up. */
 static int watch(struct family *family) {
     sigset_t held;
     struct sigaction action = {.sa_handler = on_signal};
@@ -85,17 +85,17 @@ static int watch(struct family *family) {
         (void)sigaddset(&held, WATCHED[i]);
     }
     if (sigprocmask(SIG_BLOCK, &held, &family->mask_before) != 0) {
-        say(family, "watching for signals");
+        say(family, "cannot handle signals");
         return -1;
     }
     family->waiting_mask = family->mask_before;
     for (size_t i = 0; i < WATCHED_COUNT; i++) {
         (void)sigdelset(&family->waiting_mask, WATCHED[i]);
         if (sigaction(WATCHED[i], &action, &family->actions_before[i]) != 0) {
-            say(family, "watching for signals");
+            say(family, "cannot handle signals");
             return -1;
         }
-        /* Who had them ignored (nohup, a shell's background) goes on so. */
+        /* Ignored signals (nohup, background jobs) stay ignored. */
         if (family->actions_before[i].sa_handler == SIG_IGN && WATCHED[i] != SIGCHLD) {
             (void)sigaction(WATCHED[i], &family->actions_before[i], NULL);
         }
@@ -115,22 +115,23 @@ static void as_child(const struct lm_order *order, struct family *family, unsign
     (void)close(family->messages[0]);
     (void)close(family->exit_signal[1]);
     stop_watching(family);
-    /* A key at the terminal reaches all of them; the parent leads, and lets them clean up. */
+    /* A key at the terminal reaches all processes; the parent coordinates and lets the children
+     * clean up. */
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
-    /* A partner that is gone shall be an error with its cause, not a death by SIGPIPE. */
+    /* A closed partner must be reported with its cause and not kill the process by SIGPIPE. */
     (void)signal(SIGPIPE, SIG_IGN);
     lm_child_run(order, family->shared, index, parent, family->messages[1], family->exit_signal[0]);
 }
 
 static int start(const struct lm_order *order, struct family *family) {
     pid_t parent = getpid();
-    /* What waits in a buffer would be written by every child as well. */
+    /* Otherwise every child would also write the buffered output. */
     (void)fflush(NULL);
     for (unsigned i = 0; i < order->children; i++) {
         pid_t id = fork();
         if (id < 0) {
-            (void)snprintf(family->failure, LM_FAILURE_BYTES, "starting child %u of %llu: %s",
+            (void)snprintf(family->failure, LM_FAILURE_BYTES, "cannot start child %u of %llu: %s",
                            i + 1, (unsigned long long)order->children, strerror(errno));
             return -1;
         }
@@ -157,16 +158,16 @@ static void describe_end(struct family *family, unsigned index, int status) {
                        LM_FAILURE_BYTES - (int)sizeof which, own);
     } else if (WIFSIGNALED(status)) {
         (void)snprintf(family->failure, LM_FAILURE_BYTES,
-                       "%sit was killed by signal %d (%s) before it was let go", which,
+                       "%skilled by signal %d (%s) before the end of the measurement", which,
                        WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else {
         (void)snprintf(family->failure, LM_FAILURE_BYTES,
-                       "%sit ended with exit code %d before it was let go", which,
+                       "%sended with exit code %d before the end of the measurement", which,
                        WEXITSTATUS(status));
     }
 }
 
-/* Whether a child has ended; its end is described. */
+/* Return whether a child has ended; if so, describe the cause. */
 static bool has_lost_one(struct family *family) {
     for (unsigned i = 0; i < family->children; i++) {
         int status = 0;
@@ -179,7 +180,7 @@ static bool has_lost_one(struct family *family) {
     return false;
 }
 
-/* Waits until every child has sent `message`. */
+/* Wait until every child has sent `message`. */
 static int gather(struct family *family, char message) {
     for (uint64_t missing = family->children; missing > 0;) {
         if (has_lost_one(family)) {
@@ -195,19 +196,19 @@ static int gather(struct family *family, char message) {
             if (errno == EINTR) {
                 continue;
             }
-            say(family, "waiting for the children");
+            say(family, "cannot wait for the children");
             return -1;
         }
         char told = 0;
         ssize_t got = read(family->messages[0], &told, 1);
-        /* At the end of the pipe no child is left: their ends say why. */
+        /* End of file on the pipe: no child is left, and their exit states give the reason. */
         if (got == 0) {
             (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
             continue;
         }
         if (got < 0 || told != message) {
             (void)snprintf(family->failure, LM_FAILURE_BYTES,
-                           "expected the message '%c' from a child, got '%c'", message, told);
+                           "expected message '%c' from a child, got '%c'", message, told);
             return -1;
         }
         missing--;
@@ -215,7 +216,7 @@ static int gather(struct family *family, char message) {
     return 0;
 }
 
-/* The promise itself, from the children's own clocks: while one was timed, all ran. */
+/* The guarantee, verified with the clocks of the children: while one was timed, all ran. */
 static int check_overlap(struct family *family) {
     const struct lm_child *child = family->shared->child;
     uint64_t last_start = 0, first_end = UINT64_MAX, first_timed = UINT64_MAX, last_timed = 0;
@@ -227,7 +228,7 @@ static int check_overlap(struct family *family) {
     }
     if (last_start > first_timed || last_timed > first_end) {
         (void)snprintf(family->failure, LM_FAILURE_BYTES,
-                       "a child was timed while another did not run the benchmark");
+                       "a child was timed while another child was not running the benchmark");
         return -1;
     }
     return 0;
@@ -256,7 +257,7 @@ static int lead(struct family *family, uint64_t warmup_us) {
     return check_overlap(family);
 }
 
-/* Waits for a child that has been told to end; it may be stuck, so at most until `deadline_ns`. */
+/* Wait for a child that was asked to end; it may hang, so wait at most until `deadline_ns`. */
 static int await_end(pid_t id, uint64_t deadline_ns) {
     int end = 0;
     while (waitpid(id, &end, WNOHANG) == 0) {
@@ -269,14 +270,14 @@ static int await_end(pid_t id, uint64_t deadline_ns) {
     return end;
 }
 
-/* Lets the children go, after a failure too, so that each cleans up, and waits for them. */
+/* Release the children, also after a failure, so that each cleans up, and wait for them. */
 static int dismiss(struct family *family, int status) {
     if (status != 0) {
         move_on(family, LM_PHASE_GIVEN_UP);
     }
     (void)close(family->exit_signal[1]);
     family->exit_signal[1] = -1;
-    /* After a success nothing is stuck, and to check all that was written may take long. */
+    /* After a success no child hangs, and checking all written data can take long. */
     uint64_t deadline_ns = status != 0 ? lm_now_ns() + PATIENCE_NS : UINT64_MAX;
     for (unsigned i = 0; i < family->children; i++) {
         if (family->ids[i] == 0) {
@@ -325,11 +326,11 @@ static void release(struct family *family) {
 static int prepare(const struct lm_order *order, struct family *family) {
     family->ids = calloc((size_t)order->children, sizeof *family->ids);
     if (family->ids == NULL) {
-        say(family, "memory for the children");
+        say(family, "out of memory for the children");
         return -1;
     }
     if (pipe2(family->messages, O_CLOEXEC) != 0 || pipe2(family->exit_signal, O_CLOEXEC) != 0) {
-        say(family, "pipes to the children");
+        say(family, "cannot create pipes to the children");
         return -1;
     }
     return share(family, order->repetitions);

@@ -1,4 +1,4 @@
-/* The clock: how fine it is and what reading it costs, found by experiment. */
+/* The clock: its resolution and the cost of reading it, both measured. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "lm.h"
@@ -7,7 +7,7 @@
 #include <time.h>
 
 enum { CLOCK_ROUNDS = 20, CLOCK_READS = 1000, CLOCK_STEPS = 20000 };
-/* The coarsest clock in the paper steps every 10 ms; some ten such steps are seen in this time. */
+/* The coarsest clock in the paper steps every 10 ms; this time shows about ten such steps. */
 static const uint64_t STEP_SEARCH_NS = 100000000;
 
 uint64_t lm_now_ns(void) {
@@ -19,7 +19,7 @@ uint64_t lm_now_ns(void) {
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* Smallest step seen. Where the clock is finer than the time that a read takes, it is that time. */
+/* Smallest observed step. If the clock is finer than the time of a read, it is that time. */
 static uint64_t smallest_step_ns(void) {
     uint64_t smallest = UINT64_MAX, start = lm_now_ns(), after = start;
     for (int step = 0; step < CLOCK_STEPS && after - start < STEP_SEARCH_NS; step++) {
@@ -32,8 +32,7 @@ static uint64_t smallest_step_ns(void) {
     return smallest;
 }
 
-/* Time from one read to the next: two reads around an interval add as much to it as one read takes.
- */
+/* Time between consecutive reads: two reads around an interval add the time of one read to it. */
 static double read_cost_ns(void) {
     double least = 0;
     for (int round = 0; round < CLOCK_ROUNDS; round++) {
@@ -42,8 +41,8 @@ static double read_cost_ns(void) {
             end = lm_now_ns();
         }
         double cost = (double)(end - start) / CLOCK_READS;
-        /* The minimum, here and in calibrate.c: subtracting too much would flatter the measured
-         * operation. */
+        /* The minimum, here and in calibrate.c: subtracting too much would understate the cost of
+         * the measured operation. */
         if (round == 0 || cost < least) {
             least = cost;
         }

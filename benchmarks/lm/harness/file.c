@@ -1,4 +1,4 @@
-/* Files that benchmarks read. */
+/* Files for benchmarks that read. */
 #define _DEFAULT_SOURCE /* mkstemp, mincore */
 
 #include "file.h"
@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 enum { BLOCK_WORDS = 8192 };
-/* Pages that another processor has just read or written may still be in its lists, where they
- * cannot be dropped; it empties them soon. */
+/* Pages that another processor has just read or written can still be in its per-CPU lists, which
+ * prevents dropping them. It drains these lists soon. */
 enum { DROP_ATTEMPTS = 50 };
 static const long DROP_PAUSE_NS = 2000000;
 
 uint64_t lm_file_word(uint64_t index) {
-    /* An odd factor: all words differ. */
+    /* Multiplication by an odd factor: all words differ. */
     return (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
@@ -119,7 +119,7 @@ int lm_file_resident(const struct lm_file *file, uint64_t *pages) {
     if (resident == NULL) {
         return -1;
     }
-    /* Mapping alone brings nothing in. */
+    /* Mapping alone does not load pages. */
     void *area = mmap(NULL, (size_t)file->bytes, PROT_READ, MAP_SHARED, file->descriptor, 0);
     if (area == MAP_FAILED) {
         free(resident);

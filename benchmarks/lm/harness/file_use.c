@@ -1,4 +1,4 @@
-/* Which file each child of a benchmark has. */
+/* Assignment of files to the children of a benchmark. */
 #include "file.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 const char *const LM_FILE_SHARINGS[] = {"shared", "own", NULL};
 const char *const LM_FILE_CACHES[] = {"warm", "cold", NULL};
 
-/* What main has made and not yet removed. */
+/* The file that main has created and not yet removed. */
 static struct lm_file *to_remove;
 
 static bool is_shared(const struct lm_file_use *use) {
@@ -22,16 +22,17 @@ bool lm_file_is_cold(const struct lm_file_use *use) {
 void lm_file_check(const struct lm_program *program, const struct lm_settings *settings,
                    const struct lm_file_use *use) {
     if (lm_file_is_cold(use) && is_shared(use) && settings->parallel > 1) {
-        lm_usage_error(program->name, "--cache",
-                       "--file own with several processes (one would read what another has just "
-                       "brought in)",
-                       "cold and --file shared");
+        lm_usage_error(
+            program->name, "--cache",
+            "--file own with several processes (a process would read data that another has "
+            "just cached)",
+            "cold and --file shared");
     }
 }
 
 static void remove_at_exit(void) {
     if (to_remove != NULL && lm_file_remove(to_remove) != 0) {
-        perror("removing the file that was read");
+        perror("cannot remove the file");
     }
     to_remove = NULL;
 }
@@ -40,7 +41,7 @@ _Noreturn static void fail(struct lm_harness *harness, const char *doing) {
     char what[300];
     if (errno == EBUSY) {
         (void)snprintf(what, sizeof what,
-                       "%s: pages of it stay in the page cache; expected a working directory on a "
+                       "%s: pages remain in the page cache; expected a working directory on a "
                        "disk (tmpfs keeps files in memory), or --cache warm",
                        doing);
     } else {
@@ -53,25 +54,25 @@ void lm_file_open(struct lm_harness *harness, struct lm_file_use *use) {
     static bool registered;
     struct lm_file probe;
     if (!registered && atexit(remove_at_exit) != 0) {
-        fail(harness, "preparing the removal of the file");
+        fail(harness, "cannot prepare the removal of the file");
     }
     registered = true;
     use->file = (struct lm_file){.descriptor = -1};
-    /* A small file of its own, so that the reason is told before anything is measured. */
+    /* A small separate file, to report the reason before the measurement. */
     if (lm_file_is_cold(use)) {
         if (lm_file_make(&probe, 1 << 20, false) != 0) {
-            fail(harness, "making a file in the working directory");
+            fail(harness, "cannot create a file in the working directory");
         }
         if (lm_file_drop(&probe) != 0) {
-            fail(harness, "dropping a file of the working directory from the page cache");
+            fail(harness, "cannot drop a file in the working directory from the page cache");
         }
         if (lm_file_remove(&probe) != 0) {
-            fail(harness, "removing a file from the working directory");
+            fail(harness, "cannot remove a file from the working directory");
         }
     }
     if (is_shared(use)) {
         if (lm_file_make(&use->file, use->bytes, use->named) != 0) {
-            fail(harness, "making a file in the working directory");
+            fail(harness, "cannot create a file in the working directory");
         }
         to_remove = &use->file;
     }
@@ -80,7 +81,7 @@ void lm_file_open(struct lm_harness *harness, struct lm_file_use *use) {
 void lm_file_close(struct lm_harness *harness, struct lm_file_use *use) {
     to_remove = NULL;
     if (lm_file_remove(&use->file) != 0) {
-        fail(harness, "removing a file from the working directory");
+        fail(harness, "cannot remove a file from the working directory");
     }
 }
 

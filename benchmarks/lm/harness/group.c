@@ -1,10 +1,10 @@
 /*
- * The control group that this process is in.
+ * The control group of this process.
  *
- * What wait4() tells of a process that lasted less than a tick of the clock is wrong: all of its
- * time is user time or all is the kernel's. A control group adds up the ticks of all processes, so
- * that over a second the shares are right (version 1), or is told exactly (version 2, where the
- * kernel can).
+ * For a process that is shorter than a clock tick, the times of wait4() are wrong: all time counts
+ * as either user or system time. A control group sums the ticks of all its processes, so the
+ * fractions are correct over a second (version 1). Version 2 reports exact times if the kernel
+ * supports it.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -19,7 +19,7 @@
 
 enum { LINE_BYTES = 8192, MOST_ANCESTORS = 256 };
 
-/* Whether `word` is one of `list`, with commas between. */
+/* Return whether `word` is an element of the comma-separated `list`. */
 static bool is_among(const char *word, const char *list) {
     const size_t length = strlen(word);
     for (const char *at = list;; at++) {
@@ -34,7 +34,7 @@ static bool is_among(const char *word, const char *list) {
     }
 }
 
-/* The path of this process in the hierarchy, as /proc/self/cgroup tells it. */
+/* Path of this process in the hierarchy, from /proc/self/cgroup. */
 static bool own_path(bool second, const char *controller, char *path, size_t bytes) {
     char line[LINE_BYTES];
     bool found = false;
@@ -57,8 +57,8 @@ static bool own_path(bool second, const char *controller, char *path, size_t byt
     return found;
 }
 
-/* The group's directory below a mount of its hierarchy, of which `root` is mounted at `point`. In a
- * container that shows only its own group that is `point` itself. */
+/* Directory of the group below a mount of its hierarchy, of which `root` is mounted at `point`. In
+ * a container that shows only its own group, it is `point` itself. */
 static bool join(const char *point, const char *root, const char *path, char *joined,
                  size_t bytes) {
     const size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -112,7 +112,7 @@ static bool find_directory(bool second, const char *controller, struct lm_group 
     return found;
 }
 
-/* The parent of a process; 0 where it is outside, or has ended. */
+/* Parent of a process; 0 if it is outside the namespace or has ended. */
 static long parent_of(long id) {
     char path[64], line[LINE_BYTES] = "";
     long parent = 0;
@@ -124,7 +124,7 @@ static long parent_of(long id) {
     size_t got = fread(line, 1, sizeof line - 1, file);
     (void)fclose(file);
     line[got] = '\0';
-    /* The name, in parentheses, may hold anything. */
+    /* The name, in parentheses, can contain any character. */
     const char *after = strrchr(line, ')');
     return after != NULL && sscanf(after, ") %*c %ld", &parent) == 1 ? parent : 0;
 }
@@ -158,23 +158,23 @@ static int check_processes(const struct lm_group *group, char *why, size_t why_b
         char path[64];
         has_self = has_self || id == self;
         (void)snprintf(path, sizeof path, "/proc/%ld", id);
-        /* 0 is a process of another namespace. */
+        /* 0: a process of another namespace. */
         if (id == 0 || (!descends(id, self) && !descends(self, id) && access(path, F_OK) == 0)) {
             (void)fclose(file);
-            (void)snprintf(why, why_bytes, "%s holds other processes too (%ld)", group->directory,
-                           id);
+            (void)snprintf(why, why_bytes, "%s also contains other processes (%ld)",
+                           group->directory, id);
             return -1;
         }
     }
     (void)fclose(file);
     if (!has_self) {
-        (void)snprintf(why, why_bytes, "%s does not hold this process", group->directory);
+        (void)snprintf(why, why_bytes, "%s does not contain this process", group->directory);
         return -1;
     }
     return 0;
 }
 
-/* Groups below it would be counted with it. */
+/* Child groups would be counted too. */
 static int check_alone(const struct lm_group *group, char *why, size_t why_bytes) {
     DIR *directory = opendir(group->directory);
     if (directory == NULL) {
@@ -187,7 +187,7 @@ static int check_alone(const struct lm_group *group, char *why, size_t why_bytes
         char path[sizeof group->directory + sizeof entry->d_name + 1];
         (void)snprintf(path, sizeof path, "%s/%s", group->directory, entry->d_name);
         if (entry->d_name[0] != '.' && lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-            (void)snprintf(why, why_bytes, "%s has groups below it", group->directory);
+            (void)snprintf(why, why_bytes, "%s has child groups", group->directory);
             status = -1;
         }
     }
@@ -201,15 +201,15 @@ int lm_group_check(const struct lm_group *group, char *why, size_t why_bytes) {
         return -1;
     }
     if (lm_group_read(group, &split) != 0) {
-        (void)snprintf(why, why_bytes, "%s does not tell user and kernel time", group->directory);
+        (void)snprintf(why, why_bytes, "%s does not report user and system time", group->directory);
         return -1;
     }
     return 0;
 }
 
 int lm_group_find(struct lm_group *group, char *why, size_t why_bytes) {
-    (void)snprintf(why, why_bytes, "no control group that tells processor time is mounted");
-    /* Where both versions are there, either may be the one that has only these processes. */
+    (void)snprintf(why, why_bytes, "no control group with processor time is mounted");
+    /* If both versions are mounted, either can be the one that contains only these processes. */
     for (int version = 1; version <= 2; version++) {
         if (find_directory(version == 2, "cpuacct", group) &&
             lm_group_check(group, why, why_bytes) == 0) {
@@ -225,7 +225,7 @@ bool lm_group_has_quota(void) {
         if (!find_directory(version == 2, "cpu", &group)) {
             continue;
         }
-        /* Its own, or that of a group around it. */
+        /* The quota of this group or of an ancestor. */
         for (char *end = group.directory + strlen(group.directory);
              end != NULL && end != group.directory; end = strrchr(group.directory, '/')) {
             char word[32] = "";
@@ -235,7 +235,7 @@ bool lm_group_has_quota(void) {
             if (file != NULL) {
                 (void)fclose(file);
             }
-            if (read && word[0] >= '0' && word[0] <= '9') { /* otherwise -1, or max */
+            if (read && word[0] >= '0' && word[0] <= '9') { /* otherwise -1 or max */
                 return true;
             }
         }

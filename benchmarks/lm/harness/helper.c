@@ -1,4 +1,4 @@
-/* Processes beside the benchmark, and processes that do not outlive the one that started them. */
+/* Helper processes, and processes that do not outlive their parent. */
 #define _GNU_SOURCE /* prctl */
 
 #include "children.h"
@@ -12,7 +12,7 @@
 
 void lm_die_with(pid_t parent) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* It may have ended before the line above. */
+    /* The parent may have ended before the previous line. */
     if (getppid() != parent) {
         _exit(LM_EXIT_FAILED);
     }
@@ -43,7 +43,7 @@ int lm_helper_stop(pid_t helper) {
     if (ended < 0) {
         return -1;
     }
-    /* Killed here, or ended with success because its partner had closed: both are as wanted. */
+    /* Killed here, or ended successfully because its partner closed: both are expected. */
     if ((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
         (WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
         return 0;

@@ -1,17 +1,17 @@
 /*
- * The timing harness: what a micro-benchmark gives it, and what it does for all of them.
+ * The timing harness: the interface of a micro-benchmark.
  *
- * A benchmark is one shape, `struct lm_workload`: initialise, benchmark and cleanup over
- * (operations, cookie). The simplest main() is one call of lm_latency_main(); the others are
+ * A benchmark is a `struct lm_workload`: initialise, benchmark and cleanup over (operations,
+ * cookie). The simplest main() is one call of lm_latency_main(); the others are
  *
- *     lm_options_parse(&program, &settings, argc, argv)  a wrong command line ends with exit code 2
- *     lm_open(&harness, &program, &settings)             clock, loop and shortest trusted interval
- *     lm_run(&harness, &workload, &series)               once a series: measures and reports
+ *     lm_options_parse(&program, &settings, argc, argv)  exits with code 2 on a usage error
+ *     lm_open(&harness, &program, &settings)             clock, loop and shortest interval
+ *     lm_run(&harness, &workload, &series)               once per series: measures and reports
  *     return lm_close(&harness)
  *
- * Every series is measured by children of the program, one or more (--parallel), so that one
- * process is measured in the same way as many. Method: C. Staelin, "lmbench - an extensible
- * micro-benchmark suite", HPL-2004-213, 2004, the section "Timing harness". Written from the paper.
+ * Every series is measured by one or more children of the program (--parallel), so the method is
+ * the same for one process and for several. Method: C. Staelin, "lmbench - an extensible
+ * micro-benchmark suite", HPL-2004-213, 2004, section "Timing harness". Written from the paper.
  */
 #ifndef LM_H
 #define LM_H
@@ -25,36 +25,36 @@
 /* Exit codes: 0 is success. */
 enum { LM_EXIT_FAILED = 1, LM_EXIT_USAGE = 2 };
 
-/* The paper, "lmbench history": eleven is the smallest number of repetitions that gave stable
- * results. */
+/* The paper, "lmbench history": eleven is the smallest number of repetitions with stable results.
+ */
 #define LM_DEFAULT_REPETITIONS 11
 
-/* ---- what a benchmark provides ---- */
+/* ---- provided by a benchmark ---- */
 
-/* Returns 0, or -1 with errno set; a failure ends the series and the program. */
+/* Return 0, or -1 with errno set; a failure ends the series and the program. */
 typedef int lm_step(uint64_t operations, void *cookie);
 
 struct lm_workload {
-    /* Optional. Called in each child once with 0 before anything is measured, then with the loop
-     * size before each interval. */
+    /* Optional. Called in each child once with 0 before the measurement, then with the loop size
+     * before each interval. */
     lm_step *initialise;
-    /* Does the operation `operations` times (always a multiple of operations_per_turn). Only this
-     * is timed. */
+    /* Perform the operation `operations` times (always a multiple of operations_per_turn). Only
+     * this function is timed. */
     lm_step *benchmark;
     /* Optional. Called with the loop size after each interval, and once with 0 at the end, also
      * after a failure. */
     lm_step *cleanup;
-    /* Each child has its own copy of what it points to, as it was when lm_run() was called. */
+    /* Each child has a copy of the object, as it was when lm_run() was called. */
     void *cookie;
-    /* How many operations one turn of the benchmark's loop holds; 0: one. The loop's cost is
-     * subtracted per turn. */
+    /* Number of operations in one turn of the benchmark's loop; 0: one. The loop cost is subtracted
+     * per turn. */
     uint64_t operations_per_turn;
-    /* No interval holds more operations than this, even where it is then shorter than can be
-     * trusted otherwise; 0: no limit. For operations that can be done only so often (a cold cache
-     * is cold once). */
+    /* Maximum number of operations per interval, even if the interval is then shorter than a
+     * reliable one; 0: no limit. For operations that cannot be repeated freely (a cold cache is
+     * cold once). */
     uint64_t most_operations;
-    /* The metric cpu_time is reported too: what the child itself, all its threads, used of the
-     * processor, in ns an operation. Far less than the latency: it has waited. */
+    /* Also report the metric cpu_time: processor time of the child with all its threads, in ns per
+     * operation. A value far below the latency means that the child waited. */
     bool cpu_time;
 };
 
@@ -66,14 +66,14 @@ struct lm_parameter {
 
 /* A series: one quantity with one set of parameters (`parallel` is added to them). */
 struct lm_series {
-    /* 0: the metric is latency, in ns an operation. Otherwise bandwidth, in MB/s (10^6 bytes). */
+    /* 0: the metric is latency, in ns per operation. Otherwise bandwidth, in MB/s (10^6 bytes). */
     uint64_t bytes_per_operation;
     const struct lm_parameter *parameters;
     size_t parameter_count;
 };
 
-/* Keeps a result alive: the compiler must make `pointer`, and may not move memory accesses past
- * this. */
+/* Keep a result alive: the compiler must compute `pointer`, and may not move memory accesses past
+ * this call. */
 static inline void lm_keep(const void *pointer) {
     __asm__ volatile("" : : "r"(pointer) : "memory");
 }
@@ -81,9 +81,9 @@ static inline void lm_keep(const void *pointer) {
 /* ---- command line (options.c) ---- */
 
 struct lm_option {
-    const char *name; /* with its dashes */
+    const char *name; /* including the dashes */
     const char *help;
-    uint64_t *number; /* exactly one of number, text is set; it holds the default */
+    uint64_t *number; /* exactly one of number and text is set; it holds the default */
     uint64_t minimum, maximum;
     const char **text;
     const char *const *choices; /* NULL-terminated; NULL: any text */
@@ -91,7 +91,7 @@ struct lm_option {
 
 struct lm_program {
     const char *name, *summary;
-    /* Why more than one process at a time cannot be measured; NULL: it can. */
+    /* Reason why only one process at a time can be measured; NULL: several are possible. */
     const char *single;
     const struct lm_option *options;
     size_t option_count;
@@ -102,160 +102,159 @@ struct lm_program {
 
 struct lm_settings {
     uint64_t repetitions;
-    uint64_t interval_us;  /* an interval is at least this long; 0: as short as can be trusted */
-    uint64_t parallel;     /* how many children run the benchmark at the same time, >= 1 */
-    uint64_t warmup_us;    /* how long they all run before the first is timed, at least */
+    uint64_t interval_us;  /* minimum length of an interval; 0: the shortest reliable one */
+    uint64_t parallel;     /* number of children that run the benchmark simultaneously, >= 1 */
+    uint64_t warmup_us;    /* minimum time that all children run before the first is timed */
     const char *placement; /* free, compact, scattered or apart (placement.c) */
 };
 
-/* Parses the command line. --help ends the program with 0, a mistake with LM_EXIT_USAGE and a
+/* Parse the command line. --help ends the program with 0; an error ends it with LM_EXIT_USAGE and a
  * message. */
 void lm_options_parse(const struct lm_program *program, struct lm_settings *settings, int argc,
                       char **argv);
 
-/* Ends the program with LM_EXIT_USAGE. */
+/* End the program with LM_EXIT_USAGE. */
 _Noreturn void lm_usage_error(const char *program, const char *where, const char *expected,
                               const char *got);
 
-/* Reads a decimal integer from `text`, all of it. Returns false when it is none or out of range. */
+/* Parse the whole of `text` as a decimal integer. Return false if it is invalid or out of range. */
 bool lm_number_parse(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *number);
 
 /* ---- clock and calibration (clock.c, calibrate.c) ---- */
 
 struct lm_calibration {
-    uint64_t clock_resolution_ns; /* smallest step that the clock was seen to make */
-    double clock_overhead_ns;     /* what reading it adds to an interval */
+    uint64_t clock_resolution_ns; /* smallest observed step of the clock */
+    double clock_overhead_ns;     /* time that reading it adds to an interval */
     double loop_overhead_ns;      /* one turn of an empty loop */
-    uint64_t trusted_ns;          /* the shortest trustworthy interval */
-    double interval_error;        /* relative error found there (see calibrate.c) */
-    bool interval_trusted; /* false: no interval tried was precise enough, the longest is used */
+    uint64_t trusted_ns;          /* the shortest reliable interval */
+    double interval_error;        /* relative error of this interval (see calibrate.c) */
+    bool interval_trusted;        /* false: no candidate was precise enough, the longest is used */
 };
 
 uint64_t lm_now_ns(void);
 void lm_clock_measure(struct lm_calibration *calibration);
 void lm_calibrate(struct lm_calibration *calibration);
 
-/* ---- the whole (run.c) ---- */
+/* ---- the complete run (run.c) ---- */
 
 struct lm_harness {
     const struct lm_program *program;
     struct lm_settings settings;
     struct lm_calibration calibration;
-    FILE *results; /* NULL when REGATTA_RESULTS is not set: only the lines for people are printed */
+    FILE *results; /* NULL if REGATTA_RESULTS is not set: only human-readable lines are printed */
 };
 
 void lm_open(struct lm_harness *harness, const struct lm_program *program,
              const struct lm_settings *settings);
 
-/* Measures a series and reports it. */
+/* Measure and report a series. */
 void lm_run(struct lm_harness *harness, const struct lm_workload *workload,
             const struct lm_series *series);
 
 int lm_close(struct lm_harness *harness);
 
-/* Reports that the measurement failed, to people and in the results, and ends the program. */
+/* Report a failed measurement to the user and in the results, and end the program. */
 _Noreturn void lm_fail(struct lm_harness *harness, const char *what);
 
-/* All of a benchmark's main() that has one series without parameters or options: the latency of
+/* Complete main() of a benchmark with one series without parameters or options: the latency of
  * `benchmark`. */
 int lm_latency_main(const char *name, const char *summary, lm_step *benchmark, int argc,
                     char **argv);
 
-/* ---- measuring without reporting, for what is computed from several times (measure.c) ---- */
+/* ---- measuring without reporting, for results that combine several times (measure.c) ---- */
 
-/* What the children found; freed by lm_samples_free(). */
+/* Measurements of the children; free with lm_samples_free(). */
 struct lm_samples {
     double
-        *value_ns;  /* ns an operation: repetition r of child c is value_ns[c * repetitions + r] */
-    double *cpu_ns; /* the same of cpu_time; NULL: the workload has not asked for it */
+        *value_ns;  /* ns per operation: repetition r of child c is value_ns[c * repetitions + r] */
+    double *cpu_ns; /* the same for cpu_time; NULL: the workload did not request it */
     uint64_t repetitions, children;
-    uint64_t operations; /* loop size behind each value */
+    uint64_t operations; /* loop size of each value */
 };
 
-/* Ends the program by lm_fail() when it fails. */
+/* On failure, end the program by lm_fail(). */
 void lm_measure(struct lm_harness *harness, const struct lm_workload *workload,
                 struct lm_samples *samples);
 void lm_samples_free(struct lm_samples *samples);
-/* What lm_run() reports of them: the middle child of each repetition, and of several children the
- * others' metrics too. */
+/* Report as lm_run() does: the median child of each repetition, and for several children also the
+ * further metrics. */
 void lm_report_samples(struct lm_harness *harness, const struct lm_series *series,
                        const struct lm_samples *samples);
 
 /* ---- reporting (report.c) ---- */
 
-/* Values of one metric, one a repetition. */
+/* Values of one metric, one per repetition. */
 struct lm_result {
     const char *metric, *unit; /* a lower-case name; one of Regatta's units */
     const double *values;
     uint64_t count, operations;
-    bool least; /* the least value is the result for people, not the median (mhz) */
+    bool least; /* the minimum is the printed result instead of the median (mhz) */
     const struct lm_parameter *parameters;
     size_t parameter_count;
 };
 
 void lm_report_info(struct lm_harness *harness);
 void lm_report_error(struct lm_harness *harness, const char *what);
-/* One more word of information on the measurement, to the results only. */
+/* Add a key to the information on the measurement, in the results only. */
 void lm_report_note(struct lm_harness *harness, const char *name, const char *text);
-/* To the results only. `parallel` is added to the parameters. */
+/* Write to the results only. `parallel` is added to the parameters. */
 void lm_report_lines(struct lm_harness *harness, const struct lm_result *result);
-/* To the results, and a line for people. */
+/* Write to the results, and print a human-readable line. */
 void lm_report(struct lm_harness *harness, const struct lm_result *result);
 
 /* ---- order statistics (values.c) ---- */
 
-/* Sorts `values` in place. */
+/* Sort `values` in place. */
 void lm_sort(double *values, size_t count);
 
 /* Quantile of sorted values by linear interpolation (Hyndman and Fan 1996, type 7); count >= 1. */
 double lm_quantile(const double *sorted, size_t count, double probability);
 
-/* Median of values in any order, which stay as they are; count >= 1. NAN when memory is short. */
+/* Median of values in any order, which are not modified; count >= 1. NAN if out of memory. */
 double lm_median(const double *values, size_t count);
 
-/* The narrowest pair of ranks, symmetric about the middle, between which the median of the
- * population lies with at least 95 % confidence. Returns false when there are too few values (< 6).
- * `low` and `high` count from 0. Source: binomial(count, 1/2), e.g. Conover 1999, section 3.2. */
+/* The narrowest pair of ranks, symmetric about the middle, that encloses the population median with
+ * at least 95 % confidence. Return false for too few values (< 6). `low` and `high` count from 0.
+ * Source: binomial(count, 1/2), e.g. Conover 1999, section 3.2. */
 bool lm_median_ranks(size_t count, size_t *low, size_t *high);
 
-/* ---- for a benchmark's own use (child.c, placement.c, helper.c, random.c, resources.c) ---- */
+/* ---- helpers for benchmarks (child.c, placement.c, helper.c, random.c, resources.c) ---- */
 
-/* Which of the children this process is, 0 .. parallel - 1: for files and ports of its own. */
+/* Index of this child, 0 .. parallel - 1: for separate files and ports. */
 unsigned lm_child_index(void);
 
-/* What is between the two, in a child's benchmark(), is not part of the interval: for what must be
- * made ready again too often for `initialise`. */
+/* Exclude the time between the two calls in a child's benchmark() from the interval. For
+ * preparations that are needed more often than `initialise` runs. */
 void lm_pause(void);
 void lm_resume(void);
 
-/* Placement "apart": a child that serves has the last processor that may be used, its peer another
- * core's where there is one. Tells which; returns -1 with errno. The same number twice: they share
- * the only one. */
+/* Placement "apart": a child that serves uses the last available processor, and its peer one of
+ * another core if available. Return the processor, or -1 with errno. Equal numbers: both share the
+ * only processor. */
 int lm_sides(int *serving, int *peer);
-/* For a helper of a child placed so: puts this process on the peer's processor; does nothing with
- * other placements. Returns 0, or -1 with errno. */
+/* For a helper of such a child: place this process on the peer's processor; no effect with other
+ * placements. Return 0, or -1 with errno. */
 int lm_place_peer(void);
-/* In a child: whether its peer has a processor of its own, all of its time. */
+/* In a child: return whether its peer has an exclusive processor. */
 bool lm_has_own_peer(void);
 
-/* A process beside the benchmark: the other end of a pipe, a server. It runs `run` and exits with
- * what that returns; it is killed when the process that started it ends, however that ends.
- * Returns its id, or -1 with errno. */
+/* A helper process: the other end of a pipe, or a server. It runs `run` and exits with the returned
+ * code. It is killed when the process that started it ends for any reason. Return its id, or -1
+ * with errno. */
 pid_t lm_helper_start(int (*run)(void *cookie), void *cookie);
-/* Ends a helper and waits for it. Returns 0; -1 with errno when it had died by itself with a
- * failure. */
+/* End a helper and wait for it. Return 0, or -1 with errno if it had already failed. */
 int lm_helper_stop(pid_t helper);
 
 /* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
 uint64_t lm_random(uint64_t *state);
-/* REGATTA_SEED, 1 where it is not set; a wrong one is a usage error. */
+/* REGATTA_SEED, default 1; an invalid value is a usage error. */
 uint64_t lm_seed(const char *program);
 
-/* Raises the limit of open descriptors so that `count` more can be opened by each process; ends
- * the program by lm_fail() where the system does not allow as many. */
+/* Raise the limit of open descriptors by `count` per process; end the program by lm_fail() if the
+ * system does not allow it. */
 void lm_need_descriptors(struct lm_harness *harness, uint64_t count);
 
-/* The page faults of this process so far; -1 with errno. */
+/* Number of page faults of this process; -1 with errno. */
 int lm_count_faults(uint64_t *count);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * One series, measured by children: how long an interval is, how many operations fill it.
+ * One series, measured by children: length of an interval, and number of operations that fill it.
  *
- * One child finds its own loop size. Several are given theirs: as in the paper, one child alone
- * tells first what an operation costs, and the loop is made to last at least a second for that
+ * A single child finds its loop size. Several children receive theirs. As in the paper, one child
+ * alone first measures the cost of an operation. The loop then lasts at least a second at that
  * cost, so that an interval spans many time slices of the scheduler.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -13,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The paper, "Accuracy": one second, for time slices of some 10 to 20 ms. */
+/* The paper, "Accuracy": one second, for time slices of about 10 to 20 ms. */
 static const uint64_t PARALLEL_INTERVAL_NS = 1000000000;
 static const double MARGIN = 1.1;
 enum { BASELINE_REPETITIONS = 5, ATTEMPTS = 4 };
-/* What several processes did in less than some time slices of any scheduler says nothing. */
+/* Measurements of several processes below several time slices of any scheduler are meaningless. */
 static const uint64_t LEAST_PARALLEL_NS = 100000000;
-/* So much of an interval is enough for one process: its error is then a quarter greater. */
+/* For one process, this fraction of an interval is enough: its error is then larger by a quarter.
+ */
 static const double SHORTFALL = 0.8;
 
 static uint64_t turn_of(const struct lm_order *order) {
@@ -35,13 +36,13 @@ static int allocate(struct lm_samples *samples, uint64_t children, uint64_t repe
         samples->cpu_ns = calloc((size_t)(children * repetitions), sizeof *samples->cpu_ns);
     }
     if (samples->value_ns == NULL || (cpu_time && samples->cpu_ns == NULL)) {
-        (void)snprintf(failure, LM_FAILURE_BYTES, "no memory for the repetitions");
+        (void)snprintf(failure, LM_FAILURE_BYTES, "out of memory for the repetitions");
         return -1;
     }
     return 0;
 }
 
-/* How many operations last `interval_ns` by what one child alone needs. */
+/* Number of operations that last `interval_ns`, from the cost with one child alone. */
 static int baseline(struct lm_order order, uint64_t interval_ns, uint64_t *operations,
                     char *failure) {
     order.children = 1;
@@ -74,29 +75,29 @@ static uint64_t least_interval_ns(const struct lm_harness *harness) {
     return least_ns > harness->calibration.trusted_ns ? least_ns : harness->calibration.trusted_ns;
 }
 
-/* Whether the shortest interval is as long as it must be. One process alone found its own loop
- * size, with a margin; what is a little short is still known well enough. */
+/* Return whether the shortest interval is long enough. A single process found its own loop size
+ * with a margin, so a slightly shorter interval is still precise enough. */
 static bool is_long_enough(const struct lm_order *order, uint64_t shortest_ns) {
     double least_ns = (double)order->interval_ns * (order->children == 1 ? SHORTFALL : 1);
     return (double)shortest_ns >= least_ns;
 }
 
-/* Where an interval may not be longer: alone it is taken as it is; several need some time slices.
- */
+/* For limited intervals: a single process accepts the length; several processes need several time
+ * slices. */
 static int accept_limited(const struct lm_order *order, uint64_t shortest_ns, char *failure) {
     if (order->children == 1 || shortest_ns >= LEAST_PARALLEL_NS) {
         return 0;
     }
     (void)snprintf(failure, LM_FAILURE_BYTES,
-                   "an interval can hold no more than %llu operations, which took %llu ns: of "
-                   "several processes, less than %llu ns says nothing; use --parallel 1",
+                   "an interval can hold at most %llu operations, which took %llu ns; "
+                   "with several processes it must last at least %llu ns; use --parallel 1",
                    (unsigned long long)order->workload->most_operations,
                    (unsigned long long)shortest_ns, (unsigned long long)LEAST_PARALLEL_NS);
     return -1;
 }
 
-/* Again with a longer loop while an interval came out shorter than it must be: what had told the
- * loop size (the first timings, or one child alone) was then misleading. */
+/* Repeat with a longer loop while an interval is too short: the basis of the loop size (first
+ * timings, or one child alone) was misleading. */
 static int measure_long_enough(struct lm_order *order, uint64_t warmup_us,
                                struct lm_samples *samples, char *failure) {
     uint64_t most = order->workload->most_operations;
@@ -112,11 +113,11 @@ static int measure_long_enough(struct lm_order *order, uint64_t warmup_us,
             return accept_limited(order, shortest_ns, failure);
         }
         double factor = MARGIN * (double)order->interval_ns / (double)shortest_ns;
-        /* A turn more, for only whole ones are run. */
+        /* One more turn, because only whole turns run. */
         order->operations = (uint64_t)((double)samples->operations * factor) + turn_of(order);
     }
     (void)snprintf(failure, LM_FAILURE_BYTES,
-                   "intervals stay shorter than the %llu ns asked for: the load is too unsteady",
+                   "intervals stay shorter than the requested %llu ns: the load is too unstable",
                    (unsigned long long)order->interval_ns);
     return -1;
 }

@@ -1,5 +1,5 @@
-/* The command line: `--name value` or `--name=value`, a table for each program and five options
- * for all. */
+/* The command line: `--name value` or `--name=value`, one table per program and five common
+ * options. */
 #include "lm.h"
 
 #include <errno.h>
@@ -9,17 +9,18 @@
 static const uint64_t MOST_REPETITIONS = 1000000;
 static const uint64_t LONGEST_INTERVAL_US = 60000000;
 static const uint64_t MOST_CHILDREN = 4096;
-/* Several time slices of any scheduler: what several processes did in less says nothing. */
+/* Several time slices of any scheduler: shorter measurements of several processes are meaningless.
+ */
 static const uint64_t LEAST_PARALLEL_INTERVAL_US = 100000;
 
 void lm_usage_error(const char *program, const char *where, const char *expected, const char *got) {
-    (void)fprintf(stderr, "%s: %s: expected %s, got %s; `%s --help` tells more\n", program, where,
-                  expected, got, program);
+    (void)fprintf(stderr, "%s: %s: expected %s, got %s; see %s --help\n", program, where, expected,
+                  got, program);
     exit(LM_EXIT_USAGE);
 }
 
 bool lm_number_parse(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *number) {
-    /* strtoull takes a sign and blanks, and turns -1 into a large number. */
+    /* strtoull accepts a sign and blanks, and converts -1 to a large number. */
     if (*text == '\0' || strspn(text, "0123456789") != strlen(text)) {
         return false;
     }
@@ -66,14 +67,13 @@ static void help(const struct lm_program *program, const struct lm_option *commo
     for (size_t i = 0; i < common_count; i++) {
         help_option(&common[i]);
     }
-    say(printf("  %-14s print this text and stop\n\n", "--help"));
+    say(printf("  %-14s print this help and exit\n\n", "--help"));
     if (program->single != NULL) {
-        say(printf("one process only: %s\n\n", program->single));
+        say(printf("single process only: %s\n\n", program->single));
     }
-    say(printf(
-        "environment:\n  REGATTA_RESULTS  file to which the measurements are appended, a JSON "
-        "object a line\n  REGATTA_SEED     seed of everything random\n\n"
-        "exit code: 0 success, 1 the measurement failed, 2 wrong usage\n"));
+    say(printf("environment:\n  REGATTA_RESULTS  append measurements to this file, one JSON "
+               "object per line\n  REGATTA_SEED     seed of all random choices\n\n"
+               "exit code: 0 success, 1 measurement failed, 2 usage error\n"));
     say(fflush(stdout));
 }
 
@@ -126,7 +126,7 @@ static void check(const struct lm_program *program, const struct lm_settings *se
     if (settings->interval_us != 0 && settings->interval_us < LEAST_PARALLEL_INTERVAL_US) {
         (void)snprintf(got, sizeof got, "%llu", (unsigned long long)settings->interval_us);
         lm_usage_error(program->name, "--interval-us",
-                       "0 or at least 100000 (longer than a time slice) with several processes",
+                       "0 or at least 100000 (longer than a time slice) for several processes",
                        got);
     }
 }
@@ -139,27 +139,28 @@ void lm_options_parse(const struct lm_program *program, struct lm_settings *sett
         .repetitions = LM_DEFAULT_REPETITIONS, .parallel = 1, .placement = choices[0]};
     const struct lm_option common[] = {
         {.name = "--repetitions",
-         .help = "how often each series is measured",
+         .help = "number of measurements per series",
          .number = &settings->repetitions,
          .minimum = 1,
          .maximum = MOST_REPETITIONS},
         {.name = "--interval-us",
-         .help = "least duration of a repetition; 0: as short as can be trusted, 1 s for several",
+         .help = "minimum duration of a repetition; 0: shortest reliable one, or 1 s for several "
+                 "processes",
          .number = &settings->interval_us,
          .minimum = 0,
          .maximum = LONGEST_INTERVAL_US},
         {.name = "--parallel",
-         .help = "how many processes run it at the same time",
+         .help = "number of simultaneous processes",
          .number = &settings->parallel,
          .minimum = 1,
          .maximum = MOST_CHILDREN},
         {.name = "--warmup-us",
-         .help = "how long all of them run before the first is timed",
+         .help = "duration of the warm-up of all processes before timing starts",
          .number = &settings->warmup_us,
          .minimum = 0,
          .maximum = LONGEST_INTERVAL_US},
         {.name = "--placement",
-         .help = "which processors they run on",
+         .help = "placement of the processes on processors",
          .text = &settings->placement,
          .choices = choices},
     };

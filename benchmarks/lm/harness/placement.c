@@ -1,13 +1,13 @@
 /*
- * Which processor a child runs on.
+ * Assignment of a child to a processor.
  *
- * The seven-process mystery of the paper (its figure 11) is a matter of placement: with seven of
- * eight processors busy, it depended on the scheduler which of two buses had the free one. So it
- * can be fixed. Processors are put in order of package, core and thread: compact fills
- * neighbours first, threads of one core included; scattered takes the packages in turn, and second
- * threads last. Only processors that this process may use are counted.
+ * The seven-process mystery of the paper (its figure 11) is an effect of placement: with seven of
+ * eight processors busy, the scheduler determined which of two buses had the idle one. Therefore
+ * placement can be fixed. Processors are ordered by package, core and thread. compact fills
+ * neighbors first, including threads of one core. scattered alternates between packages and uses
+ * second threads last. Only processors that this process may use are counted.
  *
- * Apart is for a server whose cost is wanted and a peer that must not share its processor.
+ * apart is for a server whose cost is measured and a peer that must not share its processor.
  */
 #define _GNU_SOURCE /* sched_setaffinity */
 
@@ -21,10 +21,10 @@
 
 struct processor {
     int number, package, core, thread;
-    int rank; /* which core of its package this is, from 0 */
+    int rank; /* index of the core within its package, from 0 */
 };
 
-/* A number from the processor's topology; 0 where the kernel does not tell. */
+/* A number from the processor topology; 0 if the kernel does not report it. */
 static int topology(int processor, const char *what) {
     char path[100];
     (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", processor, what);
@@ -56,7 +56,7 @@ static int scattered(const void *left, const void *right) {
     return a->rank != b->rank ? a->rank - b->rank : a->package - b->package;
 }
 
-/* Numbers the threads of each core and the cores of each package, of processors in compact order.
+/* Number the threads of each core and the cores of each package, for processors in compact order.
  */
 static void number_threads(struct processor *processors, int count) {
     for (int i = 1; i < count; i++) {
@@ -70,8 +70,8 @@ static void number_threads(struct processor *processors, int count) {
     }
 }
 
-/* The processors that this process may use, in compact order; there are CPU_SETSIZE places. Returns
- * how many, or -1 with errno. */
+/* Processors that this process may use, in compact order, at most CPU_SETSIZE. Return their number,
+ * or -1 with errno. */
 static int allowed_processors(struct processor *processors) {
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
@@ -97,9 +97,9 @@ static int place_on(int processor) {
     return sched_setaffinity(0, sizeof own, &own);
 }
 
-/* Of a child that is placed apart; its helpers have a copy. -1: not placed so. */
+/* Of a child with placement "apart"; its helpers inherit a copy. -1: other placement. */
 static int own_processor = -1, peer_processor = -1;
-/* Under a quota each takes from the other what it uses, wherever they run. */
+/* Under a quota, each takes processor time from the other on any processor. */
 static bool under_quota;
 
 int lm_sides(int *serving, int *peer) {
@@ -108,7 +108,7 @@ int lm_sides(int *serving, int *peer) {
     if (count < 1) {
         return -1;
     }
-    /* The last: the first gets most of the machine's interrupts. */
+    /* The last processor, because the first handles most interrupts. */
     const struct processor *last = &processors[count - 1], *chosen = last;
     for (int i = 0; i < count - 1; i++) {
         if (processors[i].core != last->core || processors[i].package != last->package ||

@@ -1,4 +1,4 @@
-/* Random numbers that are the same everywhere. */
+/* Random numbers that are identical on all machines. */
 #include "lm.h"
 
 #include <stdlib.h>

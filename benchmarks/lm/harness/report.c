@@ -1,23 +1,24 @@
-/* What is said: lines of docs/protocol.md to the results, a line for people to standard output. */
+/* Reports: lines of docs/protocol.md to the results, and a human-readable line to standard output.
+ */
 #include "lm.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer values have quartiles that say nothing. */
+/* Quartiles of fewer values are meaningless. */
 enum { LEAST_FOR_QUARTILES = 4 };
 
 static void written(struct lm_harness *harness, int status) {
     if (status < 0) {
-        (void)fprintf(stderr, "%s: the results could not be written: %s\n", harness->program->name,
+        (void)fprintf(stderr, "%s: cannot write the results: %s\n", harness->program->name,
                       strerror(errno));
         exit(LM_EXIT_FAILED);
     }
 }
 
-/* A JSON string. Bytes outside printable ASCII become '?': a message may quote a path in any
- * encoding. */
+/* Write a JSON string. Bytes outside printable ASCII become '?': a message may contain a path in
+ * any encoding. */
 static void write_string(struct lm_harness *harness, const char *text) {
     written(harness, fputc('"', harness->results));
     for (; *text != '\0'; text++) {
@@ -160,7 +161,7 @@ void lm_report(struct lm_harness *harness, const struct lm_result *result) {
     size_t count = (size_t)result->count;
     double *sorted = calloc(count, sizeof *sorted);
     if (sorted == NULL) {
-        lm_fail(harness, "no memory for the results");
+        lm_fail(harness, "out of memory for the results");
     }
     (void)memcpy(sorted, result->values, count * sizeof *sorted);
     lm_sort(sorted, count);

@@ -1,5 +1,5 @@
-/* What a benchmark needs of the system, asked for before it is measured, and what it got. */
-#define _DEFAULT_SOURCE /* getrusage's fault counts */
+/* System resources that a benchmark requests before the measurement, and their use. */
+#define _DEFAULT_SOURCE /* fault counts of getrusage */
 
 #include "lm.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Standard streams, the results, the harness' pipes, and some that the C library opens. */
+/* Standard streams, the results, pipes of the harness, and descriptors of the C library. */
 static const uint64_t ALREADY_OPEN = 16;
 
 void lm_need_descriptors(struct lm_harness *harness, uint64_t count) {
@@ -27,8 +27,8 @@ void lm_need_descriptors(struct lm_harness *harness, uint64_t count) {
     }
     char what[200];
     (void)snprintf(what, sizeof what,
-                   "too few descriptors: expected a limit of at least %llu, got %llu; "
-                   "raise it (ulimit -n %llu)",
+                   "too few file descriptors: expected a limit of at least %llu, got %llu; "
+                   "raise it with ulimit -n %llu",
                    (unsigned long long)needed, (unsigned long long)limit.rlim_max,
                    (unsigned long long)needed);
     lm_fail(harness, what);

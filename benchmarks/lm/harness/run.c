@@ -1,4 +1,4 @@
-/* From calibration to the last line: the part that a benchmark's main() calls. */
+/* The complete run, from calibration to the last line: called by a benchmark's main(). */
 #define _POSIX_C_SOURCE 200809L
 
 #include "lm.h"
@@ -13,10 +13,10 @@ void lm_open(struct lm_harness *harness, const struct lm_program *program,
     *harness = (struct lm_harness){.program = program, .settings = *settings};
     const char *path = getenv("REGATTA_RESULTS");
     if (path != NULL) {
-        /* "e": what a benchmark starts by exec has not this descriptor. */
+        /* "e": programs executed by a benchmark do not inherit this descriptor. */
         harness->results = fopen(path, "ae");
         if (harness->results == NULL) {
-            (void)fprintf(stderr, "%s: REGATTA_RESULTS: %s: cannot be opened for appending: %s\n",
+            (void)fprintf(stderr, "%s: REGATTA_RESULTS: cannot open %s for appending: %s\n",
                           program->name, path, strerror(errno));
             exit(LM_EXIT_FAILED);
         }
@@ -25,10 +25,10 @@ void lm_open(struct lm_harness *harness, const struct lm_program *program,
     lm_report_info(harness);
 }
 
-/* What one repetition was in all children. */
+/* Aggregate of one repetition over all children. */
 struct across {
     double median, least, greatest, sum;
-    double rate; /* operations of all children in a second */
+    double rate; /* operations per second of all children */
 };
 
 static struct across across_children(const struct lm_samples *samples, uint64_t repetition,
@@ -36,7 +36,7 @@ static struct across across_children(const struct lm_samples *samples, uint64_t 
     struct across across = {0};
     for (uint64_t child = 0; child < samples->children; child++) {
         double value_ns = samples->value_ns[child * samples->repetitions + repetition];
-        /* Bandwidth: bytes in ns are GB/s; 1000 MB/s. */
+        /* Bandwidth: bytes per ns are GB/s, or 1000 MB/s. */
         sorted[child] = numerator > 0 ? numerator * 1000 / value_ns : value_ns;
         across.sum += sorted[child];
         across.rate += 1e9 / value_ns;
@@ -50,7 +50,7 @@ static struct across across_children(const struct lm_samples *samples, uint64_t 
 
 enum column { MIDDLE, FASTEST, SLOWEST, SYSTEM, COLUMNS };
 
-/* One row a column, one value a repetition. */
+/* One row per column, one value per repetition. */
 static void tabulate(const struct lm_samples *samples, uint64_t bytes_per_operation, double *sorted,
                      double *table) {
     bool bandwidth = bytes_per_operation != 0;
@@ -90,7 +90,7 @@ static void report_all(struct lm_harness *harness, const struct lm_series *serie
     }
 }
 
-/* To the results only; of several children the middle one of each repetition. */
+/* To the results only; for several children, the median child of each repetition. */
 static void report_cpu_time(struct lm_harness *harness, const struct lm_series *series,
                             const struct lm_samples *samples, double *sorted, double *middle) {
     for (uint64_t i = 0; i < samples->repetitions; i++) {
@@ -116,7 +116,7 @@ void lm_report_samples(struct lm_harness *harness, const struct lm_series *serie
     if (sorted == NULL || table == NULL) {
         free(sorted);
         free(table);
-        lm_fail(harness, "no memory for the results");
+        lm_fail(harness, "out of memory for the results");
     }
     tabulate(samples, series->bytes_per_operation, sorted, table);
     report_all(harness, series, samples, table);

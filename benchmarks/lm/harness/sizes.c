@@ -1,9 +1,9 @@
-/* An option whose value is a list of sizes. */
+/* An option with a list of sizes as its value. */
 #include "sizes.h"
 
 #include <string.h>
 
-/* 1 TiB: more than any machine has. */
+/* 1 TiB: larger than the memory of any machine. */
 static const uint64_t MOST_KIB = UINT64_C(1) << 30;
 
 size_t lm_sizes_parse(const char *program, const char *option, const char *text, uint64_t *kib) {
@@ -25,6 +25,6 @@ size_t lm_sizes_parse(const char *program, const char *option, const char *text,
             return count;
         }
     }
-    lm_usage_error(program, option, "1 to 32 sizes from 1 to 1073741824 KiB with commas between",
+    lm_usage_error(program, option, "1 to 32 sizes from 1 to 1073741824 KiB, separated by commas",
                    text[0] == '\0' ? "nothing" : text);
 }

@@ -1,4 +1,4 @@
-/* An option whose value is a list of sizes. */
+/* An option with a list of sizes as its value. */
 #ifndef LM_SIZES_H
 #define LM_SIZES_H
 
@@ -6,8 +6,8 @@
 
 enum { LM_MOST_SIZES = 32 };
 
-/* Reads sizes in KiB with commas between them into `kib`, which has place for LM_MOST_SIZES.
- * Returns how many; ends the program by lm_usage_error() where `text` is no such list. */
+/* Parse comma-separated sizes in KiB into `kib`, which has room for LM_MOST_SIZES. Return their
+ * number; end the program by lm_usage_error() if `text` is invalid. */
 size_t lm_sizes_parse(const char *program, const char *option, const char *text, uint64_t *kib);
 
 #endif

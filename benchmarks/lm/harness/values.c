@@ -1,4 +1,4 @@
-/* Order statistics of a handful of values. */
+/* Order statistics of a few values. */
 #include "lm.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ double lm_median(const double *values, size_t count) {
 }
 
 bool lm_median_ranks(size_t count, size_t *low, size_t *high) {
-    /* Each term is the binomial probability that just `below` values lie below the median; logs,
+    /* Each term is the binomial probability that exactly `below` values are below the median; logs,
      * because 2^-count alone would underflow. */
     double tail = 0, log_term = -(double)count * log(2);
     size_t rank = 0;

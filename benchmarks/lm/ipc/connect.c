@@ -1,4 +1,4 @@
-/* Connections that a server, a helper of the child's own, accepts and closes. */
+/* Connections that a server, a helper of the child, accepts and closes. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
@@ -17,7 +17,7 @@ static int server_run(void *cookie) {
 
 int lm_accepting_start(struct lm_accepting *accepting) {
     accepting->server = lm_helper_start(server_run, &accepting->listening);
-    /* Only the server has it then: when it ends, connections are refused or reset. */
+    /* Only the server keeps it: when the server ends, connections are refused or reset. */
     lm_shut(&accepting->listening);
     return accepting->server > 0 ? 0 : -1;
 }
@@ -50,7 +50,7 @@ int lm_accepting_stop(struct lm_accepting *accepting) {
     return accepting->server > 0 ? lm_helper_stop(accepting->server) : 0;
 }
 
-/* One connection waits at a time. */
+/* One pending connection at a time. */
 enum { QUEUE = 16 };
 
 int lm_unix_accepting_initialise(uint64_t operations, void *cookie) {
@@ -61,7 +61,7 @@ int lm_unix_accepting_initialise(uint64_t operations, void *cookie) {
     connecting->address = (struct sockaddr_un){.sun_family = AF_UNIX};
     (void)snprintf(connecting->address.sun_path, sizeof connecting->address.sun_path,
                    "lm_accepting.%ld", (long)getpid());
-    /* Of a process of this number that was killed here. */
+    /* For the helper that was killed here. */
     (void)unlink(connecting->address.sun_path);
     connecting->accepting.address = (const struct sockaddr *)&connecting->address;
     connecting->accepting.address_bytes = sizeof connecting->address;

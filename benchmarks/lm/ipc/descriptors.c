@@ -1,4 +1,4 @@
-/* Many open files or connections, for calls that look at many descriptors. */
+/* Many open files or connections, for calls that examine many descriptors. */
 #define _DEFAULT_SOURCE /* mkstemp */
 
 #include "ipc/ipc.h"
@@ -41,7 +41,7 @@ static int open_pipes(struct lm_many *many) {
     return 0;
 }
 
-/* All sockets that are looked at first: select() takes only low descriptors. */
+/* All examined sockets first: select() supports only low descriptors. */
 static int open_connections(struct lm_many *many) {
     struct sockaddr_in address;
     for (uint64_t i = 0; i < many->count; i++) {

@@ -1,4 +1,4 @@
-/* Helpers whose end cannot be seen on what is shared with them. */
+/* Helpers whose end is not visible on the shared channel. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 
-/* A signal handler can be given nothing. */
+/* Global, because a signal handler has no argument for it. */
 static volatile int *watched;
 static void (*watched_wake)(void *cookie);
 static void *watched_cookie;

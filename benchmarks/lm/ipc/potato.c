@@ -1,8 +1,8 @@
 /*
  * The "hot potato": a token goes from the child to its helper and back.
  *
- * The helper adds one to the token each time. After an interval it tells how many round trips
- * there were, so that a message lost, doubled or echoed by the channel itself is an error.
+ * The helper increments the token each time. After an interval it reports the number of round
+ * trips, so a message that the channel loses, duplicates or echoes is an error.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -45,8 +45,8 @@ static void shut_both(int ends[2]) {
     lm_shut(&ends[1]);
 }
 
-/* A socket with a time limit is interrupted by a process that is stopped and goes on: the message
- * may still come. */
+/* A socket with a time limit is interrupted when the process is stopped and continued: the message
+ * can still arrive. */
 static ssize_t receive(int descriptor, unsigned char *token) {
     ssize_t got = 0;
     do {
@@ -57,7 +57,7 @@ static ssize_t receive(int descriptor, unsigned char *token) {
 
 static int helper_run(void *cookie) {
     struct potato *potato = cookie;
-    /* Otherwise it would hold the child's own ends open, and never see their end. */
+    /* Otherwise the helper would hold the child's ends open and never see end of file. */
     shut_both(potato->ends.own);
     for (;;) {
         unsigned char token = 0;
@@ -72,8 +72,8 @@ static int helper_run(void *cookie) {
     }
 }
 
-/* A datagram that the helper had received when it ended would be waited for until the time limit:
- * the socket is shut down, so that there is nothing to wait for. A pipe has its end by itself. */
+/* A datagram that the helper had received before it ended would be awaited until the time limit.
+ * Therefore the socket is shut down. A pipe reports end of file itself. */
 static void wake_child(void *cookie) {
     (void)shutdown(((struct potato *)cookie)->ends.own[0], SHUT_RDWR);
 }

@@ -70,7 +70,7 @@ uint64_t lm_queue_limit(struct lm_harness *harness, uint64_t most) {
     return limit / 2 < most ? limit / 2 : most;
 }
 
-/* TCP sends a SYN again after a second (RFC 6298). */
+/* TCP retransmits a SYN after a second (RFC 6298). */
 static const struct timeval CONNECT_LIMIT = {.tv_usec = 500000};
 
 int lm_socket_connected(const struct sockaddr *address, socklen_t address_bytes) {

@@ -1,5 +1,5 @@
-/* The least that a program can be: what is started and ended here is the process, the loader and
- * the C library. Linked with nothing else. */
+/* The minimal program: its start and end are the cost of the process, the loader and the C library.
+ * Linked to nothing else. */
 int main(void) {
     return 0;
 }

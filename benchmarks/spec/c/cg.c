@@ -1,10 +1,10 @@
 /*
- * Conjugate gradient on a sparse, symmetric, positive definite matrix in compressed rows.
+ * Conjugate gradients for a sparse, symmetric, positive definite matrix in compressed row format.
  *
- * Kind: sparse solvers; bound by the bandwidth of memory. The matrix is that of heat in a cube of
- * uneven material: 7 entries a row, the conductances between cells drawn at random, the faces held
- * at zero. Checked: symmetry and positive definiteness as the method needs them, the residual of
- * the solution computed anew, and the distance from the solution that was put in.
+ * Kind: sparse solvers, bound by memory bandwidth. The matrix describes heat in a cube of
+ * inhomogeneous material: 7 entries per row, random conductances between cells, and faces at zero.
+ * Checks: symmetry and positive definiteness as the method requires, the recomputed residual of
+ * the solution, and the distance from the known solution.
  */
 #include "shared/sp.h"
 
@@ -14,8 +14,8 @@
 
 static const char PROGRAM[] = "cg";
 static const char SUMMARY[] =
-    "Solves A x = b by conjugate gradients (Jacobi's preconditioner) and prints the iterations it\n"
-    "took and a digest of x.";
+    "Solve A x = b by conjugate gradients with a Jacobi preconditioner. Print the number of\n"
+    "iterations and a digest of x.";
 
 enum { AXES = 3, ENTRIES_A_ROW = 7, EDGE_LIMIT = 600 };
 /* Of the residual, relative to b. */
@@ -23,13 +23,13 @@ static const double TOLERANCE = 1e-10;
 
 struct matrix {
     uint64_t edge, rows;
-    uint64_t *first; /* of rows + 1: where each row's entries begin */
+    uint64_t *first; /* of rows + 1: start of the entries of each row */
     uint32_t *column;
     double *value, *diagonal;
 };
 
-/* The conductance between a cell and the next one along an axis, the same seen from both: from 0.1
- * to 10, most of them small. */
+/* Conductance between a cell and the next one along an axis, identical from both sides: from 0.1 to
+ * 10, with mostly small values. */
 static double conductance(uint64_t seed, uint64_t cell, int axis) {
     struct sp_random random = {.state = seed ^ (cell * AXES + (uint64_t)axis + 1) *
                                                    UINT64_C(0x9e3779b97f4a7c15)};
@@ -50,7 +50,7 @@ static void assemble_row(struct matrix *matrix, uint64_t row, uint64_t *entry, u
     for (int axis = 0; axis < AXES; axis++) {
         uint64_t at = row / step[axis] % edge;
         after[axis] = conductance(seed, row, axis);
-        /* A face has the conductance of a cell of even material. */
+        /* A face has the conductance of a homogeneous cell. */
         before[axis] = at > 0 ? conductance(seed, row - step[axis], axis) : 1;
         diagonal += before[axis] + after[axis];
     }
@@ -93,8 +93,8 @@ static void apply(const struct matrix *matrix, const double *vector, double *res
     }
 }
 
-/* Four sums at a time, in an order that is written here: so the processor need not wait for each
- * addition, and the compiler may not choose. */
+/* Four sums in a fixed order: the processor need not wait for each addition, and the compiler
+ * cannot reorder them. */
 static double dot(const double *a, const double *b, uint64_t count) {
     double sums[4] = {0};
     uint64_t i = 0;
@@ -110,7 +110,7 @@ static double dot(const double *a, const double *b, uint64_t count) {
 }
 
 /* Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952. x is
- * zero at the start. Returns the iterations. */
+ * zero at the start. Return the number of iterations. */
 static uint64_t solve(const struct matrix *matrix, const double *b, double *x) {
     const uint64_t rows = matrix->rows;
     double *residual = sp_allocate(PROGRAM, rows, sizeof *residual);
@@ -129,7 +129,7 @@ static uint64_t solve(const struct matrix *matrix, const double *b, double *x) {
         apply(matrix, direction, image);
         double curvature = dot(direction, image, rows);
         if (!(curvature > 0) || ++iterations > most_iterations) {
-            sp_fail(PROGRAM, "the result is wrong: no solution after %llu iterations, p.Ap = %.3g",
+            sp_fail(PROGRAM, "wrong result: no solution after %llu iterations, p.Ap = %.3g",
                     (unsigned long long)iterations, curvature);
         }
         double length = product / curvature;
@@ -151,7 +151,7 @@ static uint64_t solve(const struct matrix *matrix, const double *b, double *x) {
     return iterations;
 }
 
-/* y.(A t) = t.(A y) for a random y that knows nothing of t; b is A t. Leaves y zero. */
+/* y.(A t) = t.(A y) for a random y independent of t; b is A t. Leaves y zero. */
 static void check_symmetry(const struct matrix *matrix, const double *b, const double *truth,
                            struct sp_random *random, double *y, double *spare) {
     const uint64_t rows = matrix->rows;
@@ -159,14 +159,14 @@ static void check_symmetry(const struct matrix *matrix, const double *b, const d
         y[i] = sp_random_between(random, -1, 1);
     }
     apply(matrix, y, spare);
-    sp_check_close(PROGRAM, "y.At against t.Ay, as the matrix is symmetric", dot(y, b, rows),
+    sp_check_close(PROGRAM, "y.At and t.Ay of the symmetric matrix", dot(y, b, rows),
                    dot(truth, spare, rows), 1e-12 * sqrt(dot(y, y, rows) * dot(b, b, rows)));
     for (uint64_t i = 0; i < rows; i++) {
         y[i] = 0;
     }
 }
 
-/* `truth` is the x from which b was made; `spare` has room for as many. */
+/* `truth` is the x from which b was computed; `spare` has the same size. */
 static void check(const struct matrix *matrix, const double *b, const double *x,
                   const double *truth, double *spare) {
     const uint64_t rows = matrix->rows;
@@ -176,7 +176,7 @@ static void check(const struct matrix *matrix, const double *b, const double *x,
         residual += (b[i] - spare[i]) * (b[i] - spare[i]);
         error += (x[i] - truth[i]) * (x[i] - truth[i]);
     }
-    /* Rounding lets the true residual part a little from the one that the method carries along. */
+    /* Rounding separates the true residual slightly from the residual of the recurrence. */
     sp_check_close(PROGRAM, "residual / b", sqrt(residual / dot(b, b, rows)), 0, 10 * TOLERANCE);
     /* The condition number grows as edge^2. */
     sp_check_close(PROGRAM, "distance from the solution / solution",

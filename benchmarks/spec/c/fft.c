@@ -1,10 +1,10 @@
 /*
- * Fast Fourier transform of complex numbers in double precision, a power of two of them.
+ * Fast Fourier transform of a power of two of complex numbers in double precision.
  *
- * Kind: spectral methods; long strides through memory. A signal is moved along, a round at a time:
- * transformed, each frequency turned by its share of the shift, and transformed back. Checked: the
- * first spectrum against the definition at some frequencies, Parseval's theorem in every round, and
- * at the end the signal, which is the first one moved by the sum of the shifts.
+ * Kind: spectral methods, with long strides through memory. Each round shifts a signal: it
+ * transforms the signal, rotates each frequency, and transforms back. Checks: some frequencies of
+ * the first spectrum against the definition, Parseval's theorem in every round, and the final
+ * signal, which is the first one shifted by the sum of the shifts.
  */
 #include "shared/sp.h"
 
@@ -14,8 +14,8 @@
 
 static const char PROGRAM[] = "fft";
 static const char SUMMARY[] =
-    "Moves a signal in its spectrum (transform, turn, transform back) and prints its energy and a\n"
-    "digest of the signal.";
+    "Shift a signal in its spectrum (transform, rotate, inverse transform). Print its energy and\n"
+    "a digest of the signal.";
 
 enum { FREQUENCIES_CHECKED = 8 };
 
@@ -45,7 +45,7 @@ static struct complex conjugate(struct complex a) {
     return (struct complex){a.re, -a.im};
 }
 
-/* One pass of radix 4 over `stride` interleaved transforms of `length` points. */
+/* One radix-4 pass over `stride` interleaved transforms of `length` points. */
 static void pass_of_four(const struct transform *transform, uint64_t length, uint64_t stride,
                          const struct complex *restrict from, struct complex *restrict to) {
     const uint64_t quarter = length / 4;
@@ -70,8 +70,8 @@ static void pass_of_four(const struct transform *transform, uint64_t length, uin
     }
 }
 
-/* Stockham's order: from one array to the other and back, so that no bits are reversed (Van Loan,
- * "Computational frameworks for the fast Fourier transform", 1992). The result is in *signal. */
+/* Stockham's order: alternating between two arrays, without bit reversal (Van Loan, "Computational
+ * frameworks for the fast Fourier transform", 1992). The result is in *signal. */
 static void forward(struct transform *transform, struct complex **signal) {
     uint64_t length = transform->points, stride = 1;
     while (length > 1) {
@@ -101,7 +101,7 @@ static double energy(const struct complex *signal, uint64_t points) {
     return sum;
 }
 
-/* Moves the signal by `shift` points. The inverse is the conjugate of the transform of the
+/* Shift the signal by `shift` points. The inverse is the conjugate of the transform of the
  * conjugate, divided by the number of points. */
 static void move(struct transform *transform, struct complex **signal, uint64_t shift) {
     const uint64_t points = transform->points;
@@ -120,11 +120,11 @@ static void move(struct transform *transform, struct complex **signal, uint64_t 
     }
 }
 
-/* Compares some frequencies with the sum that defines them. */
+/* Compare some frequencies with their defining sum. */
 static void check_spectrum(struct transform *transform, const struct complex *signal,
                            struct sp_random *random) {
     const uint64_t points = transform->points;
-    /* Entries are about one, so that a frequency is about sqrt(points). */
+    /* Entries are about one, so a frequency is about sqrt(points). */
     const double tolerance = 1e-9 * sqrt((double)points);
     struct complex *spectrum = sp_allocate(PROGRAM, points, sizeof *spectrum);
     for (uint64_t i = 0; i < points; i++) {
@@ -143,15 +143,15 @@ static void check_spectrum(struct transform *transform, const struct complex *si
     free(spectrum);
 }
 
-/* Fails unless point i is what entry (i - shift) was at the start. */
+/* Fail unless point i equals the initial entry (i - shift). */
 static void check_moved(const struct complex *signal, uint64_t points, uint64_t seed,
                         uint64_t shift) {
     struct sp_random random = {.state = seed};
     for (uint64_t i = 0; i < points; i++) {
         const struct complex found = signal[(i + shift) & (points - 1)];
-        sp_check_close(PROGRAM, "real part of the moved signal", found.re,
+        sp_check_close(PROGRAM, "real part of the shifted signal", found.re,
                        sp_random_between(&random, -1, 1), 1e-10);
-        sp_check_close(PROGRAM, "imaginary part of the moved signal", found.im,
+        sp_check_close(PROGRAM, "imaginary part of the shifted signal", found.im,
                        sp_random_between(&random, -1, 1), 1e-10);
     }
 }
@@ -159,10 +159,11 @@ static void check_moved(const struct complex *signal, uint64_t points, uint64_t 
 int main(int argc, char **argv) {
     struct transform transform = {.log2_points = 16};
     uint64_t rounds = 100, seed = 1;
-    const struct sp_option options[] = {
-        {"--log2-points", "binary logarithm of the points", &transform.log2_points, 1, 28},
-        {"--rounds", "how often the signal is moved", &rounds, 1, 100000},
-        {"--seed", "seed of the signal", &seed, 0, UINT64_MAX}};
+    const struct sp_option options[] = {{"--log2-points",
+                                         "binary logarithm of the number of points",
+                                         &transform.log2_points, 1, 28},
+                                        {"--rounds", "number of shifts", &rounds, 1, 100000},
+                                        {"--seed", "seed of the signal", &seed, 0, UINT64_MAX}};
     sp_options_parse(PROGRAM, SUMMARY, options, sizeof options / sizeof options[0], argc, argv);
 
     const uint64_t points = transform.points = UINT64_C(1) << transform.log2_points;

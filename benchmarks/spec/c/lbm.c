@@ -2,9 +2,9 @@
  * Lattice Boltzmann, D3Q19, single relaxation time, in a periodic cube.
  *
  * Kind: fluid dynamics that streams through more memory than the caches hold. The flow is an ABC
- * flow, whose curl is k times itself, so that it solves the Navier-Stokes equations exactly and
- * decays as exp(-viscosity k^2 t). Checked: mass and momentum are conserved, the energy decays as
- * it must and the flow keeps its shape.
+ * flow, whose curl is k times itself. It therefore solves the Navier-Stokes equations exactly and
+ * decays as exp(-viscosity k^2 t). Checks: mass and momentum are conserved, the energy decays at
+ * the expected rate, and the flow keeps its shape.
  */
 #include "shared/sp.h"
 
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 static const char PROGRAM[] = "lbm";
-static const char SUMMARY[] = "Lets a fluid in a periodic cube come to rest (lattice Boltzmann, "
-                              "D3Q19) and prints its energy\n"
-                              "and a digest of its density and velocity.";
+static const char SUMMARY[] =
+    "Simulate the decay of a flow in a periodic cube (lattice Boltzmann, D3Q19). Print its energy\n"
+    "and a digest of its density and velocity.";
 
 static const double PI = 0x1.921fb54442d18p+1;
 
@@ -45,7 +45,7 @@ struct state {
     double density, velocity[AXES];
 };
 
-/* Totals over the cube; overlap is the sum of u . w for the flow w of the start. */
+/* Totals over the cube; overlap is the sum of u . w for the initial flow w. */
 struct totals {
     double mass, momentum[AXES], energy, overlap;
 };
@@ -73,7 +73,7 @@ static void equilibrium(const struct state *state, double populations[DIRECTIONS
     }
 }
 
-/* Collides one cell and sends its populations to the cells around it. */
+/* Collide one cell and send its populations to the neighboring cells. */
 static void collide_and_send(const struct fluid *fluid, uint64_t cell,
                              const uint64_t neighbour[AXES][3], double relaxation) {
     const double *from = fluid->now + cell * DIRECTIONS;
@@ -87,7 +87,7 @@ static void collide_and_send(const struct fluid *fluid, uint64_t cell,
     }
 }
 
-/* Where the plane or row before, at and after `at` begins, for planes or rows of `size` cells. */
+/* Start of the plane or row before, at and after `at`, for planes or rows of `size` cells. */
 static void neighbours(uint64_t at, uint64_t edge, uint64_t size, uint64_t found[3]) {
     found[0] = (at + edge - 1) % edge * size;
     found[1] = at * size;
@@ -132,7 +132,7 @@ static double wave_number(const struct fluid *fluid) {
     return 2 * PI / (double)fluid->edge;
 }
 
-/* The flow of the start: ABC flow (Arnold 1965) of one wave along each edge. */
+/* Initial flow: ABC flow (Arnold 1965) with one wave along each edge. */
 static void start_velocity(const struct waves *waves, const double amplitude[AXES],
                            double velocity[AXES]) {
     for (int axis = 0; axis < AXES; axis++) {
@@ -142,8 +142,8 @@ static void start_velocity(const struct waves *waves, const double amplitude[AXE
     }
 }
 
-/* Adds the part of the populations that carries the viscous stress (Chapman and Enskog, first
- * order); without it the flow would decay wrongly for some ten steps. */
+/* Add the part of the populations that carries the viscous stress (Chapman and Enskog, first
+ * order). Without it the decay would be wrong for about ten steps. */
 static void add_stress(const struct waves *waves, const double amplitude[AXES], double wave,
                        double *populations) {
     const double relaxation_steps = 3 * VISCOSITY + 0.5;
@@ -206,12 +206,12 @@ static void check(const struct fluid *fluid, uint64_t steps, const struct totals
         sp_check_close(PROGRAM, "momentum of a cell", after->momentum[axis] / before->mass, 0,
                        1e-9);
     }
-    /* The lattice's own error goes as 1/edge^2: at the smallest edge the decay is 1.5 % too fast.
-     * The last term is what rounding leaves of a flow at rest. */
-    sp_check_close(PROGRAM, "energy, as a share of that at the start",
+    /* The lattice error is proportional to 1/edge^2: at the smallest edge the decay is 1.5 % too
+     * fast. The last term is the rounding error of a flow at rest. */
+    sp_check_close(PROGRAM, "energy, relative to the initial energy",
                    after->energy / before->energy, decay,
                    decay * (0.005 + 0.02 * exponent) + 1e-12);
-    sp_check_close(PROGRAM, "flow of the start's shape, as a share of that at the start",
+    sp_check_close(PROGRAM, "flow of the initial shape, relative to the initial flow",
                    after->overlap / before->overlap, sqrt(decay),
                    sqrt(decay) * (0.005 + 0.01 * exponent) + 1e-6);
 }
@@ -220,8 +220,8 @@ int main(int argc, char **argv) {
     uint64_t edge = 32, steps = 100, seed = 1;
     const struct sp_option options[] = {
         {"--edge", "cells along an edge of the cube", &edge, 16, 1024},
-        {"--steps", "steps of time", &steps, 1, 100000},
-        {"--seed", "seed of the flow's amplitudes", &seed, 0, UINT64_MAX}};
+        {"--steps", "time steps", &steps, 1, 100000},
+        {"--seed", "seed of the flow amplitudes", &seed, 0, UINT64_MAX}};
     sp_options_parse(PROGRAM, SUMMARY, options, sizeof options / sizeof options[0], argc, argv);
 
     struct sp_random random = {.state = seed};

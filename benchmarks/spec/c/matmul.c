@@ -2,8 +2,8 @@
  * Dense matrix multiplication, blocked for the caches and packed for the registers.
  *
  * Kind: dense linear algebra, as in the inner loops of quantum chemistry. Entries are small
- * integers, so that every sum is exact and the product does not depend on the order of summation.
- * Checked: Freivalds' test, A (B x) = C x for random x, which is exact here as well.
+ * integers, so every sum is exact and the product is independent of the summation order. Check:
+ * Freivalds' test, A (B x) = C x for random x, which is also exact.
  */
 #include "shared/sp.h"
 
@@ -13,24 +13,24 @@
 
 static const char PROGRAM[] = "matmul";
 static const char SUMMARY[] =
-    "Multiplies two square matrices of double precision and prints the product's trace and digest.";
+    "Multiply two square matrices of double precision. Print the trace and digest of the product.";
 
-/* A tile of ROWS x COLUMNS sums stays in registers; PANEL x COLUMNS of B in the first cache,
- * STRIPE x PANEL of A in the second (Goto and van de Geijn, "Anatomy of high-performance matrix
- * multiplication", 2008). */
+/* A tile of ROWS x COLUMNS sums stays in registers, PANEL x COLUMNS of B in the first-level cache,
+ * STRIPE x PANEL of A in the second-level cache (Goto and van de Geijn, "Anatomy of
+ * high-performance matrix multiplication", 2008). */
 enum { ROWS = 4, COLUMNS = 4, PANEL = 256, STRIPE = 128 };
 /* |entry| <= 512 and order <= 2^15: sums of the product are below 2^33, those of the check below
- * 2^48, all exact in the 53 bits of a double. */
+ * 2^48. All are exact in the 53 bits of a double. */
 enum { LARGEST_ENTRY = 512, LARGEST_ORDER = 32768 };
-/* A wrong product passes a turn with probability 1/2 at most (Freivalds 1977). */
+/* A wrong product passes a round with probability at most 1/2 (Freivalds 1977). */
 enum { CHECKS = 30 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Copies rows x depth of A, from its entry `from`, so that a tile reads one after another; what is
- * missing of the last tile is zero. */
+/* Copy rows x depth of A, starting at entry `from`, in the access order of a tile. Missing entries
+ * of the last tile are zero. */
 static void pack_rows(const double *from, uint64_t order, uint64_t rows, uint64_t depth,
                       double *packed) {
     for (uint64_t first = 0; first < rows; first += ROWS) {
@@ -68,7 +68,7 @@ static void multiply_tile(const double *restrict a, const double *restrict b, ui
     memcpy(sums, tile, sizeof tile);
 }
 
-/* Adds the product of packed rows of A and packed columns of B to a block of C. */
+/* Add the product of packed rows of A and packed columns of B to a block of C. */
 static void multiply_block(const double *a, const double *b, uint64_t rows, uint64_t columns,
                            uint64_t depth, double *c, uint64_t order) {
     double sums[ROWS][COLUMNS];
@@ -127,7 +127,7 @@ static void check(const double *a, const double *b, const double *c, uint64_t or
         for (uint64_t i = 0; i < order; i++) {
             if (cx[i] != abx[i]) {
                 sp_fail(PROGRAM,
-                        "the result is wrong: Freivalds' test: row %llu of C x is %.17g, of A (B "
+                        "wrong result: Freivalds' test: row %llu of C x is %.17g, of A (B "
                         "x) %.17g",
                         (unsigned long long)i, cx[i], abx[i]);
             }

@@ -1,9 +1,9 @@
 /*
- * Prices options by following random paths of a share.
+ * Option prices from random paths of a stock.
  *
- * Kind: Monte Carlo codes; exponentials, logarithms and random numbers, little memory. Checked:
- * three prices that have a closed form lie within six standard errors of it, put and call are at
- * parity, and no path has an arithmetic mean below its geometric one.
+ * Kind: Monte Carlo codes: exponentials, logarithms and random numbers, little memory. Checks:
+ * three prices with a closed form lie within six standard errors of it, put and call satisfy
+ * parity, and no path has an arithmetic mean below its geometric mean.
  */
 #include "shared/sp.h"
 
@@ -12,10 +12,10 @@
 
 static const char PROGRAM[] = "montecarlo";
 static const char SUMMARY[] =
-    "Prices calls on a share (European, and Asian on the geometric and the arithmetic mean) from\n"
-    "random paths and prints the prices with their standard errors.";
+    "Price calls on a stock (European, and Asian on the geometric and the arithmetic mean) from\n"
+    "random paths. Print the prices with their standard errors.";
 
-/* Six standard errors are left by chance once in 5e8 times. */
+/* A deviation above six standard errors has a probability of 2e-9. */
 static const double STANDARD_ERRORS = 6;
 static const double SPOT = 100, RATE = 0.05, VOLATILITY = 0.25, YEARS = 1;
 
@@ -26,7 +26,7 @@ struct moments {
 struct prices {
     uint64_t paths;
     struct moments share, european, put, geometric, arithmetic;
-    double product; /* of arithmetic and geometric: for their covariance */
+    double product; /* of arithmetic and geometric price, for their covariance */
 };
 
 struct normals {
@@ -53,8 +53,7 @@ static double normal(struct normals *normals) {
     return x * factor;
 }
 
-/* The normal distribution function; |x| <= 7. Marsaglia, "Evaluating the normal distribution",
- * 2004. */
+/* Normal distribution function; |x| <= 7. Marsaglia, "Evaluating the normal distribution", 2004. */
 static double normal_share_below(double x) {
     const double root_two_pi = 0x1.40d931ff62706p+1;
     double sum = x, last = 0, term = x;
@@ -100,8 +99,8 @@ static void follow_path(struct prices *prices, uint64_t dates, double strike,
     const double arithmetic = sum / (double)dates;
     const double geometric = SPOT * sp_exp(logarithms / (double)dates);
     if (!(arithmetic >= geometric * (1 - 1e-12))) {
-        sp_fail(PROGRAM, "the result is wrong: arithmetic mean %.17g is below geometric %.17g",
-                arithmetic, geometric);
+        sp_fail(PROGRAM, "wrong result: arithmetic mean %.17g is below geometric %.17g", arithmetic,
+                geometric);
     }
     const double geometric_pays = discount * above(geometric - strike);
     const double arithmetic_pays = discount * above(arithmetic - strike);
@@ -114,8 +113,8 @@ static void follow_path(struct prices *prices, uint64_t dates, double strike,
     prices->product += geometric_pays * arithmetic_pays;
 }
 
-/* A call on exp of a normal variable with this mean and variance. Source: Black and Scholes, "The
- * pricing of options and corporate liabilities", 1973. */
+/* A call on exp of a normal variable with the given mean and variance. Source: Black and Scholes,
+ * "The pricing of options and corporate liabilities", 1973. */
 static double lognormal_call(double centre, double variance, double strike) {
     const double deviation = sqrt(variance);
     const double d = (centre - sp_log(strike) + variance) / deviation;
@@ -141,10 +140,10 @@ static void check_price(const char *what, const struct moments *found, uint64_t 
 
 static void check(const struct prices *prices, uint64_t dates, double strike) {
     const uint64_t paths = prices->paths;
-    check_price("the share, discounted", &prices->share, paths, SPOT);
+    check_price("discounted stock", &prices->share, paths, SPOT);
     check_price("European call", &prices->european, paths, geometric_call(1, strike));
     check_price("geometric Asian call", &prices->geometric, paths, geometric_call(dates, strike));
-    sp_check_close(PROGRAM, "call - put, against the share - the strike",
+    sp_check_close(PROGRAM, "call - put, and stock - strike",
                    mean(&prices->european, paths) - mean(&prices->put, paths),
                    mean(&prices->share, paths) - strike * sp_exp(-RATE * YEARS), 1e-8);
 }
@@ -156,9 +155,9 @@ static void print(const char *what, double price, double error) {
 int main(int argc, char **argv) {
     uint64_t paths = 500000, dates = 64, strike = 100, seed = 1;
     const struct sp_option options[] = {
-        {"--paths", "paths that are followed", &paths, 10000, UINT64_C(1) << 40},
-        {"--dates", "dates over which a path is averaged", &dates, 1, 10000},
-        {"--strike", "strike; the share costs 100", &strike, 70, 130},
+        {"--paths", "number of paths", &paths, 10000, UINT64_C(1) << 40},
+        {"--dates", "number of averaging dates per path", &dates, 1, 10000},
+        {"--strike", "strike price; the stock price is 100", &strike, 70, 130},
         {"--seed", "seed of the paths", &seed, 0, UINT64_MAX}};
     sp_options_parse(PROGRAM, SUMMARY, options, sizeof options / sizeof options[0], argc, argv);
 
@@ -177,7 +176,7 @@ int main(int argc, char **argv) {
     print("European call", mean(&prices.european, paths), standard_error(&prices.european, paths));
     print("geometric Asian call", geometric, standard_error(&prices.geometric, paths));
     print("arithmetic Asian call", arithmetic, standard_error(&prices.arithmetic, paths));
-    /* The geometric price is known, and most of the arithmetic one's error is shared with it. */
+    /* The geometric price is known and shares most of the error of the arithmetic price. */
     const double error_a = standard_error(&prices.arithmetic, paths);
     const double error_g = standard_error(&prices.geometric, paths);
     const double covariance =

@@ -1,9 +1,9 @@
 /*
- * Gravity of many bodies, every pair computed, in a leapfrog that keeps the energy.
+ * Gravity of many bodies with all pairs, and an energy-conserving leapfrog integrator.
  *
- * Kind: particle codes (molecular dynamics, astrophysics); divisions and square roots from a small
- * set of data. Checked: energy, momentum and angular momentum are conserved, and the cluster, which
- * starts in equilibrium, stays there (virial theorem).
+ * Kind: particle codes (molecular dynamics, astrophysics): divisions and square roots on a small
+ * data set. Checks: energy, momentum and angular momentum are conserved, and the cluster stays in
+ * its initial equilibrium (virial theorem).
  */
 #include "shared/sp.h"
 
@@ -13,10 +13,10 @@
 
 static const char PROGRAM[] = "nbody";
 static const char SUMMARY[] =
-    "Integrates a star cluster (Plummer's model, softened gravity, all pairs) and prints its\n"
-    "energy and a digest of where every star is.";
+    "Integrate a star cluster (Plummer model, softened gravity, all pairs). Print its energy and\n"
+    "a digest of all star positions.";
 
-/* Units: G = mass of the cluster = Plummer's length = 1; a crossing takes some 3 units of time. */
+/* Units: G = mass of the cluster = Plummer length = 1; a crossing takes about 3 units of time. */
 static const double TIME_STEP = 0.01;
 static const double SOFTENING = 0.05;
 static const double FURTHEST = 10;
@@ -52,8 +52,8 @@ static void sphere_point(struct sp_random *random, double radius, double point[A
 static void place(const struct cluster *cluster, uint64_t body, struct sp_random *random) {
     double radius = 0;
     do {
-        /* The largest of three is the cube root of a uniform number: the enclosed mass is its cube.
-         */
+        /* The largest of three is the cube root of a uniform number, whose cube is the enclosed
+         * mass. */
         double root = 0;
         for (int i = 0; i < 3; i++) {
             double u = sp_random_uniform(random);
@@ -76,7 +76,7 @@ static void place(const struct cluster *cluster, uint64_t body, struct sp_random
     }
 }
 
-/* Moves the cluster so that its centre of mass rests at the origin. */
+/* Move the centre of mass of the cluster to the origin, at rest. */
 static void centre(const struct cluster *cluster, double *values) {
     double sum = 0;
     for (uint64_t i = 0; i < cluster->count; i++) {
@@ -119,8 +119,8 @@ static void add_scaled(uint64_t count, double *values, const double *rates, doub
     }
 }
 
-/* Kick, drift, kick: symplectic and of second order; the kick's accelerations are the last step's.
- */
+/* Kick, drift, kick: symplectic and of second order; the kick uses the accelerations of the last
+ * step. */
 static void step(const struct cluster *cluster) {
     for (int axis = 0; axis < AXES; axis++) {
         add_scaled(cluster->count, cluster->velocity[axis], cluster->acceleration[axis],
@@ -162,10 +162,10 @@ static struct invariants observe(const struct cluster *cluster) {
 }
 
 static void check(const struct invariants *before, const struct invariants *after) {
-    /* Over 100 to 500 bodies and up to 10,000 steps the energy was seen to drift by 3e-5 of itself;
-     * what rounding leaves of the two momenta is below 1e-14. */
+    /* For 100 to 500 bodies and up to 10,000 steps, the observed relative energy drift is 3e-5. The
+     * rounding error of the two momenta is below 1e-14. */
     double energy = before->kinetic + before->potential;
-    sp_check_close(PROGRAM, "energy at the end", after->kinetic + after->potential, energy,
+    sp_check_close(PROGRAM, "final energy", after->kinetic + after->potential, energy,
                    3e-4 * fabs(energy));
     for (int axis = 0; axis < AXES; axis++) {
         sp_check_close(PROGRAM, "momentum", after->momentum[axis], 0, 1e-12);
@@ -178,7 +178,7 @@ static void check(const struct invariants *before, const struct invariants *afte
 
 int main(int argc, char **argv) {
     uint64_t steps = 100, bodies = 1500, seed = 1;
-    const struct sp_option options[] = {{"--steps", "steps of the integration", &steps, 1, 10000},
+    const struct sp_option options[] = {{"--steps", "integration steps", &steps, 1, 10000},
                                         {"--bodies", "stars in the cluster", &bodies, 100, 100000},
                                         {"--seed", "seed of the cluster", &seed, 0, UINT64_MAX}};
     sp_options_parse(PROGRAM, SUMMARY, options, sizeof options / sizeof options[0], argc, argv);

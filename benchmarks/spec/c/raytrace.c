@@ -1,10 +1,10 @@
 /*
  * Ray tracer: spheres over a chequered floor, with soft shadows and reflections.
  *
- * Kind: rendering; branches and a tree of pointers between square roots. Checked: the tree finds
- * the sphere that trying all of them finds, points lie on the surface they were found on, mirrored
- * rays leave at the angle at which they came, and the share of random rays that meets a sphere is
- * the share of the sky that it covers.
+ * Kind: rendering: branches and a tree of pointers between square roots. Checks: the tree finds
+ * the same sphere as a test of all spheres, and points lie on their surface. Reflected rays leave
+ * at the angle of incidence. The fraction of random rays that hit a sphere equals the fraction of
+ * the sky that it covers.
  */
 #include "shared/sp.h"
 
@@ -14,12 +14,12 @@
 
 static const char PROGRAM[] = "raytrace";
 static const char SUMMARY[] =
-    "Renders random spheres with soft shadows and reflections and prints the image's mean\n"
-    "brightness and digest.";
+    "Render random spheres with soft shadows and reflections. Print the mean brightness and\n"
+    "digest of the image.";
 
 enum { AXES = 3, LEAF = 4, STACK = 64, BOUNCES = 5, ALL_TRIED_EVERY = 499, LONE_RAYS = 200000 };
 static const double NEAREST = 1e-6, FAR = 1e30;
-static const double SCENE_SIZE = 40; /* spheres stand within this of the origin */
+static const double SCENE_SIZE = 40; /* maximum distance of spheres from the origin */
 
 struct vector {
     double at[AXES];
@@ -31,10 +31,10 @@ struct ray {
 
 struct sphere {
     struct vector centre, colour;
-    double radius, mirror; /* the share of light that is reflected */
+    double radius, mirror; /* mirror: fraction of reflected light */
 };
 
-/* A box around spheres [first, first + count), or, when count is 0, around two nodes: the next in
+/* A box around spheres [first, first + count). If count is 0, a box around two nodes: the next in
  * the array and `second`. */
 struct node {
     struct vector low, high;
@@ -50,7 +50,7 @@ struct scene {
 
 struct hit {
     double distance;
-    const struct sphere *sphere; /* NULL: nothing, or the floor */
+    const struct sphere *sphere; /* NULL: nothing or the floor */
 };
 
 static double dot(struct vector a, struct vector b) {
@@ -86,8 +86,8 @@ static struct node box_around(const struct sphere *spheres, uint64_t first, uint
     return node;
 }
 
-/* Puts spheres whose centre is below the middle of the box's longest side first; returns how many
- * they are, or half of all where that parts nothing. */
+/* Partition the spheres at the middle of the longest side of the box. Return the number in the
+ * first part, or half of all if one part is empty. */
 static uint64_t part(struct sphere *spheres, const struct node *box, uint64_t count) {
     int longest = 0;
     for (int axis = 1; axis < AXES; axis++) {
@@ -122,7 +122,7 @@ static void build(struct scene *scene, uint64_t first, uint64_t count) {
 
 /* ---- rays ---- */
 
-/* Distance along the ray to the sphere, FAR when it is missed. */
+/* Distance along the ray to the sphere; FAR if it misses. */
 static double meet_sphere(const struct ray *ray, const struct sphere *sphere) {
     struct vector to = along(sphere->centre, ray->origin, -1);
     double nearest = dot(to, ray->direction);
@@ -158,11 +158,11 @@ static int meets_box(const struct ray *ray, struct vector inverse, const struct 
         enters = near > enters ? near : enters;
         leaves = far < leaves ? far : leaves;
     }
-    /* Wider by a little than rounding can make it too narrow. */
+    /* Slightly wider than necessary, to cover rounding errors. */
     return enters <= leaves * (1 + 1e-12) + 1e-12;
 }
 
-/* The nearest sphere on the ray that is nearer than hit->distance. */
+/* The nearest sphere on the ray that is closer than hit->distance. */
 static void meet_tree(struct scene *scene, const struct ray *ray, struct hit *hit) {
     struct vector inverse;
     for (int axis = 0; axis < AXES; axis++) {
@@ -190,7 +190,7 @@ static void meet_tree(struct scene *scene, const struct ray *ray, struct hit *hi
 
 /* ---- light ---- */
 
-/* The normal of what was hit; checks that the point is where it must be. */
+/* Normal at the hit point; checks the position of the point. */
 static struct vector normal_at(const struct hit *hit, struct vector point) {
     if (hit->sphere == NULL) {
         sp_check_close(PROGRAM, "height of a point on the floor", point.at[1], 0, 1e-8);
@@ -202,7 +202,7 @@ static struct vector normal_at(const struct hit *hit, struct vector point) {
     return unit(out);
 }
 
-/* Light that comes straight from the lamp, a ball of radius 3 high above: a random point of it. */
+/* Direct light from the lamp, a ball of radius 3 high above, at a random point of it. */
 static double lamp_light(struct scene *scene, struct vector point, struct vector normal,
                          struct sp_random *random) {
     struct vector lamp = {{20, 60, -30}};
@@ -228,8 +228,8 @@ static struct vector sky(struct vector direction) {
 static struct vector mirrored(struct vector direction, struct vector normal) {
     double against = dot(direction, normal);
     struct vector out = along(direction, normal, -2 * against);
-    sp_check_close(PROGRAM, "length of a mirrored direction", dot(out, out), 1, 1e-9);
-    sp_check_close(PROGRAM, "cosine of the angle of a mirrored ray", dot(out, normal), -against,
+    sp_check_close(PROGRAM, "length of a reflected direction", dot(out, out), 1, 1e-9);
+    sp_check_close(PROGRAM, "cosine of the angle of a reflected ray", dot(out, normal), -against,
                    1e-9);
     return unit(out);
 }
@@ -271,13 +271,13 @@ static struct vector trace(struct scene *scene, struct ray ray, struct sp_random
     return light;
 }
 
-/* ---- checks that stand alone ---- */
+/* ---- independent checks ---- */
 
 static void check_tree(struct scene *scene, const struct ray *ray) {
     struct hit found = {.distance = FAR}, expected = {.distance = FAR};
     meet_tree(scene, ray, &found);
     meet_spheres(scene, ray, 0, scene->count, &expected);
-    sp_check_close(PROGRAM, "distance that the tree finds", found.distance, expected.distance, 0);
+    sp_check_close(PROGRAM, "distance found by the tree", found.distance, expected.distance, 0);
 }
 
 static struct vector random_direction(struct sp_random *random) {
@@ -290,7 +290,8 @@ static struct vector random_direction(struct sp_random *random) {
     return unit(v);
 }
 
-/* A sphere of radius r at distance D covers (1 - sqrt(1 - r^2 / D^2)) / 2 of the sky. */
+/* A sphere of radius r at distance D covers the fraction (1 - sqrt(1 - r^2 / D^2)) / 2 of the sky.
+ */
 static void check_cover(struct sp_random *random) {
     const struct sphere lone = {.centre = {{3, -1, 2}}, .radius = 1.5};
     const double distance_square = dot(lone.centre, lone.centre);
@@ -301,7 +302,7 @@ static void check_cover(struct sp_random *random) {
         met += meet_sphere(&ray, &lone) < FAR ? 1 : 0;
     }
     /* Six standard errors. */
-    sp_check_close(PROGRAM, "share of the sky that a sphere covers", met / LONE_RAYS, share,
+    sp_check_close(PROGRAM, "fraction of the sky that a sphere covers", met / LONE_RAYS, share,
                    6 * sqrt(share * (1 - share) / LONE_RAYS));
 }
 
@@ -326,7 +327,8 @@ static struct scene make_scene(uint64_t count, struct sp_random *random) {
     return scene;
 }
 
-/* From in front of the scene, looking down a little; two rays a pixel at random places within. */
+/* The camera is in front of the scene and looks slightly down; two rays per pixel at random
+ * positions. */
 static struct ray camera(uint64_t column, uint64_t row, uint64_t width, struct sp_random *random) {
     double x = ((double)column + sp_random_uniform(random)) / (double)width - 0.5;
     double y = 0.5 - ((double)row + sp_random_uniform(random)) / (double)width;

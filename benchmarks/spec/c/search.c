@@ -1,10 +1,10 @@
 /*
- * Satisfiability of propositional formulas whose answers are known before.
+ * Satisfiability of propositional formulas with known answers.
  *
- * Kind: integer search; branches that cannot be foreseen, chains of pointers through clauses. Two
- * families take turns: random 3-SAT with a hidden model, and parities along the edges of a random
- * graph (Tseitin), which can be met just when the charges of the vertices add up to an even number.
- * Checked: the answer, and every model against every clause.
+ * Kind: integer search: unpredictable branches, chains of pointers through clauses. Two families
+ * alternate: random 3-SAT with a hidden model, and parities along the edges of a random graph
+ * (Tseitin), which are satisfiable if and only if the sum of the vertex charges is even. Checks:
+ * the answer, and every model against every clause.
  */
 #include "sat/sat.h"
 #include "shared/sp.h"
@@ -14,11 +14,10 @@
 
 static const char PROGRAM[] = "search";
 static const char SUMMARY[] =
-    "Solves formulas by conflict-driven clause learning (random 3-SAT with a hidden model, "
-    "parities\n"
-    "on random graphs) and prints the work it took and a digest of the answers.";
+    "Solve formulas by conflict-driven clause learning (random 3-SAT with a hidden model, and\n"
+    "parities on random graphs). Print the amount of work and a digest of the answers.";
 
-/* Clauses a variable: random 3-SAT is hardest near 4.27 (Mitchell, Selman and Levesque 1992). */
+/* Clauses per variable: random 3-SAT is hardest near 4.27 (Mitchell, Selman and Levesque 1992). */
 static const double CLAUSES_A_VARIABLE = 4.27;
 enum { DEGREE = 4, LONGEST = DEGREE };
 
@@ -36,11 +35,10 @@ static void formula_open(struct formula *formula, uint32_t variables, uint64_t r
     formula->clauses = sp_allocate(PROGRAM, room, sizeof *formula->clauses);
 }
 
-/* Three different variables, signed so that one, two or three of the literals hold in the model:
- * with chances 0.6, 0.3 and 0.1 a literal holds half the time, and counting the signs does not give
- * the model away (after Barthel et al., "Hiding solutions in random satisfiability problems",
- * 2002).
- */
+/* Three different variables with signs such that one, two or three of the literals hold in the
+ * model. With probabilities 0.6, 0.3 and 0.1, a literal holds half the time, and counts of the
+ * signs do not reveal the model (after Barthel et al., "Hiding solutions in random satisfiability
+ * problems", 2002). */
 static void hidden_clause(const uint8_t *model, uint32_t variables, uint32_t clause[LONGEST],
                           struct sp_random *random) {
     uint64_t drawn = sp_random_below(random, 10);
@@ -79,7 +77,8 @@ static void shuffle(uint32_t *items, uint32_t count, struct sp_random *random) {
     }
 }
 
-/* The exclusive or of the variables is `parity`: forbids each assignment of the other parity. */
+/* The exclusive or of the variables equals `parity`: exclude each assignment of the other parity.
+ */
 static void add_parity(struct formula *formula, const uint32_t edges[DEGREE], uint32_t parity) {
     for (uint32_t signs = 0; signs < 1U << DEGREE; signs++) {
         uint32_t ones = 0;
@@ -89,7 +88,7 @@ static void add_parity(struct formula *formula, const uint32_t edges[DEGREE], ui
         if (ones % 2 == parity) {
             continue;
         }
-        /* The clause is false where variable i equals bit i of the signs. */
+        /* The clause is false if each variable i equals bit i of the signs. */
         uint32_t *clause = formula->clauses[formula->count++];
         for (uint32_t i = 0; i < DEGREE; i++) {
             clause[i] = 2 * edges[i] + (signs >> i & 1);
@@ -98,8 +97,8 @@ static void add_parity(struct formula *formula, const uint32_t edges[DEGREE], ui
 }
 
 /* Tseitin, "On the complexity of derivation in propositional calculus", 1968: an edge is a
- * variable, a vertex the parity of its edges. Each edge counts at both of its ends, so that the
- * parities must add up to an even number. The graph is two random rings through all vertices. */
+ * variable, a vertex the parity of its edges. Each edge counts at both of its ends, so the sum of
+ * the parities must be even. The graph consists of two random rings through all vertices. */
 static struct formula parities(uint32_t vertices, int satisfiable, struct sp_random *random) {
     struct formula formula;
     formula_open(&formula, 2 * vertices, (uint64_t)vertices << (DEGREE - 1), DEGREE);
@@ -120,7 +119,7 @@ static struct formula parities(uint32_t vertices, int satisfiable, struct sp_ran
     uint32_t sum = 0;
     for (uint32_t vertex = 0; vertex < vertices; vertex++) {
         uint32_t parity = (uint32_t)sp_random_below(random, 2);
-        if (vertex == vertices - 1) { /* makes the sum what it must be */
+        if (vertex == vertices - 1) { /* adjusts the sum to the required parity */
             parity = (sum + (satisfiable ? 0 : 1)) % 2;
         }
         sum += parity;
@@ -133,10 +132,9 @@ static struct formula parities(uint32_t vertices, int satisfiable, struct sp_ran
 
 static void check(const struct formula *formula, const struct sat_solver *solver, int found) {
     if (found != formula->satisfiable) {
-        sp_fail(
-            PROGRAM,
-            "the result is wrong: a formula that is %ssatisfiable was found to be %ssatisfiable",
-            formula->satisfiable ? "" : "un", found ? "" : "un");
+        sp_fail(PROGRAM,
+                "wrong result: a formula that is %ssatisfiable was reported as %ssatisfiable",
+                formula->satisfiable ? "" : "un", found ? "" : "un");
     }
     for (uint64_t i = 0; found && i < formula->count; i++) {
         int holds = 0;
@@ -144,7 +142,7 @@ static void check(const struct formula *formula, const struct sat_solver *solver
             holds |= solver->value[formula->clauses[i][j]] > 0;
         }
         if (!holds) {
-            sp_fail(PROGRAM, "the result is wrong: the model does not satisfy clause %llu",
+            sp_fail(PROGRAM, "wrong result: the model does not satisfy clause %llu",
                     (unsigned long long)i);
         }
     }
@@ -172,9 +170,9 @@ static void solve(struct formula *formula, struct sat_statistics *total, struct 
 int main(int argc, char **argv) {
     uint64_t rounds = 10, variables = 150, vertices = 20, seed = 1;
     const struct sp_option options[] = {
-        {"--rounds", "formulas of each family", &rounds, 1, 1000000},
-        {"--variables", "variables of a formula with a hidden model", &variables, 10, 1000},
-        {"--vertices", "vertices of a graph with parities", &vertices, 3, 100},
+        {"--rounds", "number of formulas per family", &rounds, 1, 1000000},
+        {"--variables", "variables per formula with a hidden model", &variables, 10, 1000},
+        {"--vertices", "vertices per graph with parities", &vertices, 3, 100},
         {"--seed", "seed of the formulas", &seed, 0, UINT64_MAX}};
     sp_options_parse(PROGRAM, SUMMARY, options, sizeof options / sizeof options[0], argc, argv);
 

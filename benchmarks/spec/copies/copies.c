@@ -1,4 +1,4 @@
-/* The command line, and the order of things. */
+/* The command line and the sequence of steps. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "copies.h"
@@ -10,33 +10,34 @@
 #include <time.h>
 
 static const char HELP[] =
-    "usage: copies [options] -- COMMAND [ARGUMENT ...]\n\n"
-    "Runs copies of a command at once, each in a directory of its own (copy-1, copy-2, ...) with "
-    "a\n"
-    "copy of the files that lie here, and measures from their common start to the end of the "
-    "last.\n"
-    "All copies must end with exit code 0 and print the same; that is printed once.\n\n"
+    "usage: copies [options] -- COMMAND [ARGUMENT ...]\n"
+    "\n"
+    "Run simultaneous copies of a command, each in a separate directory (copy-1, copy-2, ...)\n"
+    "with a copy of the files of the working directory. Measure the time from the common start to\n"
+    "the end of the last copy. All copies must end with exit code 0 and print the same output,\n"
+    "which is printed once.\n"
+    "\n"
     "options:\n"
-    "  --copies N          how many run at the same time (default 1)\n"
-    "  --passes N          how often each runs the command, one after the other (default 1)\n"
-    "  --placement WHERE   free: the system decides (default); compact: each on one CPU, those of\n"
-    "                      a core first\n"
-    "  --check             in the directories of an earlier run: all as above, but nothing is "
-    "made\n"
-    "                      and no time is reported\n"
-    "  --help              print this text and stop\n\n"
+    "  --copies N          number of simultaneous copies (default 1)\n"
+    "  --passes N          consecutive runs of the command per copy (default 1)\n"
+    "  --placement WHERE   free: chosen by the system (default); compact: one CPU per copy,\n"
+    "                      hardware threads of a core first\n"
+    "  --check             use the directories of an earlier run; copy nothing, report no time\n"
+    "  --help              print this help and exit\n"
+    "\n"
     "environment:\n"
-    "  REGATTA_RESULTS     file to which the measurements are appended, a JSON object a line\n\n"
-    "exit code: 0 success, 1 a copy failed or two differ, 2 wrong usage\n";
+    "  REGATTA_RESULTS     append measurements to this file, one JSON object per line\n"
+    "\n"
+    "exit code: 0 success, 1 a copy failed or two differ, 2 usage error\n";
 
 static _Noreturn void usage_error(const char *where, const char *expected, const char *got) {
-    (void)fprintf(stderr, "copies: %s: expected %s, got %s; `copies --help` tells more\n", where,
-                  expected, got);
+    (void)fprintf(stderr, "copies: %s: expected %s, got %s; see copies --help\n", where, expected,
+                  got);
     exit(COPIES_EXIT_USAGE);
 }
 
 static uint64_t number(const char *where, const char *text, uint64_t most) {
-    /* strtoull takes a sign and blanks, and turns -1 into a large number. */
+    /* strtoull accepts a sign and blanks, and converts -1 to a large number. */
     bool digits = *text != '\0' && strspn(text, "0123456789") == strlen(text);
     errno = 0;
     unsigned long long value = digits ? strtoull(text, NULL, 10) : 0;
@@ -98,7 +99,7 @@ uint64_t copies_now_ns(void) {
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* Whoever started this may have had signals blocked, or its children thrown away. */
+/* The caller may have blocked signals or ignored SIGCHLD. */
 static void settle_signals(void) {
     sigset_t none;
     if (sigemptyset(&none) != 0 || sigprocmask(SIG_SETMASK, &none, NULL) != 0 ||
@@ -128,7 +129,7 @@ int main(int argc, char **argv) {
     }
     bool failed = run_all(&run) != 0;
     if (options.check) {
-        /* The time of a check is no measurement. */
+        /* The time of a check is not a measurement. */
         failed = failed && (copies_report_failure(&run, NULL), true);
     } else {
         int told = failed ? copies_report_failure(&run, results) : copies_report(&run, results);

@@ -1,4 +1,4 @@
-/* Directories for the copies, and what the copies print. */
+/* Directories for the copies, and the output of the copies. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "copies.h"
@@ -57,7 +57,8 @@ static int copy_data(int from, int to) {
     for (;;) {
         ssize_t got = read(from, block, sizeof block);
         if (got == 0) {
-            /* On the disk before the clock starts: writing it later would be a part of the time. */
+            /* Flush to the disk before the clock starts: a later flush would be part of the time.
+             */
             return fdatasync(to);
         }
         if ((got < 0 && errno != EINTR) || (got > 0 && write_whole(to, block, (size_t)got) != 0)) {
@@ -85,7 +86,7 @@ static int copy_file(struct copies_run *run, const char *name, const struct stat
     return copied ? 0 : fail_errno(run, name);
 }
 
-/* Copies the plain files beside the directories that this program makes. */
+/* Copy the regular files next to the directories of this program. */
 static int fill(struct copies_run *run, DIR *here, int directory) {
     rewinddir(here);
     for (;;) {
@@ -103,7 +104,7 @@ static int fill(struct copies_run *run, DIR *here, int directory) {
             return fail_errno(run, name);
         }
         if (!S_ISREG(status.st_mode)) {
-            return fail(run, name, "expected plain files only in the directory to be copied");
+            return fail(run, name, "expected only regular files in the directory to copy");
         }
         if (copy_file(run, name, &status, directory) != 0) {
             return -1;
@@ -168,7 +169,7 @@ static int compare_streams(struct copies_run *run, FILE *first, FILE *other, siz
     for (;;) {
         size_t got_a = fread(a, 1, sizeof a, first), got_b = fread(b, 1, sizeof b, other);
         if (ferror(first) || ferror(other)) {
-            return fail(run, "the copies' output", "cannot be read");
+            return fail(run, "output of the copies", "cannot be read");
         }
         size_t same = 0, common = got_a < got_b ? got_a : got_b;
         while (same < common && a[same] == b[same]) {
@@ -205,7 +206,7 @@ static int print_file(struct copies_run *run, FILE *file) {
         }
     }
     if (ferror(file)) {
-        return fail(run, "the copies' output", "cannot be read");
+        return fail(run, "output of the copies", "cannot be read");
     }
     return fflush(stdout) == 0 ? 0 : fail_errno(run, "standard output");
 }

@@ -15,7 +15,7 @@
 
 enum { OUTPUT_FLAGS = O_WRONLY | O_CREAT | O_TRUNC };
 
-/* The parent sees the end of the pipe when even this cannot be told. */
+/* If even this fails, the parent sees the end of the pipe. */
 static void tell(int fd, const struct copies_message *message) {
     ssize_t written;
     do {
@@ -30,13 +30,13 @@ static _Noreturn void fail(int fd, uint64_t pass, const char *step) {
     _exit(COPIES_EXIT_FAILED);
 }
 
-/* The parent is gone: so is this group, whatever the program has started. */
+/* The parent is gone: kill this group with all descendants of the program. */
 static void end_group(int signal_number) {
     (void)signal_number;
     (void)kill(0, SIGKILL);
 }
 
-/* Asks for `signal_number` when `parent` dies, and sees whether it has died before that. */
+/* Request `signal_number` for the death of `parent`, and check whether it has already died. */
 static void follow(pid_t parent, int signal_number, int fd) {
     if (prctl(PR_SET_PDEATHSIG, signal_number) != 0) {
         fail(fd, 1, "PR_SET_PDEATHSIG");
@@ -49,11 +49,11 @@ static void follow(pid_t parent, int signal_number, int fd) {
 static void redirect(int target, const char *name, int flags, int fd) {
     int opened = open(name, flags | O_CLOEXEC, 0644);
     if (opened < 0 || dup2(opened, target) < 0 || (opened != target && close(opened) != 0)) {
-        fail(fd, 1, "opening its standard files");
+        fail(fd, 1, "cannot open its standard files");
     }
 }
 
-/* Directory, standard files, CPU and environment are the program's own. */
+/* The program has a separate directory, standard files, CPU and environment. */
 static void settle(const struct copies_run *run, size_t index, int fd) {
     char name[COPIES_NAME_SIZE];
     redirect(STDIN_FILENO, "/dev/null", O_RDONLY, fd);
@@ -61,12 +61,12 @@ static void settle(const struct copies_run *run, size_t index, int fd) {
     redirect(STDERR_FILENO, name, OUTPUT_FLAGS, fd);
     copies_directory_name(name, index);
     if (chdir(name) != 0) {
-        fail(fd, 1, "entering its directory");
+        fail(fd, 1, "cannot enter its directory");
     }
     char *directory = realpath(".", NULL);
     if (directory == NULL || setenv("HOME", directory, 1) != 0 ||
         setenv("TMPDIR", directory, 1) != 0) {
-        fail(fd, 1, "naming its directory");
+        fail(fd, 1, "cannot name its directory");
     }
     free(directory);
     int cpu = run->copy[index].cpu;
@@ -75,7 +75,7 @@ static void settle(const struct copies_run *run, size_t index, int fd) {
         CPU_ZERO(&set);
         CPU_SET((size_t)cpu, &set);
         if (sched_setaffinity(0, sizeof set, &set) != 0) {
-            fail(fd, 1, "staying on its CPU");
+            fail(fd, 1, "cannot bind to its CPU");
         }
     }
 }
@@ -97,20 +97,20 @@ static _Noreturn void become_program(const struct copies_run *run, size_t index,
             got = read(go_fd, &go, 1);
         } while (got < 0 && errno == EINTR);
         if (got != 1) {
-            /* The end of the pipe is no release: the parent has died. */
+            /* End of file is no release: the parent has died. */
             _exit(COPIES_EXIT_FAILED);
         }
     }
     (void)execvp(options->command[0], options->command);
-    fail(fd, pass, "starting the command");
+    fail(fd, pass, "cannot start the command");
 }
 
 _Noreturn void copies_keep(const struct copies_run *run, size_t index, pid_t parent, int fd,
                            int go_fd) {
-    /* A group first: the handler ends the one that it is in. */
+    /* Create the group first: the handler kills the group that it belongs to. */
     struct sigaction action = {.sa_handler = end_group};
     if (setpgid(0, 0) != 0 || sigaction(SIGTERM, &action, NULL) != 0) {
-        fail(fd, 1, "becoming a process group");
+        fail(fd, 1, "cannot create a process group");
     }
     follow(parent, SIGTERM, fd);
     settle(run, index, fd);

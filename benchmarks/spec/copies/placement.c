@@ -1,4 +1,4 @@
-/* Which CPU a copy runs on. */
+/* Assignment of copies to CPUs. */
 #define _GNU_SOURCE
 
 #include "copies.h"
@@ -12,7 +12,8 @@ struct place {
     long package, core, cpu;
 };
 
-/* Where the system does not say, all count as one package, and each CPU as a core. */
+/* If the system does not report the topology, all CPUs count as one package, and each CPU as a
+ * core. */
 static long topology(int cpu, const char *what, long unknown) {
     char name[128];
     long value = unknown;
@@ -49,7 +50,7 @@ int copies_place(struct copies_run *run) {
     static struct place places[CPU_SETSIZE];
     size_t count = 0;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-        (void)snprintf(run->failure, sizeof run->failure, "the CPUs that may be used: %s",
+        (void)snprintf(run->failure, sizeof run->failure, "cannot read the available CPUs: %s",
                        strerror(errno));
         return -1;
     }

@@ -1,5 +1,5 @@
-/* What is said: lines of docs/protocol.md to the results, a line for people to standard error,
- * because standard output belongs to the program that was copied. */
+/* Reports: lines of docs/protocol.md to the results, and a readable line to standard error, because
+ * standard output belongs to the copied program. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "copies.h"
@@ -16,10 +16,10 @@ FILE *copies_open_results(void) {
     FILE *results = fopen(path, "ae");
     if (results == NULL) {
         perror(path);
-        (void)fprintf(stderr, "copies: REGATTA_RESULTS cannot be opened for appending\n");
+        (void)fprintf(stderr, "copies: cannot open REGATTA_RESULTS for appending\n");
         exit(COPIES_EXIT_FAILED);
     }
-    /* A program that reports for itself would mix its lines with those of the other copies. */
+    /* A program that reports results itself would mix its lines with those of the other copies. */
     if (unsetenv("REGATTA_RESULTS") != 0) {
         perror("copies: REGATTA_RESULTS");
         exit(COPIES_EXIT_FAILED);
@@ -58,7 +58,7 @@ static void write_metric(FILE *results, const struct copies_run *run, const char
                   metric, value, unit, run->options->copies);
 }
 
-/* A write that failed is remembered by the stream. */
+/* The stream remembers a failed write. */
 static int written(FILE *results) {
     if (fflush(results) != 0 || ferror(results)) {
         perror("copies: REGATTA_RESULTS");
@@ -79,7 +79,7 @@ int copies_report(const struct copies_run *run, FILE *results) {
         system_s += copy->system_s;
     }
     double elapsed_ns = (double)(end_ns - run->release_ns);
-    (void)fprintf(stderr, "%s: %" PRIu64 " at once: elapsed %.3f s (user %.3f s, system %.3f s)\n",
+    (void)fprintf(stderr, "%s copies=%" PRIu64 ": elapsed %.3f s (user %.3f s, system %.3f s)\n",
                   run->options->command[0], run->options->copies, elapsed_ns * 1e-9, user_s,
                   system_s);
     if (results == NULL) {
@@ -89,7 +89,8 @@ int copies_report(const struct copies_run *run, FILE *results) {
     write_metric(results, run, "elapsed", elapsed_ns, "ns");
     write_metric(results, run, "user", user_s, "s");
     write_metric(results, run, "system", system_s, "s");
-    /* Of the largest process: those of several at once cannot be added, for they share pages. */
+    /* Of the largest process: values of several processes cannot be added, because they share
+     * pages. */
     write_metric(results, run, "max_rss", (double)max_rss_kib, "KiB");
     return written(results);
 }
@@ -105,7 +106,7 @@ int copies_report_failure(const struct copies_run *run, FILE *results) {
         if (byte == '"' || byte == '\\') {
             (void)fputc('\\', results);
         }
-        /* A message may quote what a program has printed, in any encoding. */
+        /* A message can quote the output of a program, in any encoding. */
         (void)fputc(byte >= 0x20 && byte < 0x7f ? byte : '?', results);
     }
     (void)fputs("\"}\n", results);

@@ -1,4 +1,4 @@
-/* Starting the copies, the common release, and waiting for all. */
+/* Starts the copies, releases them together, and waits for all. */
 #define _GNU_SOURCE
 
 #include "copies.h"
@@ -32,7 +32,7 @@ static int start(struct copies_run *run, size_t index, int go_read, int go_write
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
-        /* The other copies' pipes must end with their writers, which are not this one. */
+        /* The pipes of other copies must end with their writers, not with this process. */
         if (close(go_write) != 0 || close(pipe_fds[0]) != 0) {
             _exit(COPIES_EXIT_FAILED);
         }
@@ -50,7 +50,7 @@ static int start(struct copies_run *run, size_t index, int go_read, int go_write
     return 0;
 }
 
-/* Says how a program ended that should have ended with 0. */
+/* Describe the end of a program that should have ended with 0. */
 static int tell_end(struct copies_run *run, size_t index, const struct copies_message *message) {
     char pass[64] = "", text[200];
     if (run->options->passes > 1) {
@@ -68,7 +68,7 @@ static int tell_end(struct copies_run *run, size_t index, const struct copies_me
     return -1;
 }
 
-/* Takes one message of a copy. */
+/* Process one message of a copy. */
 static int hear(struct copies_run *run, size_t index) {
     struct copies_copy *copy = &run->copy[index];
     struct copies_message message;
@@ -96,7 +96,7 @@ static int hear(struct copies_run *run, size_t index) {
     return 0;
 }
 
-/* Waits until all copies are ready, or until all have ended. */
+/* Wait until all copies are ready or all have ended. */
 static int wait_for_all(struct copies_run *run, bool ended) {
     size_t count = (size_t)run->options->copies;
     struct pollfd *polled = calloc(count, sizeof *polled);
@@ -129,16 +129,16 @@ static int release(struct copies_run *run, int go_write) {
     size_t count = (size_t)run->options->copies;
     run->release_ns = copies_now_ns();
     ssize_t written = write(go_write, go, count);
-    return written == (ssize_t)count ? 0 : fail_errno(run, 0, "the release");
+    return written == (ssize_t)count ? 0 : fail_errno(run, 0, "cannot release");
 }
 
-/* Ends the groups of those that are there, where something failed, and collects every keeper. */
+/* After a failure, kill the remaining groups and reap every keeper. */
 static int collect(struct copies_run *run, bool failed) {
     int status = 0;
     for (size_t i = 0; i < run->options->copies; i++) {
         struct copies_copy *copy = &run->copy[i];
         if (failed && copy->pid > 0) {
-            /* The group may not be there yet, or not any more; its number is still the keeper's. */
+            /* The group may not exist yet or any more; its number still belongs to the keeper. */
             (void)kill(-copy->pid, SIGKILL);
             (void)kill(copy->pid, SIGKILL);
         }

@@ -1,17 +1,17 @@
-"""Makes the inputs of the SPEC-like suite: a text, a C program, a web server's log, a script of SQL.
+"""Generate the inputs of the SPEC-like suite: a text, a C program, the log of a web server, an SQL script.
 
     python3 benchmarks/spec/inputs text --kib 256 --seed 1 --output text.txt
 
-The same arguments give the same bytes on every machine and every Python from 3.9 on: the random numbers are
-splitmix64 in integers, and nothing depends on floating point, the locale, the time zone or the order of a set.
-Standard library only.
+The same arguments give the same bytes on every machine and with every Python from 3.9. The random numbers are splitmix64
+in integers. The output is independent of floating point, the locale, the time zone and the order of sets. It uses the
+standard library only.
 """
 
 from __future__ import annotations
 
 import sys
 
-# The folder may be one that must not be written to.
+# The folder can be read-only.
 sys.dont_write_bytecode = True
 
 import argparse  # noqa: E402
@@ -24,18 +24,18 @@ from sql_script import write_sql  # noqa: E402
 from text import write_text  # noqa: E402
 from web_log import write_log  # noqa: E402
 
-#: kind -> what it is, its size's option, the greatest size, what the option means, what writes it
+#: kind -> description, option of the size, maximum size, help of the option, writer
 KINDS = {
     "text": ("English-like text for a compressor", "--kib", 1 << 22, "size of the text in KiB", write_text),
     "program": (
         "a C program for a compiler",
         "--functions",
         10**6,
-        "how many functions it has",
+        "number of functions",
         write_program,
     ),
-    "log": ("a web server's log for a script", "--lines", 10**9, "how many requests it holds", write_log),
-    "sql": ("a script for a database", "--orders", 10**8, "how many orders it is about", write_sql),
+    "log": ("log of a web server for a script", "--lines", 10**9, "number of requests", write_log),
+    "sql": ("a script for a database", "--orders", 10**8, "number of orders", write_sql),
 }
 
 
@@ -52,16 +52,16 @@ def integer(low: int, high: int) -> Callable[[str], int]:
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="inputs", description="Makes a seeded input: the same arguments give the same bytes."
+        prog="inputs", description="Generate a seeded input. The same arguments give the same bytes."
     )
     kinds = parser.add_subparsers(dest="kind", required=True)
     for name, (what, option, most, meaning, write) in KINDS.items():
         kind = kinds.add_parser(name, help=what)
         kind.add_argument(option, type=integer(1, most), required=True, help=meaning)
         kind.add_argument(
-            "--seed", type=integer(0, MASK_64), required=True, help="where the random numbers begin"
+            "--seed", type=integer(0, MASK_64), required=True, help="seed of the random numbers"
         )
-        kind.add_argument("--output", required=True, help="file to write; it appears when it is complete")
+        kind.add_argument("--output", required=True, help="file to write; created when complete")
         kind.set_defaults(write=write)
     return parser.parse_args(arguments)
 
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     partial = f"{options.output}.partial"
     try:
-        # ASCII and "\n" everywhere, whatever the locale and the system.
+        # ASCII and "\n", independent of the locale and the system.
         with open(partial, "w", encoding="ascii", newline="\n") as out:
             options.write(SplitMix64(options.seed), options, out)
         os.replace(partial, options.output)

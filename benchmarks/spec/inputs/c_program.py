@@ -9,10 +9,10 @@ from typing import IO
 from splitmix import SplitMix64
 from words import FUNCTION_WORDS
 
-# Only unsigned integers of fixed width, masked shifts and masked indices, divisors that cannot be zero, and no order of
-# evaluation that matters: the program means the same on every compiler and architecture. 64-bit values are used, because
-# narrower ones than int would be promoted to it, and their products could overflow. `mix` has no multiplication by a
-# constant: gcc 12 spends more than half of all its time on vectorising those, which no real program makes it do.
+# The program has the same result with every compiler and on every architecture. It uses unsigned integers of fixed width,
+# masked shifts and indices, nonzero divisors, and is independent of the order of evaluation. Values have 64 bits, because
+# types narrower than int are promoted to it, and their products could overflow. `mix` does not multiply by a constant:
+# gcc 12 spends more than half of its time on vectorizing such multiplications, which is untypical of real programs.
 
 PROLOGUE = """\
 /* Made by benchmarks/spec/inputs: input of the gcc benchmark. It prints a checksum of all it computes. */
@@ -159,18 +159,18 @@ BLOCKS = (block_array, block_switch, block_tree, block_string, block_condition, 
 
 
 def function(random: SplitMix64, number: int) -> str:
-    """Return one function. It may call two of those before it; `budget` bounds how deep that goes."""
+    """Return one function. It can call two earlier functions; `budget` limits the depth of calls."""
     names = ("a", "b", "c")
     lines = [f"static uint64_t work_{number}(uint64_t a, uint64_t b, unsigned budget) {{"]
     lines += [f"    uint64_t c = {expression(random, 2, ('a', 'b'))};"]
     for _ in range(random.between(2, 4)):
         block = BLOCKS[random.below(len(BLOCKS))]
-        # A scope of its own, so that the blocks' variables do not meet.
+        # A separate scope, so that the variables of the blocks do not collide.
         lines += ["    {", *("    " + line for line in block(random, names)), "    }"]
     if number > 0:
         lines += ["    if (budget > 0) {"]
         for target in ("b", "c"):
-            # Mostly a near one, as in real programs.
+            # Mostly a nearby function, as in real programs.
             callee = max(0, number - 1 - random.below(12)) if random.below(4) else random.below(number)
             lines += [f"        {target} ^= work_{callee}(a + {random.below(100)}u, {target}, budget - 1u);"]
         lines += ["    }"]
@@ -180,7 +180,7 @@ def function(random: SplitMix64, number: int) -> str:
 
 
 def write_program(random: SplitMix64, options: argparse.Namespace, out: IO[str]) -> None:
-    """Write a C program of `options.functions` functions besides main and three helpers."""
+    """Write a C program of `options.functions` functions, plus main and three helpers."""
     out.write(PROLOGUE)
     for number in range(options.functions):
         out.write(function(random, number))

@@ -1,4 +1,4 @@
-"""Random numbers that are the same on every machine and every Python."""
+"""Random numbers that are identical on all machines and Python versions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class SplitMix64:
         return z ^ (z >> 31)
 
     def below(self, limit: int) -> int:
-        """Return a number from 0 to limit - 1; limit is far below 2^32, so that the bias is nothing."""
+        """Return a number from 0 to limit - 1; limit is far below 2^32, so the bias is negligible."""
         return ((self.next() >> 32) * limit) >> 32
 
     def between(self, low: int, high: int) -> int:
-        """Return a number from low to high, both included."""
+        """Return a number from low to high, inclusive."""
         return low + self.below(high - low + 1)
 
     def choose(self, options: Sequence[str]) -> str:

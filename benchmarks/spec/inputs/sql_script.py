@@ -1,7 +1,7 @@
-"""A shop's orders as SQL, and what its owner asks about them, for sqlite3.
+"""The orders of a shop and queries of its owner as SQL, for sqlite3.
 
-Only whole numbers and text, and every answer has an order without ties: it is the same in every version from 3.25 on, the
-first with window functions.
+All values are integers or text, and every result has an order without ties. Results are therefore identical in all versions
+from 3.25, the first with window functions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CREATE INDEX customer_by_city ON customer (city);
 ANALYZE;
 """
 
-#: asked once
+#: queries that run once
 WHOLE = """\
 SELECT 'rows', (SELECT count(*) FROM customer), (SELECT count(*) FROM product), (SELECT count(*) FROM purchase),
   (SELECT count(*) FROM item);
@@ -78,7 +78,7 @@ SELECT 'words', upper(substr(note, 1, 3)), count(*), sum(length(note)), sum(inst
   WHERE note IS NOT NULL GROUP BY upper(substr(note, 1, 3)) ORDER BY count(*) DESC, upper(substr(note, 1, 3)) LIMIT 20;
 """
 
-#: asked at the end, after the changes
+#: queries at the end, after the changes
 LAST = """\
 SELECT 'sold', sum(sold), sum(price), max(sold * 1000000 + id) FROM product;
 SELECT 'kept', count(*), sum(quantity * price), sum(product * 31 + purchase) FROM item;
@@ -89,7 +89,7 @@ PRAGMA integrity_check;
 
 
 def inserts(table: str, rows: Iterable[str]) -> Iterator[str]:
-    """Yield INSERT statements of some rows each."""
+    """Yield INSERT statements with several rows each."""
     kept: list[str] = []
     for row in rows:
         kept.append(row)
@@ -101,7 +101,7 @@ def inserts(table: str, rows: Iterable[str]) -> Iterator[str]:
 
 
 def month(first: int, city: str, pattern: str) -> str:
-    """Return what is asked about 30 days."""
+    """Return the queries about 30 days."""
     days = f"p.day BETWEEN {first} AND {first + 29}"
     return (
         f"SELECT 'month {first}', r.category, c.city = '{city}', count(*), sum(i.quantity * i.price)\n"
@@ -118,7 +118,7 @@ def month(first: int, city: str, pattern: str) -> str:
 
 
 def lookups(random: SplitMix64, customers: int, count: int) -> Iterator[str]:
-    """Yield questions about one customer each."""
+    """Yield queries about one customer each."""
     for _ in range(count):
         yield (
             "SELECT c.id, c.city, count(DISTINCT p.id), coalesce(sum(i.quantity), 0) FROM customer c\n"
@@ -128,7 +128,7 @@ def lookups(random: SplitMix64, customers: int, count: int) -> Iterator[str]:
 
 
 def changes(random: SplitMix64, orders: int) -> Iterator[str]:
-    """Yield transactions that alter prices, take orders back and enter one."""
+    """Yield transactions that change prices, cancel orders and enter a new order."""
     for number in range(min(2000, max(4, orders // 400))):
         taken_back = random.between(1, orders)
         yield (
@@ -175,7 +175,7 @@ def write_sql(random: SplitMix64, options: argparse.Namespace, out: IO[str]) -> 
             note = " ".join(random.choose(words) for _ in range(random.between(2, 9)))
             written = f"'{note}'" if random.below(3) == 0 else "NULL"
             made.append(f"({number}, {random.between(1, customers)}, {random.below(DAYS)}, {written})")
-            # Mostly a product that is bought often: those of low numbers.
+            # Mostly a popular product: low numbers are popular.
             taken = {random.below(1 + random.below(products)) for _ in range(random.between(1, 6))}
             bought += (f"({number}, {p + 1}, {random.between(1, 4)}, {prices[p]})" for p in sorted(taken))
         out.writelines(inserts("purchase", made))

@@ -13,7 +13,7 @@ VOCABULARY = 12000
 
 
 def sentences(random: SplitMix64, table: Sequence[str]) -> Iterator[str]:
-    """Yield sentences without end, each with the blank or the empty line that follows it."""
+    """Yield an infinite sequence of sentences, each with the blank or empty line that follows."""
     mask = (1 << TABLE_BITS) - 1
     paragraph = random.between(3, 9)
     column = 0
@@ -32,7 +32,7 @@ def sentences(random: SplitMix64, table: Sequence[str]) -> Iterator[str]:
         words[0] = words[0].capitalize()
         if length > 9:
             words[length // 2 - 1] += random.choose((",", ",", ",", ";", ""))
-        # Lines break where they are about 80 characters long.
+        # Lines break at about 80 characters.
         for i, word in enumerate(words):
             column += len(word) + 1
             if column > 80 and i + 1 < length:

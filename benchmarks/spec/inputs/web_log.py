@@ -1,4 +1,4 @@
-"""A web server's log for a script."""
+"""The log of a web server, for a script."""
 # ruff: noqa: SIM905 - lists of many words are read more easily as one string
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STATUSES = [200] * 30 + [304] * 5 + [301, 302, 404, 404, 403, 500, 503]
 
 
 def timestamp(seconds: int) -> str:
-    """Return a time of 2024 in the form of a web server's log; the year begins again when it is over."""
+    """Return a time of 2024 in the format of a web server log; the year repeats after its end."""
     days, second_of_day = divmod(seconds, 86400)
     days %= 366
     month = 0
@@ -39,7 +39,7 @@ def timestamp(seconds: int) -> str:
 
 
 def write_log(random: SplitMix64, options: argparse.Namespace, out: IO[str]) -> None:
-    """Write `options.lines` lines of a log in the "combined" form of Apache httpd."""
+    """Write `options.lines` lines of a log in the "combined" format of Apache httpd."""
     words = make_vocabulary(random, 2000)
     table = zipf_table(words)
     paths = []
@@ -64,7 +64,7 @@ def write_log(random: SplitMix64, options: argparse.Namespace, out: IO[str]) -> 
             terms = "+".join(table[random.next() & mask] for _ in range(random.between(1, 4)))
             path = f"/search?q={terms}%2C{bits >> 60}&page={random.between(1, 9)}"
         referer = "-" if bits >> 40 & 3 == 0 else f"https://www.example.org{path_table[bits >> 48]}"
-        # A client keeps its agent: it comes from the address, not from the stream.
+        # The agent is derived from the address, so it is constant for a client.
         trait = sum(map(ord, client))
         agent = AGENTS[trait % len(AGENTS)].format(v=100 + trait % 23)
         size = random.below(1 << random.between(4, 20))

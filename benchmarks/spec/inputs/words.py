@@ -1,4 +1,4 @@
-"""Made-up English-like words, drawn as often as words of a language are."""
+"""Artificial English-like words with the frequencies of a natural language."""
 # ruff: noqa: SIM905 - lists of many words are read more easily as one string
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from splitmix import SplitMix64
 
-#: Entries in the table from which a word is drawn by 16 random bits.
+#: Binary logarithm of the table size: 16 random bits select a word.
 TABLE_BITS = 16
 FUNCTION_WORDS = (
     "the of and to in a is that for it as was with be by on not he his but at are this have from or had an they "
@@ -23,7 +23,7 @@ ENDINGS = ["", "", "", "", "s", "ed", "er", "ing", "ion", "al", "ly", "ment", "n
 
 
 def make_vocabulary(random: SplitMix64, size: int) -> list[str]:
-    """Return `size` different words, the frequent ones first."""
+    """Return `size` different words, most frequent first."""
     words = list(FUNCTION_WORDS)
     known = set(words)
     while len(words) < size:
@@ -39,10 +39,10 @@ def make_vocabulary(random: SplitMix64, size: int) -> list[str]:
 
 
 def zipf_table(words: Sequence[str]) -> list[str]:
-    """Return 2^TABLE_BITS words, each as often as its rank asks for.
+    """Return 2^TABLE_BITS words, each with the frequency of its rank.
 
     Source: Mandelbrot 1953, frequency proportional to 1 / (rank + 2.7); in integers, scaled by ten.
-    A word rarer than one entry is left out.
+    Words below one entry are omitted.
     """
     weights = [10**12 // (10 * rank + 27) for rank in range(1, len(words) + 1)]
     total = sum(weights)

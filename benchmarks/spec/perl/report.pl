@@ -1,14 +1,14 @@
 #!/usr/bin/perl
-# Reads a web server's log ("combined" form) and prints a report: work for the perl benchmark.
+# Read the log of a web server ("combined" format) and print a report: the work of the perl benchmark.
 #
 #     perl report.pl access.log
 #
-# Only core perl 5.10 and later. Every list is sorted with ties broken by name, all sums are integers and no
-# order of a hash is seen, so that the report is the same on every perl, architecture and locale.
+# The script needs core perl 5.10 or later. Every list is sorted with ties broken by name, all sums are integers, and
+# no result depends on the order of a hash. The report is therefore identical with every perl, architecture and locale.
 use strict;
 use warnings;
 
-use constant SESSION_GAP_S => 1800;    # a client that comes back later begins a new session
+use constant SESSION_GAP_S => 1800;    # a client that returns later starts a new session
 use constant TOP           => 10;
 
 my %MONTH_START;                       # days of 2024 before a month
@@ -47,7 +47,7 @@ sub unescape {
     return $text;
 }
 
-# Counts words and pairs of neighbours in what was searched.
+# Count words and pairs of neighbors in search queries.
 sub count_terms {
     my ($found, $query) = @_;
     my ($asked) = $query =~ /(?:^|&)q=([^&]*)/ or return;
@@ -57,7 +57,7 @@ sub count_terms {
     return;
 }
 
-# Every directory above a page, counted with what was sent from it.
+# Count requests and sent bytes of every directory above a page.
 sub count_directories {
     my ($found, $path, $bytes) = @_;
     my $directory = '';
@@ -99,7 +99,7 @@ sub count_line {
     return;
 }
 
-# Splits each client's visits where it was away, and counts the sessions by length and by entry and exit page.
+# Split the visits of each client at gaps; count the sessions by length, entry page and exit page.
 sub count_sessions {
     my ($found) = @_;
     for my $visits (values %{ $found->{visits} }) {

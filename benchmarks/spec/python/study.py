@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Studies a text: work for the benchmark of the Python interpreter.
+"""Analyze a text: the work of the benchmark of the Python interpreter.
 
     python3 study.py text.txt
 
-Scanner, trie, Huffman and LZ78 codes, a search for misspelt words and a walk through the graph of neighbouring words, all
-written out in Python, so that the interpreter and not a library in C does the work. Only whole numbers; every list is sorted with ties
-broken by name and no order of a set is seen: the report is the same on every Python from 3.9 on.
+The program has a scanner, a trie, Huffman and LZ78 codes, a search for misspelled words and a walk through the graph of
+neighboring words. All are written in Python, so that the interpreter does the work and not a C library. All numbers are
+integers, every list is sorted with ties broken by name, and no result depends on the order of a set. The report is
+therefore identical with every Python from 3.9.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ TOP = 8
 
 
 class WrongError(Exception):
-    """What was coded and decoded again is not what it was."""
+    """Decoding does not reproduce the encoded text."""
 
 
 # ---- scanning ----
 
 
 class Scanner:
-    """Splits a text into words and the ends of sentences, a character at a time."""
+    """Splits a text into words and ends of sentences, one character at a time."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -57,7 +58,7 @@ class Scanner:
 
 
 class Node:
-    """One letter on the way to words."""
+    """One letter of a path to words."""
 
     __slots__ = ("below", "ending", "passing")
 
@@ -68,7 +69,7 @@ class Node:
 
 
 class Trie:
-    """Counts words, and how many begin alike."""
+    """Counts words, and words with a common prefix."""
 
     def __init__(self) -> None:
         self.root = Node()
@@ -85,7 +86,7 @@ class Trie:
         node.ending += 1
 
     def walk(self, node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-        """Yield every (prefix, node) in the order of the alphabet."""
+        """Yield every (prefix, node) in alphabetical order."""
         yield prefix, node
         for letter in sorted(node.below):
             yield from self.walk(node.below[letter], prefix + letter)
@@ -95,7 +96,7 @@ class Trie:
 
 
 class Heap:
-    """A binary heap of tuples, the least first."""
+    """A binary heap of tuples, smallest first."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[int, ...]] = []
@@ -132,7 +133,7 @@ class Heap:
 
 
 def huffman(text: str) -> tuple[int, int]:
-    """Code a text of two letters or more and decode it again; returns the bits that it takes and their checksum."""
+    """Encode and decode a text of at least two letters; return the number of bits and their checksum."""
     counts: dict[str, int] = {}
     for letter in text:
         counts[letter] = counts.get(letter, 0) + 1
@@ -171,7 +172,7 @@ def huffman(text: str) -> tuple[int, int]:
 
 
 def lz78(text: str) -> tuple[int, int]:
-    """Code a text as (known phrase, next letter) and decode it again; returns how many there are and their checksum."""
+    """Encode a text as (known phrase, next letter) and decode it; return the number of pairs and their checksum."""
     known: dict[tuple[int, str], int] = {}
     pairs: list[tuple[int, str]] = []
     phrase = 0
@@ -194,11 +195,11 @@ def lz78(text: str) -> tuple[int, int]:
     return len(pairs), checksum
 
 
-# ---- misspelt words ----
+# ---- misspelled words ----
 
 
 def distance(one: str, other: str) -> int:
-    """Return how many letters must be put in, taken out or changed. Source: Levenshtein 1966."""
+    """Return the number of letters to insert, delete or change. Source: Levenshtein 1966."""
     before = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
         row = [i]
@@ -211,7 +212,7 @@ def distance(one: str, other: str) -> int:
 
 
 class Speller:
-    """Finds words near another. Source: Burkhard and Keller, CACM 1973."""
+    """Finds words near a given word. Source: Burkhard and Keller, CACM 1973."""
 
     def __init__(self, words: list[str]) -> None:
         self.root = words[0]
@@ -227,7 +228,7 @@ class Speller:
                 at = self.below[at][far]
 
     def near(self, word: str, most: int) -> list[tuple[int, str]]:
-        """Return the (distance, word) within `most`, the nearest first."""
+        """Return each (distance, word) within `most`, nearest first."""
         found: list[tuple[int, str]] = []
         waiting = [self.root]
         while waiting:
@@ -240,18 +241,18 @@ class Speller:
 
 
 def misspell(word: str, draw: int) -> str:
-    """Exchange two letters, leave one out or double one."""
+    """Swap two letters, drop one or double one."""
     at = draw % len(word)
     if draw % 3 == 0 and at + 1 < len(word):
         return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
     return word[:at] + (word[at] * 2 if draw % 3 == 1 else "") + word[at + 1 :]
 
 
-# ---- the graph of neighbours ----
+# ---- the graph of neighbors ----
 
 
 def reach(neighbours: list[dict[int, int]], start: int) -> list[int]:
-    """Return the length of the shortest way to each word, -1 where there is none: frequent neighbours are near."""
+    """Return the length of the shortest path to each word, -1 if none: frequent neighbors are near."""
     lengths = [-1] * len(neighbours)
     heap = Heap()
     heap.push((0, start))
@@ -330,7 +331,7 @@ def main(arguments: list[str]) -> int:
         for line in study(text):
             print(line)
     except WrongError as error:
-        print(f"study.py: wrong output: {error} does not give the text again", file=sys.stderr)
+        print(f"study.py: wrong output: {error} does not reproduce the text", file=sys.stderr)
         return 1
     return 0
 

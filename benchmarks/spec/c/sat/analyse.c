@@ -6,8 +6,8 @@ static uint32_t current_level(const struct sat_solver *solver) {
     return (uint32_t)solver->level_starts.used;
 }
 
-/* Marks the literals of a clause that are false above the first level, but `skip`; returns how many
- * of them are new and of the current level. The others go into the learnt clause. */
+/* Mark the literals of a clause that are false above the first level, except `skip`. Return the
+ * number of new ones at the current level; the others are added to the learnt clause. */
 static uint32_t mark(struct sat_solver *solver, uint32_t clause, uint32_t skip) {
     uint32_t current = 0;
     const uint32_t *items = solver->clauses.items;
@@ -27,7 +27,7 @@ static uint32_t mark(struct sat_solver *solver, uint32_t clause, uint32_t skip) 
     return current;
 }
 
-/* A literal is superfluous when its reason's other literals are all in the clause or at level 0. */
+/* A literal is redundant if all other literals of its reason are in the clause or at level 0. */
 static int superfluous(const struct sat_solver *solver, uint32_t literal) {
     uint32_t clause = solver->reason[literal / 2];
     if (clause == SAT_NO_CLAUSE) {
@@ -43,14 +43,14 @@ static int superfluous(const struct sat_solver *solver, uint32_t literal) {
     return 1;
 }
 
-/* Drops superfluous literals and clears the marks. */
+/* Remove redundant literals and clear the marks. */
 static void minimise(struct sat_solver *solver) {
     struct sat_list *learning = &solver->learning;
     size_t kept = 1;
     for (size_t i = 1; i < learning->used; i++) {
         uint32_t literal = learning->items[i];
         int drop = superfluous(solver, literal);
-        /* Those that are dropped stay behind the kept ones until their marks are cleared. */
+        /* Removed literals stay behind the kept ones until their marks are cleared. */
         if (!drop) {
             learning->items[i] = learning->items[kept];
             learning->items[kept++] = literal;
@@ -62,7 +62,7 @@ static void minimise(struct sat_solver *solver) {
     learning->used = kept;
 }
 
-/* Glue: how many levels the clause's literals are of (Audemard and Simon 2009). */
+/* Glue: number of distinct levels of the literals of the clause (Audemard and Simon 2009). */
 static uint32_t count_levels(struct sat_solver *solver) {
     uint32_t levels = 0;
     const uint32_t stamp = (uint32_t)solver->statistics.conflicts;
@@ -79,7 +79,7 @@ static uint32_t count_levels(struct sat_solver *solver) {
 uint32_t sat_analyse(struct sat_solver *solver, uint32_t conflict, uint32_t *glue) {
     struct sat_list *learning = &solver->learning;
     learning->used = 0;
-    sat_push(solver, learning, 0); /* room for the literal that becomes true */
+    sat_push(solver, learning, 0); /* space for the literal that becomes true */
     uint32_t clause = conflict, open = 0, literal = UINT32_MAX;
     size_t at = solver->trail.used;
     do {
@@ -95,7 +95,8 @@ uint32_t sat_analyse(struct sat_solver *solver, uint32_t conflict, uint32_t *glu
     minimise(solver);
     *glue = count_levels(solver);
 
-    /* The second literal is one of the highest level below: it is watched, and goes back there. */
+    /* The second literal has the highest level below: it is watched, and the search returns to its
+     * level. */
     uint32_t back_to = 0;
     for (size_t i = 1; i < learning->used; i++) {
         uint32_t other = learning->items[i];

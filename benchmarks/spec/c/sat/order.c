@@ -1,4 +1,4 @@
-/* The order of decisions: the variable that was in most of the recent conflicts first (Moskewicz et
+/* Decision order: the variable with the highest activity in recent conflicts first (Moskewicz et
  * al., "Chaff: engineering an efficient SAT solver", 2001). */
 #include "sat.h"
 
@@ -6,7 +6,7 @@
 
 static const uint32_t ABSENT = UINT32_MAX;
 
-/* Ties go to the lower number, so that the order is one and the same everywhere. */
+/* Ties go to the lower number, so the order is identical on all machines. */
 static int before(const struct sat_order *order, uint32_t a, uint32_t b) {
     return order->activity[a] > order->activity[b] ||
            (order->activity[a] == order->activity[b] && a < b);
@@ -79,7 +79,7 @@ void sat_order_raise(struct sat_solver *solver, uint32_t variable) {
     struct sat_order *order = &solver->order;
     order->activity[variable] += order->increment;
     if (order->activity[variable] > 0x1p300) {
-        /* Powers of two: the scaling rounds nothing, and the order stays. */
+        /* Powers of two: scaling does not round and preserves the order. */
         for (uint32_t i = 0; i < solver->variables; i++) {
             order->activity[i] *= 0x1p-300;
         }

@@ -17,8 +17,9 @@ struct sat_list {
 };
 
 struct sat_watch {
-    uint32_t clause;  /* where it begins in the clauses' items */
-    uint32_t blocker; /* another literal of it: when true, the clause need not be read */
+    uint32_t clause; /* start of the clause in the items of all clauses */
+    uint32_t
+        blocker; /* another literal of the clause: if it is true, the clause need not be read */
 };
 
 struct sat_watches {
@@ -26,9 +27,9 @@ struct sat_watches {
     size_t used, room;
 };
 
-/* Variables by falling activity (VSIDS): a binary heap. */
+/* Variables by decreasing activity (VSIDS): a binary heap. */
 struct sat_order {
-    uint32_t *heap, *place; /* place[v]: where v is in the heap, `absent` when it is not */
+    uint32_t *heap, *place; /* place[v]: position of v in the heap, or `absent` */
     double *activity, increment;
     size_t used;
 };
@@ -38,32 +39,32 @@ struct sat_statistics {
 };
 
 struct sat_solver {
-    const char *program; /* named in messages */
+    const char *program; /* program name for messages */
     uint32_t variables;
-    struct sat_list clauses;      /* size, glue (0: given, not learnt), literals; the next one */
-    struct sat_watches *watches;  /* by literal: clauses that watch its negation's truth */
+    struct sat_list clauses; /* size, glue (0: given, not learnt), literals; then the next clause */
+    struct sat_watches *watches;  /* by literal: clauses that watch its negation */
     int8_t *value;                /* by literal: 1 true, -1 false, 0 open */
-    uint8_t *phase, *seen;        /* by variable: sign it last had; mark of the analysis */
+    uint8_t *phase, *seen;        /* by variable: last sign; mark of the analysis */
     uint32_t *level, *reason;     /* by variable */
-    uint32_t *level_mark;         /* by level: the conflict that last counted it */
-    struct sat_list trail;        /* literals in the order in which they became true */
-    struct sat_list level_starts; /* where in the trail each decision stands */
-    size_t propagated;            /* how much of the trail has been followed */
+    uint32_t *level_mark;         /* by level: last conflict that counted it */
+    struct sat_list trail;        /* literals in the order of assignment */
+    struct sat_list level_starts; /* position of each decision in the trail */
+    size_t propagated;            /* propagated length of the trail */
     struct sat_order order;
-    struct sat_list learning; /* the clause that is being learnt */
+    struct sat_list learning; /* the clause being learnt */
     uint64_t learnt_alive, learnt_limit;
     int contradiction;
     struct sat_statistics statistics;
 };
 
 void sat_open(struct sat_solver *solver, const char *program, uint32_t variables);
-/* Adds a clause before the search; a variable may be in it once. */
+/* Add a clause before the search; a variable may occur once in it. */
 void sat_add(struct sat_solver *solver, const uint32_t *literals, uint32_t count);
-/* Returns 1 when there is a model, which is then in `value`, and 0 when there is none. */
+/* Return 1 if there is a model, which is then in `value`, and 0 otherwise. */
 int sat_solve(struct sat_solver *solver);
 void sat_close(struct sat_solver *solver);
 
-/* ---- between the solver's own files ---- */
+/* ---- internal interface of the solver files ---- */
 
 void sat_push(struct sat_solver *solver, struct sat_list *list, uint32_t item);
 
@@ -72,8 +73,8 @@ void sat_order_put(struct sat_order *order, uint32_t variable);
 uint32_t sat_order_take(struct sat_order *order);
 void sat_order_raise(struct sat_solver *solver, uint32_t variable);
 
-/* Learns from a conflict: fills `learning`, its first literal to become true at the level that is
- * returned. */
+/* Learn from a conflict: fill `learning`, whose first literal becomes true at the returned level.
+ */
 uint32_t sat_analyse(struct sat_solver *solver, uint32_t conflict, uint32_t *glue);
 
 #endif

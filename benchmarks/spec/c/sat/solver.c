@@ -1,4 +1,4 @@
-/* The search: decide, propagate, learn, go back; restart and forget now and then. After Een and
+/* The search: decide, propagate, learn, backtrack; restart and forget periodically. After Een and
  * Sorensson, "An extensible SAT-solver", 2003; written from the paper. */
 #include "sat.h"
 
@@ -18,7 +18,7 @@ static void *grow(const struct sat_solver *solver, void *items, size_t *room, si
     *room = *room == 0 ? 16 : *room * 2;
     void *grown = realloc(items, *room * size);
     if (grown == NULL) {
-        sp_fail(solver->program, "no memory for the solver's %zu items", *room);
+        sp_fail(solver->program, "out of memory for %zu items of the solver", *room);
     }
     return grown;
 }
@@ -85,7 +85,7 @@ void sat_close(struct sat_solver *solver) {
 static uint32_t store(struct sat_solver *solver, const uint32_t *literals, uint32_t count,
                       uint32_t glue) {
     if (solver->clauses.used > UINT32_MAX - 2 - (size_t)count) {
-        sp_fail(solver->program, "the clauses need more than 32 bits: ask for a smaller size");
+        sp_fail(solver->program, "the clauses need more than 32 bits: use a smaller size");
     }
     uint32_t clause = (uint32_t)solver->clauses.used;
     sat_push(solver, &solver->clauses, count);
@@ -107,7 +107,7 @@ void sat_add(struct sat_solver *solver, const uint32_t *literals, uint32_t count
     }
 }
 
-/* Finds another literal to watch in place of `falsified`; returns 1 when there was one. */
+/* Find another literal to watch instead of `falsified`; return 1 if found. */
 static int move_watch(struct sat_solver *solver, uint32_t clause, uint32_t falsified) {
     uint32_t *literals = solver->clauses.items + clause + 2;
     const uint32_t size = literals[-2];
@@ -129,7 +129,7 @@ static int move_watch(struct sat_solver *solver, uint32_t clause, uint32_t falsi
     return 0;
 }
 
-/* Follows one literal that became true. Returns the clause that it contradicts or SAT_NO_CLAUSE. */
+/* Propagate one literal that became true. Return the conflicting clause or SAT_NO_CLAUSE. */
 static uint32_t follow(struct sat_solver *solver, uint32_t literal) {
     struct sat_watches *watches = &solver->watches[literal];
     uint32_t conflict = SAT_NO_CLAUSE;
@@ -194,8 +194,8 @@ static void learn(struct sat_solver *solver, uint32_t conflict) {
     solver->order.increment /= DECAY;
 }
 
-/* Copies the clause to `to` without its false literals, unless it is true or not worth its place.
- * Called at level 0, where nothing is left to propagate: at least two literals are open. */
+/* Copy the clause to `to` without its false literals, unless it is true or not worth keeping.
+ * Called at level 0 after complete propagation: at least two literals are unassigned. */
 static uint32_t keep(struct sat_solver *solver, uint32_t clause, uint32_t to, uint32_t worst_glue) {
     uint32_t *items = solver->clauses.items;
     const uint32_t size = items[clause], glue = items[clause + 1];
@@ -220,7 +220,8 @@ static uint32_t keep(struct sat_solver *solver, uint32_t clause, uint32_t to, ui
     return to + 2 + kept;
 }
 
-/* The glue that about half of the learnt clauses do not exceed; those of GLUE_KEPT always stay. */
+/* The glue that about half of the learnt clauses do not exceed; clauses up to GLUE_KEPT always
+ * stay. */
 static uint32_t median_glue(const struct sat_solver *solver) {
     enum { GLUES = 64 };
     uint64_t counts[GLUES] = {0}, sum = 0;
@@ -254,7 +255,7 @@ static void forget(struct sat_solver *solver) {
     for (uint32_t clause = 0; clause < to; clause += 2 + solver->clauses.items[clause]) {
         watch_clause(solver, clause);
     }
-    /* Reasons at level 0 are never read, so that they may point to where a clause was. */
+    /* Reasons at level 0 are never read, so they may refer to former clause positions. */
     solver->learnt_limit += LEARNT_LIMIT_STEP;
 }
 

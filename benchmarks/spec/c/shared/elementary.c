@@ -1,11 +1,13 @@
-/* exp, log, sine and cosine of +, -, * and / alone, so that every machine gives the same bits. */
+/* exp, log, sine and cosine with only +, -, * and /, so that every machine computes the same bits.
+ */
 #include "sp.h"
 
 #include <math.h>
 #include <string.h>
 
 static const double LOG2_E = 0x1.71547652b82fep+0;
-/* ln 2 in two parts; a small integer times the first is exact (Cody and Waite 1980). */
+/* ln 2 in two parts; the product of a small integer and the first part is exact (Cody and Waite
+ * 1980). */
 static const double LN2_HIGH = 0x1.62e42feep-1;
 static const double LN2_LOW = 0x1.a39ef35793c76p-33;
 static const double QUARTER_PI = 0x1.921fb54442d18p-1;
@@ -22,7 +24,7 @@ double sp_exp(double x) {
     x = x < -limit ? -limit : x > limit ? limit : x;
     int64_t exponent = (int64_t)(x * LOG2_E + (x < 0 ? -0.5 : 0.5));
     double r = (x - (double)exponent * LN2_HIGH) - (double)exponent * LN2_LOW;
-    /* Taylor: |r| <= 0.35, so that the first term left out is below 1e-17. */
+    /* Taylor: |r| <= 0.35, so the first omitted term is below 1e-17. */
     static const double coefficients[] = {1.0 / 6227020800,
                                           1.0 / 479001600,
                                           1.0 / 39916800,
@@ -56,7 +58,7 @@ double sp_log(double x) {
         m *= 2;
         exponent--;
     }
-    /* ln m = 2 artanh f; |f| <= 0.172, so that the first term left out is below 1e-19. */
+    /* ln m = 2 artanh f; |f| <= 0.172, so the first omitted term is below 1e-19. */
     static const double coefficients[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
                                           1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9,
                                           1.0 / 7,  1.0 / 5,  1.0 / 3};
@@ -68,7 +70,7 @@ double sp_log(double x) {
     return k * LN2_HIGH + (k * LN2_LOW + 2 * f * sum + 2 * f);
 }
 
-/* Cosine and sine of an angle in [0, pi/4] by Taylor's series. */
+/* Cosine and sine of an angle in [0, pi/4] by Taylor series. */
 static void first_octant(double angle, double *cosine, double *sine) {
     double square = angle * angle, c = 1, s = 1;
     for (int n = 16; n >= 2; n -= 2) {

@@ -1,4 +1,4 @@
-/* The command line: numbers only, a table for each program. */
+/* The command line: numbers only, one table per program. */
 #include "sp.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 void sp_usage_error(const char *program, const char *where, const char *expected, const char *got) {
-    (void)fprintf(stderr, "%s: %s: expected %s, got %s; `%s --help` tells more\n", program, where,
-                  expected, got[0] == '\0' ? "nothing" : got, program);
+    (void)fprintf(stderr, "%s: %s: expected %s, got %s; see %s --help\n", program, where, expected,
+                  got[0] == '\0' ? "nothing" : got, program);
     exit(SP_EXIT_USAGE);
 }
 
@@ -20,15 +20,15 @@ _Noreturn static void help(const char *program, const char *summary,
                      (unsigned long long)options[i].minimum, (unsigned long long)options[i].maximum,
                      (unsigned long long)*options[i].number);
     }
-    (void)printf("  %-12s print this text and stop\n\n"
-                 "exit code: 0 success, 1 a check of the result failed, 2 wrong usage\n",
+    (void)printf("  %-12s print this help and exit\n\n"
+                 "exit code: 0 success, 1 result check failed, 2 usage error\n",
                  "--help");
     exit(sp_close(program));
 }
 
 static void assign(const char *program, const struct sp_option *option, const char *value) {
     char expected[100];
-    /* strtoull takes a sign and blanks, and turns -1 into a large number. */
+    /* strtoull accepts a sign and blanks, and converts -1 to a large number. */
     size_t digits = strspn(value, "0123456789");
     errno = 0;
     unsigned long long parsed = strtoull(value, NULL, 10);

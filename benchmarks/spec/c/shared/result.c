@@ -21,8 +21,8 @@ void sp_check_close(const char *program, const char *what, double got, double ex
                     double tolerance) {
     /* Negated, so that a NaN fails. */
     if (!(fabs(got - expected) <= tolerance)) {
-        sp_fail(program, "the result is wrong: %s: expected %.12g within %.3g, got %.12g", what,
-                expected, tolerance, got);
+        sp_fail(program, "wrong result: %s: expected %.12g within %.3g, got %.12g", what, expected,
+                tolerance, got);
     }
 }
 
@@ -37,14 +37,15 @@ void *sp_allocate(const char *program, uint64_t count, size_t size) {
         }
     }
     if (area == NULL) {
-        sp_fail(program, "no memory for %llu objects of %zu bytes: ask for a smaller size",
+        sp_fail(program, "out of memory for %llu objects of %zu bytes: use a smaller size",
                 (unsigned long long)count, size);
     }
     return area;
 }
 
 void sp_digest_add(struct sp_digest *digest, uint64_t number) {
-    /* A step of splitmix64 (see random.c) mixes; the state before it makes the order count. */
+    /* A step of splitmix64 (see random.c) mixes; including the previous state makes the order
+     * significant. */
     struct sp_random mixer = {.state = digest->state ^ number};
     digest->state = sp_random_next(&mixer);
 }

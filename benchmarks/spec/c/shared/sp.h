@@ -1,11 +1,11 @@
 /*
- * What the SPEC-like programs share: command line, seeded random numbers, elementary functions,
- * checks and the digest of a result.
+ * Common part of the SPEC-like programs: command line, seeded random numbers, elementary
+ * functions, checks and the digest of a result.
  *
- * A program does all its work in one go and is timed from outside. It checks its own result and
- * ends with SP_EXIT_FAILED when a law that must hold does not; what it prints is compared with a
- * digest that is the same on every machine. Hence no function of libm but sqrt, which IEEE 754
- * rounds correctly: the last bits of the others differ from one C library to the next.
+ * A program does all its work in one run, and the caller times it. It checks its own result and
+ * exits with SP_EXIT_FAILED if a required law is violated. Its output is compared with a digest
+ * that is identical on all machines. Therefore sqrt is the only function of libm in use, because
+ * IEEE 754 rounds it correctly. The last bits of the others differ between C libraries.
  */
 #ifndef SP_H
 #define SP_H
@@ -19,45 +19,45 @@ enum { SP_EXIT_FAILED = 1, SP_EXIT_USAGE = 2 };
 /* ---- command line (options.c) ---- */
 
 struct sp_option {
-    const char *name; /* with its dashes */
+    const char *name; /* including the dashes */
     const char *help;
     uint64_t *number; /* holds the default */
     uint64_t minimum, maximum;
 };
 
-/* Parses the command line: `--name value` or `--name=value`. --help ends the program with 0, a
- * mistake with SP_EXIT_USAGE and a message. */
+/* Parse the command line: `--name value` or `--name=value`. --help ends the program with 0; an
+ * error ends it with SP_EXIT_USAGE and a message. */
 void sp_options_parse(const char *program, const char *summary, const struct sp_option *options,
                       size_t option_count, int argc, char **argv);
 
-/* Ends the program with SP_EXIT_USAGE. */
+/* End the program with SP_EXIT_USAGE. */
 _Noreturn void sp_usage_error(const char *program, const char *where, const char *expected,
                               const char *got);
 
 /* ---- results and their checks (result.c) ---- */
 
-/* Ends the program with SP_EXIT_FAILED; `format` and what follows say what is wrong. */
+/* End the program with SP_EXIT_FAILED; `format` and its arguments describe the error. */
 _Noreturn void sp_fail(const char *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Fails unless |got - expected| <= tolerance; a NaN fails. */
+/* Fail unless |got - expected| <= tolerance; a NaN fails. */
 void sp_check_close(const char *program, const char *what, double got, double expected,
                     double tolerance);
 
-/* Zeroed memory of count * size bytes on a cache line's boundary, for free(); fails the program
- * when there is none. */
+/* Allocate zeroed memory of count * size bytes, aligned to a cache line, for free(); end the
+ * program if out of memory. */
 void *sp_allocate(const char *program, uint64_t count, size_t size);
 
-/* Digest of a sequence of numbers, by value: the same whatever the order of bytes. */
+/* Digest of a sequence of numbers, by value: independent of the byte order. */
 struct sp_digest {
     uint64_t state;
 };
 
 void sp_digest_add(struct sp_digest *digest, uint64_t number);
-/* By its bits, so that results that differ at all differ in their digests. */
+/* By its bits, so that any difference of results changes the digest. */
 void sp_digest_add_double(struct sp_digest *digest, double number);
 
-/* Flushes standard output; returns main()'s exit code. */
+/* Flush standard output; return the exit code of main(). */
 int sp_close(const char *program);
 
 /* ---- random numbers (random.c) ---- */
@@ -67,16 +67,16 @@ struct sp_random {
 };
 
 uint64_t sp_random_next(struct sp_random *random);
-/* In [0, 1), of 53 random bits. */
+/* In [0, 1), with 53 random bits. */
 double sp_random_uniform(struct sp_random *random);
 /* In [low, high). */
 double sp_random_between(struct sp_random *random, double low, double high);
-/* An integer in [0, limit), 1 <= limit <= 2^32; its bias is at most limit / 2^32. */
+/* An integer in [0, limit), 1 <= limit <= 2^32, with a bias of at most limit / 2^32. */
 uint64_t sp_random_below(struct sp_random *random, uint64_t limit);
 
-/* ---- elementary functions (elementary.c), to a few units in the last place ---- */
+/* ---- elementary functions (elementary.c), accurate to a few units in the last place ---- */
 
-/* |x| <= 700: beyond, the nearer end is taken. */
+/* |x| <= 700: larger values are clamped. */
 double sp_exp(double x);
 /* Normal x > 0. */
 double sp_log(double x);

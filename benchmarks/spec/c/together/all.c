@@ -1,4 +1,4 @@
-/* All programs of this folder in one; the first argument is the name of the program. */
+/* All programs of this folder in one; the first argument selects the program. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +27,6 @@ int main(int argc, char **argv) {
             return programs[i].main(argc - 1, argv + 1);
         }
     }
-    fprintf(stderr, "all: expected the name of a program as the first argument\n");
+    fprintf(stderr, "all: expected a program name as the first argument\n");
     return 2;
 }
