@@ -66,12 +66,13 @@ public final class Events {
                 break;
             case "exit":
                 // Others still throw and load while the JVM ends.
+                CountDownLatch thrown = new CountDownLatch(2 * count);
                 for (int i = 0; i < count; i++) {
-                    Thread busy = new Thread(Events::forever);
+                    Thread busy = new Thread(() -> forever(thrown));
                     busy.setDaemon(true);
                     busy.start();
                 }
-                Thread.sleep(50);
+                thrown.await();
                 System.exit(3);
                 break;
             default:
@@ -231,12 +232,13 @@ public final class Events {
         System.out.println("sum " + sum);
     }
 
-    private static void forever() {
+    private static void forever(CountDownLatch thrown) {
         for (int i = 0; ; i++) {
             try {
                 outer(i);
             } catch (Mine e) {
                 new Loader();
+                thrown.countDown();
             }
         }
     }
