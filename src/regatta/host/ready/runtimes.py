@@ -165,7 +165,7 @@ def _from_archive(runtime: Runtime, archive: Path) -> tuple[Path, Path]:
 
 def _from_sources(runtime: Runtime, sources: Path) -> tuple[Path, Path]:
     made = Build(runtime.name, ".", runtime.command, {"program": runtime.program}, runtime.needs)
-    program = Path(build(made, sources)["program"].path)
+    program = Path(build(made, sources, whole=True)["program"].path)
     return program.parents[len(Path(runtime.program).parts) - 1], _launcher(runtime, [program], "")
 
 
@@ -203,7 +203,7 @@ def _identify_program(
     elif given is None:
         version = str(program)
     elif runtime.provider in ("build", "git"):
-        origin = sources_sha256(given, runtime.command)
+        origin = sources_sha256(given, runtime.command, whole=True)
         version = f"{runtime.revision or ' '.join(runtime.command)} (sources {origin[:12]})"
     else:
         origin = contents_sha256(given)
