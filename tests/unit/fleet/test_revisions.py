@@ -16,6 +16,7 @@ from regatta.host.errors import HostError
 from regatta.host.ready.runtimes import provision
 from regatta.host.ready.unpacking import unpack
 from regatta.host.values.experiment import Runtime
+from regatta.host.values.resolved import ResolvedRuntime
 
 MAKEFILE = "program:\n\tcp script program && chmod +x program\n"
 
@@ -221,3 +222,41 @@ def test_a_program_of_the_host_is_identified_with_its_libraries(tmp_path: Path) 
     assert [file.path for file in first.files] == [str(script)]
     script.write_text("#!/bin/sh\n# changed\n")
     assert provision(runtime, ()).identity != first.identity
+
+
+def test_the_name_of_a_program_is_part_of_its_identity_and_its_folder_is_not(tmp_path: Path) -> None:
+    def of(place: str) -> str:
+        path = tmp_path / place
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to("/bin/sh")
+        return provision(Runtime("made", "program", "path", path=str(path)), ()).identity
+
+    assert of("a/clang") == of("b/clang") != of("a/clang++")
+
+
+def test_a_script_in_place_of_a_program_is_remarked(tmp_path: Path) -> None:
+    shim = tmp_path / "shim"
+    shim.write_text("#!/bin/sh\nexec /usr/bin/perl\n")
+    shim.chmod(0o755)
+    remark = provision(Runtime("python", "program", "path", path=str(shim)), ()).remark
+    assert f"runtime python: {shim} is a script" in remark
+    assert not provision(Runtime("perl", "program", "path", path="/usr/bin/perl"), ()).remark
+
+
+def test_the_version_of_a_package_is_part_of_the_identity_of_its_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A package can change without its launcher: most of python3 is in libraries and modules.
+    runtime = Runtime("perl", "program", "apt", package="perl", program="/usr/bin/perl")
+    query = tmp_path / "dpkg-query"
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    def at(version: str) -> ResolvedRuntime:
+        query.write_text(f"#!/bin/sh\necho {version}\n")
+        query.chmod(0o755)
+        return provision(runtime, (), may_install=False)
+
+    old, new = at("5.36.0-7"), at("5.36.0-8")
+    assert (old.version, new.version) == ("perl 5.36.0-7", "perl 5.36.0-8")
+    assert [file.sha256 for file in old.files] == [file.sha256 for file in new.files]
+    assert old.identity != new.identity

@@ -190,18 +190,20 @@ def _launcher(runtime: Runtime, found: list[Path], fix: str) -> Path:
 def _identify_program(
     runtime: Runtime, program: Path, root: Path | None, given: Path | None
 ) -> ResolvedRuntime:
-    """Identify a program by its bytes, its shared libraries, and the sources or the package that it comes from.
+    """Identify a program by its name, its bytes, its shared libraries, and the sources or the package that it comes from.
 
+    Links to one file are different programs: their names can select what it does, as with clang and clang++.
     It is not asked for its version: a program without such an option would do its work.
     """
     program = program.absolute()
     files = [program.resolve()]
-    origin = ""
+    origin = remark = ""
     if runtime.provider == "apt":
         asked = run_command(["dpkg-query", "-W", "-f", "${Version}", runtime.package], runtime.name)
-        version = f"{runtime.package} {asked.succeeded().strip()}"
+        origin = version = f"{runtime.package} {asked.succeeded().strip()}"
     elif given is None:
         version = str(program)
+        remark = _remark_on_script(runtime, program)
     elif runtime.provider in ("build", "git"):
         origin = sources_sha256(given, runtime.command, whole=True)
         version = f"{runtime.revision or ' '.join(runtime.command)} (sources {origin[:12]})"
@@ -212,9 +214,26 @@ def _identify_program(
     listed = run_command(["ldd", str(program.resolve())], runtime.name).text
     files += [Path(found) for found in _LIBRARY.findall(listed)]
     known = tuple(File(str(path), file_sha256(path)) for path in dict.fromkeys(files))
-    identity = digest_of(["program", origin, sorted(file.sha256 for file in known)])
+    identity = digest_of(["program", program.name, origin, sorted(file.sha256 for file in known)])
     return ResolvedRuntime(
-        runtime.name, str(program), version, identity, known, root=str(root.absolute()) if root else ""
+        runtime.name,
+        str(program),
+        version,
+        identity,
+        known,
+        root=str(root.absolute()) if root else "",
+        remark=remark,
+    )
+
+
+def _remark_on_script(runtime: Runtime, program: Path) -> str:
+    """Return a remark if the program is a script, such as a launcher of pyenv; otherwise ""."""
+    with program.open("rb") as file:
+        if file.read(2) != b"#!":
+            return ""
+    return (
+        f"runtime {runtime.name}: {program} is a script. A change of the programs that it starts does not make new "
+        "cells. If it only starts another program, set `path` to that program."
     )
 
 
