@@ -33,6 +33,8 @@ _DEB_ARCHITECTURES = {
 #: a library in the output of ldd
 _LIBRARY = re.compile(r"=> (/\S+) \(0x", re.MULTILINE)
 _JAVA_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
+#: messages of apt-get (with LC_ALL=C) about a package that the distribution does not have
+_NO_PACKAGE = ("Unable to locate package", "has no installation candidate")
 #: compiler directives that change nothing, to ask a JVM whether it reads such a file
 _EMPTY_PLAN = '[{"match": "*.*", "c2": {"Exclude": false}}]\n'
 
@@ -53,7 +55,8 @@ def provision(
         may_install: whether to install a missing package.
 
     Raises:
-        NotForThisHostError: the runtime does not exist for this architecture.
+        NotForThisHostError: the runtime does not exist for this architecture, or its program or a program that its
+            build needs is missing and cannot be installed.
         HostError: the runtime cannot be provisioned here.
     """
     machine = platform.machine()
@@ -90,6 +93,11 @@ def missing_package(runtime: Runtime) -> str:
     return "" if all(path.exists() for path in _package_files(runtime)) else runtime.package
 
 
+def missing_needs(runtime: Runtime) -> list[str]:
+    """Return the programs that the build of a runtime needs and that are not installed."""
+    return [program for program in runtime.needs if shutil.which(program) is None]
+
+
 def installed_program(runtime: Runtime) -> Path | None:
     """Return the path of a runtime that can change externally (`path`, `apt`); None if missing or copied by Regatta."""
     if runtime.provider == "path":
@@ -108,7 +116,7 @@ def _of_package(path: str) -> Path:
 def _from_path(runtime: Runtime) -> Path:
     program = shutil.which(os.path.expanduser(runtime.path))
     if program is None:
-        raise HostError(
+        raise NotForThisHostError(
             f"runtime {runtime.name}",
             f"a program at {runtime.path}",
             "missing",
@@ -129,19 +137,24 @@ def _from_apt(runtime: Runtime, may_install: bool) -> Path:
     by_hand = f"run `apt-get install {runtime.package}`"
     where = f"runtime {runtime.name}"
     if not may_install:
-        raise HostError(where, f"{needed[-1]}", "missing", by_hand)
+        raise NotForThisHostError(where, f"{needed[-1]}", "missing", by_hand)
     if shutil.which("apt-get") is None:
-        raise HostError(
+        raise NotForThisHostError(
             where, f"{needed[-1]}", "missing, and no apt-get on this host", "use another provider"
         )
     become: list[str] = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if become and shutil.which("sudo") is None:
-        raise HostError(where, f"{needed[-1]}", "missing, and neither root nor sudo", by_hand)
+        raise NotForThisHostError(where, f"{needed[-1]}", "missing, and neither root nor sudo", by_hand)
     print(f"installing {runtime.package} for runtime {runtime.name}", file=sys.stderr)
-    environment = {"DEBIAN_FRONTEND": "noninteractive"}
+    environment = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
     install = [*become, "apt-get", "install", "-y", "-q", "--no-install-recommends", runtime.package]
     run_command([*become, "apt-get", "update", "-q"], where, environment=environment, fix=by_hand).succeeded()
-    run_command(install, where, environment=environment, fix=by_hand).succeeded()
+    installed = run_command(install, where, environment=environment, fix=by_hand)
+    if installed.returncode and any(text in installed.text for text in _NO_PACKAGE):
+        raise NotForThisHostError(
+            where, f"a package {runtime.package}", "none in this distribution", "use another provider"
+        )
+    installed.succeeded()
     for path in needed:
         if not path.exists():
             expected = f"{path} in package {runtime.package}"
@@ -164,6 +177,12 @@ def _from_archive(runtime: Runtime, archive: Path) -> tuple[Path, Path]:
 
 
 def _from_sources(runtime: Runtime, sources: Path) -> tuple[Path, Path]:
+    missing = missing_needs(runtime)
+    if missing:
+        raise NotForThisHostError(
+            f"runtime {runtime.name}", f"the programs {', '.join(runtime.needs)}",
+            f"missing {', '.join(missing)}", f"install {', '.join(missing)}",
+        )  # fmt: skip
     made = Build(runtime.name, ".", runtime.command, {"program": runtime.program}, runtime.needs)
     program = Path(build(made, sources, whole=True)["program"].path)
     return program.parents[len(Path(runtime.program).parts) - 1], _launcher(runtime, [program], "")
