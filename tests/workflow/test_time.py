@@ -288,6 +288,37 @@ def test_names_of_one_program_are_different_commands(tmp_path: Path) -> None:
     assert [(one["a_name"], one["b_name"]) for one in answer["comparisons"]] == [("other", "one")]
 
 
+def test_the_environment_is_not_inherited_except_for_the_named_variables(tmp_path: Path) -> None:
+    check = tmp_path / "check"
+    check.write_text(
+        f"""#!/bin/sh
+case $1 in
+  clean) test -z "$MINE" && test "$HOME" != {tmp_path} && test "$PATH" != "$2" ;;
+  copied) test "$MINE" = 'a b {{c}}' && test "$HOME" = {tmp_path} && test "$PATH" = "$2" ;;
+esac
+"""
+    )
+    check.chmod(0o755)
+    own = {
+        **environment(tmp_path),
+        "MINE": "a b {c}",
+        "HOME": str(tmp_path),
+        "REGATTA_CACHE": str(tmp_path / "c"),
+    }
+
+    def run(*arguments: str) -> None:
+        done = subprocess.run(
+            [PROGRAM, "time", *arguments, "--runs", "2"], cwd=tmp_path, env=own, text=True, capture_output=True, check=False
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run(shlex.join(["./check", "clean", own["PATH"]]))
+    copied = ("--environment", "MINE", "--environment", "HOME", "--environment", "PATH", "--save", "kept")
+    run(shlex.join(["./check", "copied", own["PATH"]]), *copied)
+    suite = json.loads((tmp_path / "kept" / "time-suite.yml").read_text())
+    assert suite["benchmarks"]["command"]["environment"]["MINE"] == "a b {c}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
@@ -297,6 +328,7 @@ def test_names_of_one_program_are_different_commands(tmp_path: Path) -> None:
         (("true", "true"), 2, "the same command"),
         (("true", "echo", "-n", "a", "-n", "a"), 2, "expected different names"),
         (("true", "--prepare", "no-such-program"), 3, "no-such-program"),
+        (("true", "--environment", "NOT_SET"), 2, "--environment NOT_SET: expected a variable"),
         (("true", "-n", "a", "-n", "b"), 2, "expected a --command-name for each of 1 commands, got 2"),
         (("cat a | sort", "true"), 2, "| needs a shell, as in: sh -c 'cat a | sort'"),
         (("echo $HOME",), 2, "$ needs a shell"),
