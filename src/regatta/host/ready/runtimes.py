@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from regatta.host.cache import cache_folder, file_sha256, made_directory, remembered
@@ -229,9 +230,7 @@ def _identify_program(
     else:
         origin = contents_sha256(given)
         version = f"{runtime.package} {runtime.version}".strip() or runtime.name
-    # A script has none; neither has a static program.
-    listed = run_command(["ldd", str(program.resolve())], runtime.name).text
-    files += [Path(found) for found in _LIBRARY.findall(listed)]
+    files += map(Path, _libraries(str(program.resolve()), os.stat(program).st_mtime_ns))
     known = tuple(File(str(path), file_sha256(path)) for path in dict.fromkeys(files))
     identity = digest_of(["program", program.name, origin, sorted(file.sha256 for file in known)])
     return ResolvedRuntime(
@@ -243,6 +242,15 @@ def _identify_program(
         root=str(root.absolute()) if root else "",
         remark=remark,
     )
+
+
+@lru_cache(maxsize=256)
+def _libraries(program: str, modified_ns: int) -> tuple[str, ...]:
+    """Return the shared libraries of a program. A script has none; neither has a static program.
+
+    Many runtimes can be one program, as in a comparison of its arguments.
+    """
+    return tuple(_LIBRARY.findall(run_command(["ldd", program], program).text))
 
 
 def _remark_on_script(runtime: Runtime, program: Path) -> str:
