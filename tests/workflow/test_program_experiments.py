@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +39,31 @@ def compared(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_interpreters_of_several_languages_are_paired(tmp_path: Path) -> None:
-    names = {"cpython": "python3", "perl": "perl", "node": "node", "lua": "lua5.4"}
-    there = [name for name, program in names.items() if shutil.which(program, path="/usr/bin")]
-    assert {"cpython", "perl"} <= set(there)
+    there = ["cpython", "perl", "node", "lua"]
     answer = measured("interpreters", tmp_path, SMALL, rounds=3, runtimes=there)
     pairs = {(one["benchmark"], one["a_name"], one["b_name"], one["n"]) for one in answer["comparisons"]}
     names = [f"interpreters/{name}:small" for name in ("sieve", "queens", "mandelbrot")]
     assert pairs == {(name, other, "cpython", 3) for name in names for other in there if other != "cpython"}
+
+
+def test_two_pythons_are_compared_and_one_that_is_missing_is_listed(tmp_path: Path) -> None:
+    # The Python of these tests is another program than the distribution's: the base of a virtual environment is no script.
+    own = {"cpython-3.13": {"path": os.path.realpath(sys.executable)}, "gone": {"path": "python-of-nowhere"}}
+    own["gone"] |= {"kind": "program", "language": "python", "provider": "path"}
+    answer = measured(
+        "pythons",
+        tmp_path,
+        SMALL,
+        rounds=3,
+        runtimes=["cpython", "cpython-3.13", "gone"],
+        define={"runtimes": own},
+    )
+    ratios = {(one["benchmark"], one["a_name"], one["b_name"], one["n"]) for one in answer["comparisons"]}
+    names = [f"interpreters/{name}:small" for name in ("sieve", "queens", "mandelbrot")]
+    assert ratios == {(name, "cpython-3.13", "cpython", 3) for name in names}
+    missing = {one["cell"]: one["reason"] for one in answer["impossible"]}
+    assert len(missing) == 3
+    assert all("gone" in cell and "python-of-nowhere" in reason for cell, reason in missing.items())
 
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="NOT TESTED: clang is not installed")

@@ -270,6 +270,55 @@ def test_perturbed_runs_are_repeated_and_their_cause_is_told(tmp_path: Path) -> 
     assert min(attempts.values()) >= 2
 
 
+def test_names_of_one_program_are_different_commands(tmp_path: Path) -> None:
+    # As in busybox: the program looks at the name under which it is started.
+    program = tmp_path / "program.c"
+    program.write_text(
+        '#include <string.h>\nint main(int n, char **words) { return n && strstr(words[0], "bad") ? 3 : 0; }\n'
+    )
+    subprocess.run(["cc", "-o", tmp_path / "program", program], check=True)
+    for name in ("good", "bad"):
+        (tmp_path / name).symlink_to("program")
+    done = time(tmp_path, "./good 1", "./bad 1", "--runs", "2", code=1)
+    # One is discarded.
+    assert "3 invocations failed" in done.stderr
+    for name in ("one", "other"):
+        (tmp_path / name).symlink_to("program")
+    answer = json.loads(time(tmp_path, "./one 1", "./other 1", "--runs", "2", "--export", "json").stdout)
+    assert [(one["a_name"], one["b_name"]) for one in answer["comparisons"]] == [("other", "one")]
+
+
+def test_the_environment_is_not_inherited_except_for_the_named_variables(tmp_path: Path) -> None:
+    check = tmp_path / "check"
+    check.write_text(
+        f"""#!/bin/sh
+case $1 in
+  clean) test -z "$MINE" && test "$HOME" != {tmp_path} && test "$PATH" != "$2" ;;
+  copied) test "$MINE" = 'a b {{c}}' && test "$HOME" = {tmp_path} && test "$PATH" = "$2" ;;
+esac
+"""
+    )
+    check.chmod(0o755)
+    own = {
+        **environment(tmp_path),
+        "MINE": "a b {c}",
+        "HOME": str(tmp_path),
+        "REGATTA_CACHE": str(tmp_path / "c"),
+    }
+
+    def run(*arguments: str) -> None:
+        done = subprocess.run(
+            [PROGRAM, "time", *arguments, "--runs", "2"], cwd=tmp_path, env=own, text=True, capture_output=True, check=False
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run(shlex.join(["./check", "clean", own["PATH"]]))
+    copied = ("--environment", "MINE", "--environment", "HOME", "--environment", "PATH", "--save", "kept")
+    run(shlex.join(["./check", "copied", own["PATH"]]), *copied)
+    suite = json.loads((tmp_path / "kept" / "time-suite.yml").read_text())
+    assert suite["benchmarks"]["command"]["environment"]["MINE"] == "a b {c}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
@@ -279,6 +328,7 @@ def test_perturbed_runs_are_repeated_and_their_cause_is_told(tmp_path: Path) -> 
         (("true", "true"), 2, "the same command"),
         (("true", "echo", "-n", "a", "-n", "a"), 2, "expected different names"),
         (("true", "--prepare", "no-such-program"), 3, "no-such-program"),
+        (("true", "--environment", "NOT_SET"), 2, "--environment NOT_SET: expected a variable"),
         (("true", "-n", "a", "-n", "b"), 2, "expected a --command-name for each of 1 commands, got 2"),
         (("cat a | sort", "true"), 2, "| needs a shell, as in: sh -c 'cat a | sort'"),
         (("echo $HOME",), 2, "$ needs a shell"),
@@ -286,9 +336,9 @@ def test_perturbed_runs_are_repeated_and_their_cause_is_told(tmp_path: Path) -> 
         (("true", "--precision", "0%"), 2, "--precision"),
         (("true", "--precision", "5", "--runs", "20000"), 2, "--runs: expected a number <= 10000"),
         (
-            ("{a} -c true", "-L", "a", "./one,./two"),
+            ("{a} -c true", "-L", "a", "./one/sh,./two/sh"),
             2,
-            "the same program with the same arguments for one and two",
+            "the same program with the same arguments for one-sh-c-true and two-sh-c-true",
         ),
         (("true", "false", "-L", "a", "1,2"), 2, "--parameter a: no command contains {a}"),
         (("true {a}", "-L", "a", "1", "-L", "a", "2"), 2, "--parameter: expected each NAME once"),
@@ -301,7 +351,8 @@ def test_what_cannot_be_measured_is_told(
     tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
     for name in ("one", "two"):
-        (tmp_path / name).symlink_to("/bin/sh")
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sh").symlink_to("/bin/sh")
     shown = time(tmp_path, *arguments, code=code).stderr
     assert told in shown
     assert "regatta-time-" not in shown, "a folder that no longer exists"

@@ -168,9 +168,16 @@ def _describe(
         "blocks_a_round": {name: len(p.group_sizes) for name, p in plans.items()},
         "excluded": excluded,
         "impossible": [list(item) for item in impossible],
+        "remarks": remarks_on(ready),
         #: null before the first measured cell
         "remaining_s": remaining_s if measured or not unknown else None,
     }
+
+
+def remarks_on(ready: Ready) -> list[str]:
+    """Return each remark on a runtime of the hosts once."""
+    runtimes = [runtime for host in ready.hosts.values() for runtime in host.runtimes.values()]
+    return list(dict.fromkeys(runtime.remark for runtime in runtimes if runtime.remark))
 
 
 def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
@@ -223,6 +230,8 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     console.print()
     for label, reason in value["impossible"]:
         console.print(f"impossible: {printable(label)}: {printable(reason)}")
+    for remark in value["remarks"]:
+        console.print(f"note: {printable(remark)}")
     if value["excluded"]:
         console.print(f"cells excluded by the spec: {value['excluded']}")
     for host, host_plan in plans.items():

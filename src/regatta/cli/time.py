@@ -91,6 +91,13 @@ class _Percent(click.FloatRange):
     help="Name of a command. Repeat it for each command, in their order.",
 )
 @click.option(
+    "--environment",
+    "variables",
+    multiple=True,
+    metavar="NAME",
+    help="Copy this variable of the current environment, such as PATH or HOME. Repeatable.",
+)
+@click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     default=300.0,
@@ -113,6 +120,7 @@ def time(
     parameters: Sequence[tuple[str, str]],
     prepare: str | None,
     names: Sequence[str],
+    variables: Sequence[str],
     timeout: float,
     export: str | None,
     save: Path | None,
@@ -121,8 +129,14 @@ def time(
 
     With one COMMAND, compare the values of its parameters with the first ones.
 
-    Commands run in the current directory, without a shell. Perturbed runs are repeated.
+    Commands run in the current directory, without a shell. They do not inherit the environment: PATH is the
+    system path, HOME and TMPDIR are an empty folder. Perturbed runs are repeated.
     """
+    for variable in variables:
+        if variable not in os.environ:
+            raise click.UsageError(
+                f"--environment {variable}: expected a variable of the environment, got none"
+            )
     if names and len(names) != len(commands):
         raise click.UsageError(
             f"expected a --command-name for each of {len(commands)} commands, got {len(names)}"
@@ -146,7 +160,7 @@ def time(
         _find(program)
     with told_to_stop(), _folder(save) as folder, _told_by_options(folder):
         spec, results = folder / f"{NAME}.yml", folder / "results"
-        _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, before))
+        _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, before, variables))
         _write(spec, _spec(called, words, given, before, runs, precision, timeout))
         ready, complete = _measured(spec, results)
         if not complete:
@@ -312,6 +326,7 @@ def _suite(
     commands: Sequence[Sequence[str]],
     given: dict[str, list[str]],
     prepare: Sequence[str],
+    variables: Sequence[str],
 ) -> dict[str, Any]:
     """Return the suite: one benchmark with a command for each alternative."""
 
@@ -327,6 +342,8 @@ def _suite(
     }
     first = {name: values[0] for name, values in given.items()}
     benchmark: dict[str, Any] = {"kind": "program", "commands": commands_of, "directory": os.getcwd()}
+    if variables:
+        benchmark["environment"] = {name: os.environ[name] for name in variables}
     if prepare:
         benchmark["prepare"] = {"command": [template(word) for word in (_find(prepare[0]), *prepare[1:])]}
     if first:

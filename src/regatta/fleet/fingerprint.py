@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from regatta.fleet.revisions import revision_tree
+from regatta.fleet.revisions import folder_sources, revision_tree
 from regatta.fleet.user_files import user_file_parts
 from regatta.fleet.zipapp import zipapp_bytes
 from regatta.host.containers.docker import image_ids
@@ -101,7 +101,7 @@ def _files(experiment: Experiment, home: Path) -> Iterator[Path]:
     yield from user_file_parts(experiment, home)
     for runtime in experiment.runtimes:
         if runtime.provider == "build":
-            yield from source_files(Path(runtime.directory), ".")
+            yield from folder_sources(runtime)
         program = installed_program(runtime)
         if program is not None:
             yield program

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,7 +52,8 @@ def reach(home: Path, stock: Stock, found: Readiness) -> None:
                 found,
             )
         again = [name for name in lacking if name not in found.left_out]
-        answers |= _each(found, again, lambda agent: agent.resolve(questions[agent.host.name]))
+        last = {name: _provisioned(questions[name]) for name in again}
+        answers |= _each(found, again, lambda agent: agent.resolve(last[agent.host.name]))
     for name, answer in answers.items():
         if name in found.left_out:
             continue
@@ -86,6 +88,11 @@ def _facts(home: Path, found: Readiness) -> dict[str, str]:
 
 def _question(staged: Staged, host: Host) -> Resolve:
     return Resolve(staged.experiment, host, staged.supplies_for(host))
+
+
+def _provisioned(question: Resolve) -> Resolve:
+    """Return the question after provisioning: the host decides which runtimes it does not have."""
+    return replace(question, supplies=replace(question.supplies, provisioned=True))
 
 
 def _bring(

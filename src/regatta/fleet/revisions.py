@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from pathlib import Path
 
 from regatta.host.cache import cache_folder, made_directory
 from regatta.host.errors import HostError
 from regatta.host.ready.commands import run_command
-from regatta.host.ready.sources import source_files, sources_sha256
-from regatta.host.ready.unpacking import unpack
+from regatta.host.ready.sources import NOT_SOURCES, copy_sources, source_files, sources_sha256
 from regatta.host.values.experiment import Runtime
 
 _COMMIT_DIGITS = (40, 64)
+#: settings of the user and hooks of the repository that would change what is exported, or run
+_OWN_SETTINGS = (
+    "-c", "core.hooksPath=/dev/null", "-c", "core.autocrlf=false", "-c", "core.fileMode=true",
+    "-c", "core.symlinks=true", "-c", "core.fsmonitor=false",
+)  # fmt: skip
 
 
 def exported_sources(runtime: Runtime) -> Path:
     """Return a folder with only the sources of a runtime, whose name identifies their contents.
 
-    Submodules of a repository are not exported.
+    All files of a revision are exported, whatever their folder or their attributes. Submodules are not exported.
 
     Raises:
         HostError: the folder, the repository or the revision does not exist, or git fails.
@@ -84,27 +89,65 @@ def _exported_tree(runtime: Runtime) -> Path:
     tree = _tree(runtime, repository)
 
     def make(directory: Path) -> None:
-        archive = directory.with_suffix(".tar")
-        command = ["git", "-C", str(repository), "archive", "--format=tar", f"--output={archive}", tree]
+        # Not `git archive`: it omits and edits files as the attributes export-ignore and export-subst say.
+        index = directory.with_suffix(".index")
+        asked = run_command(
+            ["git", "-C", str(repository), "rev-parse", "--absolute-git-dir"], _where(runtime)
+        )
+        git = ["git", *_OWN_SETTINGS, f"--git-dir={asked.succeeded().strip()}", f"--work-tree={directory}"]
         try:
-            run_command(command, _where(runtime)).succeeded()
-            unpack(archive, directory)
+            for command in (["read-tree", "--no-sparse-checkout", tree], ["checkout-index", "--all"]):
+                run_command(
+                    [*git, *command], _where(runtime), directory, {"GIT_INDEX_FILE": str(index)}
+                ).succeeded()
         finally:
-            archive.unlink(missing_ok=True)
+            index.unlink(missing_ok=True)
+        _refuse_links_out(runtime, directory)
 
-    return made_directory(cache_folder("sources") / f"git-{tree}", make)
+    return made_directory(cache_folder("sources") / f"tree-{tree}", make)
+
+
+def _refuse_links_out(runtime: Runtime, directory: Path) -> None:
+    """Refuse a link that leads out of the tree: its target is not part of the revision."""
+    root = os.path.realpath(directory)
+    for path in source_files(directory, ".", whole=True):
+        if path.is_symlink() and os.path.commonpath([root, os.path.realpath(path)]) != root:
+            raise HostError(
+                f"{_where(runtime)}: {path.relative_to(directory)}", "a link inside the repository",
+                f"a link to {os.readlink(path)}", "remove it from the revision",
+            )  # fmt: skip
+
+
+def folder_sources(runtime: Runtime) -> list[Path]:
+    """Return the sources of a runtime that is built from a folder.
+
+    Files of folders that builds write, such as `build`, are sources only if git tracks them.
+
+    Raises:
+        HostError: as `source_files`.
+    """
+    top = Path(runtime.directory)
+    files = source_files(top, ".")
+    return files + _tracked_outputs(top) if files else []
+
+
+def _tracked_outputs(top: Path) -> list[Path]:
+    """Return the files under `NOT_SOURCES` that git tracks; none if the folder is not in a repository."""
+    if shutil.which("git") is None:
+        return []
+    patterns = [f":(glob)**/{name}/**" for name in sorted(NOT_SOURCES)]
+    listed = run_command(["git", "-C", str(top), "ls-files", "-z", "--", *patterns], str(top))
+    if listed.returncode:
+        return []
+    return [top / name for name in sorted(listed.text.split("\0")) if name and (top / name).is_file()]
 
 
 def _exported_folder(runtime: Runtime) -> Path:
     top = Path(runtime.directory)
-    files = source_files(top, ".")
+    files = folder_sources(runtime)
     if not files:
         raise HostError(_where(runtime), f"sources in {top}", "missing", "correct `directory`")
-
-    def make(directory: Path) -> None:
-        for path in files:
-            target = directory / path.relative_to(top)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
-
-    return made_directory(cache_folder("sources") / f"folder-{sources_sha256(top)}", make)
+    return made_directory(
+        cache_folder("sources") / f"folder-{sources_sha256(top, files=files)}",
+        lambda directory: copy_sources(files, top, directory),
+    )

@@ -17,7 +17,7 @@ from regatta.host.cache import cache_folder, file_sha256, made_directory
 from regatta.host.errors import HostError
 from regatta.host.ready.resolving import wanted_builds
 from regatta.host.ready.sources import source_files
-from regatta.host.values.experiment import Benchmark, Experiment
+from regatta.host.values.experiment import Benchmark, Experiment, Runtime
 from regatta.host.values.host import Host
 from regatta.host.values.resolved import File
 from regatta.host.values.supplies import Supplies
@@ -127,7 +127,11 @@ def stage(stock: Stock, architecture: str) -> Staged:
     return Staged(
         experiment=_with_staged_sources(experiment) if local else experiment,
         environment=dict(stock.environment),
-        runtimes={name: _object(Path(path)) for name, path in runtimes.items()},
+        runtimes={
+            r.name: staged_runtime(r, Path(runtimes[r.name]))
+            for r in experiment.runtimes
+            if r.name in runtimes
+        },
         missing=missing,
         builds=_objects(stock.builds),
         inputs=_objects(stock.inputs),
@@ -150,6 +154,15 @@ def _objects(files: dict[str, dict[str, File]]) -> dict[str, dict[str, StagedObj
     return {
         key: {name: _object(Path(file.path)) for name, file in named.items()} for key, named in files.items()
     }
+
+
+def staged_runtime(runtime: Runtime, path: Path) -> StagedObject:
+    """Stage the downloaded files or the exported sources of a runtime."""
+    if runtime.provider not in ("build", "git"):
+        return _object(path)
+    # The name of exported sources identifies their contents. Their links can be broken or lead to a parent folder.
+    digest = hashlib.sha256(path.name.encode()).hexdigest()
+    return StagedObject(path.name, digest, str(_tar(digest, [(path, ".")], follow=False)), "folder")
 
 
 def _object(path: Path) -> StagedObject:
@@ -181,11 +194,11 @@ def _user_objects(named: dict[str, File]) -> Iterator[tuple[str, tuple[StagedObj
             yield key or name, (staged, os.path.relpath(part.path, path.parent), part.sha256)
 
 
-def _tar(digest: str, members: list[tuple[Path, str]]) -> Path:
-    """Return a tar of files and folders under their target names, cached."""
+def _tar(digest: str, members: list[tuple[Path, str]], follow: bool = True) -> Path:
+    """Return a tar of files and folders under their target names, cached. `follow`: links become what they lead to."""
 
     def make(directory: Path) -> None:
-        with tarfile.open(directory / "contents.tar", "w", dereference=True) as archive:
+        with tarfile.open(directory / "contents.tar", "w", dereference=follow) as archive:
             for path, name in members:
                 archive.add(path, name, filter=_anonymous)
 
@@ -193,7 +206,7 @@ def _tar(digest: str, members: list[tuple[Path, str]]) -> Path:
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    if not (member.isreg() or member.isdir() or member.islnk()):
+    if not (member.isreg() or member.isdir() or member.islnk() or member.issym()):
         raise HostError(member.name, "a file or a folder", "a device, a pipe or a socket", "remove it")
     # Root unpacks it on hosts: drop setuid bits and write access for others.
     member.mode &= 0o755

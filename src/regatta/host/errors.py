@@ -3,7 +3,7 @@
     RegattaError                 exit code
     ├── SpecError                2   the spec, a registry or a suite is invalid (holds a list of Problem)
     ├── HostError                3   the host is unfit: a program or a runtime is missing
-    │   └── NotForThisHostError      the runtime does not exist for this host, so its cells cannot exist
+    │   └── NotForThisHostError      the runtime is not available on this host, so its cells cannot exist
     ├── StoreError               3   the results cannot be read or written (full disk, foreign file)
     └── VerificationError        1   the work is recorded, but part of it failed
 
@@ -71,7 +71,7 @@ class HostError(RegattaError):
 
 
 class NotForThisHostError(HostError):
-    """The runtime never exists for this host. Its cells cannot exist here; the rest continues."""
+    """The runtime does not exist for this host, or its program is not installed. Its cells cannot exist here; the rest continues."""
 
 
 class StoreError(RegattaError):

@@ -162,6 +162,7 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     """
     crossing = Crossing()
     seen: dict[str, Cell] = {}
+    run_by: dict[tuple[object, ...], Cell] = {}
     problems: dict[str, Problem] = {}
     for choice in _choices(experiment):
         refusal = _refusal(choice, host) or _outside(experiment, choice, host)
@@ -193,9 +194,10 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
             )
             continue
         cell, _ = _make(experiment, host, choice, heap_mib)
-        twin = seen.get(cell.cell_id)
+        executed = _executed(cell)
+        twin = seen.get(cell.cell_id) or run_by.get(executed)
         if twin is None:
-            seen[cell.cell_id] = cell
+            seen[cell.cell_id] = run_by[executed] = cell
             crossing.cells.append(cell)
         elif (
             twin.heap_factor != factor
@@ -206,11 +208,28 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
         else:
             problems[cell.cell_id] = Problem(
                 experiment.spec_path, "different alternatives", f"the same command for {twin.label} and {cell.label}",
-                "remove one of them",
+                "remove one of them" if twin.benchmark.chosen == cell.benchmark.chosen
+                else "use the parameter in this command, or `exclude` one of them",
             )  # fmt: skip
     if problems:
         raise SpecError(list(problems.values()))
     return crossing
+
+
+def _executed(cell: Cell) -> tuple[object, ...]:
+    """Return what a cell executes, independent of the names and parameters that lead to it."""
+    benchmark = cell.benchmark
+    return (
+        (
+            benchmark.suite,
+            benchmark.name,
+            benchmark.adapter,
+            tuple(sorted(benchmark.adapter_options.items())),
+        ),
+        (cell.runtime, cell.argv, cell.prepare, cell.check, cell.training),
+        (tuple(sorted(cell.environment.items())), tuple(sorted(cell.arrange.items())), benchmark.directory),
+        repr(cell.isolation),
+    )
 
 
 def only_cell(experiment: Experiment, host: ResolvedHost) -> tuple[Cell, dict[str, Any]]:

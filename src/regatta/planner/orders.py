@@ -103,7 +103,9 @@ def order_rows(
         yield from _back_to_back(sizes, starts, rounds)
         return
     sequences = [
-        _Sequences(order, np.flatnonzero(sizes == size), int(size), generator) for size in np.unique(sizes)
+        # Not `np.unique`: it imports numpy.ma, a large part of the start of a short experiment.
+        _Sequences(order, np.flatnonzero(sizes == size), size, generator)
+        for size in sorted(set(sizes.tolist()))
     ]
     step = max(1, CHUNK_ROWS // cells)
     shuffled = order in ("randomized-blocks", "williams")

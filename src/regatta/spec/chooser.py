@@ -9,8 +9,8 @@ from pathlib import Path
 
 from regatta.host.errors import Problem
 from regatta.host.values.experiment import Benchmark, Scalar
-from regatta.host.values.template import placeholders, scalar_text
-from regatta.spec.fields import MAX_ITEMS
+from regatta.host.values.template import placeholders
+from regatta.spec.fields import MAX_ITEMS, value_text
 from regatta.spec.plan_size import MAX_CELLS
 from regatta.spec.problems import shown, unknown
 from regatta.spec.registries import read_registry
@@ -192,7 +192,7 @@ class Chooser:
 def _identity(benchmark: Benchmark) -> tuple[object, ...]:
     """Return the identity of a measurement, independent of the source of its parameters: the size or the spec."""
     parameters: dict[str, Scalar] = dict(benchmark.parameters)
-    texts = frozenset((name, scalar_text(value)) for name, value in parameters.items())
+    texts = frozenset((name, value_text(value)) for name, value in parameters.items())
     return benchmark.suite, benchmark.name, benchmark.size, texts
 
 

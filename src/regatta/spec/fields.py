@@ -6,6 +6,7 @@ A failed check raises `refusal(expected, fix)`, which `problems` converts to whe
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from regatta.host.values.levels import CROSSED, FACTORS, PARAMETERS
+from regatta.host.values.template import scalar_text
 from regatta.spec.yaml_lines import WrittenFloat, WrittenInt, as_plain, as_text
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -172,6 +174,13 @@ def _scalar(value: Any) -> Any:
     if isinstance(plain, float) and not (abs(plain) < float("inf")):
         raise refusal("a finite number")
     return plain
+
+
+def value_text(value: Any) -> str:
+    """Return a text that is the same for equal values of a parameter: 1 and 1.0, although a command shows them as written."""
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value.is_integer() else repr(float(value))
+    return scalar_text(value)
 
 
 def _decimal(value: Any) -> Any:

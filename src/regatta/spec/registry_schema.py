@@ -122,7 +122,8 @@ class RuntimeSpec(Strict):
     directory: Line | None = Field(
         None,
         description="Provider `build`: folder of the sources, absolute, or relative to the root of the project for "
-        "`configs/runtimes.yml`, and to the folder of the spec for `define`.",
+        "`configs/runtimes.yml`, and to the folder of the spec for `define`. Its folders `build`, `target` and "
+        "`__pycache__` are build outputs: of their files, only those that git tracks are sources.",
         examples=["sources"],
     )
     repository: Annotated[Line, AfterValidator(_check_repository)] | None = Field(
@@ -131,7 +132,9 @@ class RuntimeSpec(Strict):
         examples=["https://git.example.org/program.git"],
     )
     revision: Annotated[Line, AfterValidator(_check_revision)] | None = Field(
-        None, description="Provider `git`: a branch, a tag or a commit.", examples=["v1.2"]
+        None,
+        description="Provider `git`: a branch, a tag or a commit. All its files are sources, without submodules.",
+        examples=["v1.2"],
     )
     command: Command | None = Field(
         None,

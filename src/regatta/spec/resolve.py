@@ -349,9 +349,10 @@ class Resolver:
             if runtime is not None and not any(
                 benchmark.kind == runtime.kind and benchmark.command_on(runtime) for benchmark in benchmarks
             ):
-                needed = (
-                    f"`language: {runtime.language}`" if runtime.kind in kinds else f"`kind: {runtime.kind}`"
+                language = (
+                    f"`language: {runtime.language}`" if runtime.language else "a command without `language`"
                 )
+                needed = language if runtime.kind in kinds else f"`kind: {runtime.kind}`"
                 expected = f"a runtime for a benchmark of the spec (no benchmark has {needed})"
                 self.problem(
                     self.item("runtimes", index), expected, name, "remove it, or add such a benchmark"

@@ -32,6 +32,7 @@ from regatta.spec.fields import (
     Strict,
     Text,
     refusal,
+    value_text,
 )
 from regatta.spec.heap_schema import HeapSpec
 from regatta.spec.process_schema import (
@@ -150,8 +151,10 @@ class BenchmarkChoice(Strict):
     @classmethod
     def _once(cls, parameters: dict[str, list[Scalar]]) -> dict[str, list[Scalar]]:
         for name, values in parameters.items():
-            texts = [scalar_text(value) for value in values]
-            twice = [text for index, text in enumerate(texts) if text in texts[:index]]
+            equal = [value_text(value) for value in values]
+            twice = [
+                scalar_text(value) for index, value in enumerate(values) if equal[index] in equal[:index]
+            ]
             if twice:
                 raise refusal("unique values", f"remove one `{twice[0]}`", key=name)
         return parameters

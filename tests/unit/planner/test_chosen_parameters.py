@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from made_experiments import java_benchmark
+import pytest
+from made_experiments import java_benchmark, resolved_runtime
 
-from regatta.host.values.experiment import Benchmark, Exclude, Experiment, Modifier, Runtime, Scalar
-from regatta.host.values.resolved import ResolvedHost
+from regatta.host.errors import SpecError
+from regatta.host.values.experiment import (
+    Benchmark,
+    Exclude,
+    Experiment,
+    Input,
+    Modifier,
+    Runtime,
+    Scalar,
+)
+from regatta.host.values.resolved import File, ResolvedHost
 from regatta.planner.cells import cross
 from regatta.planner.plan import plan_host
 
@@ -35,9 +45,52 @@ def test_each_value_is_a_cell_even_where_the_command_does_not_show_it(
     experiment: Experiment, host: ResolvedHost
 ) -> None:
     """A parameter may change an input alone, whose bytes may happen to be equal."""
-    benchmarks = [program(("true",), parallel=n) for n in (1, 2, 3)]
-    cells = cross(of(experiment, *benchmarks), host, {}).cells
+    source = {"text": Input("text", ("make-text", "{parallel}", "{output}"))}
+    benchmarks = [
+        replace(program(("true",), parallel=n), inputs=source, arrange={"copy": "{input.text}"})
+        for n in (1, 2, 3)
+    ]
+    inputs = {b.label: {"text": File(f"/cache/text-{b.chosen['parallel']}", "0" * 64)} for b in benchmarks}
+    cells = cross(of(experiment, *benchmarks), replace(host, inputs=inputs), {}).cells
     assert len({cell.cell_id for cell in cells}) == 3
+
+
+def test_values_that_nothing_uses_are_the_same_command_twice(
+    experiment: Experiment, host: ResolvedHost
+) -> None:
+    benchmarks = [program(("true",), parallel=n) for n in (1, 2)]
+    with pytest.raises(SpecError, match=r"the same command for .*parallel=1.* and .*parallel=2") as caught:
+        cross(of(experiment, *benchmarks), host, {})
+    assert caught.value.problems[0].fix == "use the parameter in this command, or `exclude` one of them"
+
+
+def test_a_parameter_of_one_language_needs_an_exclude_for_the_other(
+    experiment: Experiment, host: ResolvedHost
+) -> None:
+    commands = {"python": ("{runtime}", "s.py", "{parallel}"), "perl": ("{runtime}", "s.pl")}
+    benchmarks = [replace(program((), parallel=n), kind="program", commands=commands) for n in (1, 2)]
+    runtimes = tuple(Runtime(name, "program", "path", language=name) for name in commands)
+    there = {name: resolved_runtime(name) for name in commands}
+    spec = replace(of(experiment, *benchmarks), runtimes=runtimes, collectors=(), heaps=())
+    with pytest.raises(SpecError) as caught:
+        cross(spec, replace(host, runtimes=there), {})
+    (problem,) = caught.value.problems
+    assert "parallel=1 · perl" in problem.got
+    assert "parallel=2 · perl" in problem.got
+    alone = replace(spec, excludes=(Exclude(benchmark="s/t:small parallel=2", runtime="perl"),))
+    cells = cross(alone, replace(host, runtimes=there), {}).cells
+    assert [cell.runtime for cell in cells] == ["python", "perl", "python"]
+
+
+@pytest.mark.parametrize("changed", ["prepare", "environment", "directory", "check"])
+def test_a_command_that_differs_around_the_measured_one_is_another(
+    experiment: Experiment, host: ResolvedHost, changed: str
+) -> None:
+    value: object = (
+        {"A": "1"} if changed == "environment" else "/" if changed == "directory" else ("true", "x")
+    )
+    benchmarks = [program(("true",), parallel=1), replace(program(("true",), parallel=2), **{changed: value})]
+    assert len(cross(of(experiment, *benchmarks), host, {}).cells) == 2
 
 
 def test_another_value_beside_it_leaves_a_cell_what_it_was(

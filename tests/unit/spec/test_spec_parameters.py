@@ -96,6 +96,7 @@ def test_a_parameter_of_an_input_alone_can_be_chosen(load: Load) -> None:
         ("{paralel: 2}", "parameters.paralel", "a parameter of `scale/select:default` (idle, kind, parallel, placement)", "'paralel'", "use `parallel`"),
         ("{parallel: [1, 2, 1]}", "parameters.parallel", "unique values", "a list of length 3", "remove one `1`"),
         ("{parallel: [1, '1']}", "parameters.parallel", "unique values", "a list of length 2", "remove one `1`"),
+        ("{parallel: [1, 1.0]}", "parameters.parallel", "unique values", "a list of length 2", "remove one `1.0`"),
         ("{parallel: []}", "parameters.parallel", "a length >= 1", "an empty list", ""),
         ("{parallel: [[1]]}", "parameters.parallel[0]", "a string, a number or a boolean", "a list of length 1", ""),
         ("{parallel: null}", "parameters.parallel", "a string, a number or a boolean", "null", "put it in quotes"),
@@ -126,7 +127,7 @@ def test_more_combinations_than_any_list_may_have_are_refused_before_they_are_ma
     assert (expected, got) == ("at most 1000 combinations", "1000000000")
 
 
-@pytest.mark.parametrize("again", ["{parallel: 2}", "{parallel: '2', placement: free}"])
+@pytest.mark.parametrize("again", ["{parallel: 2}", "{parallel: 2.0}", "{parallel: '2', placement: free}"])
 def test_the_same_parameters_twice_are_one_measurement_too_many(one: One, again: str) -> None:
     entry = f"\n  - {{suite: scale, benchmark: select, parameters: {again}}}"
     text = f"""
@@ -178,3 +179,32 @@ def test_an_exclude_of_parameters_that_nothing_has_is_told(
 ) -> None:
     _, said, was, _ = one(chosen("{parallel: [1, 2]}"), f"exclude: [{exclude}]")
     assert (said, was) == (expected, got)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "needed"),
+    [("{language: ruby, kind: program, provider: path, path: ruby}", "`language: ruby`"),
+     ("{kind: program, provider: path, path: ruby}", "a command without `language`"),
+     ("{provider: path, path: java}", "`kind: java`")],
+)  # fmt: skip
+def test_a_runtime_that_no_benchmark_uses_is_named_with_what_it_lacks(
+    home: Path, one: One, runtime: str, needed: str
+) -> None:
+    write(
+        home / "configs/suites/scripts.yml",
+        """
+        suite: scripts
+        benchmarks: {hello: {kind: program, commands: {perl: ["{runtime}", -e, "1"]}}}
+        """,
+    )
+    text = f"""
+name: languages
+define: {{runtimes: {{perl: {{kind: program, language: perl, provider: path, path: perl}}, other: {runtime}}}}}
+runtimes: [perl, other]
+benchmarks: [{{suite: scripts, benchmark: hello}}]
+invocations: {{fixed: 3}}
+"""
+    where, expected, got, fix = one(text)
+    assert where == "spec.yml:3:runtimes[1]"
+    assert expected == f"a runtime for a benchmark of the spec (no benchmark has {needed})"
+    assert (got, fix) == ("'other'", "remove it, or add such a benchmark")

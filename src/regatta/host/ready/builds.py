@@ -11,14 +11,19 @@ from pathlib import Path
 from regatta.host.cache import cache_folder, file_sha256, made_directory
 from regatta.host.errors import HostError
 from regatta.host.ready.commands import run_command
-from regatta.host.ready.sources import generator_files, source_files, sources_sha256
+from regatta.host.ready.sources import copy_sources, generator_files, source_files, sources_sha256
 from regatta.host.values.experiment import Benchmark, Build, Input
 from regatta.host.values.resolved import File
 from regatta.host.values.template import fill, placeholders, scalar_text
 
 
-def build(build: Build, home: Path) -> dict[str, File]:
+def build(build: Build, home: Path, whole: bool = False) -> dict[str, File]:
     """Build in a copy of the sources, unless a build of these sources is cached.
+
+    Args:
+        build: what to build.
+        home: folder that contains its directory.
+        whole: as for `source_files`.
 
     Returns:
         Output name -> file.
@@ -28,11 +33,11 @@ def build(build: Build, home: Path) -> dict[str, File]:
     """
     where = f"build {build.name}"
     folder = home / build.directory
-    sources = source_files(home, build.directory)
+    sources = source_files(home, build.directory, whole)
     if not sources:
         raise HostError(where, f"sources in {folder}", "missing", "correct `directory`")
     missing = [program for program in build.needs if shutil.which(program) is None]
-    digest = sources_sha256(folder, [build.command, dict(build.outputs)])
+    digest = sources_sha256(folder, [build.command, dict(build.outputs)], whole, sources)
 
     def make(directory: Path) -> None:
         if missing:
@@ -43,10 +48,7 @@ def build(build: Build, home: Path) -> dict[str, File]:
                 f"install {', '.join(missing)}",
             )
         print(f"building {build.name}", file=sys.stderr)
-        for path in sources:
-            target = directory / path.relative_to(folder)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+        copy_sources(sources, folder, directory, whole)
         run_command(build.command, where, directory=directory).succeeded()
         for output in build.outputs.values():
             if not (directory / output).is_file():

@@ -17,7 +17,7 @@ from regatta.host.printable import Lines
 from regatta.host.ready.builds import build
 from regatta.host.ready.facts import fingerprint, host_class, local_facts
 from regatta.host.ready.probes import probe_benchmarks
-from regatta.host.ready.runtimes import missing_package, provision
+from regatta.host.ready.runtimes import missing_needs, missing_package, provision
 from regatta.host.values.experiment import Build, Cores, Experiment
 from regatta.host.values.host import Host
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
@@ -28,7 +28,10 @@ MEASURED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def lacking(experiment: Experiment, supplies: Supplies) -> list[str]:
-    """Return what must be copied or installed before `resolve`: missing paths of supplies, packages and programs."""
+    """Return what must be copied or installed before `resolve`: missing paths of supplies, packages and programs.
+
+    After provisioning, `resolve` reports the missing packages and programs of each runtime.
+    """
     found = [path for path in supplies.runtimes.values() if not os.path.exists(path)]
     brought = (supplies.builds, supplies.inputs, supplies.files)
     found += [file.path for part in brought for files in part.values() for file in files.values()]
@@ -36,13 +39,12 @@ def lacking(experiment: Experiment, supplies: Supplies) -> list[str]:
     made_here = [b for name, b in wanted_builds(experiment).items() if name not in supplies.builds]
     if made_here and not os.path.isdir(supplies.home):
         lacks.append(supplies.home)
-    needs = [
-        *(b.needs for b in made_here),
-        *(r.needs for r in experiment.runtimes if r.name not in supplies.missing),
-    ]
-    lacks += [f"program {p}" for part in needs for p in part if shutil.which(p) is None]
-    packages = (missing_package(r) for r in experiment.runtimes if r.name not in supplies.missing)
-    return list(dict.fromkeys([*lacks, *(f"package {name}" for name in packages if name)]))
+    lacks += [f"program {p}" for b in made_here for p in b.needs if shutil.which(p) is None]
+    if not supplies.provisioned:
+        wanted = [runtime for runtime in experiment.runtimes if runtime.name not in supplies.missing]
+        lacks += [f"program {program}" for runtime in wanted for program in missing_needs(runtime)]
+        lacks += [f"package {name}" for name in map(missing_package, wanted) if name]
+    return list(dict.fromkeys(lacks))
 
 
 def wanted_builds(experiment: Experiment) -> dict[str, Build]:
@@ -91,10 +93,10 @@ def _images(experiment: Experiment) -> dict[str, str]:
 def provision_runtimes(
     experiment: Experiment, supplies: Supplies
 ) -> tuple[dict[str, ResolvedRuntime], dict[str, str]]:
-    """Provision every runtime. Return the available ones, and the reasons for those that do not exist for this host.
+    """Provision every runtime. Return the available ones, and the reasons for those that are not available on this host.
 
     Raises:
-        HostError: a runtime could not be provisioned (a retry can succeed), or none exists for this host.
+        HostError: a runtime could not be provisioned (its build fails, or a retry can succeed), or none is available.
     """
     there: dict[str, ResolvedRuntime] = {}
     missing = dict(supplies.missing)

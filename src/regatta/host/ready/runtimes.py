@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from regatta.host.cache import cache_folder, file_sha256, made_directory, remembered
@@ -33,6 +34,8 @@ _DEB_ARCHITECTURES = {
 #: a library in the output of ldd
 _LIBRARY = re.compile(r"=> (/\S+) \(0x", re.MULTILINE)
 _JAVA_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
+#: messages of apt-get (with LC_ALL=C) about a package that the distribution does not have
+_NO_PACKAGE = ("Unable to locate package", "has no installation candidate")
 #: compiler directives that change nothing, to ask a JVM whether it reads such a file
 _EMPTY_PLAN = '[{"match": "*.*", "c2": {"Exclude": false}}]\n'
 
@@ -53,7 +56,8 @@ def provision(
         may_install: whether to install a missing package.
 
     Raises:
-        NotForThisHostError: the runtime does not exist for this architecture.
+        NotForThisHostError: the runtime does not exist for this architecture, or its program or a program that its
+            build needs is missing and cannot be installed.
         HostError: the runtime cannot be provisioned here.
     """
     machine = platform.machine()
@@ -90,6 +94,11 @@ def missing_package(runtime: Runtime) -> str:
     return "" if all(path.exists() for path in _package_files(runtime)) else runtime.package
 
 
+def missing_needs(runtime: Runtime) -> list[str]:
+    """Return the programs that the build of a runtime needs and that are not installed."""
+    return [program for program in runtime.needs if shutil.which(program) is None]
+
+
 def installed_program(runtime: Runtime) -> Path | None:
     """Return the path of a runtime that can change externally (`path`, `apt`); None if missing or copied by Regatta."""
     if runtime.provider == "path":
@@ -108,7 +117,7 @@ def _of_package(path: str) -> Path:
 def _from_path(runtime: Runtime) -> Path:
     program = shutil.which(os.path.expanduser(runtime.path))
     if program is None:
-        raise HostError(
+        raise NotForThisHostError(
             f"runtime {runtime.name}",
             f"a program at {runtime.path}",
             "missing",
@@ -129,19 +138,24 @@ def _from_apt(runtime: Runtime, may_install: bool) -> Path:
     by_hand = f"run `apt-get install {runtime.package}`"
     where = f"runtime {runtime.name}"
     if not may_install:
-        raise HostError(where, f"{needed[-1]}", "missing", by_hand)
+        raise NotForThisHostError(where, f"{needed[-1]}", "missing", by_hand)
     if shutil.which("apt-get") is None:
-        raise HostError(
+        raise NotForThisHostError(
             where, f"{needed[-1]}", "missing, and no apt-get on this host", "use another provider"
         )
     become: list[str] = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if become and shutil.which("sudo") is None:
-        raise HostError(where, f"{needed[-1]}", "missing, and neither root nor sudo", by_hand)
+        raise NotForThisHostError(where, f"{needed[-1]}", "missing, and neither root nor sudo", by_hand)
     print(f"installing {runtime.package} for runtime {runtime.name}", file=sys.stderr)
-    environment = {"DEBIAN_FRONTEND": "noninteractive"}
+    environment = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
     install = [*become, "apt-get", "install", "-y", "-q", "--no-install-recommends", runtime.package]
     run_command([*become, "apt-get", "update", "-q"], where, environment=environment, fix=by_hand).succeeded()
-    run_command(install, where, environment=environment, fix=by_hand).succeeded()
+    installed = run_command(install, where, environment=environment, fix=by_hand)
+    if installed.returncode and any(text in installed.text for text in _NO_PACKAGE):
+        raise NotForThisHostError(
+            where, f"a package {runtime.package}", "none in this distribution", "use another provider"
+        )
+    installed.succeeded()
     for path in needed:
         if not path.exists():
             expected = f"{path} in package {runtime.package}"
@@ -164,8 +178,14 @@ def _from_archive(runtime: Runtime, archive: Path) -> tuple[Path, Path]:
 
 
 def _from_sources(runtime: Runtime, sources: Path) -> tuple[Path, Path]:
+    missing = missing_needs(runtime)
+    if missing:
+        raise NotForThisHostError(
+            f"runtime {runtime.name}", f"the programs {', '.join(runtime.needs)}",
+            f"missing {', '.join(missing)}", f"install {', '.join(missing)}",
+        )  # fmt: skip
     made = Build(runtime.name, ".", runtime.command, {"program": runtime.program}, runtime.needs)
-    program = Path(build(made, sources)["program"].path)
+    program = Path(build(made, sources, whole=True)["program"].path)
     return program.parents[len(Path(runtime.program).parts) - 1], _launcher(runtime, [program], "")
 
 
@@ -190,31 +210,57 @@ def _launcher(runtime: Runtime, found: list[Path], fix: str) -> Path:
 def _identify_program(
     runtime: Runtime, program: Path, root: Path | None, given: Path | None
 ) -> ResolvedRuntime:
-    """Identify a program by its bytes, its shared libraries, and the sources or the package that it comes from.
+    """Identify a program by its name, its bytes, its shared libraries, and the sources or the package that it comes from.
 
+    Links to one file are different programs: their names can select what it does, as with clang and clang++.
     It is not asked for its version: a program without such an option would do its work.
     """
     program = program.absolute()
     files = [program.resolve()]
-    origin = ""
+    origin = remark = ""
     if runtime.provider == "apt":
         asked = run_command(["dpkg-query", "-W", "-f", "${Version}", runtime.package], runtime.name)
-        version = f"{runtime.package} {asked.succeeded().strip()}"
+        origin = version = f"{runtime.package} {asked.succeeded().strip()}"
     elif given is None:
         version = str(program)
+        remark = _remark_on_script(runtime, program)
     elif runtime.provider in ("build", "git"):
-        origin = sources_sha256(given, runtime.command)
+        origin = sources_sha256(given, runtime.command, whole=True)
         version = f"{runtime.revision or ' '.join(runtime.command)} (sources {origin[:12]})"
     else:
         origin = contents_sha256(given)
         version = f"{runtime.package} {runtime.version}".strip() or runtime.name
-    # A script has none; neither has a static program.
-    listed = run_command(["ldd", str(program.resolve())], runtime.name).text
-    files += [Path(found) for found in _LIBRARY.findall(listed)]
+    files += map(Path, _libraries(str(program.resolve()), os.stat(program).st_mtime_ns))
     known = tuple(File(str(path), file_sha256(path)) for path in dict.fromkeys(files))
-    identity = digest_of(["program", origin, sorted(file.sha256 for file in known)])
+    identity = digest_of(["program", program.name, origin, sorted(file.sha256 for file in known)])
     return ResolvedRuntime(
-        runtime.name, str(program), version, identity, known, root=str(root.absolute()) if root else ""
+        runtime.name,
+        str(program),
+        version,
+        identity,
+        known,
+        root=str(root.absolute()) if root else "",
+        remark=remark,
+    )
+
+
+@lru_cache(maxsize=256)
+def _libraries(program: str, modified_ns: int) -> tuple[str, ...]:
+    """Return the shared libraries of a program. A script has none; neither has a static program.
+
+    Many runtimes can be one program, as in a comparison of its arguments.
+    """
+    return tuple(_LIBRARY.findall(run_command(["ldd", program], program).text))
+
+
+def _remark_on_script(runtime: Runtime, program: Path) -> str:
+    """Return a remark if the program is a script, such as a launcher of pyenv; otherwise ""."""
+    with program.open("rb") as file:
+        if file.read(2) != b"#!":
+            return ""
+    return (
+        f"runtime {runtime.name}: {program} is a script. A change of the programs that it starts does not make new "
+        "cells. If it only starts another program, set `path` to that program."
     )
 
 

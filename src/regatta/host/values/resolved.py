@@ -34,6 +34,8 @@ class ResolvedRuntime:
     modifiers: Mapping[str, str] = field(default_factory=dict)
     #: folder with all files of the runtime, for containers; "" if it belongs to the system
     root: str = ""
+    #: what its user should know, to display; "": nothing
+    remark: str = ""
 
 
 @dataclass(frozen=True)

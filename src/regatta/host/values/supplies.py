@@ -28,3 +28,5 @@ class Supplies:
     files: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
     #: whether Regatta can install packages; false if Ansible installs them
     may_install: bool = True
+    #: whether nothing more will be provided: a runtime that still lacks a package or a program is not available here
+    provisioned: bool = False
