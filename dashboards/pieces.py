@@ -37,8 +37,9 @@ from grafana_foundation_sdk.models.xychart import ScatterShow, SeriesMapping
 
 from dashboards.influxql import SOURCE, UNITS, Query
 
-#: Readers with colour vision deficiency can distinguish these.
-BLUE, CYAN, ORANGE, GREY, RED, GREEN = "#4477AA", "#66CCEE", "#EE7733", "#BBBBBB", "#CC3311", "#228833"
+#: Readers with a colour vision deficiency can distinguish these, and all but the light cyan and grey stand out from a light and a
+#: dark page. A test checks both.
+BLUE, CYAN, ORANGE, GREY, RED, GREEN = "#4477AA", "#66CCEE", "#D97D21", "#BBBBBB", "#CC1F1F", "#00A685"
 #: status of an invocation -> colour. Running out of memory in a small heap is a result.
 STATUS_COLOURS = {
     "ok": GREEN, "perturbed": ORANGE, "failed": RED, "timeout": RED, "crashed": RED, "oom": BLUE, "skipped": GREY,

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from dashboards.asking import Answer, Board, Range
 from dashboards.frames import Frame, frame_of, series_of
-from dashboards.pieces import GREY
+from dashboards.pieces import RED
 
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
@@ -217,11 +217,14 @@ def _shade(value: Any, settings: Mapping[str, Any]) -> str:
         shade = _step(value, (settings.get("thresholds") or {}).get("steps", ()))
     if mode == "basic":
         return f' style="background:linear-gradient(to right,{shade} {100 * value:.0f}%,transparent 0)"'
-    return (
-        ""
-        if shade == "transparent"
-        else f' style="background:{shade};color:{"#222" if shade == GREY else "#fff"}"'
-    )
+    return "" if shade == "transparent" else f' style="background:{shade};color:{_ink(shade)}"'
+
+
+def _ink(shade: str) -> str:
+    """Return the legible colour of text on a background. Like Grafana, decide by the luminance of the background."""
+    linear = [(int(shade[at : at + 2], 16) / 255) ** 2.2 for at in (1, 3, 5)]
+    luminance = sum(share * value for share, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#fff" if luminance < 0.2 else "#000"
 
 
 def _step(value: float, steps: Sequence[Mapping[str, Any]]) -> str:
@@ -326,7 +329,7 @@ def _lines(answer: Answer, shifts: Sequence[float]) -> go.Figure:
             showlegend=not settings.get("custom.hideFrom", {}).get("legend"),
         )  # fmt: skip
     for time in shifts:
-        figure.add_vline(x=time, line_color="#CC3311")
+        figure.add_vline(x=time, line_color=RED)
     kind = _axis(panel)
     return figure.update_yaxes(
         type=kind, rangemode="tozero" if kind == "linear" and "axisSoftMin" in custom else None
