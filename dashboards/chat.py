@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.influxql import Query, chosen, escaped, newest, tag_values, without
 from dashboards.intervals import mean_bars
-from dashboards.layout import Row, Section, board, experiments, many, one, variable
+from dashboards.layout import Row, Section, board, experiments, hidden, many, one, variable
 from dashboards.pieces import MODE_COLOURS, PanelBuilder, arranged, bars, rows_of, setting, shortened
 
 _RUN = "`regatta run configs/experiments/chat.yml`"
@@ -28,12 +28,12 @@ def chat() -> Dashboard:
         "How long do users wait for a message, how many messages are delivered, and what does each cost?",
         (
             experiments(also='"benchmark" =~ /connections=.*mode=/'),
-            many("platform"),
+            hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             one("runtime"),
             one("collector", within=("experiment", "runtime")),
             one("modifiers", within=("experiment", "runtime", "collector"), first="none"),
-            many("benchmark"),
+            hidden(many("benchmark")),
             one("heap", within=("experiment", "runtime", "collector")),
             variable("mode", modes).regex("/mode=(\\w+)/").multi(True).include_all(True).all_value("\\w+"),
         ),

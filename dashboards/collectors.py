@@ -8,7 +8,7 @@ from dashboards.changes import pivot, spread, unit_columns
 from dashboards.experiment import CELLS, INGEST
 from dashboards.influxql import SERIES, Query, chosen, estimates, newest, of_units, without
 from dashboards.intervals import difference_bars, mean_bars
-from dashboards.layout import Row, Section, board, experiments, many, one
+from dashboards.layout import Row, Section, board, experiments, hidden, many, one
 from dashboards.pieces import PanelBuilder, arranged, bars, by_collector, rows_of
 
 _WHERE = chosen(*CELLS, "host")
@@ -24,7 +24,7 @@ def collectors() -> Dashboard:
         "What is the lower-bound cost of each collector at each heap size, in time and in pauses?",
         (
             experiments("estimate"),
-            many("platform"),
+            hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             one("benchmark", "estimate", also=overhead),
             one("runtime", within=("experiment", "benchmark")),

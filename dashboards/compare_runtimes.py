@@ -8,7 +8,7 @@ from dashboards.changes import pivot, repeated, spread
 from dashboards.experiment import CELLS, INGEST, ratio_table
 from dashboards.influxql import CELL, OK, SERIES, Query, chosen, grouped
 from dashboards.intervals import difference_bars, mean_bars
-from dashboards.layout import Row, Section, board, experiments, many, one
+from dashboards.layout import Row, Section, board, experiments, hidden, many, one, settings
 from dashboards.pieces import PanelBuilder, bars, rows_of
 
 _OF_ONE = (*CELLS, "host")
@@ -25,16 +25,16 @@ def compare_runtimes() -> Dashboard:
         "Which runtime is better, on which benchmark, at what cost in memory and processor time?",
         (
             experiments(),
-            many("platform"),
+            hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             many("benchmark"),
-            many("runtime"),
+            hidden(many("runtime")),
             one("collector"),
             one("heap", within=("experiment", "collector")),
             one("modifiers", within=("experiment", "collector", "heap"), first="none"),
             one("metric", "estimate", also=mean, first="elapsed"),
-            one("parameters", "estimate", within=("experiment", "metric"), also=mean, first="none"),
-            one("baseline", "estimate", also="\"kind\" = 'runtime'"),
+            *settings(("experiment", "metric"), mean),
+            hidden(one("baseline", "estimate", also="\"kind\" = 'runtime'")),
         ),
         (
             Row(9, ((24, _relative()),)),

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import host_table, repeated
 from dashboards.influxql import SERIES, TIMES, Query, chosen, grouped, newest
-from dashboards.layout import Row, Section, board, every, experiments, many, one
+from dashboards.layout import Row, Section, board, every, experiments, hidden, many, one
 from dashboards.pieces import (
     GREEN,
     GREY,
@@ -43,7 +43,7 @@ def host_health() -> Dashboard:
         "Are the results of this host reliable?",
         (
             every(experiments()),
-            many("platform", "host_state"),
+            hidden(many("platform", "host_state")),
             many("host", "host_state"),
             *(
                 one(tag, "estimate", within=("experiment", *_PAIR[:place]), also=_PAIRS, first=_FIRST.get(tag, ""))

@@ -24,6 +24,8 @@ _DIFFERENCE = {
     "lower, possible": (BLUE, 30),
 }
 _WITHOUT = "without interval"
+#: least end of the axis of differences: small ones look small, and most panels of a dashboard have the same axis
+_LEAST = 0.2
 
 
 def difference_bars(
@@ -52,7 +54,9 @@ def difference_bars(
     query = Query(newest("estimate", columns, where, tags))
     # An undefined ratio has 0 points.
     alone = Query(without_interval('(last("point") - count("point"))', _WITHOUT, (x, "place"), where, tags))
+    how = f"{how} The axis spans at least ±{_LEAST:.0%}."
     panel = _stacked(title, how, empty, [query, alone], x, "percentunit", ("low", "difference", "high"))
+    panel.axis_soft_min(-_LEAST).axis_soft_max(_LEAST)
     parts = {**_DIFFERENCE, _WITHOUT: (GREY, 80)}
     for name, (shade, opacity) in parts.items():
         panel.override_by_name(name, [*_part(shade, opacity), hidden_from(tooltip=True)])

@@ -273,7 +273,9 @@ def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
     if "axisSoftMin" in custom and "axisSoftMax" in custom:
         # Invisible, but the axis includes them.
         ends = [custom["axisSoftMin"] / factor, custom["axisSoftMax"] / factor]
-        figure.add_scatter(x=texts[:1] * 2, y=ends, mode="markers", opacity=0, showlegend=False)
+        first = texts[:1] * 2
+        places = {"x": ends, "y": first} if wide else {"x": first, "y": ends}
+        figure.add_scatter(**places, mode="markers", opacity=0, showlegend=False)
     if wide:
         figure.update_yaxes(autorange="reversed")
     (figure.update_xaxes if wide else figure.update_yaxes)(type=_axis(panel))

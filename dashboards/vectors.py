@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
 from dashboards.changes import gauged, pivot, repeated, spread
 from dashboards.influxql import COSTS, Query, chosen, escaped, grouped, newest, tag_values, without
-from dashboards.layout import Row, Section, board, experiments, many, one, variable
+from dashboards.layout import Row, Section, board, experiments, hidden, many, one, variable
 from dashboards.pieces import PanelBuilder, arranged, bars, curve, rows_of
 
 _RUN = "`regatta run configs/experiments/system-vector.yml`"
@@ -40,7 +40,7 @@ def vectors() -> Dashboard:
         "What does each primitive cost on each system, and how long will an application take there?",
         (
             experiments("vector"),
-            many("platform", "vector"),
+            hidden(many("platform", "vector")),
             one("runtime", "vector", within=_WITHIN, also=_SYSTEM),
             many("host", "vector", within=_WITHIN),
             variable("primitive", tag_values("primitive", "vector", _TIMES))

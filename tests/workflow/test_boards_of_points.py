@@ -49,7 +49,7 @@ def estimated(kind: str, ago_s: float, **fields: Any) -> Any:
     tags = (*PLACE, "elapsed")
     more = ("ratio", "", kind, "serial") if kind == "ratio" else ("ns", "", kind, "")
     common = {
-        "level": 0.95, "theta_percent": 3.0, "better": "lower", "label": "apps/h2:small · jdk-21 g1",
+        "level": 0.95, "theta_percent": 3.0, "better": "lower", "label": "apps/h2:small · jdk-21 g1", "setting": "none",
         "p_holm": 0.001,
     }  # fmt: skip
     return make_point(ESTIMATE, (*tags, *more), {**common, **fields}, time.time_ns() - int(ago_s * 1e9))
@@ -57,7 +57,7 @@ def estimated(kind: str, ago_s: float, **fields: Any) -> Any:
 
 def test_a_name_with_characters_of_regular_expressions_is_chosen_alone(made_of: Written) -> None:
     programs = (("vm/compress:s10", "1.5x"), ("vm/compress:s1.", "1x5x"))
-    fields = {"n": 5, "point": 1.0, "low": 0.9, "high": 1.1, "level": 0.95}
+    fields = {"n": 5, "point": 1.0, "low": 0.9, "high": 1.1, "level": 0.95, "setting": "none"}
     ask = made_of(
         RAN,
         *(

@@ -47,6 +47,8 @@ SYSTEM = "system"
 APPLICATION, PREDICTION = "application", "prediction"
 #: the suite that measures primitives, and the size that is not shown
 _PRIMITIVES, _USUAL_SIZE = "lm", "default"
+#: the field `setting` of an estimate without parameters
+NO_SETTING = "none"
 #: tags of a configuration and its heap, in the order in which they are shown
 _CONFIGURATION = ("runtime", "collector", "modifiers", "heap")
 
@@ -107,7 +109,8 @@ def _labelled(points: Iterable[Point]) -> list[Point]:
                 "short": configuration_text(
                     {name: text for name, text in part.items() if text != NO_MODIFIERS}, shown
                 ),
-                "setting": setting_text(own, differing(of_series[one["benchmark"], one["metric"]]) or None),
+                "setting": setting_text(own, differing(of_series[one["benchmark"], one["metric"]]) or None)
+                or NO_SETTING,
                 "place": place[point.tags],
             },
         )

@@ -255,7 +255,14 @@ def test_a_query_is_influxql_and_asks_for_what_is_chosen(uid, panel):
         used = set(VARIABLE.findall(target["query"]))
         assert "experiment" in used
         assert used <= known
+        # Variables of a name that differs are in GROUP BY.
         for name in used - {"timeFilter", "__interval", "mode", "curve"}:
+            if name.startswith("only_"):
+                assert (
+                    f"{name.removeprefix('only_')}${{{name}:regex}}"
+                    in target["query"].partition(" GROUP BY ")[2]
+                )
+                continue
             assert f'"{name}" =~ /^${{{name}:regex}}$/' in target["query"]
 
 
@@ -371,6 +378,43 @@ def test_a_rule_links_to_a_panel_that_exists(rule):
     uid, number = rule["annotations"]["__dashboardUid__"], rule["annotations"]["__panelId__"]
     titles = {panel["id"]: panel["title"] for panel in panels_of(BOARDS[uid])}
     assert titles[int(number)] == LINKED[rule["uid"]]
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
+def test_the_link_of_a_rule_selects_what_the_alert_is_about_in_the_time_of_the_rule(rule):
+    start, _, url = rule["annotations"]["dashboard"].partition("/d/")
+    # With a slash at its end, and without.
+    assert start == r'{{ reReplaceAll "/*\\z" "" externalURL }}'
+    uid, _, query = url.partition("?")
+    assert uid == rule["annotations"]["__dashboardUid__"]
+    given = dict(part.split("=", 1) for part in query.split("&"))
+    (days,) = {
+        step["relativeTimeRange"]["from"] // 86400
+        for step in rule["data"]
+        if step["datasourceUid"] != "__expr__"
+    }
+    assert (given.pop("from"), given.pop("to")) == (f"now-{days}d", "now")
+    assert given.pop("var-datasource") == "regatta-influxdb"
+    names = {one["name"] for one in variables(BOARDS[uid])}
+    assert given
+    for name, value in given.items():
+        assert name.removeprefix("var-") in names
+        assert value == f"{{{{ urlquery $labels.{name.removeprefix('var-')} }}}}"
+
+
+@boards
+def test_a_board_shows_at_most_eight_variables_and_none_of_them_as_json(board):
+    shown = {one["name"] for one in board["templating"]["list"] if one.get("hide") != 2}
+    assert 2 <= len(shown) <= 8
+    assert "experiment" in shown
+    assert not shown & {"datasource", "parameters"}
+
+
+@panels
+def test_differences_have_a_zero_in_the_middle_of_an_axis_that_small_ones_do_not_fill(uid, panel):
+    if panel["type"] == "barchart" and "higher, certain" in columns(panel):
+        custom = panel["fieldConfig"]["defaults"]["custom"]
+        assert -custom["axisSoftMin"] == custom["axisSoftMax"] == 0.2
 
 
 def test_a_disturbed_host_has_one_alert_however_many_experiments_it_ran():

@@ -17,6 +17,8 @@ _BOARDS = {
     "regatta-host-health": "host health",
     "regatta-history": "history",
 }
+#: UID of the data source in `dashboards/provisioning/`
+_SOURCE = "regatta-influxdb"
 _ROOM_MS = 60_000
 
 
@@ -32,7 +34,7 @@ def board_links(answer: Answer, grafana_url: str | None) -> tuple[BoardLink, ...
     """Return the dashboards with data of this experiment; empty if the Grafana URL is unknown."""
     if not grafana_url:
         return ()
-    query = {"var-experiment": answer.experiment}
+    query = {"var-datasource": _SOURCE, "var-experiment": answer.experiment}
     times = [
         sample.started_utc_ns // 10**6 for cell in answer.cells for sample in (*cell.samples, *cell.perturbed)
     ]

@@ -94,7 +94,7 @@ def test_heap_figures_of_a_benchmark_share_their_scale_and_a_legend_of_collector
         assert axes[0]["range"] == axes[1]["range"]
         least, most = axes[0]["range"]
         traces = [trace for figure in group.figures for trace in figure.traces]
-        assert all(least < y < most for trace in traces for y in trace["y"])
+        assert all(least < y < most for trace in traces for y in trace["y"] if y is not None)
         assert [entry.name for entry in group.legend] == ["serial", "parallel", "g1"]
         drawn = {(trace["marker"]["color"], trace["marker"]["symbol"]) for trace in traces}
         assert drawn == {(entry.look.colour, entry.look.mark) for entry in group.legend}
