@@ -1,4 +1,4 @@
-"""Platforms, or the hosts of one platform, next to each other."""
+"""The dashboard that compares platforms, or the hosts of one platform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runtimes next to each other."""
+"""The dashboard that compares runtimes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _relative() -> PanelBuilder:
         "benchmark",
         "percentunit",
     )
-    # So that small differences look small.
+    # Small differences look small.
     panel.group_width(0.5).axis_soft_min(-0.05).axis_soft_max(0.05)
     return spread(panel, "runtime", SERIES, "benchmark")
 
@@ -99,7 +99,7 @@ def _memory() -> PanelBuilder:
         "benchmark",
         "kbytes",
     )
-    return spread(panel, "runtime", CELL, "benchmark", place=False)
+    return spread(panel, "runtime", CELL, "benchmark", order="")
 
 
 def _processors() -> PanelBuilder:

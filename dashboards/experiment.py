@@ -1,4 +1,4 @@
-"""The results of one experiment."""
+"""The dashboard of one experiment: ratios, means, excluded invocations, and order of execution."""
 
 from __future__ import annotations
 

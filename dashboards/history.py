@@ -1,4 +1,4 @@
-"""The same cells in several experiments."""
+"""The dashboard of the same cells over several experiments."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ TITLES = {
 }
 #: name and UID of the data source in `provisioning/`
 SOURCE_NAME, SOURCE_UID = "Regatta", "regatta-influxdb"
-#: dashboards that show something of every experiment
+#: dashboards with data of every experiment
 _TAKE_ANY = (
     "fleet-now", "experiment", "compare-runtimes", "compare-platforms", "collectors", "host-health", "history",
 )  # fmt: skip
@@ -256,7 +256,7 @@ class Annotation(AnnotationQuery):
         self.query = query
 
     def to_json(self) -> dict[str, object]:
-        """As Grafana reads it."""
+        """Return the form that Grafana reads."""
         columns = {"textColumn": "text", "tagsColumn": "experiment"}
         target = {"refId": "Anno", "query": self.query, "fromAnnotations": True, "name": self.name, **columns}
         return {**super().to_json(), "query": self.query, "rawQuery": True, **columns, "target": target}

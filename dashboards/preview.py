@@ -1,4 +1,4 @@
-"""A page with the rows of the dashboards' queries at the positions of their panels. It is not Grafana, but similar enough for a review."""
+"""Draw the rows of the queries at the positions of their panels, for a review without Grafana."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _BAND = {"low": 0, "high": 1, "point": 2}
 
 
 def page(boards: Sequence[Board], when: Range) -> str:
-    """The whole page."""
+    """Return the page."""
     since, until = (
         datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
         for ms in (when.since_ms, when.until_ms)
     )
     parts = [
         _HEAD,
-        f"<p>Not Grafana: the rows of each panel's queries, drawn by plotly. {since} to {until} UTC.</p>",
+        f"<main><p>Not Grafana: the rows of each panel's queries, drawn by plotly. {since} to {until} UTC.</p>",
     ]
     script: str | bool = True
     for board in boards:
@@ -56,16 +56,16 @@ def page(boards: Sequence[Board], when: Range) -> str:
         for at, drawn in _placed(board):
             style = f"grid-column:{at['x'] + 1}/span {at['w']};grid-row:{at['y'] + 1}/span {at['h']}"
             if isinstance(drawn, str):
-                parts.append(f'<div class=heading style="{style}">{html.escape(drawn)}</div>')
+                parts.append(f'<h2 class=heading style="{style}">{html.escape(drawn)}</h2>')
                 continue
             body, script_used = _body(drawn, at["h"] * (_CELL + 6) - 50, script, shifts)
             script = script and not script_used
             tip = html.escape(drawn.panel.get("description", ""), quote=True)
             parts.append(
-                f'<div class=panel style="{style}" title="{tip}"><h2>{html.escape(board.title(drawn))}</h2>{body}</div>'
+                f'<div class=panel style="{style}" title="{tip}"><h3>{html.escape(board.title(drawn))}</h3>{body}</div>'
             )
         parts.append("</div>")
-    return "\n".join(parts)
+    return "\n".join([*parts, "</main>"])
 
 
 def _placed(board: Board) -> Iterator[tuple[dict[str, int], Answer | str]]:
@@ -128,9 +128,6 @@ def _body(answer: Answer, height: int, script: str | bool, shifts: Sequence[floa
     lines = {"gridcolor": "rgba(128,128,128,.3)", "zerolinecolor": "rgba(128,128,128,.8)"}
     figure.update_xaxes(**lines).update_yaxes(**lines)
     return figure.to_html(full_html=False, include_plotlyjs=script, config={"displayModeBar": False}), True
-
-
-# Drawing
 
 
 def _settings(panel: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -200,7 +197,7 @@ def _table(frame: Frame, panel: Mapping[str, Any]) -> str:
         for row in rows[:_MOST_ROWS]
     )
     more = f"<p>… {len(rows) - _MOST_ROWS} more</p>" if len(rows) > _MOST_ROWS else ""
-    return f"<div class=rows><table><tr>{head}</tr>{body}</table>{more}</div>"
+    return f"<div class=rows tabindex=0><table><tr>{head}</tr>{body}</table>{more}</div>"
 
 
 def _shade(value: Any, settings: Mapping[str, Any]) -> str:
@@ -286,8 +283,15 @@ def _curve(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
     names, rows = frame
     figure, at = go.Figure(), names.index(panel["options"]["dims"]["x"])
     for place, name in enumerate(names):
-        if place != at:
-            figure.add_scatter(x=[row[at] for row in rows], y=[row[place] for row in rows], name=name)
+        values = [row[place] for row in rows]
+        if place == at or not any(isinstance(value, int | float) for value in values):
+            continue
+        settings = _settings(panel, name)
+        figure.add_scatter(
+            x=[row[at] for row in rows], y=values, name=name, mode="lines+markers", marker_color=_colour(settings),
+            line_width=settings.get("custom.lineWidth", 1), marker_size=settings.get("custom.pointSize", 6),
+            showlegend=not settings.get("custom.hideFrom", {}).get("legend"),
+        )  # fmt: skip
     label = panel["fieldConfig"]["defaults"]["custom"]["axisLabel"]
     x_label = _settings(panel, names[at])["custom.axisLabel"]
     return figure.update_xaxes(title=x_label).update_yaxes(title=label)
@@ -370,14 +374,14 @@ def _axis(panel: Mapping[str, Any]) -> str:
     return str(custom.get("scaleDistribution", {}).get("type", "linear"))
 
 
-_HEAD = f"""<!doctype html><meta charset=utf-8><title>Regatta dashboards</title><style>
+_HEAD = f"""<!doctype html><html lang=en><meta charset=utf-8><title>Regatta dashboards</title><style>
 :root{{color-scheme:light dark}}
 body{{font:13px sans-serif;background:light-dark(#f4f5f5,#111217);color:light-dark(#222,#ccccdc);margin:12px}}
-.chosen,.empty{{color:#888}} .heading{{font-weight:bold;align-self:end}}
-.grid{{display:grid;grid-template-columns:repeat(24,1fr);grid-auto-rows:{_CELL}px;gap:6px}}
+.chosen,.empty{{color:light-dark(#5f6368,#9fa3ad)}} .heading{{font-size:15px;margin:0;align-self:end}}
+.grid{{display:grid;grid-template-columns:repeat(24,minmax(0,1fr));grid-auto-rows:{_CELL}px;gap:6px}}
 .panel{{background:light-dark(#fff,#181b1f);border:1px solid light-dark(#ddd,#333);padding:6px;overflow:hidden;
 display:flex;flex-direction:column}}
-h2{{font-size:13px;margin:0 0 4px}} .rows{{overflow:auto}}
+h3{{font-size:13px;margin:0 0 4px}} .rows{{overflow:auto}}
 table{{border-collapse:collapse;font-size:11px;white-space:nowrap;table-layout:fixed}}
 td,th{{box-sizing:border-box;border-bottom:1px solid #8884;padding:1px 8px;text-align:left}} .stat{{font-size:40px;text-align:center}}
-.empty{{margin:auto;text-align:center}}</style>"""
+.empty{{margin:auto;text-align:center}} .plotly-graph-div text{{fill:light-dark(#444,#c8c8d4)!important}}</style>"""

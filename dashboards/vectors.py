@@ -1,4 +1,4 @@
-"""Vectors: the cost of each primitive on each host, counts of applications, and predictions from both."""
+"""The dashboard of vectors: costs of primitives, counts of applications, and predictions."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _curve() -> PanelBuilder:
         "log2 of the size (10: 1 Ki, 20: 1 Mi, 30: 1 Gi)",
         "ns",
     )
-    return spread(panel, "host", tags, "log2")
+    return spread(panel, "host", tags, "log2", order="log2")
 
 
 def _primitive() -> PanelBuilder:
@@ -175,7 +175,7 @@ def _contributions() -> PanelBuilder:
         "ns",
         wide=True,
     )
-    return spread(panel, "system", ("system", "primitive"), "primitive", place=False)
+    return spread(panel, "system", ("system", "primitive"), "primitive", order="")
 
 
 def _counts() -> PanelBuilder:

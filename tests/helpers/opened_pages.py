@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 1280, 800
 _DRAWN_S = 300.0
 #: Figures are images with a label. axe-core would spend most of its time inside them, on elements of plotly.
 _WITHOUT_DRAWINGS = """if (window.Plotly) { window.Plotly.react = () => Promise.resolve(); }
-document.querySelectorAll(".plot").forEach(plot => plot.replaceChildren());"""
+document.querySelectorAll(".plot, .plotly-graph-div").forEach(plot => plot.replaceChildren());"""
 _SETTLED = """new Promise(done => {
   let height = 0, same = 0;
   const look = () => {
