@@ -111,6 +111,7 @@ class Board:
         self._ask, self._when = ask, when
         #: variables that Grafana does not show
         self.hidden = {one["name"] for one in document["templating"]["list"] if one.get("hide") == 2}
+        self.labels = {one["name"]: one.get("label") or one["name"] for one in document["templating"]["list"]}
         self.options: dict[str, list[str]] = {}
         self.values: dict[str, tuple[str, ...]] = {}
         self._all: dict[str, str] = {}

@@ -83,6 +83,8 @@ def over_number(
     panel = curve(
         title, how, empty, queries, "log2", "connections, log2 (5: 32, 7: 128, 9: 512, 11: 2048)", y_label
     )
+    if value != "log ms":
+        panel.axis_soft_min(0)
     # Lines differ in these tags, and each has its own column.
     steps(panel, (("organize", _without("Time", "time", "benchmark", "parameters")), ("merge", {})))
     steps(panel, (("sortBy", {"fields": {}, "sort": [{"field": "log2", "desc": False}]}),))

@@ -119,7 +119,7 @@ def ratio_table(kind: str, where: str) -> PanelBuilder:
 
 def _means() -> PanelBuilder:
     return mean_bars(
-        "$benchmark: what is the $metric of each configuration on $host?",
+        "$benchmark: what is the mean $metric of each configuration on $host?",
         "The mean of each configuration and heap with its interval: solid from the lower end to the mean, faint from the mean to the upper "
         "end. Invocations are the replicates; perturbed ones are excluded. Grey: without an interval. Parameters "
         "of the metric: $parameters.",

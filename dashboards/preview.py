@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import plotly.graph_objects as go
@@ -45,9 +45,9 @@ def page(boards: Sequence[Board], when: Range) -> str:
     script: str | bool = True
     for board in boards:
         chosen = "; ".join(
-            f"{name} = {'All' if value == ('$__all',) else ', '.join(value)}"
+            f"{board.labels[name]} = {'All' if value == ('$__all',) else ', '.join(value)}"
             for name, value in board.values.items()
-            if name not in board.hidden
+            if name not in board.hidden and any(value)
         )
         title = html.escape(board.document["title"])
         parts += [f'<h1 id="{board.name}">{title}</h1><p>{html.escape(board.document["description"])}</p>']
@@ -126,8 +126,26 @@ def _body(answer: Answer, height: int, script: str | bool, shifts: Sequence[floa
         plot_bgcolor="rgba(0,0,0,0)",
     )
     lines = {"gridcolor": "rgba(128,128,128,.3)", "zerolinecolor": "rgba(128,128,128,.8)"}
-    figure.update_xaxes(**lines).update_yaxes(**lines)
+    figure.update_xaxes(**lines, automargin=True).update_yaxes(**lines, automargin=True)
+    if kind in ("timeseries", "status-history"):
+        figure.update_xaxes(**_time_axis([time for trace in figure.data for time in trace.x]))
+    # Labels below the axis do not touch the lowest label of the other axis.
+    figure.update_xaxes(ticks="outside", ticklen=8, tickcolor="rgba(0,0,0,0)")
     return figure.to_html(full_html=False, include_plotlyjs=script, config={"displayModeBar": False}), True
+
+
+def _time_axis(times: Sequence[datetime]) -> dict[str, Any]:
+    """Return a range with room for one point, and three labels, which fit into a narrow panel."""
+    least, most = min(times), max(times)
+    room = max((most - least) / 20, timedelta(seconds=30))
+    whole = most - least + 2 * room
+    ticks = [least - room + share * whole for share in (0.1, 0.5, 0.9)]
+    shape = "%b %d %H:%M" if whole > timedelta(hours=1) else "%H:%M:%S"
+    return {
+        "range": [least - room, most + room],
+        "tickvals": ticks,
+        "ticktext": [tick.strftime(shape) for tick in ticks],
+    }
 
 
 def _settings(panel: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -261,7 +279,7 @@ def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
         scaled = [None if value is None else value / factor for value in values]
         places = {"x": scaled, "y": texts, "orientation": "h"} if wide else {"x": texts, "y": scaled}
         figure.add_bar(
-            **places, name=f"{name} ({unit})", marker_color=_colour(settings), marker_line_width=0,
+            **places, name=_named(name, unit), marker_color=_colour(settings), marker_line_width=0,
             opacity=settings.get("custom.fillOpacity", 80) / 100, showlegend=not hidden.get("legend"),
         )  # fmt: skip
     if panel["options"].get("stacking") == "normal":
@@ -275,7 +293,7 @@ def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
         figure.add_scatter(**places, mode="markers", opacity=0, showlegend=False)
     if wide:
         figure.update_yaxes(autorange="reversed")
-    (figure.update_xaxes if wide else figure.update_yaxes)(type=_axis(panel))
+    (figure.update_xaxes if wide else figure.update_yaxes)(**_scale_of(panel))
     return figure
 
 
@@ -294,7 +312,10 @@ def _curve(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
         )  # fmt: skip
     label = panel["fieldConfig"]["defaults"]["custom"]["axisLabel"]
     x_label = _settings(panel, names[at])["custom.axisLabel"]
-    return figure.update_xaxes(title=x_label).update_yaxes(title=label)
+    least = panel["fieldConfig"]["defaults"]["custom"].get("axisSoftMin")
+    return figure.update_xaxes(title=x_label).update_yaxes(
+        title=label, rangemode="tozero" if least == 0 else None
+    )
 
 
 def _states(answer: Answer) -> go.Figure:
@@ -325,7 +346,7 @@ def _lines(answer: Answer, shifts: Sequence[float]) -> go.Figure:
         drawn = {
             "x": [datetime.fromtimestamp(time / 1000, UTC) for time, _ in points],
             "y": [None if value is None else value / factor for _, value in points],
-            "name": f"{settings.get('displayName', name)} ({unit})",
+            "name": _named(str(settings.get("displayName", name)), unit),
         }
         band = settings.get("custom.fillBelowTo") in series
         mode = "markers" if style == "points" else "lines+markers"
@@ -336,9 +357,9 @@ def _lines(answer: Answer, shifts: Sequence[float]) -> go.Figure:
         )  # fmt: skip
     for time in shifts:
         figure.add_vline(x=time, line_color=RED)
-    kind = _axis(panel)
+    scale = _scale_of(panel)
     return figure.update_yaxes(
-        type=kind, rangemode="tozero" if kind == "linear" and "axisSoftMin" in custom else None
+        **scale, rangemode="tozero" if scale["type"] == "linear" and "axisSoftMin" in custom else None
     )
 
 
@@ -364,14 +385,20 @@ def _scales(panel: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]) -> d
     return {name: _scale(largest.get(unit, 0.0), unit) for name, unit in units.items()}
 
 
+def _named(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit else name
+
+
 def _scale(largest: float, unit: str) -> tuple[float, str]:
     scales = _SCALES.get(unit, ((1.0, ""),))
     return next((one for one in scales if largest >= one[0]), scales[-1])
 
 
-def _axis(panel: Mapping[str, Any]) -> str:
+def _scale_of(panel: Mapping[str, Any]) -> dict[str, Any]:
     custom = panel["fieldConfig"]["defaults"].get("custom", {})
-    return str(custom.get("scaleDistribution", {}).get("type", "linear"))
+    kind = str(custom.get("scaleDistribution", {}).get("type", "linear"))
+    # Ticks at 1, 2 and 5: labels of all digits overlap.
+    return {"type": kind, "dtick": "D2" if kind == "log" else None}
 
 
 _HEAD = f"""<!doctype html><html lang=en><meta charset=utf-8><title>Regatta dashboards</title><style>

@@ -43,6 +43,9 @@ _AXE = """axe.run({resultTypes: ["violations"]}).then(found => found.violations.
   one => [one.impact, one.id, one.nodes.map(node => node.target.join(" "))]))"""
 
 
+#: whether the preview of dashboards is drawn
+PREVIEW_DRAWN = """document.readyState === 'complete' &&
+  [...document.querySelectorAll('.plotly-graph-div')].every(one => one.querySelector('.main-svg'))"""
 #: A sweep from top to bottom over the visible parts of elements with text. A rotated text needs less than its box.
 _OVERLAPS = """(selector => {
   const inside = (box, clip) => ({left: Math.max(box.left, clip.left), right: Math.min(box.right, clip.right),

@@ -117,7 +117,7 @@ def test_an_estimate_without_an_interval_is_drawn_as_such(made_of: Written) -> N
     assert ratio["without interval"] == pytest.approx(0.2)
     assert ratio["higher, certain"] is ratio["low"] is None
     assert ratio["short"] == "g1"
-    (mean,) = rows_of_panel(board, "$benchmark: what is the $metric of each configuration on $host?")
+    (mean,) = rows_of_panel(board, "$benchmark: what is the mean $metric of each configuration on $host?")
     assert mean["without interval time"] == mean["mean time"] == 1.2
     fields = {"n": 0, "reason": "no pair", "short": "g1", "place": 0}
     undefined = made_of(RAN, *(estimated(kind, 60, **fields) for kind in ("ratio", "mean")))
