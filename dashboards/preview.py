@@ -98,12 +98,19 @@ def _body(answer: Answer, height: int, script: str | bool, shifts: Sequence[floa
     kind = panel["type"]
     if kind == "alertlist":
         return "<div class=empty>Alerts are evaluated by Grafana</div>", False
+    _, _, empty = panel["description"].rpartition("\n\nEmpty? ")
+    nothing = f"<div class=empty>{html.escape(empty)}</div>"
     if not answer.rows:
-        _, _, empty = panel["description"].rpartition("\n\nEmpty? ")
-        return f"<div class=empty>{html.escape(empty)}</div>", False
+        return nothing, False
     if kind == "stat":
-        _, rows = frame_of(answer)
-        value = rows[-1][-1] if rows else next((points[-1][1] for _, _, points in series_of(answer)), None)
+        columns, rows = frame_of(answer)
+        value = (
+            rows[-1][-1]
+            if rows and columns
+            else next((points[-1][1] for _, _, points in series_of(answer)), None)
+        )
+        if value is None:
+            return nothing, False
         return f"<div class=stat>{_text(value, panel, 'value')}</div>", False
     if kind == "timeseries":
         figure = _lines(answer, shifts)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from dashboards.asking import Ask, Board, Range
 from dashboards.frames import frame_of, series_of
+from dashboards.preview import page
 
 from helpers.boards import ALERTS, DOCUMENTS, ROOT, rows_of_panel, told
 from helpers.fleet_experiment import Fleet, write_fleet
@@ -191,6 +192,11 @@ def test_what_was_killed_runs_no_more_once_its_last_report_is_out_of_the_shown_t
         board = Board(DOCUMENTS["fleet-now"], ask, Range(now_ms - days * day_ms, now_ms))
         (answer,) = told(board, "What runs where, and when is it done?")
         assert answer.rows == rows
+
+
+def test_a_preview_without_perturbed_invocations_says_so(made_of: Written) -> None:
+    day = Range(time.time_ns() // 10**6 - 86_400_000, time.time_ns() // 10**6 + 60_000)
+    assert ">none was perturbed</div>" in page([Board(DOCUMENTS["fleet-now"], made_of(RAN), day)], day)
 
 
 def test_the_hosts_of_the_only_platform_are_shown_like_platforms(made_of: Written, tmp_path: Path) -> None:
