@@ -111,6 +111,7 @@ class Board:
         self._ask, self._when = ask, when
         #: variables that Grafana does not show
         self.hidden = {one["name"] for one in document["templating"]["list"] if one.get("hide") == 2}
+        self.labels = {one["name"]: one.get("label") or one["name"] for one in document["templating"]["list"]}
         self.options: dict[str, list[str]] = {}
         self.values: dict[str, tuple[str, ...]] = {}
         self._all: dict[str, str] = {}
@@ -124,7 +125,8 @@ class Board:
         if variable.get("allValue"):
             self._all[name] = variable["allValue"]
         series = self.answer(variable["query"])
-        found = [str(row[1]) for one in series for row in one["values"]]
+        # The second column of a row; a number of values is the only one.
+        found = [str(row[min(1, len(row) - 1)]) for one in series for row in one["values"]]
         if pattern := variable.get("regex"):
             found = [match[1] for value in found if (match := re.search(pattern.strip("/"), value))]
         # 0: in the order of the query.

@@ -30,20 +30,20 @@ BOARDS: tuple[Callable[[], Dashboard], ...] = (
 
 
 def document(built: Dashboard) -> dict[str, Any]:
-    """A board as Grafana reads it."""
+    """Return a dashboard in the form that Grafana reads."""
     found: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
     for panel in panels_of(found):
         if panel.get("repeat"):
-            # The SDK does not know it; Grafana takes 4 where it is not said.
+            # The SDK lacks this property, whose default is 4.
             panel["maxPerRow"] = 3
     for variable in found["templating"]["list"]:
-        # Grafana keeps the state of variables by their ids, or by their names: the SDK gives every variable the same id.
+        # Grafana stores the state of a variable by its id or, without one, by its name. The SDK gives all variables the same id.
         variable.pop("id", None)
     return found
 
 
 def files() -> dict[Path, str]:
-    """Every file that the boards make, and its text."""
+    """Return the path and the text of each generated file."""
     made = {}
     for make in BOARDS:
         board = document(make())
@@ -53,5 +53,5 @@ def files() -> dict[Path, str]:
 
 
 def documents() -> list[dict[str, Any]]:
-    """Every board as Grafana reads it."""
+    """Return all dashboards in the form that Grafana reads."""
     return [json.loads(text) for text in files().values()]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from grafana_foundation_sdk.models.dashboard import DataTransformerConfig
 
 from dashboards.influxql import FAILED, OK, PERTURBED, UNITS, Query, chosen, grouped, newest
-from dashboards.pieces import BLUE, GREEN, ORANGE, RED, WIDTHS, PanelBuilder, Steps, rows_of, setting
+from dashboards.pieces import BLUE, GREEN, ORANGE, RED, WIDTHS, PanelBuilder, Steps, rows_of, setting, steps
 
 #: share of perturbed invocations -> colour
 PERTURBED_STEPS: Steps = ((None, GREEN), (0.05, ORANGE), (0.2, RED))
@@ -35,7 +35,9 @@ def pivot(
     return [Query(values, "time_series", f"$tag_{tag}"), Query(places)]
 
 
-def spread(panel: PanelBuilder, tag: str, tags: Sequence[str], x: str, *, place: bool = True) -> PanelBuilder:
+def spread(
+    panel: PanelBuilder, tag: str, tags: Sequence[str], x: str, *, order: str = "place"
+) -> PanelBuilder:
     """Turn time series into one table with a column for each value of `tag`.
 
     Args:
@@ -43,21 +45,20 @@ def spread(panel: PanelBuilder, tag: str, tags: Sequence[str], x: str, *, place:
         tag: its values become columns.
         tags: all tags of the queries; they and `place` are hidden, except `x`.
         x: the column that names the rows.
-        place: whether the rows are sorted by the column `place`.
+        order: the column by which rows are sorted; "" for none.
     """
     hidden = dict.fromkeys([*(name for name in (*tags, "place") if name not in (x, tag))], True)
-    steps: list[tuple[str, dict[str, object]]] = [
+    # Rows with equal texts become one row, whenever they were measured. Tables of one value of the tag lose it.
+    excluded = dict.fromkeys(("Time", "time", tag), True)
+    chain: list[tuple[str, dict[str, object]]] = [
         ("labelsToFields", {"valueLabel": tag}),
-        # Rows with equal texts become one row, whenever they were measured.
-        ("organize", {"excludeByName": {"Time": True, "time": True}, "indexByName": {}, "renameByName": {}}),
+        ("organize", {"excludeByName": excluded, "indexByName": {}, "renameByName": {}}),
         ("merge", {}),
     ]
-    if place:
-        steps.append(("sortBy", {"fields": {}, "sort": [{"field": "place", "desc": False}]}))
-    steps.append(("organize", {"excludeByName": hidden, "indexByName": {x: 0}, "renameByName": {}}))
-    for name, options in steps:
-        panel.with_transformation(DataTransformerConfig(id_val=name, options=options))
-    return panel
+    if order:
+        chain.append(("sortBy", {"fields": {}, "sort": [{"field": order, "desc": False}]}))
+    chain.append(("organize", {"excludeByName": hidden, "indexByName": {x: 0}, "renameByName": {}}))
+    return steps(panel, chain)
 
 
 def repeated(panel: PanelBuilder, variable: str) -> PanelBuilder:
@@ -72,25 +73,25 @@ def linked(panel: PanelBuilder, column: str, name: str, title: str, time: str) -
     return panel.override_by_name(column, [setting("links", [link])])
 
 
-def shaded(panel: PanelBuilder, column: str, steps: Steps) -> PanelBuilder:
+def shaded(panel: PanelBuilder, column: str, limits: Steps) -> PanelBuilder:
     """Colour the background of a table column by its values."""
     return panel.override_by_name(
         column,
-        [setting("custom.displayMode", "color-background-solid"), *_by_value(steps)],
+        [setting("custom.displayMode", "color-background-solid"), *_by_value(limits)],
     )
 
 
-def gauged(panel: PanelBuilder, column: str, steps: Steps = ((None, BLUE),)) -> PanelBuilder:
+def gauged(panel: PanelBuilder, column: str, limits: Steps = ((None, BLUE),)) -> PanelBuilder:
     """Show a table column as bars from 0 to 100 %."""
     return panel.override_by_name(
         column,
         [setting("custom.displayMode", "basic"), setting("unit", "percentunit"), setting("min", 0), setting("max", 1),
-         *_by_value(steps), setting("decimals", 0), setting("custom.width", WIDTHS[column]), setting("noValue", "–")],
+         *_by_value(limits), setting("decimals", 0), setting("custom.width", WIDTHS[column]), setting("noValue", "–")],
     )  # fmt: skip
 
 
-def _by_value(steps: Steps) -> list[object]:
-    values = {"mode": "absolute", "steps": [{"color": shade, "value": value} for value, shade in steps]}
+def _by_value(limits: Steps) -> list[object]:
+    values = {"mode": "absolute", "steps": [{"color": shade, "value": value} for value, shade in limits]}
     return [setting("color", {"mode": "thresholds"}), setting("thresholds", values)]
 
 

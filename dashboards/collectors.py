@@ -1,15 +1,16 @@
-"""Collectors of one benchmark and runtime: time over heap, pauses, lower-bound overhead."""
+"""The dashboard of garbage collectors: time over heap size, pauses, and lower-bound overhead of one benchmark and runtime."""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.changes import pivot, spread, unit_columns
+from dashboards.changes import unit_columns
+from dashboards.curves import over_heap
 from dashboards.experiment import CELLS, INGEST
-from dashboards.influxql import SERIES, Query, chosen, estimates, newest, of_units, without
+from dashboards.influxql import Query, chosen, estimates, newest, of_units, without
 from dashboards.intervals import difference_bars, mean_bars
-from dashboards.layout import Row, Section, board, experiments, many, one
-from dashboards.pieces import PanelBuilder, arranged, bars, by_collector, rows_of
+from dashboards.layout import Row, Section, board, experiments, hidden, many, one
+from dashboards.pieces import COLLECTOR_COLOURS, PanelBuilder, arranged, bars, rows_of
 
 _WHERE = chosen(*CELLS, "host")
 _JAVA = "`regatta run configs/experiments/collectors.yml`"
@@ -24,7 +25,7 @@ def collectors() -> Dashboard:
         "What is the lower-bound cost of each collector at each heap size, in time and in pauses?",
         (
             experiments("estimate"),
-            many("platform"),
+            hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             one("benchmark", "estimate", also=overhead),
             one("runtime", within=("experiment", "benchmark")),
@@ -53,16 +54,15 @@ def _mean(metric: str, *also: str) -> str:
 
 
 def _over_heap(metric: str, title: str, what: str) -> PanelBuilder:
-    panel = bars(
+    return over_heap(
         title,
-        f"{what}, mean, one bar per collector. Heaps are factors of the minheap or MiB, the smallest first. A collector costs more the "
-        "smaller the heap is. The intervals are below.",
+        f"{what}, mean in ms over the size of the heap, one line per collector. Faint lines: the ends of its interval. A collector costs "
+        "more the smaller the heap is.",
         INGEST,
-        pivot("estimate", "point", _mean(metric), "collector", SERIES),
-        "heap",
-        "ns",
+        _mean(metric),
+        "ms",
+        COLLECTOR_COLOURS,
     )
-    return by_collector(spread(panel, "collector", SERIES, "heap"))
 
 
 def _intervals() -> PanelBuilder:
@@ -78,8 +78,8 @@ def _intervals() -> PanelBuilder:
 def _overhead(metric: str, what: str) -> PanelBuilder:
     return difference_bars(
         f"What is the lower-bound overhead in {what} time?",
-        "Time with the collector over the least time that remains, over all collectors and heaps, without the known cost of the collector, "
-        "less 1. The overhead is at least this large. Solid: certain. Faint: possible. A concurrent collector shows in processor time "
+        "Ratio of the time with the collector to the distilled cost, less 1. The distilled cost is the lowest time of all collectors and "
+        "heaps after subtraction of the known cost of collection. The overhead is at least this large. Solid: certain. Faint: possible. A concurrent collector shows in processor time "
         "rather than in elapsed time. Grey: without an interval (fewer than 5 invocations).",
         _PAUSES,
         f"\"kind\" = 'overhead' AND {_WHERE} AND \"metric\" = '{metric}'",
@@ -97,7 +97,7 @@ def _pauses() -> PanelBuilder:
     panel = bars(
         "How long does each collector stop the program?",
         "Pauses in the log of the JVM: percentiles of each invocation, mean over invocations, on a logarithmic axis. The maximum is "
-        "what a user of a server may have to wait.",
+        "the longest wait of a request.",
         _PAUSES,
         queries,
         "short",

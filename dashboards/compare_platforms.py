@@ -1,4 +1,4 @@
-"""Platforms, or the hosts of one platform, next to each other."""
+"""The dashboard that compares platforms, or the hosts of one platform."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from dashboards.changes import repeated
 from dashboards.influxql import SERIES, Query, chosen, newest
 from dashboards.intervals import difference_bars, mean_bars
-from dashboards.layout import Row, Section, board, every, experiments, many, one, variable
+from dashboards.layout import (
+    Row,
+    Section,
+    board,
+    every,
+    experiments,
+    hidden,
+    many,
+    one,
+    settings,
+    variable,
+)
 from dashboards.pieces import GREY, ORANGE, PanelBuilder, coloured, p_value, rows_of, setting
 
 _PLATFORM = "\"kind\" = 'platform'"
@@ -36,14 +47,14 @@ def compare_platforms() -> Dashboard:
         (
             experiments(),
             one("baseline", "estimate", also=_PLATFORM),
-            every(variable("alternative", _alternatives())).label("compared"),
+            hidden(every(variable("alternative", _alternatives())).label("compared")),
             one("runtime", "estimate", also=_PLATFORM),
             one("collector", "estimate", within=("experiment", "runtime"), also=_PLATFORM),
             one("heap", "estimate", within=("experiment", "runtime", "collector"), also=_PLATFORM),
             one("modifiers", "estimate", within=("experiment", "runtime", "collector", "heap"), also=_PLATFORM, first="none"),
             one("metric", "estimate", within=("experiment", "runtime"), also=_PLATFORM, first="elapsed"),
-            one("parameters", "estimate", within=("experiment", "runtime", "metric"), also=_PLATFORM, first="none"),
-            many("benchmark", within=("experiment", "runtime")),
+            *settings(("experiment", "runtime", "metric"), _PLATFORM),
+            hidden(many("benchmark", within=("experiment", "runtime"))),
         ),
         (
             Section("Ratios (experiments that compare platforms or hosts: `compare: [platform]` in the spec)", (

@@ -1,4 +1,4 @@
-"""Runtimes next to each other."""
+"""The dashboard that compares runtimes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dashboards.changes import pivot, repeated, spread
 from dashboards.experiment import CELLS, INGEST, ratio_table
 from dashboards.influxql import CELL, OK, SERIES, Query, chosen, grouped
 from dashboards.intervals import difference_bars, mean_bars
-from dashboards.layout import Row, Section, board, experiments, many, one
+from dashboards.layout import Row, Section, board, experiments, hidden, many, one, settings
 from dashboards.pieces import PanelBuilder, bars, rows_of
 
 _OF_ONE = (*CELLS, "host")
@@ -25,16 +25,16 @@ def compare_runtimes() -> Dashboard:
         "Which runtime is better, on which benchmark, at what cost in memory and processor time?",
         (
             experiments(),
-            many("platform"),
+            hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             many("benchmark"),
-            many("runtime"),
+            hidden(many("runtime")),
             one("collector"),
             one("heap", within=("experiment", "collector")),
             one("modifiers", within=("experiment", "collector", "heap"), first="none"),
             one("metric", "estimate", also=mean, first="elapsed"),
-            one("parameters", "estimate", within=("experiment", "metric"), also=mean, first="none"),
-            one("baseline", "estimate", also="\"kind\" = 'runtime'"),
+            *settings(("experiment", "metric"), mean),
+            hidden(one("baseline", "estimate", also="\"kind\" = 'runtime'")),
         ),
         (
             Row(9, ((24, _relative()),)),
@@ -59,7 +59,7 @@ def _relative() -> PanelBuilder:
         "benchmark",
         "percentunit",
     )
-    # So that small differences look small.
+    # Small differences look small.
     panel.group_width(0.5).axis_soft_min(-0.05).axis_soft_max(0.05)
     return spread(panel, "runtime", SERIES, "benchmark")
 
@@ -99,7 +99,7 @@ def _memory() -> PanelBuilder:
         "benchmark",
         "kbytes",
     )
-    return spread(panel, "runtime", CELL, "benchmark", place=False)
+    return spread(panel, "runtime", CELL, "benchmark", order="")
 
 
 def _processors() -> PanelBuilder:

@@ -1,4 +1,4 @@
-"""The results of one experiment."""
+"""The dashboard of one experiment: ratios, means, excluded invocations, and order of execution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dashboards.influxql import (
     of_units,
 )
 from dashboards.intervals import difference_bars, mean_bars
-from dashboards.layout import Row, Section, board, experiments, many, one
+from dashboards.layout import Row, Section, board, differing, experiments, hidden, many, one, settings
 from dashboards.pieces import (
     GREY,
     ORANGE,
@@ -39,6 +39,13 @@ _WHERE = chosen(*CELLS)
 _METRIC = chosen(*CELLS, "metric")
 #: short names name a cell of a benchmark, but no host and no parameters of a metric
 _OF_ONE = chosen(*CELLS, "host", "metric", "parameters")
+#: tags that name a cell of a benchmark
+_NAMED = ("runtime", "collector", "modifiers", "heap")
+_ONLY, _DIFFERING = differing(*_NAMED)
+#: Versions of Grafana name a tag that a query is not grouped by `$tag_...` or `undefined`, and a tag without a value is `none`: names
+#: have none of them. A regular expression is replaced once.
+_NAMELESS = r"^(.*?)(?: (?:none|undefined|\$tag_\w+)(?= |$))+(.*)$"
+_RENAMED = ((_NAMELESS, "$1$2"), (_NAMELESS, "$1$2"), ("^ok: (.*)$", "$1"), ("^ok:$", "ok"))
 INGEST = "run `regatta ingest EXPERIMENT`, which also writes estimates, or choose another metric"
 
 
@@ -50,11 +57,12 @@ def experiment() -> Dashboard:
         "Which alternative is better, by how much, and how certain is this?",
         (
             experiments(),
-            many("platform"),
+            hidden(many("platform")),
             one("host", within=("experiment", "platform")),
-            *(many(name) for name in CELLS[2:]),
+            *(hidden(many(name)) if name == "modifiers" else many(name) for name in CELLS[2:]),
             one("metric", "estimate", also=mean, first="elapsed"),
-            one("parameters", "estimate", within=("experiment", "metric"), also=mean, first="none"),
+            *settings(("experiment", "metric"), mean),
+            *_ONLY,
         ),
         (
             Row(9, ((24, ratio_table("ratio", _WHERE)),)),
@@ -111,7 +119,7 @@ def ratio_table(kind: str, where: str) -> PanelBuilder:
 
 def _means() -> PanelBuilder:
     return mean_bars(
-        "$benchmark: what is the $metric of each configuration on $host?",
+        "$benchmark: what is the mean $metric of each configuration on $host?",
         "The mean of each configuration and heap with its interval: solid from the lower end to the mean, faint from the mean to the upper "
         "end. Invocations are the replicates; perturbed ones are excluded. Grey: without an interval. Parameters "
         "of the metric: $parameters.",
@@ -146,30 +154,26 @@ def _table() -> PanelBuilder:
 def _order() -> PanelBuilder:
     def asked(status: str, name: str) -> Query:
         where = chosen(*CELLS, "host", also=(status, TIMES))
-        query = f'SELECT max("elapsed_ns") FROM "invocation" WHERE {where}{grouped(CELL, True)}'
-        return Query(query, "time_series", f"{name}$tag_runtime $tag_collector $tag_modifiers $tag_heap")
+        query = f'SELECT max("elapsed_ns") FROM "invocation" WHERE {where} GROUP BY time($__interval), {_DIFFERING} fill(none)'
+        return Query(query, "time_series", " ".join([f"{name}:", *(f"$tag_{tag}" for tag in _NAMED)]))
 
     panel = over_time(
         "$benchmark: did anything change while it ran?",
         "Time of each invocation on $host in the order of measurement, from start to end of the process (not the metric), on a logarithmic axis. "
         "Points of one cell should lie on a level; a trend or a step means that the host or the program changed. If a step of the axis "
-        "has several invocations of a cell, the longest is shown. Perturbed invocations are small and grey.",
+        "has several invocations of a cell, the longest is shown. Perturbed invocations are small and grey. Names have only what differs "
+        "within the experiment.",
         "choose a longer time or the link `Time range of this experiment`, or run `regatta ingest EXPERIMENT`",
-        [asked(OK, ""), asked(PERTURBED, "perturbed: ")],
+        [asked(OK, "ok"), asked(PERTURBED, "perturbed")],
         "ns",
         points=True,
         log=True,
     )
-    # A tag without a value says nothing.
-    panel.with_transformation(_without_none())
+    for pattern, shown in _RENAMED:
+        options = {"regex": pattern, "renamePattern": shown}
+        panel.with_transformation(DataTransformerConfig(id_val="renameByRegex", options=options))
     return panel.override_by_regexp(
         "/^perturbed: /", [colour(GREY), setting("custom.pointSize", 3), hidden_from(legend=True)]
-    )
-
-
-def _without_none() -> DataTransformerConfig:
-    return DataTransformerConfig(
-        id_val="renameByRegex", options={"regex": "^(.*?)( none)+(.*)$", "renamePattern": "$1$3"}
     )
 
 

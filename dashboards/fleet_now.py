@@ -1,4 +1,4 @@
-"""What runs where, how far it is, and what is wrong."""
+"""The dashboard of running experiments: progress, failures and disturbances of each host."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fleet_now() -> Dashboard:
     """Return the dashboard."""
     return board(
         "fleet-now",
-        "What runs on which host, how far is it, and does anything go wrong?",
+        "What runs on each host, how far is it, and is anything wrong?",
         (every(experiments()), many("host")),
         (
             Row(4, ((8, _failed()), (8, _perturbed()), (8, _jobs()))),
@@ -151,7 +151,7 @@ def _stolen() -> PanelBuilder:
     return states(
         "Are the hosts quiet enough?",
         "Processor time that other guests of the same machine took, one row per host: the worst invocation of each step of the time "
-        "axis. Green below 2 %, amber below 10 %, red above. A gap means that the host did not measure.",
+        "axis. Green below 2 %, amber below 10 %, red above. In a gap, the host did not measure.",
         _RUN,
         [Query(query, "time_series", "$tag_host")],
         "percent",
@@ -163,8 +163,8 @@ def _pace() -> PanelBuilder:
     query = f'SELECT count("iteration_rows") FROM "invocation" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
     return states(
         "Does every host keep measuring?",
-        "Invocations recorded in each step of the time axis, one row per host. A gap is a host that waits for its next segment, for a "
-        "quiet machine, or for a person.",
+        "Invocations recorded in each step of the time axis, one row per host. In a gap, the host waits for its next "
+        "segment or for a quiet machine, or it has stopped.",
         _RUN,
         [Query(query, "time_series", "$tag_host")],
         "none",

@@ -1,4 +1,4 @@
-"""The same cells in several experiments."""
+"""The dashboard of the same cells over several experiments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import repeated, unit_columns
 from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, escaped, grouped
-from dashboards.layout import Annotation, Row, Section, board, experiments, many, one
+from dashboards.layout import Annotation, Row, Section, board, experiments, hidden, many, one, settings
 from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of
 
 _CELL = (
@@ -39,15 +39,15 @@ def history() -> Dashboard:
         "Has anything become slower or faster, since when, and by how much?",
         (
             experiments().multi(True),
-            many("platform", "estimate"),
+            hidden(many("platform", "estimate")),
             one("host", "estimate", also=mean),
             one("benchmark", "estimate", also=mean),
             one("runtime", "estimate", within=("experiment", "benchmark")),
             one("modifiers", "estimate", within=cell, first="none"),
             one("heap", "estimate", within=cell),
-            many("collector", "estimate", within=(*cell, "host", "modifiers", "heap")),
+            hidden(many("collector", "estimate", within=(*cell, "host", "modifiers", "heap"))),
             one("metric", "estimate", within=cell, also=mean, first="elapsed"),
-            one("parameters", "estimate", within=(*cell, "metric"), also=mean),
+            *settings((*cell, "metric"), mean),
         ),
         (
             Row(6, ((24, _shifts()),)),

@@ -1,4 +1,4 @@
-"""Whether the results of hosts are reliable."""
+"""The dashboard of hosts: disturbances, load, and A/A tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import host_table, repeated
 from dashboards.influxql import SERIES, TIMES, Query, chosen, grouped, newest
-from dashboards.layout import Row, Section, board, every, experiments, many, one
+from dashboards.layout import Row, Section, board, every, experiments, hidden, many, one
 from dashboards.pieces import (
     GREEN,
     GREY,
@@ -43,7 +43,7 @@ def host_health() -> Dashboard:
         "Are the results of this host reliable?",
         (
             every(experiments()),
-            many("platform", "host_state"),
+            hidden(many("platform", "host_state")),
             many("host", "host_state"),
             *(
                 one(tag, "estimate", within=("experiment", *_PAIR[:place]), also=_PAIRS, first=_FIRST.get(tag, ""))
@@ -96,7 +96,7 @@ def _gates() -> PanelBuilder:
     where = f"\"kind\" = 'drift' AND {chosen(*_CHOSEN)}"
     columns = (("point", "ratio"), "low", "high", "p", "practical", "short", "place", "reason")
     panel = rows_of(
-        "Does the host find a difference between equal things?",
+        "Does an A/A test find a difference between identical configurations?",
         "A/A tests: the same configuration measured twice. The interval of each `ratio` should contain 1. Metric `false_alarms`: share of "
         "intervals without 1, which should not exceed 1 - level; `drifts` is red if it does. If there is no ratio, `reason` says why.",
         _NO_AA,
@@ -117,9 +117,9 @@ def _drift() -> PanelBuilder:
     columns = ", ".join(f'"{name}"' for name in ("low", "point", "high"))
     query = f'SELECT {columns} FROM "estimate" WHERE {_PAIRS} AND {chosen(*_PAIR)} AND {_WHERE}'
     panel = over_time(
-        "Do two equal things stay equal on $host?",
+        "Do identical configurations stay equal on $host?",
         "The ratio of the A/A pair in $benchmark ($metric, $runtime, $collector, modifiers $modifiers, heap $heap) in all selected "
-        "experiments, with its interval as a band. Dashed: 1. If the band does not contain 1, this host found a false difference.",
+        "experiments, with its interval as a band. Dashed: 1. A band without 1 is a false difference.",
         _NO_AA,
         [Query(query, "time_series", "$col")],
         "none",

@@ -9,7 +9,7 @@ InfluxQL has no `max`: max(x, 0) is (x + abs(x)) / 2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from grafana_foundation_sdk.models.common import StackingMode
 
@@ -24,6 +24,8 @@ _DIFFERENCE = {
     "lower, possible": (BLUE, 30),
 }
 _WITHOUT = "without interval"
+#: least end of the axis of differences: small ones look small, and most panels of a dashboard have the same axis
+_LEAST = 0.2
 
 
 def difference_bars(
@@ -52,7 +54,9 @@ def difference_bars(
     query = Query(newest("estimate", columns, where, tags))
     # An undefined ratio has 0 points.
     alone = Query(without_interval('(last("point") - count("point"))', _WITHOUT, (x, "place"), where, tags))
+    how = f"{how} The axis spans at least ±{_LEAST:.0%}."
     panel = _stacked(title, how, empty, [query, alone], x, "percentunit", ("low", "difference", "high"))
+    panel.axis_soft_min(-_LEAST).axis_soft_max(_LEAST)
     parts = {**_DIFFERENCE, _WITHOUT: (GREY, 80)}
     for name, (shade, opacity) in parts.items():
         panel.override_by_name(name, [*_part(shade, opacity), hidden_from(tooltip=True)])
@@ -67,9 +71,6 @@ def mean_bars(
     *,
     x: str = "short",
     unit: str = "",
-    shorten: str = "",
-    shown: str = "$1",
-    groups: Mapping[str, tuple[str, str]] | None = None,
 ) -> PanelBuilder:
     """Return the intervals of means.
 
@@ -78,40 +79,32 @@ def mean_bars(
         where: conditions; they choose means of one metric.
         x: the field or tag that names the bars.
         unit: of Grafana; "": the unit of the estimates.
-        shorten, shown: see `bars`.
-        groups: name in the legend -> conditions and colour; None: all bars are blue.
     """
     base = _positive('"low"')
     more = ("place",) if x in SERIES else (x, "place")
     units = {"": unit} if unit else dict(UNITS.values())
     by_own_unit = [(where, "")] if unit else by_unit(where)
-    parts = {"base": (BLUE, 0)}
+    parts = {"base": (BLUE, 0), "low to mean": (BLUE, 90), "mean to high": (BLUE, 40), _WITHOUT: (GREY, 80)}
     queries = []
-    for name, (condition, shade) in (groups or {"": ("", BLUE)}).items():
-        solid, faint = (name, f"{name} to high") if name else ("low to mean", "mean to high")
-        parts |= {solid: (shade, 90), faint: (shade, 40)}
-        for of_unit, ending in by_own_unit:
-            columns = (
-                (base, f"base{ending}"),
-                (f'"point" - {base}', f"{solid}{ending}"),
-                ('"high" - "point"', f"{faint}{ending}"),
-                ("low", f"low{ending}"),
-                ("point", f"mean{ending}"),
-                ("high", f"high{ending}"),
-                *more,
-            )
-            queries.append(Query(newest("estimate", columns, of_unit + condition)))
+    for of_unit, ending in by_own_unit:
+        columns = (
+            (base, f"base{ending}"),
+            (f'"point" - {base}', f"low to mean{ending}"),
+            ('"high" - "point"', f"mean to high{ending}"),
+            ("low", f"low{ending}"),
+            ("point", f"mean{ending}"),
+            ("high", f"high{ending}"),
+            *more,
+        )
+        queries.append(Query(newest("estimate", columns, of_unit)))
     for of_unit, ending in by_own_unit:
         alone = without_interval('last("point")', f"{_WITHOUT}{ending}", more, of_unit, SERIES)
         queries.append(Query(alone))
-    parts[_WITHOUT] = (GREY, 80)
     values = tuple(f"{name}{ending}" for ending in units for name in ("low", "mean", "high"))
-    panel = _stacked(title, how, empty, queries, x, unit or "short", values, shorten, shown)
+    panel = _stacked(title, how, empty, queries, x, unit or "short", values)
     for ending, own in units.items():
         for name, (shade, opacity) in parts.items():
-            # With groups, the legend names each group once.
-            unnamed = name == "base" or (groups is not None and name.endswith(" to high"))
-            hidden = hidden_from(tooltip=True, legend=unnamed)
+            hidden = hidden_from(tooltip=True, legend=name == "base")
             panel.override_by_name(f"{name}{ending}", [*_part(shade, opacity), hidden, setting("unit", own)])
         for name in ("low", "mean", "high"):
             panel.override_by_name(f"{name}{ending}", [setting("unit", own)])
@@ -127,11 +120,9 @@ def _stacked(
     x: str,
     unit: str,
     values: Sequence[str],
-    shorten: str = "",
-    shown: str = "$1",
 ) -> PanelBuilder:
     """Return stacked bars. `values`: columns that only the tooltip shows."""
-    panel = bars(title, how, empty, queries, x, unit, shorten=shorten, shown=shown, wide=True)
+    panel = bars(title, how, empty, queries, x, unit, wide=True)
     panel.stacking(StackingMode.NORMAL)
     for name in values:
         panel.override_by_name(name, [hidden_from(viz=True, legend=True)])

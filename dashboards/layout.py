@@ -39,7 +39,7 @@ TITLES = {
 }
 #: name and UID of the data source in `provisioning/`
 SOURCE_NAME, SOURCE_UID = "Regatta", "regatta-influxdb"
-#: dashboards that show something of every experiment
+#: dashboards with data of every experiment
 _TAKE_ANY = (
     "fleet-now", "experiment", "compare-runtimes", "compare-platforms", "collectors", "host-health", "history",
 )  # fmt: skip
@@ -86,7 +86,11 @@ def board(
         .refresh(refresh)
         .tooltip(DashboardCursorSync.CROSSHAIR)
         .with_variable(
-            dashboard.DatasourceVariable("datasource").label("data source").type("influxdb").current(source)
+            dashboard.DatasourceVariable("datasource")
+            .label("data source")
+            .type("influxdb")
+            .current(source)
+            .hide(VariableHide.HIDE_VARIABLE)
         )
         .links(
             [
@@ -150,11 +154,13 @@ def _ends_of_experiment() -> tuple[dashboard.QueryVariable, ...]:
     """Return hidden variables: a minute before the first and after the last invocation started, in ms since 1970."""
     times = {"begun": ("first", "- 60000"), "ended": ("last", "+ 60000")}
     return tuple(
-        variable(
-            name,
-            f'SELECT floor({end}("started_utc_ns") / 1000000) {room} AS "ms" FROM "invocation"'
-            f" WHERE {chosen('experiment')}",
-        ).hide(VariableHide.HIDE_VARIABLE)
+        hidden(
+            variable(
+                name,
+                f'SELECT floor({end}("started_utc_ns") / 1000000) {room} AS "ms" FROM "invocation"'
+                f" WHERE {chosen('experiment')}",
+            )
+        )
         for name, (end, room) in times.items()
     )
 
@@ -176,6 +182,45 @@ def every(chooser: dashboard.QueryVariable) -> dashboard.QueryVariable:
     """Let a variable have several values, at first all of them."""
     all_of_them = VariableOption(selected=True, text=["All"], value=["$__all"])
     return chooser.multi(True).include_all(True).all_value(".*").current(all_of_them)
+
+
+def hidden(chooser: dashboard.QueryVariable) -> dashboard.QueryVariable:
+    """Hide a variable of detail, so that a dashboard shows at most eight. A link can still set it."""
+    return chooser.hide(VariableHide.HIDE_VARIABLE)
+
+
+def settings(within: Sequence[str], also: str) -> tuple[dashboard.QueryVariable, dashboard.QueryVariable]:
+    """Return the variable of the parameters of a metric in words, and the hidden one of the tag that it selects.
+
+    The tag is JSON, and Grafana cannot give values of a tag other texts.
+    """
+    conditions = chosen(*within, also=also)
+    texts = variable("setting", f'SELECT "setting", "n" FROM "estimate" WHERE {conditions}')
+    tag = variable(
+        "parameters",
+        f'SELECT "parameters", "n" FROM "estimate" WHERE {chosen(*within, "setting", also=also)} ORDER BY time DESC',
+    )
+    first = VariableOption(selected=True, text="none", value="none")
+    return texts.label("parameters").current(first), hidden(tag.sort(VariableSort.DISABLED))
+
+
+def differing(*tags: str) -> tuple[tuple[dashboard.QueryVariable, ...], str]:
+    """Return hidden variables, and `GROUP BY` with those of the tags that have several values in the experiment.
+
+    InfluxQL can group by a regular expression of tags. It contains each tag, and after it a variable: `1` if the tag has one value, so that
+    the expression matches no tag, else nothing.
+    """
+    found = tuple(
+        hidden(
+            variable(
+                f"only_{tag}",
+                f'SHOW TAG VALUES EXACT CARDINALITY FROM "invocation" WITH KEY = "{tag}" WHERE {chosen("experiment")}',
+            ).regex("/^(1)$/")
+        )
+        for tag in tags
+    )
+    names = "|".join(f"{tag}${{only_{tag}:regex}}" for tag in tags)
+    return found, f"/^({names})$/"
 
 
 def one(
@@ -211,7 +256,7 @@ class Annotation(AnnotationQuery):
         self.query = query
 
     def to_json(self) -> dict[str, object]:
-        """As Grafana reads it."""
+        """Return the form that Grafana reads."""
         columns = {"textColumn": "text", "tagsColumn": "experiment"}
         target = {"refId": "Anno", "query": self.query, "fromAnnotations": True, "name": self.name, **columns}
         return {**super().to_json(), "query": self.query, "rawQuery": True, **columns, "target": target}

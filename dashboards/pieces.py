@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from grafana_foundation_sdk.builders import (
@@ -37,8 +37,9 @@ from grafana_foundation_sdk.models.xychart import ScatterShow, SeriesMapping
 
 from dashboards.influxql import SOURCE, UNITS, Query
 
-#: Readers with colour vision deficiency can distinguish these.
-BLUE, CYAN, ORANGE, GREY, RED, GREEN = "#4477AA", "#66CCEE", "#EE7733", "#BBBBBB", "#CC3311", "#228833"
+#: Readers with a colour vision deficiency can distinguish these, and all but the light cyan and grey stand out from a light and a
+#: dark page. A test checks both.
+BLUE, CYAN, ORANGE, GREY, RED, GREEN = "#4477AA", "#66CCEE", "#D97D21", "#BBBBBB", "#CC1F1F", "#00A685"
 #: status of an invocation -> colour. Running out of memory in a small heap is a result.
 STATUS_COLOURS = {
     "ok": GREEN, "perturbed": ORANGE, "failed": RED, "timeout": RED, "crashed": RED, "oom": BLUE, "skipped": GREY,
@@ -69,6 +70,13 @@ _LONGEST_GAP_MS = 3_600_000
 
 PanelBuilder = Any
 Steps = Sequence[tuple[float | None, str]]
+
+
+def steps(panel: PanelBuilder, chain: Iterable[tuple[str, Mapping[str, object]]]) -> PanelBuilder:
+    """Add transformations: their names and options."""
+    for name, options in chain:
+        panel.with_transformation(DataTransformerConfig(id_val=name, options=options))
+    return panel
 
 
 def common_parts(
@@ -260,24 +268,22 @@ def arranged(
     merged: bool = False,
 ) -> PanelBuilder:
     """Keep these columns in this order, with the rows sorted by the column `order`. `merged`: rows of all queries as one table."""
-    steps: list[tuple[str, dict[str, object]]] = []
+    chain: list[tuple[str, dict[str, object]]] = []
     if merged:
         # Rows that are equal in all common columns become one row, whenever they were measured.
         without = {} if "Time" in columns else {"Time": True, "time": True}
-        steps += [
+        chain += [
             ("organize", {"excludeByName": without, "indexByName": {}, "renameByName": {}}),
             ("merge", {}),
         ]
     if order:
-        steps.append(("sortBy", {"fields": {}, "sort": [{"field": order, "desc": False}]}))
-    steps.append(("filterFieldsByName", {"include": {"names": list(columns)}}))
+        chain.append(("sortBy", {"fields": {}, "sort": [{"field": order, "desc": False}]}))
+    chain.append(("filterFieldsByName", {"include": {"names": list(columns)}}))
     places = {name: place for place, name in enumerate(columns)}
-    steps.append(
+    chain.append(
         ("organize", {"excludeByName": {}, "indexByName": places, "renameByName": dict(names or {})})
     )
-    for name, options in steps:
-        panel.with_transformation(DataTransformerConfig(id_val=name, options=options))
-    return panel
+    return steps(panel, chain)
 
 
 def number(

@@ -1,18 +1,18 @@
-"""A page with the rows of the dashboards' queries at the positions of their panels. It is not Grafana, but similar enough for a review."""
+"""Draw the rows of the queries at the positions of their panels, for a review without Grafana."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import plotly.graph_objects as go
 
 from dashboards.asking import Answer, Board, Range
 from dashboards.frames import Frame, frame_of, series_of
-from dashboards.pieces import GREY
+from dashboards.pieces import RED
 
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
@@ -33,21 +33,21 @@ _BAND = {"low": 0, "high": 1, "point": 2}
 
 
 def page(boards: Sequence[Board], when: Range) -> str:
-    """The whole page."""
+    """Return the page."""
     since, until = (
         datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
         for ms in (when.since_ms, when.until_ms)
     )
     parts = [
         _HEAD,
-        f"<p>Not Grafana: the rows of each panel's queries, drawn by plotly. {since} to {until} UTC.</p>",
+        f"<main><p>Not Grafana: the rows of each panel's queries, drawn by plotly. {since} to {until} UTC.</p>",
     ]
     script: str | bool = True
     for board in boards:
         chosen = "; ".join(
-            f"{name} = {'All' if value == ('$__all',) else ', '.join(value)}"
+            f"{board.labels[name]} = {'All' if value == ('$__all',) else ', '.join(value)}"
             for name, value in board.values.items()
-            if name not in board.hidden
+            if name not in board.hidden and any(value)
         )
         title = html.escape(board.document["title"])
         parts += [f'<h1 id="{board.name}">{title}</h1><p>{html.escape(board.document["description"])}</p>']
@@ -56,16 +56,16 @@ def page(boards: Sequence[Board], when: Range) -> str:
         for at, drawn in _placed(board):
             style = f"grid-column:{at['x'] + 1}/span {at['w']};grid-row:{at['y'] + 1}/span {at['h']}"
             if isinstance(drawn, str):
-                parts.append(f'<div class=heading style="{style}">{html.escape(drawn)}</div>')
+                parts.append(f'<h2 class=heading style="{style}">{html.escape(drawn)}</h2>')
                 continue
             body, script_used = _body(drawn, at["h"] * (_CELL + 6) - 50, script, shifts)
             script = script and not script_used
             tip = html.escape(drawn.panel.get("description", ""), quote=True)
             parts.append(
-                f'<div class=panel style="{style}" title="{tip}"><h2>{html.escape(board.title(drawn))}</h2>{body}</div>'
+                f'<div class=panel style="{style}" title="{tip}"><h3>{html.escape(board.title(drawn))}</h3>{body}</div>'
             )
         parts.append("</div>")
-    return "\n".join(parts)
+    return "\n".join([*parts, "</main>"])
 
 
 def _placed(board: Board) -> Iterator[tuple[dict[str, int], Answer | str]]:
@@ -98,12 +98,19 @@ def _body(answer: Answer, height: int, script: str | bool, shifts: Sequence[floa
     kind = panel["type"]
     if kind == "alertlist":
         return "<div class=empty>Alerts are evaluated by Grafana</div>", False
+    _, _, empty = panel["description"].rpartition("\n\nEmpty? ")
+    nothing = f"<div class=empty>{html.escape(empty)}</div>"
     if not answer.rows:
-        _, _, empty = panel["description"].rpartition("\n\nEmpty? ")
-        return f"<div class=empty>{html.escape(empty)}</div>", False
+        return nothing, False
     if kind == "stat":
-        _, rows = frame_of(answer)
-        value = rows[-1][-1] if rows else next((points[-1][1] for _, _, points in series_of(answer)), None)
+        columns, rows = frame_of(answer)
+        value = (
+            rows[-1][-1]
+            if rows and columns
+            else next((points[-1][1] for _, _, points in series_of(answer)), None)
+        )
+        if value is None:
+            return nothing, False
         return f"<div class=stat>{_text(value, panel, 'value')}</div>", False
     if kind == "timeseries":
         figure = _lines(answer, shifts)
@@ -126,11 +133,26 @@ def _body(answer: Answer, height: int, script: str | bool, shifts: Sequence[floa
         plot_bgcolor="rgba(0,0,0,0)",
     )
     lines = {"gridcolor": "rgba(128,128,128,.3)", "zerolinecolor": "rgba(128,128,128,.8)"}
-    figure.update_xaxes(**lines).update_yaxes(**lines)
+    figure.update_xaxes(**lines, automargin=True).update_yaxes(**lines, automargin=True)
+    if kind in ("timeseries", "status-history"):
+        figure.update_xaxes(**_time_axis([time for trace in figure.data for time in trace.x]))
+    # Labels below the axis do not touch the lowest label of the other axis.
+    figure.update_xaxes(ticks="outside", ticklen=8, tickcolor="rgba(0,0,0,0)")
     return figure.to_html(full_html=False, include_plotlyjs=script, config={"displayModeBar": False}), True
 
 
-# Drawing
+def _time_axis(times: Sequence[datetime]) -> dict[str, Any]:
+    """Return a range with room for one point, and three labels, which fit into a narrow panel."""
+    least, most = min(times), max(times)
+    room = max((most - least) / 20, timedelta(seconds=30))
+    whole = most - least + 2 * room
+    ticks = [least - room + share * whole for share in (0.1, 0.5, 0.9)]
+    shape = "%b %d %H:%M" if whole > timedelta(hours=1) else "%H:%M:%S"
+    return {
+        "range": [least - room, most + room],
+        "tickvals": ticks,
+        "ticktext": [tick.strftime(shape) for tick in ticks],
+    }
 
 
 def _settings(panel: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -200,7 +222,7 @@ def _table(frame: Frame, panel: Mapping[str, Any]) -> str:
         for row in rows[:_MOST_ROWS]
     )
     more = f"<p>… {len(rows) - _MOST_ROWS} more</p>" if len(rows) > _MOST_ROWS else ""
-    return f"<div class=rows><table><tr>{head}</tr>{body}</table>{more}</div>"
+    return f"<div class=rows tabindex=0><table><tr>{head}</tr>{body}</table>{more}</div>"
 
 
 def _shade(value: Any, settings: Mapping[str, Any]) -> str:
@@ -217,11 +239,14 @@ def _shade(value: Any, settings: Mapping[str, Any]) -> str:
         shade = _step(value, (settings.get("thresholds") or {}).get("steps", ()))
     if mode == "basic":
         return f' style="background:linear-gradient(to right,{shade} {100 * value:.0f}%,transparent 0)"'
-    return (
-        ""
-        if shade == "transparent"
-        else f' style="background:{shade};color:{"#222" if shade == GREY else "#fff"}"'
-    )
+    return "" if shade == "transparent" else f' style="background:{shade};color:{_ink(shade)}"'
+
+
+def _ink(shade: str) -> str:
+    """Return the legible colour of text on a background. Like Grafana, decide by the luminance of the background."""
+    linear = [(int(shade[at : at + 2], 16) / 255) ** 2.2 for at in (1, 3, 5)]
+    luminance = sum(share * value for share, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#fff" if luminance < 0.2 else "#000"
 
 
 def _step(value: float, steps: Sequence[Mapping[str, Any]]) -> str:
@@ -261,7 +286,7 @@ def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
         scaled = [None if value is None else value / factor for value in values]
         places = {"x": scaled, "y": texts, "orientation": "h"} if wide else {"x": texts, "y": scaled}
         figure.add_bar(
-            **places, name=f"{name} ({unit})", marker_color=_colour(settings), marker_line_width=0,
+            **places, name=_named(name, unit), marker_color=_colour(settings), marker_line_width=0,
             opacity=settings.get("custom.fillOpacity", 80) / 100, showlegend=not hidden.get("legend"),
         )  # fmt: skip
     if panel["options"].get("stacking") == "normal":
@@ -270,10 +295,12 @@ def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
     if "axisSoftMin" in custom and "axisSoftMax" in custom:
         # Invisible, but the axis includes them.
         ends = [custom["axisSoftMin"] / factor, custom["axisSoftMax"] / factor]
-        figure.add_scatter(x=texts[:1] * 2, y=ends, mode="markers", opacity=0, showlegend=False)
+        first = texts[:1] * 2
+        places = {"x": ends, "y": first} if wide else {"x": first, "y": ends}
+        figure.add_scatter(**places, mode="markers", opacity=0, showlegend=False)
     if wide:
         figure.update_yaxes(autorange="reversed")
-    (figure.update_xaxes if wide else figure.update_yaxes)(type=_axis(panel))
+    (figure.update_xaxes if wide else figure.update_yaxes)(**_scale_of(panel))
     return figure
 
 
@@ -281,11 +308,21 @@ def _curve(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
     names, rows = frame
     figure, at = go.Figure(), names.index(panel["options"]["dims"]["x"])
     for place, name in enumerate(names):
-        if place != at:
-            figure.add_scatter(x=[row[at] for row in rows], y=[row[place] for row in rows], name=name)
+        values = [row[place] for row in rows]
+        if place == at or not any(isinstance(value, int | float) for value in values):
+            continue
+        settings = _settings(panel, name)
+        figure.add_scatter(
+            x=[row[at] for row in rows], y=values, name=name, mode="lines+markers", marker_color=_colour(settings),
+            line_width=settings.get("custom.lineWidth", 1), marker_size=settings.get("custom.pointSize", 6),
+            showlegend=not settings.get("custom.hideFrom", {}).get("legend"),
+        )  # fmt: skip
     label = panel["fieldConfig"]["defaults"]["custom"]["axisLabel"]
     x_label = _settings(panel, names[at])["custom.axisLabel"]
-    return figure.update_xaxes(title=x_label).update_yaxes(title=label)
+    least = panel["fieldConfig"]["defaults"]["custom"].get("axisSoftMin")
+    return figure.update_xaxes(title=x_label).update_yaxes(
+        title=label, rangemode="tozero" if least == 0 else None
+    )
 
 
 def _states(answer: Answer) -> go.Figure:
@@ -316,7 +353,7 @@ def _lines(answer: Answer, shifts: Sequence[float]) -> go.Figure:
         drawn = {
             "x": [datetime.fromtimestamp(time / 1000, UTC) for time, _ in points],
             "y": [None if value is None else value / factor for _, value in points],
-            "name": f"{settings.get('displayName', name)} ({unit})",
+            "name": _named(str(settings.get("displayName", name)), unit),
         }
         band = settings.get("custom.fillBelowTo") in series
         mode = "markers" if style == "points" else "lines+markers"
@@ -326,10 +363,10 @@ def _lines(answer: Answer, shifts: Sequence[float]) -> go.Figure:
             showlegend=not settings.get("custom.hideFrom", {}).get("legend"),
         )  # fmt: skip
     for time in shifts:
-        figure.add_vline(x=time, line_color="#CC3311")
-    kind = _axis(panel)
+        figure.add_vline(x=time, line_color=RED)
+    scale = _scale_of(panel)
     return figure.update_yaxes(
-        type=kind, rangemode="tozero" if kind == "linear" and "axisSoftMin" in custom else None
+        **scale, rangemode="tozero" if scale["type"] == "linear" and "axisSoftMin" in custom else None
     )
 
 
@@ -355,24 +392,30 @@ def _scales(panel: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]) -> d
     return {name: _scale(largest.get(unit, 0.0), unit) for name, unit in units.items()}
 
 
+def _named(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit else name
+
+
 def _scale(largest: float, unit: str) -> tuple[float, str]:
     scales = _SCALES.get(unit, ((1.0, ""),))
     return next((one for one in scales if largest >= one[0]), scales[-1])
 
 
-def _axis(panel: Mapping[str, Any]) -> str:
+def _scale_of(panel: Mapping[str, Any]) -> dict[str, Any]:
     custom = panel["fieldConfig"]["defaults"].get("custom", {})
-    return str(custom.get("scaleDistribution", {}).get("type", "linear"))
+    kind = str(custom.get("scaleDistribution", {}).get("type", "linear"))
+    # Ticks at 1, 2 and 5: labels of all digits overlap.
+    return {"type": kind, "dtick": "D2" if kind == "log" else None}
 
 
-_HEAD = f"""<!doctype html><meta charset=utf-8><title>Regatta dashboards</title><style>
+_HEAD = f"""<!doctype html><html lang=en><meta charset=utf-8><title>Regatta dashboards</title><style>
 :root{{color-scheme:light dark}}
 body{{font:13px sans-serif;background:light-dark(#f4f5f5,#111217);color:light-dark(#222,#ccccdc);margin:12px}}
-.chosen,.empty{{color:#888}} .heading{{font-weight:bold;align-self:end}}
-.grid{{display:grid;grid-template-columns:repeat(24,1fr);grid-auto-rows:{_CELL}px;gap:6px}}
+.chosen,.empty{{color:light-dark(#5f6368,#9fa3ad)}} .heading{{font-size:15px;margin:0;align-self:end}}
+.grid{{display:grid;grid-template-columns:repeat(24,minmax(0,1fr));grid-auto-rows:{_CELL}px;gap:6px}}
 .panel{{background:light-dark(#fff,#181b1f);border:1px solid light-dark(#ddd,#333);padding:6px;overflow:hidden;
 display:flex;flex-direction:column}}
-h2{{font-size:13px;margin:0 0 4px}} .rows{{overflow:auto}}
+h3{{font-size:13px;margin:0 0 4px}} .rows{{overflow:auto}}
 table{{border-collapse:collapse;font-size:11px;white-space:nowrap;table-layout:fixed}}
 td,th{{box-sizing:border-box;border-bottom:1px solid #8884;padding:1px 8px;text-align:left}} .stat{{font-size:40px;text-align:center}}
-.empty{{margin:auto;text-align:center}}</style>"""
+.empty{{margin:auto;text-align:center}} .plotly-graph-div text{{fill:light-dark(#444,#c8c8d4)!important}}</style>"""

@@ -1,4 +1,4 @@
-"""Vectors: the cost of each primitive on each host, counts of applications, and predictions from both."""
+"""The dashboard of vectors: costs of primitives, counts of applications, and predictions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
 from dashboards.changes import gauged, pivot, repeated, spread
 from dashboards.influxql import COSTS, Query, chosen, escaped, grouped, newest, tag_values, without
-from dashboards.layout import Row, Section, board, experiments, many, one, variable
+from dashboards.layout import Row, Section, board, experiments, hidden, many, one, variable
 from dashboards.pieces import PanelBuilder, arranged, bars, curve, rows_of
 
 _RUN = "`regatta run configs/experiments/system-vector.yml`"
@@ -40,7 +40,7 @@ def vectors() -> Dashboard:
         "What does each primitive cost on each system, and how long will an application take there?",
         (
             experiments("vector"),
-            many("platform", "vector"),
+            hidden(many("platform", "vector")),
             one("runtime", "vector", within=_WITHIN, also=_SYSTEM),
             many("host", "vector", within=_WITHIN),
             variable("primitive", tag_values("primitive", "vector", _TIMES))
@@ -112,7 +112,7 @@ def _curve() -> PanelBuilder:
         "log2 of the size (10: 1 Ki, 20: 1 Mi, 30: 1 Gi)",
         "ns",
     )
-    return spread(panel, "host", tags, "log2")
+    return spread(panel, "host", tags, "log2", order="log2")
 
 
 def _primitive() -> PanelBuilder:
@@ -175,7 +175,7 @@ def _contributions() -> PanelBuilder:
         "ns",
         wide=True,
     )
-    return spread(panel, "system", ("system", "primitive"), "primitive", place=False)
+    return spread(panel, "system", ("system", "primitive"), "primitive", order="")
 
 
 def _counts() -> PanelBuilder:

@@ -15,6 +15,9 @@ if str(ROOT) not in sys.path:
 from dashboards.asking import Answer, Board  # noqa: E402
 from dashboards.boards import documents  # noqa: E402
 from dashboards.frames import frame_of  # noqa: E402
+from dashboards.layout import SOURCE_UID  # noqa: E402
+
+__all__ = ["ALERTS", "DOCUMENTS", "ROOT", "SOURCE_UID", "rows_of_panel", "told"]
 
 #: name -> the dashboard as Grafana reads it
 DOCUMENTS = {board["uid"].removeprefix("regatta-"): board for board in documents()}

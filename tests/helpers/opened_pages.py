@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 1280, 800
 _DRAWN_S = 300.0
 #: Figures are images with a label. axe-core would spend most of its time inside them, on elements of plotly.
 _WITHOUT_DRAWINGS = """if (window.Plotly) { window.Plotly.react = () => Promise.resolve(); }
-document.querySelectorAll(".plot").forEach(plot => plot.replaceChildren());"""
+document.querySelectorAll(".plot, .plotly-graph-div").forEach(plot => plot.replaceChildren());"""
 _SETTLED = """new Promise(done => {
   let height = 0, same = 0;
   const look = () => {
@@ -41,6 +41,43 @@ _SETTLED = """new Promise(done => {
 })"""
 _AXE = """axe.run({resultTypes: ["violations"]}).then(found => found.violations.map(
   one => [one.impact, one.id, one.nodes.map(node => node.target.join(" "))]))"""
+
+
+#: whether the preview of dashboards is drawn
+PREVIEW_DRAWN = """document.readyState === 'complete' &&
+  [...document.querySelectorAll('.plotly-graph-div')].every(one => one.querySelector('.main-svg'))"""
+#: A sweep from top to bottom over the visible parts of elements with text. A rotated text needs less than its box.
+_OVERLAPS = """(selector => {
+  const inside = (box, clip) => ({left: Math.max(box.left, clip.left), right: Math.min(box.right, clip.right),
+    top: Math.max(box.top, clip.top), bottom: Math.min(box.bottom, clip.bottom)});
+  const seen = one => {
+    let box = one.getBoundingClientRect();
+    for (let at = one.parentElement; at; at = at.parentElement) {
+      if (getComputedStyle(at).overflowX !== "visible") box = inside(box, at.getBoundingClientRect());
+    }
+    return box;
+  };
+  const parts = [...document.querySelectorAll(selector)]
+    .filter(one => one.textContent.trim() && one.checkVisibility() && !one.closest(".unseen, .skip"))
+    .filter(one => !/rotate\\(-?(?!0\\b|90\\b)\\d/.test(one.getAttribute("transform") || ""))
+    .map(one => ({one, box: seen(one)}))
+    .filter(({box}) => box.right - box.left > 1 && box.bottom - box.top > 1)
+    .sort((a, b) => a.box.top - b.box.top);
+  const found = [];
+  let open = [];
+  for (const part of parts) {
+    open = open.filter(({box}) => box.bottom > part.box.top + 2);
+    for (const other of open) {
+      const across = Math.min(part.box.right, other.box.right) - Math.max(part.box.left, other.box.left);
+      const down = Math.min(part.box.bottom, other.box.bottom) - part.box.top;
+      if (across > 2 && down > 2 && !part.one.contains(other.one) && !other.one.contains(part.one)) {
+        found.push([other.one.textContent.trim().slice(0, 60), part.one.textContent.trim().slice(0, 60)]);
+      }
+    }
+    open.push(part);
+  }
+  return [parts.length, found];
+})"""
 
 
 def open_page(browser: Browser, page: Path, anchor: str = "") -> None:
@@ -128,3 +165,10 @@ def boxes(browser: Browser, selector: str) -> list[dict[str, Any]]:
         "})"
     )
     return found
+
+
+def overlaps(browser: Browser, selector: str) -> list[Any]:
+    """Return the texts of the pairs of elements that overlap, other than an element and its parts. Fail without any element."""
+    number, found = browser.evaluate(f"{_OVERLAPS}({json.dumps(selector)})")
+    assert number > 10
+    return list(found)

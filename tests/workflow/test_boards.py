@@ -25,8 +25,17 @@ from small_experiments import SmallExperiment
 
 from helpers.board_experiments import write_board_experiments
 from helpers.boards import ALERTS, DOCUMENTS, rows_of_panel, told
+from helpers.chat_experiment import CONNECTIONS, PLATFORM_RATE
 from helpers.influx_server import READER, InfluxServer
-from helpers.opened_pages import BROWSER, needs_browser, show, wait_until
+from helpers.opened_pages import (
+    BROWSER,
+    PREVIEW_DRAWN,
+    needs_browser,
+    overlaps,
+    serious_findings,
+    show,
+    wait_until,
+)
 from helpers.served_experiment import as_home, write_served_experiment
 from regatta.cli.history import history
 from regatta.cli.ingest import ingest
@@ -119,7 +128,9 @@ def shown(board: Board) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_panel_and_variable_of_a_board_gets_rows(ask: Ask, name: str) -> None:
     board = Board(DOCUMENTS[name], ask, full_range(ask), CHOSEN.get(name))
-    assert [variable for variable, options in board.options.items() if not options] == []
+    # `only_runtime` has a value if there is one runtime.
+    empty = {variable for variable, options in board.options.items() if not options}
+    assert {variable for variable in empty if not variable.startswith("only_")} == set()
     assert [title for title, rows in shown(board) if not rows] == []
 
 
@@ -140,12 +151,12 @@ def test_a_preview_shows_the_titles_of_all_panels_with_what_was_chosen_and_says_
         "How long does apps/ecj:small take at each heap on alpha?",
         "How certain is the time with each collector and heap?",
     ):
-        assert f"<h2>{title}</h2>" in shown_page
+        assert f"<h3>{title}</h3>" in shown_page
     for document in DOCUMENTS.values():
         for heading in (panel for panel in document["panels"] if panel["type"] == "row"):
-            assert f">{html.escape(heading['title'])}</div>" in shown_page
+            assert f">{html.escape(heading['title'])}</h2>" in shown_page
     # A variable that the board has not would be left as it is.
-    assert not [line for line in shown_page.split("<h2>")[1:] if "$" in line.split("</h2>")[0]]
+    assert not [line for line in shown_page.split("<h3>")[1:] if "$" in line.split("</h3>")[0]]
 
 
 def test_shifts_of_a_history_are_drawn_once_where_they_began(ask: Ask) -> None:
@@ -243,7 +254,7 @@ def test_the_parts_of_a_stacked_bar_end_where_its_interval_ends(ask: Ask) -> Non
         assert certain + possible == pytest.approx(max(row["high"], 0))
         assert below == pytest.approx(min(row["high"], 0))
         assert below + perhaps_below == pytest.approx(min(row["low"], 0))
-    means = rows_of_panel(board, "$benchmark: what is the $metric of each configuration on $host?")
+    means = rows_of_panel(board, "$benchmark: what is the mean $metric of each configuration on $host?")
     assert means
     for row in (row for row in means if row["low time"] is not None):
         assert row["base time"] == row["low time"]
@@ -318,41 +329,107 @@ def test_an_experiment_that_compares_no_platforms_says_so_instead_of_empty_panel
     assert shown_page.count(">no platforms compared in this experiment: add ") == len(answers)
 
 
+#: the texts of a preview
+TEXTS = "h1, h2, h3, main > p, .stat, .empty, td, th, .plotly-graph-div svg text"
+#: panels, and their texts that end beyond the panel or the drawing
+CUT = """[...document.querySelectorAll(".panel")].flatMap(panel => {
+  const outside = (one, of) => {
+    const [a, b] = [one.getBoundingClientRect(), of.getBoundingClientRect()];
+    return a.left < b.left - 1 || a.right > b.right + 1 || a.top < b.top - 1 || a.bottom > b.bottom + 1;
+  };
+  const cut = [...panel.querySelectorAll("h3, .empty, .stat, .rows")].filter(one => outside(one, panel));
+  const drawn = [...panel.querySelectorAll("svg text")].filter(one => outside(one, one.closest(".plotly-graph-div")));
+  return [...cut, ...drawn, ...(panel.scrollWidth > panel.clientWidth ? [panel] : [])]
+    .filter(one => one.textContent.trim())
+    .map(one => [panel.querySelector("h3").textContent, one.textContent.slice(0, 60)]);
+})"""
+#: panels that show nothing, and do not say why
+NOTHING = """[...document.querySelectorAll(".panel")].filter(panel =>
+  !panel.querySelector("tr + tr, .barlayer path, .scatterlayer path.point, .scatterlayer path.js-line")
+  && (panel.querySelector(".empty, .stat")?.textContent.trim().length || 0) < 1
+).map(panel => panel.querySelector("h3").textContent)"""
+
+
 @needs_browser
-@pytest.mark.parametrize("width", [1280, 1920])
-def test_a_preview_is_drawn_within_its_panels(ask: Ask, tmp_path: Path, width: int) -> None:
+def test_a_preview_overlaps_nowhere_cuts_no_text_and_leaves_nothing_empty_at_two_widths_in_both_schemes(
+    ask: Ask, tmp_path: Path
+) -> None:
     when, file = full_range(ask), tmp_path / "boards.html"
-    board = Board(DOCUMENTS["compare-platforms"], ask, when, CHOSEN["compare-platforms"])
-    file.write_text(page([board], when), encoding="utf-8")
+    boards = [Board(one, ask, when, CHOSEN.get(name)) for name, one in DOCUMENTS.items()]
+    file.write_text(page(boards, when), encoding="utf-8")
     with Browser(BROWSER) as browser:
-        show(browser, width=width)
-        browser.call("Page.navigate", url=file.as_uri())
-        # Means over benchmarks, each benchmark, drift, and three benchmarks in the details.
-        charts = "[...document.querySelectorAll('.barlayer')].filter(one => one.querySelector('path')).length"
-        wait_until(browser, f"document.readyState === 'complete' && {charts} === 6")
-        wide = (
-            "[...document.querySelectorAll('.panel')].filter(one => one.scrollWidth > one.clientWidth).length"
-        )
-        assert browser.evaluate(wide) == 0
-        cut = "[...document.querySelectorAll('.rows')].map(one => one.scrollWidth > one.clientWidth)"
-        # Ranking and times fit; the details may scroll on a narrow screen.
-        assert browser.evaluate(cut) == [False, False, width < 1600]
+        browser.call("Page.enable")
+        for width in (1280, 1920):
+            show(browser, width=width)
+            # Drawings keep the width that they are drawn with.
+            browser.call("Page.navigate", url="about:blank")
+            browser.call("Page.navigate", url=file.as_uri())
+            wait_until(browser, PREVIEW_DRAWN)
+            for scheme in ("dark", "light"):
+                show(browser, scheme, width)
+                assert overlaps(browser, TEXTS) == [], (width, scheme)
+                assert browser.evaluate(CUT) == [], (width, scheme)
+                assert browser.evaluate(NOTHING) == [], (width, scheme)
+            assert browser.evaluate("document.documentElement.scrollWidth") == width
+            # Ranking and times of platforms fit; the details may scroll on a narrow screen.
+            scrolled = (
+                "[...document.querySelectorAll('#compare-platforms ~ .grid')][0].querySelectorAll('.rows')"
+            )
+            cut = browser.evaluate(f"[...{scrolled}].map(one => one.scrollWidth > one.clientWidth)")
+            assert cut == [False, False, width < 1600]
+        # The rows of a table are alike.
+        browser.evaluate("document.querySelectorAll('tr:nth-child(n + 3)').forEach(row => row.remove())")
+        for scheme in ("dark", "light"):
+            show(browser, scheme)
+            assert serious_findings(browser) == [], scheme
 
 
-def test_bars_of_the_chat_server_have_the_colour_of_their_mode(ask: Ask) -> None:
+def test_chat_is_drawn_over_the_number_of_connections_with_the_ends_of_intervals(ask: Ask) -> None:
     board = Board(DOCUMENTS["chat"], ask, full_range(ask), CHOSEN["chat"])
-    rows = rows_of_panel(board, "How many messages does the server deliver?")
-    assert len(rows) == 18
+    assert board.options["program"] == ["chat/chat:short"]
+    assert board.options["choices"] == ["", " window=9"]
+    modes = [f"{mode} mode" for mode in MODE_COLOURS]
+    for title in (
+        "How long does a message take, at the 99th percentile?", "How many messages does the server deliver?",
+        "How much processor time does a message cost?",
+    ):  # fmt: skip
+        rows = rows_of_panel(board, title)
+        assert [2 ** row["log2"] for row in rows] == pytest.approx(CONNECTIONS)
+        for row in rows:
+            assert set(row) == {
+                "log2",
+                *(f"{mode}{end}" for mode in modes for end in ("", " low", " high")),
+            }
+            assert all(row[f"{mode} low"] < row[mode] < row[f"{mode} high"] for mode in modes)
+    rows = rows_of_panel(board, "How long does a message take, at the 99th percentile?")
+    assert 10 ** rows[0]["platform mode"] == pytest.approx(4 * 20 * 1e3 / PLATFORM_RATE, rel=0.05)
+    # Each further choice is drawn alone: a line has one value per number of connections.
+    board = Board(DOCUMENTS["chat"], ask, full_range(ask), {**CHOSEN["chat"], "choices": " window=9"})
+    faster = rows_of_panel(board, "How long does a message take, at the 99th percentile?")
+    assert 10 ** (rows[0]["platform mode"] - faster[0]["platform mode"]) == pytest.approx(2, rel=0.05)
+
+
+def test_time_is_drawn_over_the_size_of_the_heap_with_the_ends_of_intervals(ask: Ask) -> None:
+    board = Board(DOCUMENTS["collectors"], ask, full_range(ask), CHOSEN["collectors"])
+    rows = rows_of_panel(board, "How long does $benchmark take at each heap on $host?")
+    assert [row["MiB"] for row in rows] == [48, 96]
     for row in rows:
-        own, *others = sorted(MODE_COLOURS, key=lambda mode: f"mode={mode}" not in row["benchmark"])
-        assert row["base"] + row[f"{own} mode"] == pytest.approx(row["mean"])
-        assert row["mean"] + row[f"{own} mode to high"] == pytest.approx(row["high"])
-        assert {row.get(f"{other} mode") for other in others} == {None}
+        for collector in ("serial", "parallel", "g1", "z"):
+            assert row[f"{collector} low"] < row[collector] < row[f"{collector} high"]
+    assert set(rows[0]) == {
+        "MiB",
+        *(f"{one}{end}" for one in ("serial", "parallel", "g1", "z") for end in ("", " low", " high")),
+    }
+    means = ask(
+        "SELECT last(n), point FROM estimate WHERE experiment = 'collectors' AND metric = 'elapsed' AND kind = 'mean' AND benchmark = 'apps/ecj:small'"
+        " AND host = 'alpha' AND heap = '1.5x' AND collector = 'g1'"
+    )
+    assert rows[0]["g1"] == pytest.approx(means[0]["values"][0][2] / 1e6)
 
 
 def test_bars_are_in_natural_order_and_named_by_what_differs(ask: Ask) -> None:
     board = Board(DOCUMENTS["experiment"], ask, full_range(ask), CHOSEN["experiment"])
-    (answer, *_) = told(board, "$benchmark: what is the $metric of each configuration on $host?")
+    (answer, *_) = told(board, "$benchmark: what is the mean $metric of each configuration on $host?")
     assert bar_texts(frame_of(answer), answer.panel) == [
         f"{collector} {heap}" for heap in ("1.5x", "3x") for collector in ("g1", "parallel", "serial", "z")
     ]

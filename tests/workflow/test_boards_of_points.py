@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from dashboards.asking import Ask, Board, Range
 from dashboards.frames import frame_of, series_of
+from dashboards.preview import page
 
 from helpers.boards import ALERTS, DOCUMENTS, ROOT, rows_of_panel, told
 from helpers.fleet_experiment import Fleet, write_fleet
@@ -49,7 +50,7 @@ def estimated(kind: str, ago_s: float, **fields: Any) -> Any:
     tags = (*PLACE, "elapsed")
     more = ("ratio", "", kind, "serial") if kind == "ratio" else ("ns", "", kind, "")
     common = {
-        "level": 0.95, "theta_percent": 3.0, "better": "lower", "label": "apps/h2:small · jdk-21 g1",
+        "level": 0.95, "theta_percent": 3.0, "better": "lower", "label": "apps/h2:small · jdk-21 g1", "setting": "none",
         "p_holm": 0.001,
     }  # fmt: skip
     return make_point(ESTIMATE, (*tags, *more), {**common, **fields}, time.time_ns() - int(ago_s * 1e9))
@@ -57,7 +58,7 @@ def estimated(kind: str, ago_s: float, **fields: Any) -> Any:
 
 def test_a_name_with_characters_of_regular_expressions_is_chosen_alone(made_of: Written) -> None:
     programs = (("vm/compress:s10", "1.5x"), ("vm/compress:s1.", "1x5x"))
-    fields = {"n": 5, "point": 1.0, "low": 0.9, "high": 1.1, "level": 0.95}
+    fields = {"n": 5, "point": 1.0, "low": 0.9, "high": 1.1, "level": 0.95, "setting": "none"}
     ask = made_of(
         RAN,
         *(
@@ -117,7 +118,7 @@ def test_an_estimate_without_an_interval_is_drawn_as_such(made_of: Written) -> N
     assert ratio["without interval"] == pytest.approx(0.2)
     assert ratio["higher, certain"] is ratio["low"] is None
     assert ratio["short"] == "g1"
-    (mean,) = rows_of_panel(board, "$benchmark: what is the $metric of each configuration on $host?")
+    (mean,) = rows_of_panel(board, "$benchmark: what is the mean $metric of each configuration on $host?")
     assert mean["without interval time"] == mean["mean time"] == 1.2
     fields = {"n": 0, "reason": "no pair", "short": "g1", "place": 0}
     undefined = made_of(RAN, *(estimated(kind, 60, **fields) for kind in ("ratio", "mean")))
@@ -191,6 +192,11 @@ def test_what_was_killed_runs_no_more_once_its_last_report_is_out_of_the_shown_t
         board = Board(DOCUMENTS["fleet-now"], ask, Range(now_ms - days * day_ms, now_ms))
         (answer,) = told(board, "What runs where, and when is it done?")
         assert answer.rows == rows
+
+
+def test_a_preview_without_perturbed_invocations_says_so(made_of: Written) -> None:
+    day = Range(time.time_ns() // 10**6 - 86_400_000, time.time_ns() // 10**6 + 60_000)
+    assert ">none was perturbed</div>" in page([Board(DOCUMENTS["fleet-now"], made_of(RAN), day)], day)
 
 
 def test_the_hosts_of_the_only_platform_are_shown_like_platforms(made_of: Written, tmp_path: Path) -> None:

@@ -17,18 +17,21 @@ from helpers.opened_pages import (
     go_to,
     needs_browser,
     open_page,
+    overlaps,
     press,
     serious_findings,
     show,
-    wait_for_figures,
     wait_for_layout,
     wait_until,
 )
+from helpers.past_experiments import write_week
 from helpers.rich_experiment import write_rich_experiment
 from helpers.served_experiment import as_home, write_served_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.audit.compute import audit_experiment
 from regatta.answers.audit.page import write_audit
+from regatta.answers.history.compute import history_of
+from regatta.answers.history.page import write_history
 from regatta.answers.page.page import write_report
 from regatta.figures.browser import Browser
 from regatta.predict.page import write_predictions
@@ -36,9 +39,11 @@ from regatta.predict.predictions import Asked, Request, forecast_of
 from regatta.predict.vector_sources import Sources
 
 pytestmark = needs_browser
-PAGES = ("report", "audit", "predictions")
+PAGES = ("report", "audit", "predictions", "history")
 #: elements of the summary that show text and contain none of the others
 PIECES = "header :is(h1, h2, p, li, caption, th, td), nav a"
+#: the same of the whole page, and the texts of figures
+EVERYTHING = "main :is(h2, h3, p, li, dt, dd, summary, figcaption, th, td), .plot svg text"
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +59,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     asked = tuple(Asked(one) for one in applications if one is not None)
     forecast = forecast_of(Request(asked, tuple(sources.systems("served")), optimise=True))
     write_predictions(forecast, found["predictions"])
+    write_history(history_of(write_week(folder / "week")), found["history"])
     return found
 
 
@@ -97,12 +103,24 @@ def test_nothing_overlaps_in_the_first_screen(shown: Browser) -> None:
         show(shown, width=width)
         wait_for_layout(shown)
         pieces = [one for one in boxes(shown, PIECES) if one["top"] < HEIGHT]
-        assert len(pieces) > 10
+        assert len(pieces) >= 10
         assert all(0 <= one["left"] <= one["right"] <= width for one in pieces)
         for a, b in combinations(pieces, 2):
             across = min(a["right"], b["right"]) - max(a["left"], b["left"])
             down = min(a["bottom"], b["bottom"]) - max(a["top"], b["top"])
             assert across <= 1 or down <= 1, (a, b)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_is_wider_than_the_window_and_nothing_overlaps_below_the_first_screen_in_both_schemes(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    open_page(browser, pages[name], "#everything")
+    for scheme in ("light", "dark"):
+        show(browser, scheme)
+        wait_for_layout(browser)
+        assert browser.evaluate("document.documentElement.scrollWidth") == WIDTH
+        assert overlaps(browser, EVERYTHING) == [], scheme
 
 
 def test_every_figure_and_table_says_what_it_is(shown: Browser) -> None:
@@ -118,13 +136,6 @@ def test_every_figure_and_table_says_what_it_is(shown: Browser) -> None:
     levels = shown.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(one => +one.tagName[1])")
     assert levels[0] == 1
     assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_no_page_is_wider_than_the_window(browser: Browser, pages: dict[str, Path], name: str) -> None:
-    open_page(browser, pages[name], "#everything")
-    wait_for_figures(browser)
-    assert browser.evaluate("document.documentElement.scrollWidth") == WIDTH
 
 
 def test_the_first_screen_has_the_conclusions_and_a_table_of_comparisons(

@@ -1,7 +1,7 @@
 """Colors and marks: a collector looks the same in every figure, table and legend of a report.
 
 The eight hues follow Okabe and Ito's set for color-blind readers. Their lightness is chosen so that each has a contrast of at
-least 3:1 with the paper, and any two differ by at least 7 (CIEDE2000) for protan, deutan and tritan vision too.
+least 3:1 with the paper, and any two differ by at least 7 (CIEDE2000) for protan, deutan and tritan vision too (tested).
 Only `report.css` defines both. A figure names a slot, which the script of the page resolves. `in_light` resolves slots for
 pictures in papers.
 Sources: Okabe, Ito: Color Universal Design (2008), https://jfly.uni-koeln.de/color/. Machado, Oliveira, Fernandes: A

@@ -7,6 +7,7 @@ points.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,9 @@ SYSTEM = "system"
 APPLICATION, PREDICTION = "application", "prediction"
 #: the suite that measures primitives, and the size that is not shown
 _PRIMITIVES, _USUAL_SIZE = "lm", "default"
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+#: the field `setting` of an estimate without parameters
+NO_SETTING = "none"
 #: tags of a configuration and its heap, in the order in which they are shown
 _CONFIGURATION = ("runtime", "collector", "modifiers", "heap")
 
@@ -105,12 +109,20 @@ def _labelled(points: Iterable[Point]) -> list[Point]:
                 "short": configuration_text(
                     {name: text for name, text in part.items() if text != NO_MODIFIERS}, shown
                 ),
-                "setting": setting_text(own, differing(of_series[one["benchmark"], one["metric"]]) or None),
+                "setting": setting_text(own, differing(of_series[one["benchmark"], one["metric"]]) or None)
+                or NO_SETTING,
                 "place": place[point.tags],
+                **_first_number(one["benchmark"]),
             },
         )
         for point, one, part, own in zip(points, tags, parts, parameters, strict=True)
     ]
+
+
+def _first_number(label: str) -> dict[str, float]:
+    """Return the field `number`: the first number among the choices in the label of a benchmark."""
+    numbers = [text for text in parts_of_label(label).chosen.values() if _NUMBER.fullmatch(text)]
+    return {"number": float(numbers[0])} if numbers else {}
 
 
 def _is_mean(point: Point) -> bool:

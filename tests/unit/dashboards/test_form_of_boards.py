@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from itertools import combinations
 
 import pytest
 from dashboards.asking import ALL, Range, interpolated, panels_of
 from dashboards.boards import documents, files
 from dashboards.influxql import FAILED
-from dashboards.pieces import COLLECTOR_COLOURS, STATUS_COLOURS
+from dashboards.pieces import COLLECTOR_COLOURS, MODE_COLOURS, STATUS_COLOURS
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
 
@@ -43,7 +44,7 @@ VARIABLES = {"experiment", "platform", "runtime", "collector", "benchmark", "hea
 LINKED = {
     "regatta-failures": "Which invocations were excluded, and why?",
     "regatta-perturbed": "How many invocations were perturbed?",
-    "regatta-drift": "Does the host find a difference between equal things?",
+    "regatta-drift": "Does an A/A test find a difference between identical configurations?",
     "regatta-regression": "Which alternatives differ from the baseline, by how much?",
     "regatta-regression-rate": "Which alternatives differ from the baseline, by how much?",
     "regatta-shift": "What has changed?",
@@ -255,7 +256,18 @@ def test_a_query_is_influxql_and_asks_for_what_is_chosen(uid, panel):
         used = set(VARIABLE.findall(target["query"]))
         assert "experiment" in used
         assert used <= known
-        for name in used - {"timeFilter", "__interval", "mode", "curve"}:
+        # Variables of a name that differs are in GROUP BY.
+        for name in used - {"timeFilter", "__interval", "curve"}:
+            if name in {"program", "choices", "mode"}:
+                # Parts of the label of a benchmark.
+                assert f"${{{name}:regex}}" in re.search(r'"benchmark" =~ /\^(.*?)\$/', target["query"])[1]
+                continue
+            if name.startswith("only_"):
+                assert (
+                    f"{name.removeprefix('only_')}${{{name}:regex}}"
+                    in target["query"].partition(" GROUP BY ")[2]
+                )
+                continue
             assert f'"{name}" =~ /^${{{name}:regex}}$/' in target["query"]
 
 
@@ -373,6 +385,43 @@ def test_a_rule_links_to_a_panel_that_exists(rule):
     assert titles[int(number)] == LINKED[rule["uid"]]
 
 
+@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
+def test_the_link_of_a_rule_selects_what_the_alert_is_about_in_the_time_of_the_rule(rule):
+    start, _, url = rule["annotations"]["dashboard"].partition("/d/")
+    # With a slash at its end, and without.
+    assert start == r'{{ reReplaceAll "/*\\z" "" externalURL }}'
+    uid, _, query = url.partition("?")
+    assert uid == rule["annotations"]["__dashboardUid__"]
+    given = dict(part.split("=", 1) for part in query.split("&"))
+    (days,) = {
+        step["relativeTimeRange"]["from"] // 86400
+        for step in rule["data"]
+        if step["datasourceUid"] != "__expr__"
+    }
+    assert (given.pop("from"), given.pop("to")) == (f"now-{days}d", "now")
+    assert given.pop("var-datasource") == "regatta-influxdb"
+    names = {one["name"] for one in variables(BOARDS[uid])}
+    assert given
+    for name, value in given.items():
+        assert name.removeprefix("var-") in names
+        assert value == f"{{{{ urlquery $labels.{name.removeprefix('var-')} }}}}"
+
+
+@boards
+def test_a_board_shows_at_most_eight_variables_and_none_of_them_as_json(board):
+    shown = {one["name"] for one in board["templating"]["list"] if one.get("hide") != 2}
+    assert 2 <= len(shown) <= 8
+    assert "experiment" in shown
+    assert not shown & {"datasource", "parameters"}
+
+
+@panels
+def test_differences_have_a_zero_in_the_middle_of_an_axis_that_small_ones_do_not_fill(uid, panel):
+    if panel["type"] == "barchart" and "higher, certain" in columns(panel):
+        custom = panel["fieldConfig"]["defaults"]["custom"]
+        assert -custom["axisSoftMin"] == custom["axisSoftMax"] == 0.2
+
+
 def test_a_disturbed_host_has_one_alert_however_many_experiments_it_ran():
     (rule,) = (one for one in ALERTS if one["uid"] == "regatta-perturbed")
     for step in rule["data"]:
@@ -466,6 +515,37 @@ def test_collectors_have_the_same_colours_everywhere(uid, panel):
         assert {each["matcher"]["options"] for each in overrides(panel)} >= {
             f"/^{name}( .*)?$/" for name in COLLECTOR_COLOURS
         }
+
+
+@panels
+def test_a_parameter_that_is_a_number_is_a_numeric_axis(uid, panel):
+    if panel["type"] == "barchart":
+        assert panel["options"]["xField"] != "heap"
+    if panel["type"] != "xychart":
+        return
+    x = panel["options"]["dims"]["x"]
+    numbers = {"MiB": '"heap_mib" AS "MiB"', "log2": 'log2("number") AS "log2"'}
+    assert any(numbers[x] in target["query"] for target in panel["targets"])
+    # A line goes from left to right.
+    (order,) = (step["options"]["sort"] for step in transformations(panel) if step["id"] == "sortBy")
+    assert order == [{"field": x, "desc": False}]
+    assert transformations(panel)[-1]["options"]["indexByName"] == {x: 0}
+    assert properties(panel, x)["custom.axisLabel"]
+    assert panel["fieldConfig"]["defaults"]["custom"]["axisLabel"]
+
+
+def test_times_over_heap_and_connections_are_lines_with_the_ends_of_their_intervals():
+    drawn = [(uid, panel) for uid, panel in PANELS if panel["type"] == "xychart" and uid != "regatta-vectors"]
+    assert Counter(uid for uid, _ in drawn) == {"regatta-collectors": 2, "regatta-chat": 5}
+    for uid, panel in drawn:
+        modes = {f"{mode} mode": shade for mode, shade in MODE_COLOURS.items()}
+        colours = COLLECTOR_COLOURS if uid == "regatta-collectors" else modes
+        for name, shade in colours.items():
+            for end in ("low", "high"):
+                given = properties(panel, f"{name} {end}")
+                assert given["color"]["fixedColor"].startswith(shade)
+                assert given["custom.hideFrom"]["legend"]
+                assert sum(f'AS "{name} {end}"' in target["query"] for target in panel["targets"]) == 1
 
 
 @panels

@@ -84,15 +84,16 @@ def heap_pairs(audit: Audit, looks: Looks) -> list[Group]:
     bests = {group.title: group for group in heap_groups(panels_for(map(best_of, cells)), looks)}
     groups = []
     for group in means:
+        pairs = list(zip(group.figures, bests[group.title].figures, strict=True))
+        axes = [figure.layout["yaxis"] for pair in pairs for figure in pair]
+        values = finite(v for pair in pairs for f in pair for t in f.traces for v in _drawn(t))
+        if values and all("type" not in one for one in axes):
+            room = 0.05 * (max(values) - min(values))
+            for one in axes:
+                one["range"] = [min(values) - room, max(values) + room]
         figures = []
-        for figure, best in zip(group.figures, bests[group.title].figures, strict=True):
-            axes = [f.layout["yaxis"] for f in (figure, best)]
-            values = finite(v for f in (figure, best) for t in f.traces for v in _drawn(t))
-            if values and all("type" not in one for one in axes):
-                room = 0.05 * (max(values) - min(values))
-                for one in axes:
-                    one["range"] = [min(values) - room, max(values) + room]
-            axes[1]["title"] = axes[0]["title"]
+        for figure, best in pairs:
+            best.layout["yaxis"]["title"] = figure.layout["yaxis"]["title"]
             name = figure.title
             figures += [
                 replace(figure, title=f"{name} · mean with CI".removeprefix(" · ")),

@@ -9,28 +9,31 @@ from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, cell_hover, parameters_but
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
-from regatta.figures.axes import Figure, Group
+from regatta.figures.axes import Group
 from regatta.figures.curves import Point
-from regatta.figures.over_heap import HeapLine, over_heap
+from regatta.figures.over_heap import HeapLine, over_heap_together
 from regatta.figures.text import Scale, estimate_texts, joined
 
 
 def heap_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """Return one group per panel in which some configuration ran at two or more heap settings."""
+    """Return one group per panel in which some configuration ran at two or more heap settings.
+
+    The title of a figure names everything but the collector, and the legend of a group names the collectors. The figures of a group
+    have the same axis of values.
+    """
     groups = []
     for panel in panels:
         if panel.series_parameter:
             continue
-        figures = [
-            _figure(name, cells, panel, looks)
+        factors = _factors(panel)
+        named = [
+            (name, _lines(cells, panel, looks))
             for name, cells in _by_runtime(panel).items()
-            if len(
-                {heap_of(cell.place, _factors(panel)) for cell in cells if math.isfinite(cell.estimate.point)}
-            )
-            > 1
+            if len({heap_of(cell.place, factors) for cell in cells if math.isfinite(cell.estimate.point)}) > 1
         ]
-        if figures:
-            groups.append(Group(panel.title, figures, looks.legend(panel.cells)))
+        if named:
+            figures = over_heap_together(named, factors, panel.axis, panel.scale)
+            groups.append(Group(panel.title, figures, looks.legend_of_collectors(panel.cells)))
     return groups
 
 
@@ -48,7 +51,7 @@ def _by_runtime(panel: Panel) -> dict[str, list[CellAnswer]]:
     return groups
 
 
-def _figure(name: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> Figure:
+def _lines(cells: list[CellAnswer], panel: Panel, looks: Looks) -> list[HeapLine]:
     lines: dict[str, list[CellAnswer]] = {}
     for cell in cells:
         lines.setdefault(cell.place.collector, []).append(cell)
@@ -56,8 +59,9 @@ def _figure(name: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> F
     drawn = []
     for line in lines.values():
         line.sort(key=lambda cell: heap_of(cell.place, factors))
-        drawn.append(HeapLine(looks.of(line[0]), [heap_point(cell, factors, panel.scale) for cell in line]))
-    return over_heap(name, drawn, factors, panel.axis, panel.scale)
+        points = [heap_point(cell, factors, panel.scale) for cell in line]
+        drawn.append(HeapLine(looks.of_collector(line[0]), points))
+    return drawn
 
 
 def heap_point(cell: CellAnswer, factors: bool, scale: Scale) -> Point:

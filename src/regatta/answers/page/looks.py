@@ -32,7 +32,8 @@ class Looks:
         varying = [
             entry for entry in _FACTORS if len({entry[1](cell) for cell in cells if entry[1](cell)}) > 1
         ]
-        _, self._hue = varying[0] if varying else _FACTORS[0 if named else 1]
+        first, self._hue = varying[0] if varying else _FACTORS[0 if named else 1]
+        self._by_collector = first == _FACTORS[0][0]
         self._factors = list(varying[1:])
         pairs = dict.fromkeys(self._pair(cell) for cell in cells if self._hue(cell))
         self._hues = _numbered(hue for hue, _ in pairs)
@@ -70,6 +71,21 @@ class Looks:
                 )
             ]
         return entries
+
+    def of_collector(self, cell: CellAnswer) -> Look:
+        """Return the look of a cell in a figure whose title names everything but the collector: the same for each runtime."""
+        if not self._by_collector:
+            return self.of(cell)
+        number = self._hues.get(self._hue(cell), 0)
+        return replace(self.of(cell), mark=_MARK_NAMES[number % len(_MARK_NAMES)], dash="solid")
+
+    def legend_of_collectors(self, cells: Sequence[CellAnswer]) -> list[LegendEntry]:
+        """Return an entry for each collector among `cells`; none if it is the only one."""
+        found = {cell.place.collector: cell for cell in cells if cell.place.collector}
+        if len(found) < 2:
+            return []
+        named = sorted(found.items(), key=lambda item: self._hues.get(item[0], len(self._hues)))
+        return [LegendEntry(name, self.of_collector(cell)) for name, cell in named]
 
     def _pair(self, cell: CellAnswer) -> tuple[str, str]:
         others = (part for _, read in self._factors if (part := read(cell)) and part != "none")

@@ -27,6 +27,8 @@ from regatta.figures.text import show_percent
 
 #: Maximum rows of the table in the summary, so that the first screen has room for it.
 _SUMMARY_ROWS = 8
+#: UID of the data source in `dashboards/provisioning/`
+_SOURCE = "regatta-influxdb"
 #: UID of a Grafana dashboard -> title of its link; the dashboards are defined in `dashboards/`
 _BOARDS = {
     "regatta-experiment": "experiment",
@@ -123,7 +125,7 @@ def board_links(answer: Answer, grafana_url: str | None) -> tuple[BoardLink, ...
     """Return the dashboards with data of this experiment; empty if the Grafana URL is unknown."""
     if not grafana_url:
         return ()
-    query = {"var-experiment": answer.experiment}
+    query = {"var-datasource": _SOURCE, "var-experiment": answer.experiment}
     times = [
         sample.started_utc_ns // 10**6 for cell in answer.cells for sample in (*cell.samples, *cell.perturbed)
     ]

@@ -4,51 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from helpers.synthetic_journal import START_NS, cell, record, write_experiment
+from helpers.past_experiments import CELLS, ROUNDS, write_day, write_week
+from helpers.synthetic_journal import cell, write_experiment
 from regatta.answers.history.compute import history_document, history_of
 from regatta.cli.history import history as command
 from regatta.host.errors import StoreError
 from regatta.stats.ratios import welch_log_ratio
 
-SERIAL, G1 = cell("serial"), cell("g1")
-CELLS = [SERIAL, G1]
-DAY_NS = 86_400 * 10**9
-ROUNDS = 8
-
-
-def _experiment(
-    directory: Path,
-    day: int,
-    levels: tuple[float, float] = (1.0, 1.0),
-    cells: list[dict[str, Any]] = CELLS,
-    **facts: Any,
-) -> Path:
-    rng = np.random.default_rng(100 + day)
-    records = [
-        record(
-            one, r, [float(1e9 * levels[i] * np.exp(rng.normal(0, 0.01)))], position=i,
-            started=START_NS + day * DAY_NS + (10 * r + i) * 10**9,
-        )
-        for r in range(ROUNDS)
-        for i, one in enumerate(cells)
-    ]  # fmt: skip
-    return write_experiment(directory, cells, records, ROUNDS, **{"method": "fixed", **facts})
+SERIAL, G1 = CELLS
 
 
 @pytest.fixture(scope="module")
 def week(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Seven days, of which g1 is 20 % slower from the fifth on."""
-    folder = tmp_path_factory.mktemp("week")
-    return [
-        _experiment(folder / f"day-{day}", day, (1.0, 1.2 if day >= 4 else 1.0), labels={"commit": f"c{day}"})
-        for day in range(7)
-    ]
+    return write_week(tmp_path_factory.mktemp("week"))
 
 
 def test_a_shift_is_told_with_its_ratio_and_the_commit_since_which_it_is(week: list[Path]) -> None:
@@ -75,14 +49,14 @@ def test_experiments_are_in_order_of_time_whatever_the_order_in_which_they_are_g
 
 
 def test_two_experiments_say_that_they_may_differ_by_the_day(tmp_path: Path) -> None:
-    found = history_of([_experiment(tmp_path / name, day, (1.0, 1.0)) for day, name in enumerate(("a", "b"))])
+    found = history_of([write_day(tmp_path / name, day, (1.0, 1.0)) for day, name in enumerate(("a", "b"))])
     assert [one.name for one in found.experiments] == ["a", "b"]
     assert found.sentences[0].startswith("2 of 2 series: no significant shift over 2 experiments (")
     assert found.sentences[-1].startswith("2 experiments: a shift is not distinguishable")
 
 
 def test_names_that_are_the_same_get_their_time(tmp_path: Path) -> None:
-    folders = [_experiment(tmp_path / name / "demo", day) for day, name in enumerate(("a", "b"))]
+    folders = [write_day(tmp_path / name / "demo", day) for day, name in enumerate(("a", "b"))]
     assert [one.name for one in history_of(folders).experiments] == [
         "demo of 2023-11-14 22:13", "demo of 2023-11-15 22:13",
     ]  # fmt: skip
@@ -91,7 +65,7 @@ def test_names_that_are_the_same_get_their_time(tmp_path: Path) -> None:
 def test_days_that_differ_by_themselves_make_experiments_the_replicates(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     folders = [
-        _experiment(tmp_path / str(day), day, (float(np.exp(rng.normal(0, 0.1))), 1.0)) for day in range(8)
+        write_day(tmp_path / str(day), day, (float(np.exp(rng.normal(0, 0.1))), 1.0)) for day in range(8)
     ]
     found = history_of(folders)
     serial, g1 = found.series
@@ -102,14 +76,14 @@ def test_days_that_differ_by_themselves_make_experiments_the_replicates(tmp_path
 
 
 def test_cells_of_one_experiment_only_have_no_history(tmp_path: Path) -> None:
-    folders = [_experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1, cells=[SERIAL])]
+    folders = [write_day(tmp_path / "a", 0), write_day(tmp_path / "b", 1, cells=[SERIAL])]
     found = history_of(folders)
     assert [one.place.configuration for one in found.series] == ["jdk-21 serial"]
     assert "series in one experiment only, without a history: 1" in found.warnings
 
 
 def test_numbers_made_in_different_ways_are_not_compared(tmp_path: Path) -> None:
-    folders = [_experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1, method="startup")]
+    folders = [write_day(tmp_path / "a", 0), write_day(tmp_path / "b", 1, method="startup")]
     found = history_of(folders)
     assert found.series == ()
     assert any("different steady-state methods" in w for w in found.warnings)
@@ -117,7 +91,7 @@ def test_numbers_made_in_different_ways_are_not_compared(tmp_path: Path) -> None
 
 def test_an_experiment_without_values_is_left_out_and_told(tmp_path: Path) -> None:
     empty = write_experiment(tmp_path / "empty", CELLS, [], ROUNDS)
-    found = history_of([empty, _experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1)])
+    found = history_of([empty, write_day(tmp_path / "a", 0), write_day(tmp_path / "b", 1)])
     assert len(found.experiments) == 2
     assert f"{empty} excluded: no values" in found.warnings
 
@@ -129,9 +103,7 @@ def test_nothing_measured_has_no_history(tmp_path: Path) -> None:
 
 def test_a_minheap_that_moved_is_told(tmp_path: Path) -> None:
     folders = [
-        _experiment(
-            tmp_path / str(size), day, cells=[cell("serial", heap_mib=size), cell("g1", heap_mib=size)]
-        )
+        write_day(tmp_path / str(size), day, cells=[cell("serial", heap_mib=size), cell("g1", heap_mib=size)])
         for day, size in enumerate((64, 80))
     ]
     found = history_of(folders)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from helpers.boards import ROOT
+from helpers.boards import ROOT, SOURCE_UID
 from helpers.fleet_experiment import Fleet, write_fleet
 from helpers.rich_experiment import write_rich_experiment
 from regatta.answers.answer import answer_experiment
@@ -28,6 +28,7 @@ def test_a_link_leads_to_a_board_that_is_there_with_the_experiment_in_its_time(a
         assert (ROOT / "dashboards" / "json" / f"{name}.json").is_file()
         asked = {key: values[0] for key, values in parse_qs(parts.query).items()}
         assert asked["var-experiment"] == answer.experiment
+        assert asked["var-datasource"] == SOURCE_UID
         assert int(asked["from"]) < min(started)
         assert int(asked["to"]) > max(started)
 

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from helpers.synthetic_answers import curve_answer, java_answer, undefined
+from regatta.answers.page.heap_curves import heap_groups
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import panels_of
 from regatta.figures.axes import log_ticks, parameter_axis
@@ -82,6 +83,21 @@ def test_a_collector_has_one_colour_and_an_alternative_one_mark_everywhere() -> 
     assert {(entry.look.colour, entry.look.mark) for entry in legend} == {
         (looks.of(c).colour, looks.of(c).mark) for c in answer.cells
     }
+
+
+def test_heap_figures_of_a_benchmark_share_their_scale_and_a_legend_of_collectors() -> None:
+    answer = java_answer()
+    looks = Looks(answer.cells)
+    for group in heap_groups(panels_of(answer), looks):
+        assert [figure.title for figure in group.figures] == ["temurin-21", "temurin-25"]
+        axes = [figure.layout["yaxis"] for figure in group.figures]
+        assert axes[0]["range"] == axes[1]["range"]
+        least, most = axes[0]["range"]
+        traces = [trace for figure in group.figures for trace in figure.traces]
+        assert all(least < y < most for trace in traces for y in trace["y"] if y is not None)
+        assert [entry.name for entry in group.legend] == ["serial", "parallel", "g1"]
+        drawn = {(trace["marker"]["color"], trace["marker"]["symbol"]) for trace in traces}
+        assert drawn == {(entry.look.colour, entry.look.mark) for entry in group.legend}
 
 
 def test_with_more_alternatives_than_marks_a_runtime_has_one_mark() -> None:

@@ -65,7 +65,7 @@ def _overhead_groups(overheads: Overheads, cells: _Cells, looks: Looks) -> list[
         shown = [cells[one.place.host, one.cell_id] for many in found.values() for one in many]
         if drawn:
             parts = (benchmark, "lower-bound GC overhead", f"on {host}" if len(hosts) > 1 else "")
-            groups.append(Group(joined(*parts), drawn, looks.legend(shown)))
+            groups.append(Group(joined(*parts), drawn, looks.legend_of_collectors(shown)))
     return groups
 
 
@@ -91,7 +91,7 @@ def _overhead_figure(title: str, overheads: Sequence[Overhead], cells: _Cells, l
     for collector, line in lines.items():
         line.sort(key=lambda one: heap_of(one.place, factors))
         points = [_point(one, collector, factors) for one in line]
-        drawn.append(HeapLine(looks.of(cells[line[0].place.host, line[0].cell_id]), points))
+        drawn.append(HeapLine(looks.of_collector(cells[line[0].place.host, line[0].cell_id]), points))
     return over_heap(title, drawn, factors, "total / distilled cost", _RATIO, one=True)
 
 

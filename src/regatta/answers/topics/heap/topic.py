@@ -17,7 +17,7 @@ def heap_section(_: None, view: View) -> Section | None:
     return Section(
         "heap",
         words=f"Mean of each collector over heap size, with {show_percent(view.answer.level)} confidence intervals. "
-        "Axes do not start at 0.",
+        "The figures of a benchmark have the same axis of values, which does not start at 0.",
         groups=groups,
     )
 
