@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
@@ -161,3 +162,28 @@ def test_the_ratios_are_those_of_the_blocks(tmp_path: Path) -> None:
     assert SUITES.of(answer)[0].members[0].ratio.low == pytest.approx(
         paired_log_ratio(values[1], values[0]).interval.low
     )
+
+
+def test_unpaired_benchmarks_of_one_round_are_not_independent(tmp_path: Path) -> None:
+    """g1 was added later: each side has 10 rounds, not 10 for each of its benchmarks."""
+    rng = np.random.default_rng(9)
+    cells = [[cell(side, benchmark=f"apps/{p}:small") for p in PROGRAMS] for side in ("serial", "g1")]
+    logs = {
+        (i, k, r): rounds[r] + rng.normal(0, 0.002)
+        for i in range(2)
+        for rounds in [rng.normal(0, 0.02, ROUNDS)]
+        for k in range(3)
+        for r in range(ROUNDS)
+    }
+    records = [
+        record(cells[i][k], r, [1e9 * math.exp(value)], block=k, plan_id=f"plan-{i}")
+        for (i, k, r), value in logs.items()
+    ]
+    answer = answer_experiment(
+        write_experiment(tmp_path, [c for side in cells for c in side], records, ROUNDS)
+    )
+    (suite,) = SUITES.of(answer)
+    means = [[np.mean([logs[i, k, r] for k in range(3)]) for r in range(ROUNDS)] for i in (1, 0)]
+    expected = stats.ttest_ind(*means, equal_var=False).confidence_interval(0.95)
+    assert (suite.these.low, suite.these.high) == pytest.approx(tuple(np.exp(expected)))
+    assert suite.like_these.low <= suite.these.low

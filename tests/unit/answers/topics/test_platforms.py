@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from helpers.fleet_experiment import HOSTS, Fleet, write_fleet
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of
 from regatta.answers.parts import Place
-from regatta.answers.topics.platforms.compute import PlatformRatio, _change, _means, rankings
+from regatta.answers.topics.platforms.compute import PlatformRatio, _change, _means, _Measured, rankings
 from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Heap
-from regatta.stats.estimate import Interval
-from regatta.stats.hosts import pool_hosts
+from regatta.stats.hosts import platform_difference, pool_hosts
 
 TWO_EACH = {"xeon": ("x86", 1.0), "ryzen": ("x86", 0.8), "graviton": ("arm", 1.3), "altra": ("arm", 1.4)}
 
@@ -156,40 +156,81 @@ def test_the_drift_of_conditions_that_all_series_share_covers_none_as_often_as_i
     assert 3 <= missed <= 30
 
 
-def test_benchmarks_with_several_settings_are_named_and_left_out_of_means() -> None:
-    def ratio(benchmark: str, point: float, a: dict[str, float], b: dict[str, float]) -> PlatformRatio:
-        these = Interval(20, point, point * 0.99, point * 1.01, 0.95, "fixed-hosts")
-        place = Place("", "", benchmark, "native", "", "none", Heap())
-        return PlatformRatio(
-            "arm",
-            "x86",
-            a,
-            b,
-            place,
-            benchmark,
-            "elapsed",
-            "ns",
-            "lower",
-            {},
-            these,
-            0.01,
-            these,
-            "yes",
-            18.0,
-        )
+CONTEXT: Any = SimpleNamespace(facts=SimpleNamespace(level=0.95, theta_percent=1.0))
 
-    both, one = {"b1": 1.0, "b2": 1.1}, {"b1": 1.0}
-    arm = {"a1": 2.0, "a2": 2.1}
-    context: Any = SimpleNamespace(facts=SimpleNamespace(level=0.95, theta_percent=1.0))
-    ratios = [ratio(f"s/{name}:d", 2.0, arm, both) for name in ("x", "y", "m", "m")]
-    (mean,) = _means(ratios, context)
+
+def rounds_of(logs: np.ndarray) -> Any:
+    """A series with one value per round."""
+    values = np.exp(logs)
+    samples = [SimpleNamespace(round=r, value=value) for r, value in enumerate(values.tolist())]
+    return SimpleNamespace(values=values, samples=samples)
+
+
+def measured(benchmark: str, a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> _Measured:
+    """The ratio of one benchmark on host -> logarithms by round."""
+    found = platform_difference(list(a.values()), list(b.values()))
+    these = found.these.interval.mapped(math.exp)
+    place = Place("", "", benchmark, "native", "", "none", Heap())
+    means = ({host: float(np.exp(own.mean())) for host, own in side.items()} for side in (a, b))
+    ratio = PlatformRatio(
+        "arm", "x86", *means, place, benchmark, "elapsed", "ns", "lower", {}, these, found.these.p, these, "yes",
+        found.these.df,
+    )  # fmt: skip
+    return _Measured(ratio, *({host: rounds_of(own) for host, own in side.items()} for side in (a, b)))
+
+
+def test_a_mean_covers_the_truth_though_benchmarks_of_a_round_share_its_conditions() -> None:
+    """Rounds vary by 2 %, benchmarks by 0.2 %: a host has 20 rounds, not 20 times the number of its benchmarks."""
+    rng = np.random.default_rng(11)
+    these = like = 0
+    for _ in range(250):
+        conditions = [rng.normal(0, 0.02, 20) for _ in range(2)]
+        own = [[side + rng.normal(0, 0.002, 20) for side in conditions] for _ in range(8)]
+        (mean,) = _means(
+            [measured(f"s/{i}:d", {"a1": a}, {"b1": b}) for i, (a, b) in enumerate(own)], CONTEXT
+        )
+        these += mean.these.low <= 1.0 <= mean.these.high
+        like += mean.like_these.low <= 1.0 <= mean.like_these.high
+    # Four standard errors below 0.95; independent benchmarks would give 0.45.
+    assert these >= 224
+    assert like >= 224
+
+
+def test_a_mean_uses_the_rounds_that_have_all_benchmarks() -> None:
+    rng = np.random.default_rng(12)
+    x, y, base = rng.normal(0.1, 0.02, 9), rng.normal(0.3, 0.02, 9), rng.normal(0, 0.02, 9)
+    both = [measured("s/x:d", {"a1": x}, {"b1": base}), measured("s/y:d", {"a1": y[:5]}, {"b1": base})]
+    (mean,) = _means(both, CONTEXT)
+    expected = stats.ttest_ind((x[:5] + y[:5]) / 2, base, equal_var=False)
+    ends = np.exp(expected.confidence_interval(0.95))
+    assert (mean.these.low, mean.these.high) == pytest.approx(tuple(ends))
+    assert (mean.hosts_a, mean.hosts_b) == (("a1",), ("b1",))
+    # Rounds 0 to 3 have one benchmark, rounds 4 to 8 the other.
+    apart = replace(both[0], a={"a1": SimpleNamespace(samples=both[0].a["a1"].samples[5:])})
+    (without,) = _means([apart, both[1]], CONTEXT)
+    assert math.isnan(without.these.low)
+    assert without.these.reason == "fewer than 2 rounds with all benchmarks"
+    assert without.hosts_a == ()
+
+
+def test_benchmarks_with_several_settings_are_named_and_left_out_of_means() -> None:
+    rng = np.random.default_rng(13)
+
+    def ratio(
+        benchmark: str, a: tuple[str, ...] = ("a1", "a2"), b: tuple[str, ...] = ("b1", "b2")
+    ) -> _Measured:
+        sides = ({host: rng.normal(at, 0.02, 10) for host in hosts} for at, hosts in ((0.7, a), (0.0, b)))
+        return measured(benchmark, *sides)
+
+    (mean,) = _means([ratio(f"s/{name}:d") for name in ("x", "y", "m", "m")], CONTEXT)
     assert (mean.benchmarks, [label for label, _ in mean.left_out]) == (("s/x:d", "s/y:d"), ["s/m:d"])
     assert mean.similar_hosts.high / mean.similar_hosts.low >= mean.these.high / mean.these.low
     # Values of a parameter are not benchmarks: each has its own mean.
-    values = [ratio(f"s/{name}:d n={n}", 2.0, arm, both) for name in ("x", "y") for n in (1, 4)]
-    assert [(dict(m.parameters), m.benchmarks) for m in _means(values, context)] == [
+    values = [ratio(f"s/{name}:d n={n}") for name in ("x", "y") for n in (1, 4)]
+    assert [(dict(m.parameters), m.benchmarks) for m in _means(values, CONTEXT)] == [
         ({"n": "1"}, ("s/x:d", "s/y:d")), ({"n": "4"}, ("s/x:d", "s/y:d"))
     ]  # fmt: skip
     # A host that lacks a benchmark says nothing of the others.
-    (lacking,) = _means([ratio("s/x:d", 2.0, arm, both), ratio("s/y:d", 2.0, arm, one)], context)
+    (lacking,) = _means([ratio("s/x:d"), ratio("s/y:d", b=("b1",))], CONTEXT)
     assert lacking.similar_hosts.reason == "not every host has all benchmarks"
+    assert lacking.hosts_b == ("b1",)

@@ -15,11 +15,12 @@ import numpy as np
 from regatta.answers.context import Context
 from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.ranking import ranked
+from regatta.answers.rounds import FEW_ROUNDS, round_means
 from regatta.answers.samples import Series
 from regatta.answers.words import practical
 from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without, place_key
-from regatta.stats.estimate import Interval, safe_exp, undefined
+from regatta.stats.estimate import Floats, Interval, safe_exp, undefined
 from regatta.stats.hosts import (
     RANDOM_HOSTS,
     HostEffect,
@@ -28,8 +29,7 @@ from regatta.stats.hosts import (
     unpaired_effect,
 )
 from regatta.stats.intervals import why_no_logs
-from regatta.stats.ratios import welch_log_ratio
-from regatta.stats.suite_mean import log_variance, suite_ratio
+from regatta.stats.suite_mean import log_variance, suite_ratio, together
 
 #: a mean over benchmarks needs at least this many
 _LEAST_BENCHMARKS = 2
@@ -78,6 +78,9 @@ class PlatformMean:
     benchmarks: tuple[str, ...]
     #: excluded benchmarks with reasons
     left_out: tuple[tuple[str, str], ...]
+    #: the hosts with at least two rounds that have all benchmarks
+    hosts_a: tuple[str, ...]
+    hosts_b: tuple[str, ...]
     #: for exactly these benchmarks and hosts
     these: Interval
     #: for similar benchmarks on these hosts
@@ -142,14 +145,15 @@ def compare_platforms(context: Context) -> Platforms:
     if len(hosts) < 2:
         return Platforms()
     series = _by_place(context)
-    ratios = tuple(
-        ratio
+    sides = [
+        found
         for on_host in series
         for name in hosts
-        if name != base and (ratio := _ratio(name, base, hosts, on_host, context)) is not None
-    )
+        if name != base and (found := _ratio(name, base, hosts, on_host, context)) is not None
+    ]
     times = tuple(_times(name, own, series, context.facts.level) for name, own in hosts.items())
-    return Platforms(by, hosts, ratios, tuple(_means(ratios, context)), times)
+    ratios = tuple(one.ratio for one in sides)
+    return Platforms(by, hosts, ratios, tuple(_means(sides, context)), times)
 
 
 def rankings(means: Sequence[PlatformMean]) -> list[list[tuple[int, PlatformMean | None]]]:
@@ -178,9 +182,18 @@ def _by_place(context: Context) -> list[dict[str, Series]]:
     return list(found.values())
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """A ratio, and host -> the series of each side."""
+
+    ratio: PlatformRatio
+    a: Mapping[str, Series]
+    b: Mapping[str, Series]
+
+
 def _ratio(
     a: str, b: str, hosts: Mapping[str, Sequence[str]], on_host: Mapping[str, Series], context: Context
-) -> PlatformRatio | None:
+) -> _Measured | None:
     used = [[on_host[host] for host in hosts[name] if host in on_host] for name in (a, b)]
     if not all(used):
         return None
@@ -191,7 +204,7 @@ def _ratio(
     place = replace(
         first.cell.place, host="", platform="", heap=shared_heap(s.cell.place for side in used for s in side)
     )
-    return PlatformRatio(
+    ratio = PlatformRatio(
         a=a,
         b=b,
         hosts_a=_geometric_means(used[0]),
@@ -208,27 +221,30 @@ def _ratio(
         practical=practical(these, context.facts.theta_percent),
         df=found.these.df,
     )
+    of_a, of_b = ({one.cell.place.host: one for one in side} for side in used)
+    return _Measured(ratio, of_a, of_b)
 
 
 def _geometric_means(series: Sequence[Series]) -> dict[str, float]:
     return {one.cell.place.host: math.exp(np.log(one.values).mean()) for one in series}
 
 
-def _means(ratios: Sequence[PlatformRatio], context: Context) -> list[PlatformMean]:
+def _means(measured: Sequence[_Measured], context: Context) -> list[PlatformMean]:
     """Return the mean over all benchmarks of each configuration, heap, metric, and value of a parameter with several values.
 
     A benchmark with several ratios in one place (several settings of its metric) is excluded and named.
     """
-    varying = _varying_parameters(ratios)
-    groups: dict[tuple[object, ...], dict[str, list[PlatformRatio]]] = {}
-    for one in ratios:
+    varying = _varying_parameters([one.ratio for one in measured])
+    groups: dict[tuple[object, ...], dict[str, list[_Measured]]] = {}
+    for of_place in measured:
+        one = of_place.ratio
         levels = one.place.levels
         chosen = tuple(
             levels.get(factor) for factor in ("runtime", "collector", "modifiers", "heap", *varying)
         )
         key = (one.a, one.b, one.metric, one.unit, one.better, chosen)
         program = label_without(one.place.benchmark, varying)
-        groups.setdefault(key, {}).setdefault(program, []).append(one)
+        groups.setdefault(key, {}).setdefault(program, []).append(of_place)
     found = (_mean(by_benchmark, varying, context) for by_benchmark in groups.values())
     return [one for one in found if one is not None]
 
@@ -245,15 +261,15 @@ def _varying_parameters(ratios: Sequence[PlatformRatio]) -> tuple[str, ...]:
 
 
 def _mean(
-    by_benchmark: Mapping[str, Sequence[PlatformRatio]], varying: Sequence[str], context: Context
+    by_benchmark: Mapping[str, Sequence[_Measured]], varying: Sequence[str], context: Context
 ) -> PlatformMean | None:
-    members: list[PlatformRatio] = []
+    members: list[_Measured] = []
     left_out: list[tuple[str, str]] = []
     for benchmark, several in by_benchmark.items():
         reason = (
             f"{len(several)} settings, so the ratio is ambiguous"
             if len(several) > 1
-            else several[0].these.reason
+            else several[0].ratio.these.reason
         )
         if reason:
             left_out.append((benchmark, reason))
@@ -261,46 +277,46 @@ def _mean(
             members.append(several[0])
     if len(members) < _LEAST_BENCHMARKS:
         return None
-    first, level = members[0], context.facts.level
+    ratios, level = [one.ratio for one in members], context.facts.level
+    on_a, on_b = _rounds([one.a for one in members]), _rounds([one.b for one in members])
+    found = platform_difference(list(on_a.values()), list(on_b.values()), level)
+    shared = together(range(len(members)), found.these)
     mean = suite_ratio(
-        [math.log(one.these.point) for one in members],
-        [log_variance(one.these, one.df) for one in members],
-        [one.df for one in members],
+        [math.log(one.these.point) for one in ratios],
+        [log_variance(one.these, one.df) for one in ratios],
+        [one.df for one in ratios],
         level,
+        shared if on_a and on_b else replace(shared, reason=FEW_ROUNDS),
     )
-    programs = [label_without(one.place.benchmark, varying) for one in members]
-    levels = first.place.levels
+    first, levels = ratios[0], ratios[0].place.levels
+    similar_hosts = found.like_these.interval.mapped(safe_exp)
+    if any(one.a.keys() != members[0].a.keys() or one.b.keys() != members[0].b.keys() for one in members):
+        reason = "not every host has all benchmarks"
+        similar_hosts = undefined(similar_hosts.n, level, RANDOM_HOSTS, reason)
     return PlatformMean(
         first.a,
         first.b,
-        replace(first.place, benchmark="", heap=shared_heap(one.place for one in members)),
+        replace(first.place, benchmark="", heap=shared_heap(one.place for one in ratios)),
         first.metric,
         first.unit,
         first.better,
         {factor[len(PARAMETERS) :]: levels[factor] for factor in varying if factor in levels},
-        tuple(programs),
+        tuple(label_without(one.place.benchmark, varying) for one in ratios),
         tuple(left_out),
+        tuple(on_a),
+        tuple(on_b),
         mean.these,
         mean.like_these,
-        _on_similar_hosts(members, mean.these),
+        similar_hosts,
         practical(mean.these, context.facts.theta_percent),
     )
 
 
-def _on_similar_hosts(members: Sequence[PlatformRatio], these: Interval) -> Interval:
-    """Compare the hosts' geometric means over all benchmarks, by Welch's t; never narrower than for these hosts."""
-    level, sides = these.level, []
-    for every in ([one.hosts_a for one in members], [one.hosts_b for one in members]):
-        hosts = {host for own in every for host in own}
-        if any(own.keys() != hosts for own in every):
-            return undefined(these.n, level, RANDOM_HOSTS, "not every host has all benchmarks")
-        sides.append([math.exp(fmean(math.log(own[host]) for own in every)) for host in hosts])
-    if min(map(len, sides)) < 2:
-        return undefined(these.n, level, RANDOM_HOSTS, "one host does not represent others")
-    found = replace(welch_log_ratio(sides[0], sides[1], level).interval, method=RANDOM_HOSTS)
-    if these.high / these.low > found.high / found.low:
-        return replace(found, low=these.low, high=these.high)
-    return found
+def _rounds(members: Sequence[Mapping[str, Series]]) -> dict[str, Floats]:
+    """Return host -> the mean logarithm of all benchmarks in each complete round, for hosts with at least two of them."""
+    hosts = [host for host in members[0] if all(host in one for one in members)]
+    found = {host: round_means([one[host] for one in members]) for host in hosts}
+    return {host: means for host, means in found.items() if means.size >= 2}
 
 
 def _times(

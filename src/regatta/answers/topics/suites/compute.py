@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regatta.answers.context import Context
 from regatta.answers.names import Names, full_names, heap_words, short_names
 from regatta.answers.pairs import Pair, differing
 from regatta.answers.parts import shared_heap
+from regatta.answers.rounds import FEW_ROUNDS, round_means
 from regatta.answers.words import bound_words, compared, how_much, listed, practical, shows_difference
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without
 from regatta.stats.estimate import Contrast, Interval
-from regatta.stats.suite_mean import log_variance, suite_ratio
+from regatta.stats.hosts import platform_difference
+from regatta.stats.ratios import WELCH
+from regatta.stats.suite_mean import Together, log_variance, suite_ratio, together
 
 
 @dataclass(frozen=True)
@@ -90,25 +93,26 @@ def _suite(pair: Pair) -> str:
     return parts_of_label(pair.cell.place.benchmark).suite
 
 
-def _one(measured: _Measured, context: Context) -> SuiteComparison | None:
+def _one(given: _Measured, context: Context) -> SuiteComparison | None:
     by_benchmark: dict[str, _Measured] = {}
-    for pair, contrast in measured:
+    for pair, contrast in given:
         by_benchmark.setdefault(pair.cell.place.benchmark, []).append((pair, contrast))
-    together: _Measured = []
+    measured: _Measured = []
     left_out: list[tuple[str, str]] = []
     for benchmark, several in by_benchmark.items():
         reason = _why_not(several)
         if reason:
             left_out.append((benchmark, reason))
         else:
-            together.append(several[0])
-    if len(together) < _LEAST_BENCHMARKS:
+            measured.append(several[0])
+    if len(measured) < _LEAST_BENCHMARKS:
         return None
-    logs = [math.log(contrast.interval.point) for _, contrast in together]
-    variances = [log_variance(contrast.interval, contrast.df) for _, contrast in together]
-    found = suite_ratio(logs, variances, [contrast.df for _, contrast in together], context.facts.level)
+    logs = [math.log(contrast.interval.point) for _, contrast in measured]
+    variances = [log_variance(contrast.interval, contrast.df) for _, contrast in measured]
+    dfs = [contrast.df for _, contrast in measured]
+    found = suite_ratio(logs, variances, dfs, context.facts.level, _unpaired(measured))
     these, like_these = found.these, found.like_these
-    first = together[0][0]
+    first = measured[0][0]
     a_name, b_name = full_names(first.cell, first.base)
     factors = differing(first.cell, first.base)
     return SuiteComparison(
@@ -117,12 +121,12 @@ def _one(measured: _Measured, context: Context) -> SuiteComparison | None:
         a_name=a_name,
         b_name=b_name,
         a=first.cell.cell_id,
-        heap=shared_heap(pair.cell.place for pair, _ in together),
+        heap=shared_heap(pair.cell.place for pair, _ in measured),
         metric=first.cell.metric,
         better=first.cell.better,
         members=tuple(
             SuiteMember(label_without(pair.cell.place.benchmark, factors), contrast.interval)
-            for pair, contrast in together
+            for pair, contrast in measured
         ),
         left_out=tuple(left_out),
         these=these,
@@ -131,6 +135,20 @@ def _one(measured: _Measured, context: Context) -> SuiteComparison | None:
         words=_words(first, these, like_these, [benchmark for benchmark, _ in left_out], context.names),
         factors=factors,
     )
+
+
+def _unpaired(measured: _Measured) -> Together | None:
+    """Combine the unpaired ratios: on each side, the benchmarks of a round share its conditions. None with fewer than two."""
+    apart = [
+        (place, pair.a, pair.b)
+        for place, (pair, contrast) in enumerate(measured)
+        if contrast.interval.method == WELCH and pair.a and pair.b
+    ]
+    if len(apart) < _LEAST_BENCHMARKS:
+        return None
+    a, b = round_means([own for _, own, _ in apart]), round_means([own for _, _, own in apart])
+    found = together([place for place, _, _ in apart], platform_difference([a], [b]).these)
+    return replace(found, reason=FEW_ROUNDS) if min(a.size, b.size) < 2 else found
 
 
 def _why_not(several: _Measured) -> str:
