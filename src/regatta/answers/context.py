@@ -94,9 +94,7 @@ def make_context(
     by_the_paper = options.method == GEORGES_2007
     contrasts = contrasts_by_the_paper(pairs, facts.level) if by_the_paper else ratios
     # The paper adjusts for multiple comparisons by Tukey's intervals only.
-    comparisons, apart = compare_pairs(
-        pairs, contrasts, facts.level, names, facts.theta_percent, adjust=not by_the_paper
-    )
+    comparisons, apart = compare_pairs(pairs, contrasts, names, facts.theta_percent, adjust=not by_the_paper)
     families, unblocked = judge_families(samples, facts.level, names, options.method, ranked)
     platforms = planned_platforms(folder, samples, facts)
     return Context(

@@ -47,6 +47,7 @@ _NAMES = {
     "block-anova+sidak": "ANOVA by block on logs, paired t with Šidák",
     "block-anova-ls+sidak": "ANOVA by incomplete block on logs, paired t with Šidák",
     "sidak-paired-log-t": "paired t on logs, Šidák",
+    "sidak-stein-paired-log-t": "Stein's two-stage paired t on logs, Šidák",
     "sidak-welch-log": "Welch's t on logs, Šidák",
     "georges2007-anova+tukey": "one-way ANOVA, Tukey (Georges et al. 2007)",
     "dunnett": "Dunnett",

@@ -1,4 +1,4 @@
-"""All pairs of several alternatives: ratios with simultaneous intervals that do not assume equal variances."""
+"""Several ratios together: simultaneous intervals that do not assume equal variances, of all pairs or of one baseline."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from itertools import combinations
 
 import numpy as np
 
-from regatta.stats.estimate import Contrast, Floats, Interval, check_level
+from regatta.stats.estimate import Contrast, Floats, Interval, check_level, safe_exp
+from regatta.stats.intervals import t_quantile
 from regatta.stats.multiplicity import sidak_level, sidak_p
 from regatta.stats.ratios import PAIRED, WELCH, paired_log_ratios, welch_log_ratio
+from regatta.stats.stein import STEIN
 
 #: labels of simultaneous intervals, by the label of the single interval
-SIDAK = {PAIRED: "sidak-paired-log-t", WELCH: "sidak-welch-log"}
+SIDAK = {PAIRED: "sidak-paired-log-t", WELCH: "sidak-welch-log", STEIN: "sidak-stein-paired-log-t"}
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,34 @@ def welch_pairs(groups: Sequence[Floats], level: float = 0.95) -> tuple[PairRati
         _simultaneous(i, j, welch_log_ratio(groups[i], groups[j], single), level, len(pairs))
         for i, j in pairs
     )
+
+
+def simultaneous(ratio: Contrast, m: int) -> Contrast:
+    """Return one of m >= 1 ratios with a simultaneous interval, from its own interval.
+
+    Args:
+        ratio: t interval on logarithms of a ratio, with its degrees of freedom; paired, Welch's or Stein's.
+        m: number of ratios, such as those of all alternatives to one baseline.
+
+    Returns:
+        The ratio at the confidence level^(1/m) (Sidak), labelled with `level`, and 1 - (1 - p)^m. Each ratio keeps its own
+        variance and degrees of freedom. NaN stays NaN, with its reason.
+
+    Source: as `paired_pairs`.
+    """
+    own = ratio.interval
+    interval = replace(own, method=SIDAK[own.method])
+    if not math.isnan(own.low):
+        wider = t_quantile(ratio.df, sidak_level(own.level, m)) / t_quantile(ratio.df, own.level)
+        low, point, high = (
+            math.log(edge) if edge > 0.0 else -math.inf for edge in (own.low, own.point, own.high)
+        )
+        interval = replace(
+            interval,
+            low=safe_exp(point - (point - low) * wider),
+            high=safe_exp(point + (high - point) * wider),
+        )
+    return Contrast(interval, sidak_p(ratio.p, m), ratio.df)
 
 
 def _simultaneous(i: int, j: int, contrast: Contrast, level: float, m: int) -> PairRatio:

@@ -52,7 +52,8 @@ def judge_families(
 
     Returns:
         Families of at least three planned alternatives (two collectors), in plan order, and warnings about families without
-        common blocks. `q` is the p-value of a family, adjusted over all families of its factor (Benjamini-Hochberg).
+        common blocks. `q` is the smallest adjusted p of a family's pairs (by the paper, p of its F), adjusted over all families
+        of its factor (Benjamini-Hochberg).
     """
     asked = list(_ask(samples, names, factors))
     together = [one for one in asked if not one.problem]
@@ -70,7 +71,8 @@ def judge_families(
         unblocked += method == REGATTA and not values.blocks
     for factor in factors:
         places = [place for place, family in enumerate(families) if family.factor == factor]
-        adjusted = benjamini_hochberg([families[place].p for place in places]).tolist()
+        decisive = [_decisive(families[place], method) for place in places]
+        adjusted = benjamini_hochberg(decisive).tolist()
         for place, q in zip(places, adjusted, strict=True):
             families[place] = replace(families[place], q=q)
     warnings = []
@@ -250,9 +252,20 @@ def _judged(asked: _Asked, values: _Values, fit: Anova, pairs: tuple[FamilyPair,
         p=fit.p,
         method=f"{GEORGES_2007}-{fit.method}+tukey" if method == GEORGES_2007 else f"{fit.method}+sidak",
         pairs=pairs,
+        p_pairs=_smallest(pairs),
         words=f"{asked.place}: {words}",
         reason=fit.reason,
     )
+
+
+def _smallest(pairs: Sequence[FamilyPair]) -> float:
+    """Return the smallest adjusted p of the pairs, which is one of all of them; NaN without any."""
+    return min((pair.p for pair in pairs if not math.isnan(pair.p)), default=math.nan)
+
+
+def _decisive(family: Family, method: str) -> float:
+    """Return the p of "no alternative differs" that does not depend on equal variances; the paper assumes them."""
+    return family.p if method == GEORGES_2007 else family.p_pairs
 
 
 def _sample(values: _Values, pairs: Sequence[FamilyPair]) -> str:
