@@ -52,6 +52,8 @@ _NAMES = {
     "georges2007-anova+tukey": "one-way ANOVA, Tukey (Georges et al. 2007)",
     "dunnett": "Dunnett",
     "dunnett-smallest-correlation": "Dunnett, smallest correlation",
+    "manova": "one-way MANOVA",
+    "block-manova": "MANOVA by round",
     "factorial-anova-balanced": "balanced ANOVA",
     "factorial-anova-type-1": "ANOVA, type I sums of squares",
     "factorial-anova-type-2": "ANOVA, type II sums of squares",
