@@ -18,6 +18,9 @@ from regatta.stats.stein import STEIN
 #: labels of simultaneous intervals, by the label of the single interval
 SIDAK = {PAIRED: "sidak-paired-log-t", WELCH: "sidak-welch-log", STEIN: "sidak-stein-paired-log-t"}
 
+#: a spread of differences needs at least this many
+_LEAST_BLOCKS = 2
+
 
 @dataclass(frozen=True)
 class PairRatio:
@@ -29,18 +32,22 @@ class PairRatio:
     p: float
 
 
-def paired_pairs(tables: Sequence[Floats], level: float = 0.95) -> list[tuple[PairRatio, ...]]:
+def paired_pairs(
+    tables: Sequence[Floats], level: float = 0.95, samples: Sequence[Sequence[Floats]] | None = None
+) -> list[tuple[PairRatio, ...]]:
     """Return the ratios of all pairs of the alternatives of each family, from blocks.
 
     Args:
         tables: each of shape (blocks, k >= 2), > 0: one value per block and alternative, NaN where there is none.
         level: simultaneous confidence of the intervals of a family, between 0 and 1.
+        samples: of each family, all values of each alternative, > 0, for pairs without common blocks; None: there are no others.
 
     Returns:
         For each family the m = k (k - 1) / 2 pairs (i < j), in the order (0, 1), (0, 2) ...: Student's t on the differences of
         the logarithms in the blocks that have both, at the confidence level^(1/m) (Sidak), and 1 - (1 - p)^m. Each pair has
         its own variance, so that the error of the family holds where the alternatives are not equally noisy. A pair with
-        fewer than two common blocks is NaN with a reason.
+        fewer than two common blocks is compared by Welch's t on the logarithms of its samples, at the same confidence, and
+        labelled so; without samples it is NaN with a reason.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -51,13 +58,17 @@ def paired_pairs(tables: Sequence[Floats], level: float = 0.95) -> list[tuple[Pa
     """
     check_level(level)
     shapes: dict[tuple[int, int], list[tuple[int, int, int, Floats, Floats]]] = {}
+    found: list[dict[tuple[int, int], PairRatio]] = [{} for _ in tables]
     for family, table in enumerate(tables):
         alternatives = table.shape[1]
         for i, j in combinations(range(alternatives), 2):
             both = ~np.isnan(table[:, i]) & ~np.isnan(table[:, j])
+            if samples is not None and both.sum() < _LEAST_BLOCKS:
+                m = math.comb(alternatives, 2)
+                found[family][i, j] = _apart(i, j, samples[family], level, m)
+                continue
             same = shapes.setdefault((int(both.sum()), math.comb(alternatives, 2)), [])
             same.append((family, i, j, table[both, i], table[both, j]))
-    found: list[dict[tuple[int, int], PairRatio]] = [{} for _ in tables]
     for (_, m), rows in shapes.items():
         a, b = (np.stack([row[side] for row in rows]) for side in (3, 4))
         contrasts = paired_log_ratios(a, b, sidak_level(level, m))
@@ -80,11 +91,11 @@ def welch_pairs(groups: Sequence[Floats], level: float = 0.95) -> tuple[PairRati
     """
     check_level(level)
     pairs = list(combinations(range(len(groups)), 2))
-    single = sidak_level(level, len(pairs))
-    return tuple(
-        _simultaneous(i, j, welch_log_ratio(groups[i], groups[j], single), level, len(pairs))
-        for i, j in pairs
-    )
+    return tuple(_apart(i, j, groups, level, len(pairs)) for i, j in pairs)
+
+
+def _apart(i: int, j: int, groups: Sequence[Floats], level: float, m: int) -> PairRatio:
+    return _simultaneous(i, j, welch_log_ratio(groups[i], groups[j], sidak_level(level, m)), level, m)
 
 
 def simultaneous(ratio: Contrast, m: int) -> Contrast:

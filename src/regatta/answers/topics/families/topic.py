@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.families.result import Family
-from regatta.answers.families.words import plural
+from regatta.answers.families.words import plural, unpaired_of
 from regatta.answers.methods import method_name
 from regatta.answers.page.panels import Panel
 from regatta.answers.page.ratio_rows import (
@@ -24,9 +24,11 @@ from regatta.answers.topic import Topic
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
 from regatta.figures.text import parameters_text, show_ends, show_heap, show_p, show_percent, show_ratio
+from regatta.stats.all_pairs import SIDAK
+from regatta.stats.ratios import WELCH
 
 _TESTS = ("benchmark", "setting", "compared", "F", "p (F)", "p (pairs)", "q", "method", "conclusion")
-_PAIRS = ("benchmark", "setting", "compared", "comparison", "ratio", "simultaneous CI", "p")
+_PAIRS = ("benchmark", "setting", "compared", "comparison", "ratio", "simultaneous CI", "p", "note")
 
 
 def families_section(_: None, view: View) -> Section | None:
@@ -76,7 +78,9 @@ def families_tables(_: None, view: View) -> list[Table]:
             )
             place = (title, _where(family, families), plural(family.factor))
             tests.append((*place, *_test(family, "" if one else method_name(family.method))))
-            pairs += [(*place, *_pair(pair)) for pair in family.pairs]
+            apart = unpaired_of(family.pairs)
+            note = method_name(SIDAK[WELCH]) if len(apart) < len(family.pairs) else ""
+            pairs += [(*place, *_pair(pair), note if pair in apart else "") for pair in family.pairs]
     if not tests:
         return []
     tables = [Table(one or "ANOVA", _TESTS, tests, frozenset({4, 5, 6}))]
