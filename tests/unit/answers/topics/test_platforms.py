@@ -71,6 +71,18 @@ def test_the_hosts_of_the_only_platform_are_compared(tmp_path: Path) -> None:
     assert not any("similar hosts" in one for one in answer.findings["platforms"])
 
 
+def test_a_host_with_a_single_value_is_not_counted(tmp_path: Path) -> None:
+    answer = answer_experiment(
+        fleet(tmp_path, hosts=TWO_EACH, baseline={"platform": "x86"}, recorded={"ryzen": 1})
+    )
+    found = PLATFORMS.of(answer)
+    assert {tuple(one.hosts_b) for one in found.ratios} == {("xeon",)}
+    assert {one.hosts_b for one in found.means} == {("xeon",)}
+    words = next(one for one in answer.headline if "geometric mean of 2 benchmarks, jdk-21 g1" in one)
+    assert "than x86 (1 of 2 hosts: xeon)" in words
+    assert all(one.like_these.reason == "one host does not represent others" for one in found.ratios)
+
+
 def test_the_times_of_measurement_and_the_drift_are_stated(tmp_path: Path) -> None:
     answer = answer_experiment(fleet(tmp_path))
     by_name = {one.platform: one for one in PLATFORMS.of(answer).times}

@@ -41,7 +41,7 @@ class PlatformRatio:
 
     a: str
     b: str
-    #: host -> geometric mean of its values, for the hosts with values
+    #: host -> geometric mean of its values, for the hosts in the ratio: those with at least two values
     hosts_a: Mapping[str, float]
     hosts_b: Mapping[str, float]
     #: without host and platform
@@ -199,6 +199,10 @@ def _ratio(
         return None
     logs = [[np.log(one.values) for one in side] for side in used]
     found = platform_difference(logs[0], logs[1], context.facts.level)
+    taken = [
+        [one for one, counts in zip(side, own, strict=True) if counts]
+        for side, own in zip(used, (found.taken_a, found.taken_b), strict=True)
+    ]
     these = found.these.interval.mapped(safe_exp)
     first = used[0][0]
     place = replace(
@@ -207,8 +211,8 @@ def _ratio(
     ratio = PlatformRatio(
         a=a,
         b=b,
-        hosts_a=_geometric_means(used[0]),
-        hosts_b=_geometric_means(used[1]),
+        hosts_a=_geometric_means(taken[0]),
+        hosts_b=_geometric_means(taken[1]),
         place=place,
         where=context.names.place(first.cell, first.parameters) + context.names.within(first.cell),
         metric=first.metric,
@@ -221,7 +225,7 @@ def _ratio(
         practical=practical(these, context.facts.theta_percent),
         df=found.these.df,
     )
-    of_a, of_b = ({one.cell.place.host: one for one in side} for side in used)
+    of_a, of_b = ({one.cell.place.host: one for one in side} for side in taken)
     return _Measured(ratio, of_a, of_b)
 
 

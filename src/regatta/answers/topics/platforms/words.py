@@ -48,10 +48,10 @@ def leading_words(found: Platforms, context: Context) -> tuple[str, ...]:
     )
 
 
-def _title(name: str, found: Platforms, context: Context) -> str:
-    """Return `x86 (2 hosts)`, or the name of a host."""
+def _title(name: str, found: Platforms, context: Context, hosts: Collection[str] = ()) -> str:
+    """Return `x86 (1 of 2 hosts: xeon)`, or the name of a host. `hosts`: those in the ratio; empty: those with records."""
     of = {platform.name: platform for platform in context.platforms}
-    return of[name].title(found.hosts[name]) if found.by == "platform" else name
+    return of[name].title(hosts or found.hosts[name]) if found.by == "platform" else name
 
 
 def _ratio(one: PlatformRatio, found: Platforms, context: Context) -> str:
@@ -78,7 +78,8 @@ def _mean(one: PlatformMean, found: Platforms, context: Context, brief: bool = F
 
 
 def _difference(one: PlatformRatio | PlatformMean, unit: str, found: Platforms, context: Context) -> str:
-    a, b, these = _title(one.a, found, context), _title(one.b, found, context), one.these
+    a, b = _title(one.a, found, context, one.hosts_a), _title(one.b, found, context, one.hosts_b)
+    these = one.these
     if math.isnan(these.low):
         return f"{a} and {b} not compared ({these.reason})"
     if not shows_difference(these):
