@@ -93,6 +93,24 @@ def test_the_times_of_measurement_and_the_drift_are_stated(tmp_path: Path) -> No
     assert "UTC; second half compared with the first: " in arm
 
 
+def test_the_first_sentences_name_a_drift_that_is_part_of_the_ratio(tmp_path: Path) -> None:
+    one = {
+        "primitives": {},
+        "programs": ("apps/h2:small",),
+        "collectors": ("g1",),
+        "baseline": {"platform": "x86"},
+    }
+    still = answer_experiment(fleet(tmp_path / "still", **one))
+    assert "drift" not in still.headline[0]
+    for number, programs in enumerate((("apps/h2:small",), ("apps/h2:small", "apps/ecj:small"))):
+        folder = fleet(tmp_path / str(number), **{**one, "programs": programs}, drift={"graviton": 0.02})
+        answer = answer_experiment(folder)
+        (times,) = [one for one in PLATFORMS.of(answer).times if one.platform == "arm"]
+        assert times.drift.low > 1.0
+        assert "; drift of arm while it was measured: +" in answer.headline[0]
+        assert "drift of x86" not in answer.headline[0]
+
+
 def test_platforms_are_ranked_together_though_a_heap_differs_in_size(tmp_path: Path) -> None:
     hosts = {**HOSTS, "visionfive": ("riscv", 5.0)}
     found = PLATFORMS.of(answer_experiment(fleet(tmp_path, hosts=hosts, baseline={"platform": "x86"})))

@@ -33,17 +33,20 @@ def platform_words(found: Platforms, context: Context) -> tuple[str, ...]:
 
 
 def leading_words(found: Platforms, context: Context) -> tuple[str, ...]:
-    """Return the first sentences: means over the benchmarks, else few ratios, else a summary."""
+    """Return the first sentences: means over the benchmarks, else few ratios, else a summary; with a drift that they include."""
     if found.missing:
         return (f"no ratios of {found.by}s: the baseline {found.missing} has no records yet",)
     if found.means:
-        return tuple(_mean(one, found, context, brief=True) for one in found.means)
+        return tuple(
+            _mean(one, found, context, brief=True) + _drift(one.a, one.b, found) for one in found.means
+        )
     if len(found.ratios) <= FEW:
-        return tuple(_ratio(one, found, context) for one in found.ratios)
+        return tuple(_ratio(one, found, context) + _drift(one.a, one.b, found) for one in found.ratios)
     pairs = dict.fromkeys((one.a, one.b) for one in found.ratios)
     return tuple(
         f"{_title(a, found, context)} compared with {_title(b, found, context)}: "
         + outcomes_of((one.these, one.better) for one in found.ratios if (one.a, one.b) == (a, b))
+        + _drift(a, b, found)
         for a, b in pairs
     )
 
@@ -115,8 +118,22 @@ def _times(one: PlatformTimes) -> str:
     when = f"{one.platform}: measured from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC"
     if math.isnan(one.drift.point):
         return f"{when}; drift undefined ({one.drift.reason})"
-    ends = "" if math.isnan(one.drift.low) else f" [{_percent(one.drift.low)}, {_percent(one.drift.high)}]"
-    return f"{when}; second half compared with the first: {_percent(one.drift.point)} %{ends}"
+    return f"{when}; second half compared with the first: {_change(one.drift)}"
+
+
+def _drift(a: str, b: str, found: Platforms) -> str:
+    """Return `; drift of arm while it was measured: +3.1 % [+2.0, +4.2]` for each side whose values changed significantly."""
+    return "".join(
+        f"; drift of {one.platform} while it was measured: {_change(one.drift)}"
+        for one in found.times
+        if one.platform in (a, b) and shows_difference(one.drift)
+    )
+
+
+def _change(drift: Interval) -> str:
+    """Return `+3.1 % [+2.0, +4.2]`."""
+    ends = "" if math.isnan(drift.low) else f" [{_percent(drift.low)}, {_percent(drift.high)}]"
+    return f"{_percent(drift.point)} %{ends}"
 
 
 def _percent(ratio: float) -> str:
