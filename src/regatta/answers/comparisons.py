@@ -51,6 +51,7 @@ def compare_pairs(
     names: Names,
     theta_percent: float = 1.0,
     adjust: bool = True,
+    further: Sequence[float] = (),
 ) -> tuple[list[Comparison], list[str]]:
     """Compare every alternative with its baseline.
 
@@ -60,11 +61,12 @@ def compare_pairs(
         names: names for the sentences.
         theta_percent: smaller differences are not practically significant.
         adjust: whether to adjust for the number of comparisons (Holm), and for a shared baseline (Sidak).
+        further: p of other comparisons of the answer that Holm's adjustment includes.
 
     Returns:
         One comparison per pair, in the same order, and warnings about comparisons that are weaker than they look.
     """
-    extra = adjusted(pairs, [one.contrast for one in found]) if adjust else [Adjusted()] * len(pairs)
+    extra = adjusted(pairs, [one.contrast for one in found], further) if adjust else [Adjusted()] * len(pairs)
     comparisons = [
         _comparison(pair, one.contrast, more, theta_percent, names)
         for pair, one, more in zip(pairs, found, extra, strict=True)

@@ -23,22 +23,25 @@ class Adjusted:
     p_simultaneous: float = math.nan
 
 
-def adjusted(pairs: Sequence[Pair], ratios: Sequence[Contrast]) -> list[Adjusted]:
+def adjusted(
+    pairs: Sequence[Pair], ratios: Sequence[Contrast], further: Sequence[float] = ()
+) -> list[Adjusted]:
     """Adjust the comparisons of an answer.
 
     Args:
         pairs: all comparisons with a baseline on the cells' own metric.
         ratios: their ratios, unadjusted; p is NaN if undefined.
+        further: p of the other comparisons of the answer with a baseline, those of platforms.
 
     Returns:
-        For each comparison Holm's p over the whole set. A simultaneous interval and p if at least two alternatives of a host,
+        For each comparison Holm's p over the whole set with `further`. A simultaneous interval and p if at least two alternatives of a host,
         benchmark and heap share the baseline. They do not assume that alternatives vary equally.
     """
-    p = [one.p for one in ratios]
+    p = [*(one.p for one in ratios), *further]
     among = sum(not math.isnan(one) for one in p)
     together = _of_one_baseline(pairs, ratios)
     found = []
-    for place, p_holm in enumerate(holm(p)):
+    for place, p_holm in enumerate(holm(p)[: len(pairs)]):
         own = together.get(place)
         of_baseline = (None, math.nan) if own is None else (own.interval, own.p)
         found.append(Adjusted(float(p_holm), among, *of_baseline))

@@ -10,13 +10,19 @@ from itertools import combinations
 import numpy as np
 
 from regatta.stats.estimate import Contrast, Floats, Interval, check_level, safe_exp
+from regatta.stats.hosts import FIXED_HOSTS, SIDAK_HOSTS
 from regatta.stats.intervals import t_quantile
 from regatta.stats.multiplicity import sidak_level, sidak_p
 from regatta.stats.ratios import PAIRED, WELCH, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN
 
 #: labels of simultaneous intervals, by the label of the single interval
-SIDAK = {PAIRED: "sidak-paired-log-t", WELCH: "sidak-welch-log", STEIN: "sidak-stein-paired-log-t"}
+SIDAK = {
+    PAIRED: "sidak-paired-log-t",
+    WELCH: "sidak-welch-log",
+    STEIN: "sidak-stein-paired-log-t",
+    FIXED_HOSTS: SIDAK_HOSTS,
+}
 
 #: a spread of differences needs at least this many
 _LEAST_BLOCKS = 2

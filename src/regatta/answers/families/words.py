@@ -47,6 +47,21 @@ def winner(pairs: Sequence[FamilyPair], names: Sequence[str], better: Better) ->
     return ""
 
 
+def leaders(ranked: Sequence[str], pairs: Sequence[FamilyPair]) -> list[str]:
+    """Return the best of `ranked` (best first) and those that do not differ significantly from it."""
+    compared_with = {
+        name: _ratio(pairs, ranked[0], name)
+        for name in ranked[1:]
+        if any({p.a_name, p.b_name} == {ranked[0], name} for p in pairs)
+    }
+    alike = [
+        name
+        for name, ratio in compared_with.items()
+        if not math.isnan(ratio.low) and not shows_difference(ratio)
+    ]
+    return [*ranked[:1], *alike]
+
+
 def unpaired_of(pairs: Sequence[FamilyPair]) -> list[FamilyPair]:
     """Return the pairs that were compared as independent samples."""
     return [pair for pair in pairs if pair.ratio.method == SIDAK[WELCH] and not math.isnan(pair.ratio.low)]

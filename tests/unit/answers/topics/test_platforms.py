@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +17,16 @@ from scipy import stats
 from helpers.fleet_experiment import HOSTS, Fleet, write_fleet
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of
+from regatta.answers.page.view import View
 from regatta.answers.parts import Place
+from regatta.answers.topics.platforms.all_pairs import _ratio as _pair
 from regatta.answers.topics.platforms.compute import PlatformRatio, _change, _means, _Measured, rankings
 from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Heap
+from regatta.stats.all_pairs import simultaneous
 from regatta.stats.hosts import platform_difference, pool_hosts
+from regatta.stats.multiplicity import holm
 
 TWO_EACH = {"xeon": ("x86", 1.0), "ryzen": ("x86", 0.8), "graviton": ("arm", 1.3), "altra": ("arm", 1.4)}
 
@@ -125,6 +130,79 @@ def test_platforms_are_ranked_together_though_a_heap_differs_in_size(tmp_path: P
     # Means over other benchmarks have ranks of their own.
     fewer = replace(riscv, benchmarks=riscv.benchmarks[:1])
     assert rankings([fewer, arm]) == [[(1, None), (2, fewer)], [(1, None), (2, arm)]]
+
+
+THREE = {**HOSTS, "visionfive": ("riscv", 1.302)}
+
+
+def test_all_pairs_of_three_platforms_have_simultaneous_intervals_and_leaders(tmp_path: Path) -> None:
+    folder = fleet(tmp_path, hosts=THREE, baseline={"platform": "x86"}, primitives={}, collectors=("g1",))
+    answer = answer_experiment(folder)
+    found = PLATFORMS.of(answer)
+    mean, *places = found.all_pairs
+    assert [len(one.benchmarks) for one in (mean, *places)] == [2, 1, 1]
+    assert (mean.names[0], mean.winner, mean.leaders) == ("x86", "x86", ("x86",))
+    ecj = next(one for one in places if one.place.benchmark == "apps/ecj:small")
+    logs = {
+        cell.place.host: np.log([s.value for s in cell.samples])
+        for cell in answer.cells
+        if cell.place.benchmark == "apps/ecj:small"
+    }
+    pair = next(one for one in ecj.pairs if {one.a_name, one.b_name} == {"arm", "riscv"})
+    single = stats.ttest_ind(logs["graviton"], logs["visionfive"], equal_var=False)
+    ends = np.exp(single.confidence_interval(0.95 ** (1 / 3)))
+    assert (pair.a_name, pair.ratio.method) == ("arm", "sidak-fixed-hosts")
+    assert (pair.ratio.low, pair.ratio.high) == pytest.approx(tuple(ends))
+    assert pair.p == pytest.approx(1 - (1 - single.pvalue) ** 3)
+    assert answer.headline[0].startswith("geometric mean of 2 benchmarks, 2x minheap: x86 is fastest, ")
+    pairs, ranking = (
+        next(table for table in PLATFORMS.tables_of(View(answer)) if table.title == title)
+        for title in ("All pairs", "Ranking")
+    )
+    assert (len(pairs.rows), pairs.detail) == (9, True)
+    at = ranking.columns.index("leader")
+    assert [row[at] for row in ranking.rows] == ["yes", "", ""]
+    document = document_of(answer)["platforms"]
+    assert {"names", "pairs", "leaders", "winner", "benchmarks"} <= set(document["all_pairs"][0])
+    kinds = [row["kind"] for row in rows_of(answer)]
+    assert (kinds.count("platform-pair"), kinds.count("platform-mean-pair")) == (6, 3)
+
+
+def test_leaders_of_equal_hosts_are_tied_and_machines_are_ranked_for_one_benchmark(tmp_path: Path) -> None:
+    hosts = {"xeon": ("x86", 1.0), "ryzen": ("x86", 1.0), "epyc": ("x86", 1.2)}
+    folder = fleet(
+        tmp_path, hosts=hosts, baseline={}, primitives={}, collectors=("g1",), programs=("apps/h2:small",)
+    )
+    answer = answer_experiment(folder)
+    found = PLATFORMS.of(answer)
+    (one,) = found.all_pairs
+    assert (found.means, one.winner, set(one.leaders)) == ((), "", {"xeon", "ryzen"})
+    assert "are tied (no significant difference; " in answer.headline[0]
+    ranking = next(table for table in PLATFORMS.tables_of(View(answer)) if table.title == "Ranking")
+    host, leader, benchmark = (ranking.columns.index(name) for name in ("host", "leader", "benchmarks"))
+    assert [(row[host], row[leader]) for row in ranking.rows][2] == ("epyc", "")
+    assert {row[leader] for row in ranking.rows[:2]} == {"yes"}
+    assert {row[benchmark] for row in ranking.rows} == {"apps/h2:small"}
+
+
+def test_comparisons_of_platforms_are_adjusted_together_with_the_others(tmp_path: Path) -> None:
+    answer = answer_experiment(fleet(tmp_path, hosts=THREE))
+    ratios = PLATFORMS.of(answer).ratios
+    expected = holm([one.p for one in (*answer.comparisons, *ratios)])
+    found = [one.p_holm for one in (*answer.comparisons, *ratios)]
+    np.testing.assert_allclose(found, expected)
+    paper = answer_experiment(fleet(tmp_path / "paper", hosts=THREE), method="georges2007")
+    assert all(math.isnan(one.p_holm) for one in PLATFORMS.of(paper).ratios)
+
+
+def test_pairs_of_platforms_keep_the_error_of_the_family() -> None:
+    """1,000 experiments without any difference on four hosts, one of them noisy; the standard error of 0.05 is 0.007."""
+    rng = np.random.default_rng(15)
+    shown = 0
+    for logs in rng.normal(0, 1, (1_000, 4, 10)) * np.array([0.1, 0.01, 0.01, 0.01])[:, None]:
+        pairs = [simultaneous(_pair([logs[i]], [logs[j]], 0.95), 6) for i, j in combinations(range(4), 2)]
+        shown += min(pair.p for pair in pairs) < 0.05
+    assert shown <= 70
 
 
 def test_platforms_are_compared_on_request_alone(tmp_path: Path) -> None:

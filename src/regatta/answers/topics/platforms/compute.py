@@ -12,14 +12,16 @@ from statistics import fmean
 
 import numpy as np
 
+from regatta.answers.across import Sides
 from regatta.answers.context import Context
 from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.ranking import ranked
 from regatta.answers.rounds import FEW_ROUNDS, round_means
 from regatta.answers.samples import Series
+from regatta.answers.topics.platforms.all_pairs import AllPairs, all_pairs, varying_parameters
 from regatta.answers.words import practical
 from regatta.host.values.experiment import Better, Scalar
-from regatta.host.values.levels import PARAMETERS, label_without, place_key
+from regatta.host.values.levels import PARAMETERS, label_without
 from regatta.stats.estimate import Floats, Interval, safe_exp, undefined
 from regatta.stats.hosts import (
     RANDOM_HOSTS,
@@ -28,7 +30,6 @@ from regatta.stats.hosts import (
     pool_hosts,
     unpaired_effect,
 )
-from regatta.stats.intervals import why_no_logs
 from regatta.stats.suite_mean import log_variance, suite_ratio, together
 
 #: a mean over benchmarks needs at least this many
@@ -61,6 +62,8 @@ class PlatformRatio:
     practical: str
     #: degrees of freedom of `these`
     df: float = math.nan
+    #: p adjusted over all comparisons of the answer with a baseline (Holm)
+    p_holm: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,8 @@ class Platforms:
     times: tuple[PlatformTimes, ...] = ()
     #: the baseline, if it has no records; then there are no ratios
     missing: str = ""
+    #: of each place and of the means over benchmarks
+    all_pairs: tuple[AllPairs, ...] = ()
 
 
 def compare_platforms(context: Context) -> Platforms:
@@ -122,38 +127,21 @@ def compare_platforms(context: Context) -> Platforms:
     Returns:
         Ratios in plan order. With a single platform, its hosts are compared. Empty with a single host.
     """
-    wanted = context.baseline.get("platform")
-    if "platform" not in context.facts.compare and wanted is None:
-        return Platforms()
-    by = "platform" if len(context.platforms) > 1 else "host"
-    hosts = {
-        name: measured
-        for platform in context.platforms
-        for name, own in (
-            [(platform.name, platform.hosts)] if by == "platform" else [(h, (h,)) for h in platform.hosts]
-        )
-        if (measured := tuple(host for host in own if host in platform.measured))
-    }
-    if not hosts:
-        return Platforms()
-    base = wanted or next(iter(hosts))
-    if by == "host" and base == context.platforms[0].name:
-        # The only platform: its first host is the baseline.
-        base = next(iter(hosts))
-    if base not in hosts:
-        return Platforms(by, hosts, missing=base)
-    if len(hosts) < 2:
-        return Platforms()
-    series = _by_place(context)
+    across, level = context.across, context.facts.level
+    if not across.sides:
+        return Platforms(across.by, across.hosts, missing=across.missing)
     sides = [
-        found
-        for on_host in series
-        for name in hosts
-        if name != base and (found := _ratio(name, base, hosts, on_host, context)) is not None
+        _measured(one, p_holm, context)
+        for one, p_holm in zip(across.sides, context.across_p_holm, strict=True)
     ]
-    times = tuple(_times(name, own, series, context.facts.level) for name, own in hosts.items())
-    ratios = tuple(one.ratio for one in sides)
-    return Platforms(by, hosts, ratios, tuple(_means(sides, context)), times)
+    return Platforms(
+        across.by,
+        across.hosts,
+        tuple(one.ratio for one in sides),
+        tuple(_means(sides, context)),
+        tuple(_times(name, own, across.places, level) for name, own in across.hosts.items()),
+        all_pairs=all_pairs(context),
+    )
 
 
 def rankings(means: Sequence[PlatformMean]) -> list[list[tuple[int, PlatformMean | None]]]:
@@ -171,15 +159,19 @@ def rankings(means: Sequence[PlatformMean]) -> list[list[tuple[int, PlatformMean
     ]
 
 
-def _by_place(context: Context) -> list[dict[str, Series]]:
-    """Return host -> series, for each set of levels, metric, unit and parameters; only values with logarithms."""
-    found: dict[tuple[object, ...], dict[str, Series]] = {}
-    for cell in context.samples.cells:
-        for series in context.samples.own(cell):
-            if series.samples and not why_no_logs(series.values):
-                key = (place_key(cell.place.levels, ()), series.metric, series.unit, series.parameters_text)
-                found.setdefault(key, {})[cell.place.host] = series
-    return list(found.values())
+def alone(found: Platforms) -> list[list[PlatformRatio]]:
+    """Return the ratios of each place whose configuration has no mean over benchmarks, such as one program of a user's own."""
+
+    def group(one: PlatformRatio | PlatformMean) -> tuple[object, ...]:
+        return one.place.configuration, one.place.heap.asked, one.metric
+
+    means = {group(mean) for mean in found.means}
+    groups: dict[tuple[object, ...], list[PlatformRatio]] = {}
+    for one in found.ratios:
+        if group(one) not in means:
+            key = (*group(one), one.place.benchmark, str(sorted(one.parameters.items())))
+            groups.setdefault(key, []).append(one)
+    return list(groups.values())
 
 
 @dataclass(frozen=True)
@@ -191,28 +183,25 @@ class _Measured:
     b: Mapping[str, Series]
 
 
-def _ratio(
-    a: str, b: str, hosts: Mapping[str, Sequence[str]], on_host: Mapping[str, Series], context: Context
-) -> _Measured | None:
-    used = [[on_host[host] for host in hosts[name] if host in on_host] for name in (a, b)]
-    if not all(used):
-        return None
-    logs = [[np.log(one.values) for one in side] for side in used]
-    found = platform_difference(logs[0], logs[1], context.facts.level)
-    taken = [
-        [one for one, counts in zip(side, own, strict=True) if counts]
-        for side, own in zip(used, (found.taken_a, found.taken_b), strict=True)
-    ]
+def _measured(sides: Sides, p_holm: float, context: Context) -> _Measured:
+    found = sides.difference
+    of_a, of_b = (
+        {one.cell.place.host: one for one, counts in zip(own, taken, strict=True) if counts}
+        for own, taken in ((sides.series_a, found.taken_a), (sides.series_b, found.taken_b))
+    )
     these = found.these.interval.mapped(safe_exp)
-    first = used[0][0]
+    first = sides.series_a[0]
     place = replace(
-        first.cell.place, host="", platform="", heap=shared_heap(s.cell.place for side in used for s in side)
+        first.cell.place,
+        host="",
+        platform="",
+        heap=shared_heap(one.cell.place for one in (*sides.series_a, *sides.series_b)),
     )
     ratio = PlatformRatio(
-        a=a,
-        b=b,
-        hosts_a=_geometric_means(taken[0]),
-        hosts_b=_geometric_means(taken[1]),
+        a=sides.a,
+        b=sides.b,
+        hosts_a=_geometric_means(of_a),
+        hosts_b=_geometric_means(of_b),
         place=place,
         where=context.names.place(first.cell, first.parameters) + context.names.within(first.cell),
         metric=first.metric,
@@ -224,13 +213,13 @@ def _ratio(
         like_these=found.like_these.interval.mapped(safe_exp),
         practical=practical(these, context.facts.theta_percent),
         df=found.these.df,
+        p_holm=p_holm,
     )
-    of_a, of_b = ({one.cell.place.host: one for one in side} for side in taken)
     return _Measured(ratio, of_a, of_b)
 
 
-def _geometric_means(series: Sequence[Series]) -> dict[str, float]:
-    return {one.cell.place.host: math.exp(np.log(one.values).mean()) for one in series}
+def _geometric_means(series: Mapping[str, Series]) -> dict[str, float]:
+    return {host: math.exp(np.log(one.values).mean()) for host, one in series.items()}
 
 
 def _means(measured: Sequence[_Measured], context: Context) -> list[PlatformMean]:
@@ -238,7 +227,7 @@ def _means(measured: Sequence[_Measured], context: Context) -> list[PlatformMean
 
     A benchmark with several ratios in one place (several settings of its metric) is excluded and named.
     """
-    varying = _varying_parameters([one.ratio for one in measured])
+    varying = varying_parameters([one.ratio.place for one in measured])
     groups: dict[tuple[object, ...], dict[str, list[_Measured]]] = {}
     for of_place in measured:
         one = of_place.ratio
@@ -251,17 +240,6 @@ def _means(measured: Sequence[_Measured], context: Context) -> list[PlatformMean
         groups.setdefault(key, {}).setdefault(program, []).append(of_place)
     found = (_mean(by_benchmark, varying, context) for by_benchmark in groups.values())
     return [one for one in found if one is not None]
-
-
-def _varying_parameters(ratios: Sequence[PlatformRatio]) -> tuple[str, ...]:
-    """Return the factors of parameters of which one benchmark has several values."""
-    values: dict[tuple[str, str], set[str]] = {}
-    for one in ratios:
-        levels = one.place.levels
-        for factor, level in levels.items():
-            if factor.startswith(PARAMETERS):
-                values.setdefault((levels["benchmark"], factor), set()).add(level)
-    return tuple(sorted({factor for (_, factor), levels in values.items() if len(levels) > 1}))
 
 
 def _mean(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from regatta.answers.context import Context
 from regatta.answers.headline import FEW, outcomes_of
 from regatta.answers.names import heap_words
+from regatta.answers.topics.platforms.all_pairs import AllPairs
 from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, PlatformTimes
 from regatta.answers.words import (
     bound_words,
@@ -24,8 +25,9 @@ from regatta.stats.estimate import Interval
 
 
 def platform_words(found: Platforms, context: Context) -> tuple[str, ...]:
-    """Return all findings: means over the benchmarks, each ratio, and the times of measurement."""
+    """Return all findings: leaders among three or more, means over the benchmarks, each ratio, and the times of measurement."""
     return (
+        *(one.words for one in found.all_pairs if one.words),
         *(_mean(one, found, context) for one in found.means),
         *(_ratio(one, found, context) for one in found.ratios),
         *(_times(one) for one in found.times),
@@ -36,19 +38,28 @@ def leading_words(found: Platforms, context: Context) -> tuple[str, ...]:
     """Return the first sentences: means over the benchmarks, else few ratios, else a summary; with a drift that they include."""
     if found.missing:
         return (f"no ratios of {found.by}s: the baseline {found.missing} has no records yet",)
+    if led := _leading(found):
+        return tuple(one.words + _drift(one.names, found) for one in led)
     if found.means:
         return tuple(
-            _mean(one, found, context, brief=True) + _drift(one.a, one.b, found) for one in found.means
+            _mean(one, found, context, brief=True) + _drift((one.a, one.b), found) for one in found.means
         )
     if len(found.ratios) <= FEW:
-        return tuple(_ratio(one, found, context) + _drift(one.a, one.b, found) for one in found.ratios)
+        return tuple(_ratio(one, found, context) + _drift((one.a, one.b), found) for one in found.ratios)
     pairs = dict.fromkeys((one.a, one.b) for one in found.ratios)
     return tuple(
         f"{_title(a, found, context)} compared with {_title(b, found, context)}: "
         + outcomes_of((one.these, one.better) for one in found.ratios if (one.a, one.b) == (a, b))
-        + _drift(a, b, found)
+        + _drift((a, b), found)
         for a, b in pairs
     )
+
+
+def _leading(found: Platforms) -> list[AllPairs]:
+    """Return the leaders over the benchmarks, else those of the only benchmark of a configuration; few, among three or more."""
+    over = [one for one in found.all_pairs if one.words and len(one.benchmarks) > 1]
+    led = over or [one for one in found.all_pairs if one.words]
+    return led if len(led) <= FEW else []
 
 
 def _title(name: str, found: Platforms, context: Context, hosts: Collection[str] = ()) -> str:
@@ -88,6 +99,8 @@ def _difference(one: PlatformRatio | PlatformMean, unit: str, found: Platforms, 
     if not shows_difference(these):
         return f"no significant difference between {a} and {b}, {bound_words([these])}"
     words = compared(a, b, these, one.metric, unit, one.better)
+    if isinstance(one, PlatformRatio) and one.p_holm > 1.0 - these.level:
+        words += "; not significant after adjustment for all comparisons (Holm)"
     return f"{words}; {too_small(context.facts.theta_percent)}" if one.practical == "no" else words
 
 
@@ -121,12 +134,12 @@ def _times(one: PlatformTimes) -> str:
     return f"{when}; second half compared with the first: {_change(one.drift)}"
 
 
-def _drift(a: str, b: str, found: Platforms) -> str:
-    """Return `; drift of arm while it was measured: +3.1 % [+2.0, +4.2]` for each side whose values changed significantly."""
+def _drift(compared: Collection[str], found: Platforms) -> str:
+    """Return `; drift of arm while it was measured: +3.1 % [+2.0, +4.2]` for each platform whose values changed significantly."""
     return "".join(
         f"; drift of {one.platform} while it was measured: {_change(one.drift)}"
         for one in found.times
-        if one.platform in (a, b) and shows_difference(one.drift)
+        if one.platform in compared and shows_difference(one.drift)
     )
 
 
