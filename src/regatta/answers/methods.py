@@ -63,6 +63,7 @@ _NAMES = {
     "sidak-fixed-hosts": "fixed hosts, Šidák",
     "lower-bound-overhead": "lower-bound overhead",
     "geometric-mean-these": "geometric mean of these benchmarks",
+    "sidak-geometric-mean-these": "geometric mean of these benchmarks, Šidák",
     "geometric-mean-like-these": "geometric mean of benchmarks like these",
 }
 

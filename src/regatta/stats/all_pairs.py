@@ -15,6 +15,7 @@ from regatta.stats.intervals import t_quantile
 from regatta.stats.multiplicity import sidak_level, sidak_p
 from regatta.stats.ratios import PAIRED, WELCH, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN
+from regatta.stats.suite_mean import THESE
 
 #: labels of simultaneous intervals, by the label of the single interval
 SIDAK = {
@@ -22,6 +23,7 @@ SIDAK = {
     WELCH: "sidak-welch-log",
     STEIN: "sidak-stein-paired-log-t",
     FIXED_HOSTS: SIDAK_HOSTS,
+    THESE: "sidak-geometric-mean-these",
 }
 
 #: a spread of differences needs at least this many
@@ -108,7 +110,7 @@ def simultaneous(ratio: Contrast, m: int) -> Contrast:
     """Return one of m >= 1 ratios with a simultaneous interval, from its own interval.
 
     Args:
-        ratio: t interval on logarithms of a ratio, with its degrees of freedom; paired, Welch's or Stein's.
+        ratio: t interval on logarithms of a ratio, with its degrees of freedom; its method is a key of `SIDAK`.
         m: number of ratios, such as those of all alternatives to one baseline.
 
     Returns:

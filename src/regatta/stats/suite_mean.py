@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regatta.stats.estimate import Contrast, Floats, Interval, check_level, safe_exp, undefined
-from regatta.stats.intervals import mean_interval, t_quantile
+from regatta.stats.intervals import mean_interval, t_quantile, t_two_sided_p
 from regatta.stats.moments import vector
 
 THESE = "geometric-mean-these"
@@ -24,10 +24,13 @@ class SuiteRatio:
     `these`: interval of the mean of exactly these benchmarks; includes only measurement error. `like_these`: interval for other
     benchmarks, of which these are treated as a random sample; includes the variation between benchmarks. A selected suite is
     rarely a random sample, so the second is the minimum uncertainty of a generalization.
+    `p`: two-sided, of "the mean over exactly these benchmarks is 1"; `df`: degrees of freedom of `these`. NaN when undefined.
     """
 
     these: Interval
     like_these: Interval
+    p: float
+    df: float
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,14 @@ def suite_ratio(
     if logs.size == 1 and not math.isnan(like_these.point):
         reason = "one benchmark does not represent others"
         like_these = undefined(1, level, LIKE_THESE, reason, like_these.point)
-    these, common, common_df = _these(logs, spread, df, level, shared)
+    found, common, common_df = _these(logs, spread, df, level, shared)
+    these = found.interval
     if common > 0.0:
         like_these = _with_common(logs, these.point, common, common_df, level)
     if these.high - these.low > like_these.high - like_these.low:
         # By chance, few benchmarks can agree better than their own errors allow.
         like_these = replace(like_these, low=these.low, high=these.high)
-    return SuiteRatio(these.mapped(safe_exp), like_these.mapped(safe_exp))
+    return SuiteRatio(these.mapped(safe_exp), like_these.mapped(safe_exp), found.p, found.df)
 
 
 def log_variance(ratio: Interval, df: float) -> float:
@@ -110,42 +114,43 @@ def log_variance(ratio: Interval, df: float) -> float:
 
 def _these(
     logs: Floats, variances: Floats, dfs: Floats, level: float, shared: Together | None
-) -> tuple[Interval, float, float]:
-    """Return the interval on logs, and the variance that the ratios have in common, with its degrees of freedom."""
+) -> tuple[Contrast, float, float]:
+    """Return the mean on logs, and the variance that the ratios have in common, with its degrees of freedom."""
     b = int(logs.size)
     if b == 0:
-        return undefined(0, level, THESE, "no benchmarks"), 0.0, math.nan
+        return _unknown(0, level, "no benchmarks")
     if not np.isfinite(logs).all():
-        return undefined(b, level, THESE, "a value is not a finite number"), 0.0, math.nan
+        return _unknown(b, level, "a value is not a finite number")
+    unknown = ~(np.isfinite(variances) & (variances > 0.0) & (dfs > 0.0))
+    if unknown.any():
+        what = "the benchmark" if b == 1 else f"{int(unknown.sum())} of {b} benchmarks"
+        return _unknown(b, level, f"the variance of {what} is unknown", float(logs.mean()))
     weights, points, spread, df = np.full(b, 1.0 / b), logs, variances, dfs
     if shared is not None:
+        if not (shared.variance > 0.0 and shared.df > 0.0):
+            reason = shared.reason or "the variance of the rounds is unknown"
+            return _unknown(b, level, reason, float(logs.mean()))
         alone = np.setdiff1d(np.arange(b), shared.members)
         weights = np.append(weights[alone], len(shared.members) / b)
         points, spread, df = (
             np.append(all_[alone], one)
             for all_, one in ((logs, shared.log_mean), (variances, shared.variance), (dfs, shared.df))
         )
-    unknown = ~(np.isfinite(variances) & (variances > 0.0) & (dfs > 0.0))
-    if unknown.any():
-        what = "the benchmark" if b == 1 else f"{int(unknown.sum())} of {b} benchmarks"
-        return (
-            undefined(b, level, THESE, f"the variance of {what} is unknown", float(logs.mean())),
-            0.0,
-            math.nan,
-        )
-    if shared is not None and not (shared.variance > 0.0 and shared.df > 0.0):
-        reason = shared.reason or "the variance of the rounds is unknown"
-        return undefined(b, level, THESE, reason, float(logs.mean())), 0.0, math.nan
     point = float((weights * points).sum())
     parts = weights**2 * spread
     total = float(parts.sum())
     shares = parts / total
     joint = 1.0 / weight if (weight := float((shares**2 / df).sum())) > 0.0 else math.inf
     half = t_quantile(joint, level) * math.sqrt(total)
-    these = Interval(b, point, point - half, point + half, level, THESE)
+    interval = Interval(b, point, point - half, point + half, level, THESE)
+    these = Contrast(interval, t_two_sided_p(point / math.sqrt(total), joint), joint)
     if shared is None or b == 1:
         return these, 0.0, math.nan
     return these, (total - float(variances.sum()) / b**2) * b / (b - 1), shared.df
+
+
+def _unknown(b: int, level: float, reason: str, point: float = math.nan) -> tuple[Contrast, float, float]:
+    return Contrast(undefined(b, level, THESE, reason, point), math.nan), 0.0, math.nan
 
 
 def _with_common(logs: Floats, point: float, common: float, common_df: float, level: float) -> Interval:

@@ -11,8 +11,10 @@ from scipy import stats
 
 from regatta.stats.all_pairs import paired_pairs, simultaneous, welch_pairs
 from regatta.stats.anova import block_anova_many
+from regatta.stats.estimate import Contrast
 from regatta.stats.ratios import paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import stein_log_ratio
+from regatta.stats.suite_mean import suite_ratio
 from regatta.stats.tukey import tukey_many
 
 RNG = np.random.default_rng(20_07)
@@ -145,3 +147,20 @@ def test_independent_samples_keep_the_error_of_the_family(k: int) -> None:
     groups = np.exp(rng.normal(0, 1, (2_000, 10, k)) * spread)
     shown = [min(pair.p for pair in welch_pairs(list(one.T))) < 0.05 for one in groups]
     assert np.mean(shown) <= 0.055
+
+
+@pytest.mark.parametrize("k", [3, 8])
+def test_pairs_over_a_suite_keep_the_error_of_the_family(k: int) -> None:
+    """300 suites of 3 benchmarks without any difference, one noisy alternative; the standard error of 0.05 is 0.013."""
+    rng = np.random.default_rng(k)
+    spread = np.full(k, 0.01)
+    spread[0] *= 10
+    shown = 0
+    for logs in rng.normal(0, 1, (300, 3, 10, k)) * spread:
+        p = []
+        for i, j in combinations(range(k), 2):
+            d = logs[:, :, i] - logs[:, :, j]
+            mean = suite_ratio(d.mean(axis=1), d.var(axis=1, ddof=1) / 10, [9] * 3)
+            p.append(simultaneous(Contrast(mean.these, mean.p, mean.df), math.comb(k, 2)).p)
+        shown += min(p) < 0.05
+    assert shown <= 25
