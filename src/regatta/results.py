@@ -182,7 +182,7 @@ class Results:
         """One row per comparison with the baseline: `comparisons` of `regatta analyze --json`.
 
         `ratio` in [`low`, `high`] is a/b of the metric, without unit. `p_holm` is adjusted over all comparisons.
-        `simultaneous_*` is the interval over all alternatives of a baseline (Dunnett); null with one alternative.
+        `simultaneous_*` is the interval over all alternatives of a baseline (Šidák); null with one alternative.
         `practical` is `yes`, `no`, `open`, or "" if undefined.
         """
         rows = [_comparison_row(comparison) for comparison in self._answers[1]]

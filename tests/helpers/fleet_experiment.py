@@ -41,6 +41,8 @@ class Fleet:
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: host -> why it was left out
     left_out: Mapping[str, str] = field(default_factory=dict)
+    #: host -> change of its times from one round to the next
+    drift: Mapping[str, float] = field(default_factory=dict)
     baseline: Mapping[str, str] = field(default_factory=lambda: {"collector": "serial"})
     hosts: Mapping[str, tuple[str, float]] = field(default_factory=lambda: dict(HOSTS))
     programs: Sequence[str] = _PROGRAMS
@@ -92,7 +94,7 @@ def write_fleet(directory: Path, fleet: Fleet | None = None) -> Path:
                 record(
                     one,
                     r,
-                    [_value(one, slowness, odd, rng)],
+                    [_value(one, slowness * (1 + fleet.drift.get(host, 0.0) * r), odd, rng)],
                     host=host,
                     position=position,
                     plan_id=f"plan-{host}",

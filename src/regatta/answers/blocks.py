@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from regatta.answers.samples import BlockKey, Series
-from regatta.stats.anova import Anova, block_anova_many, one_way
 from regatta.stats.estimate import Floats
 
 #: fewer shared blocks leave no degrees of freedom for the error
@@ -26,27 +25,3 @@ def block_table(series: Sequence[Series]) -> Floats:
             held.setdefault(key, [math.nan] * len(series))[column] = value
     rows = [row for row in held.values() if sum(not math.isnan(value) for value in row) >= 2]
     return np.array(rows, dtype=np.float64).reshape(-1, len(series))
-
-
-def fit_logs(groups: Sequence[Sequence[Series]]) -> list[Anova]:
-    """Fit the logarithms of many groups of series; groups of one shape are fitted together.
-
-    Args:
-        groups: series of positive values, one column each.
-
-    Returns:
-        For each group, the analysis with blocks if at least `LEAST_BLOCKS` blocks contain two of its series, else the
-        one-way analysis.
-    """
-    fits: dict[int, Anova] = {}
-    tables: dict[tuple[int, ...], list[tuple[int, Floats]]] = {}
-    for place, series in enumerate(groups):
-        table = block_table(series)
-        if len(table) >= LEAST_BLOCKS:
-            tables.setdefault(table.shape, []).append((place, table))
-        else:
-            fits[place] = one_way([np.log(one.values) for one in series])
-    for alike in tables.values():
-        fitted = block_anova_many(np.log(np.stack([table for _, table in alike])))
-        fits.update(zip((place for place, _ in alike), fitted, strict=True))
-    return [fits[place] for place in range(len(groups))]

@@ -48,26 +48,25 @@ PilotPairs = Callable[[Pair], int | None]
 def compare_pairs(
     pairs: Sequence[Pair],
     found: Sequence[PairContrast],
-    level: float,
     names: Names,
     theta_percent: float = 1.0,
     adjust: bool = True,
+    further: Sequence[float] = (),
 ) -> tuple[list[Comparison], list[str]]:
     """Compare every alternative with its baseline.
 
     Args:
         pairs: from `pairs_of`.
         found: the ratio of each, from `contrasts_of` or `contrasts_by_the_paper`.
-        level: confidence of each single interval, between 0 and 1.
         names: names for the sentences.
         theta_percent: smaller differences are not practically significant.
-        adjust: whether to adjust for the number of comparisons (Holm), and for a shared baseline (Dunnett).
+        adjust: whether to adjust for the number of comparisons (Holm), and for a shared baseline (Sidak).
+        further: p of other comparisons of the answer that Holm's adjustment includes.
 
     Returns:
         One comparison per pair, in the same order, and warnings about comparisons that are weaker than they look.
     """
-    p = [one.contrast.p for one in found]
-    extra = adjusted(pairs, p, level) if adjust else [Adjusted()] * len(pairs)
+    extra = adjusted(pairs, [one.contrast for one in found], further) if adjust else [Adjusted()] * len(pairs)
     comparisons = [
         _comparison(pair, one.contrast, more, theta_percent, names)
         for pair, one, more in zip(pairs, found, extra, strict=True)

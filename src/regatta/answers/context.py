@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
+from regatta.answers.across import Across, across_platforms
 from regatta.answers.baseline import check_baseline
 from regatta.answers.cell_answers import cell_answers
 from regatta.answers.comparisons import PairContrast, compare_pairs, contrasts_by_the_paper, contrasts_of
@@ -23,6 +25,7 @@ from regatta.answers.samples import Samples, load_samples
 from regatta.answers.stops import Stops, read_stops
 from regatta.host.values.levels import CROSSED, Levels, compared_factors
 from regatta.stats.intervals import GEORGES_2007
+from regatta.stats.multiplicity import holm
 from regatta.store.folder import Folder
 
 
@@ -66,6 +69,9 @@ class Context:
     #: block groups with a variable number of rounds
     stops: Stops
     platforms: tuple[Platform, ...]
+    #: every cell on a platform with the baseline among the platforms, and p adjusted together with `comparisons` (Holm)
+    across: Across
+    across_p_holm: Sequence[float]
     #: impossible cells, as (cell, reason)
     impossible: tuple[tuple[str, str], ...]
     #: sentences about comparisons and families that are weaker than they look
@@ -95,11 +101,14 @@ def make_context(
     by_the_paper = options.method == GEORGES_2007
     contrasts = contrasts_by_the_paper(pairs, facts.level) if by_the_paper else ratios
     # The paper adjusts for multiple comparisons by Tukey's intervals only.
-    comparisons, apart = compare_pairs(
-        pairs, contrasts, facts.level, names, facts.theta_percent, adjust=not by_the_paper
-    )
-    families, unblocked = judge_families(samples, facts.level, names, options.method, ranked)
     platforms = planned_platforms(folder, samples, facts)
+    across = across_platforms(samples, platforms, facts.compare, baseline, facts.level)
+    further = [one.difference.these.p for one in across.sides]
+    comparisons, apart = compare_pairs(
+        pairs, contrasts, names, facts.theta_percent, adjust=not by_the_paper, further=further
+    )
+    every = holm([*further, *(one.contrast.p for one in contrasts)])[: len(further)].tolist()
+    families, unblocked = judge_families(samples, facts.level, names, options.method, ranked)
     return Context(
         folder=folder,
         connection=connection,
@@ -118,6 +127,8 @@ def make_context(
         families=families,
         stops=stops,
         platforms=platforms,
+        across=across,
+        across_p_holm=[math.nan] * len(further) if by_the_paper else every,
         impossible=impossible_by_platform(facts.impossible, platforms),
         warnings=(*apart, *lacking, *unblocked),
     )

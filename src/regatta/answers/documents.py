@@ -52,7 +52,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
 def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     """Yield the answer as rows of `COLUMNS`; None is empty.
 
-    Cells first (`value` is the mean). Then comparisons, Dunnett's (for a baseline with several alternatives) and all
+    Cells first (`value` is the mean). Then comparisons, simultaneous ones (for a baseline with several alternatives) and all
     pairs of families (`value` is the ratio a/b). Then the rows of the topics.
     """
     for cell in answer.cells:
@@ -69,7 +69,7 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     for comparison in answer.comparisons:
         if comparison.simultaneous is not None:
             yield {
-                **place_of(comparison), "kind": "dunnett", "a": comparison.a_name, "b": comparison.b_name,
+                **place_of(comparison), "kind": "simultaneous", "a": comparison.a_name, "b": comparison.b_name,
                 **row_of(comparison.simultaneous), "p": finite(comparison.p_simultaneous),
                 "parameters": text_of(comparison.parameters),
             }  # fmt: skip
@@ -142,6 +142,7 @@ def _family(family: Family) -> dict[str, Any]:
         "df_between": finite(family.df_between),
         "df_error": finite(family.df_error),
         "p": finite(family.p),
+        "p_pairs": finite(family.p_pairs),
         "q": finite(family.q),
         "method": family.method,
         "reason": family.reason,

@@ -47,10 +47,13 @@ _NAMES = {
     "block-anova+sidak": "ANOVA by block on logs, paired t with Šidák",
     "block-anova-ls+sidak": "ANOVA by incomplete block on logs, paired t with Šidák",
     "sidak-paired-log-t": "paired t on logs, Šidák",
+    "sidak-stein-paired-log-t": "Stein's two-stage paired t on logs, Šidák",
     "sidak-welch-log": "Welch's t on logs, Šidák",
     "georges2007-anova+tukey": "one-way ANOVA, Tukey (Georges et al. 2007)",
     "dunnett": "Dunnett",
     "dunnett-smallest-correlation": "Dunnett, smallest correlation",
+    "manova": "one-way MANOVA",
+    "block-manova": "MANOVA by round",
     "factorial-anova-balanced": "balanced ANOVA",
     "factorial-anova-type-1": "ANOVA, type I sums of squares",
     "factorial-anova-type-2": "ANOVA, type II sums of squares",
@@ -60,6 +63,7 @@ _NAMES = {
     "sidak-fixed-hosts": "fixed hosts, Šidák",
     "lower-bound-overhead": "lower-bound overhead",
     "geometric-mean-these": "geometric mean of these benchmarks",
+    "sidak-geometric-mean-these": "geometric mean of these benchmarks, Šidák",
     "geometric-mean-like-these": "geometric mean of benchmarks like these",
 }
 

@@ -62,7 +62,7 @@ class Comparison:
     words: str
     #: p adjusted over all comparisons of the answer (Holm)
     p_holm: float = math.nan
-    #: ratio with its simultaneous interval over all alternatives of its baseline (Dunnett); None with one alternative
+    #: ratio with its simultaneous interval over all alternatives of its baseline (Sidak); None with one alternative
     simultaneous: Interval | None = None
     p_simultaneous: float = math.nan
     #: whether it is practically significant, by theta: `yes`, `no`, `open`; "" if undefined

@@ -49,7 +49,7 @@ _SENTENCES_AT_MOST = 24
     "--csv",
     "as_csv",
     is_flag=True,
-    help="Print CSV: one row per cell, comparison, Dunnett pair, pair of a family and suite.",
+    help="Print CSV: one row per cell, comparison (single and simultaneous), pair of a family and suite.",
 )
 @click.option(
     "--method",
@@ -131,7 +131,7 @@ def analyze(
 
 
 def print_csv(answer: Answer) -> None:
-    """Print one row per cell, comparison, Dunnett pair, pair of a family and suite."""
+    """Print one row per cell, comparison (single and simultaneous), pair of a family and suite."""
     from regatta.answers.documents import COLUMNS, rows_of
 
     writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")

@@ -1,4 +1,4 @@
-"""All pairs of several alternatives: ratios with simultaneous intervals that do not assume equal variances."""
+"""Several ratios together: simultaneous intervals that do not assume equal variances, of all pairs or of one baseline."""
 
 from __future__ import annotations
 
@@ -9,12 +9,25 @@ from itertools import combinations
 
 import numpy as np
 
-from regatta.stats.estimate import Contrast, Floats, Interval, check_level
+from regatta.stats.estimate import Contrast, Floats, Interval, check_level, safe_exp
+from regatta.stats.hosts import FIXED_HOSTS, SIDAK_HOSTS
+from regatta.stats.intervals import t_quantile
 from regatta.stats.multiplicity import sidak_level, sidak_p
 from regatta.stats.ratios import PAIRED, WELCH, paired_log_ratios, welch_log_ratio
+from regatta.stats.stein import STEIN
+from regatta.stats.suite_mean import THESE
 
 #: labels of simultaneous intervals, by the label of the single interval
-SIDAK = {PAIRED: "sidak-paired-log-t", WELCH: "sidak-welch-log"}
+SIDAK = {
+    PAIRED: "sidak-paired-log-t",
+    WELCH: "sidak-welch-log",
+    STEIN: "sidak-stein-paired-log-t",
+    FIXED_HOSTS: SIDAK_HOSTS,
+    THESE: "sidak-geometric-mean-these",
+}
+
+#: a spread of differences needs at least this many
+_LEAST_BLOCKS = 2
 
 
 @dataclass(frozen=True)
@@ -27,18 +40,22 @@ class PairRatio:
     p: float
 
 
-def paired_pairs(tables: Sequence[Floats], level: float = 0.95) -> list[tuple[PairRatio, ...]]:
+def paired_pairs(
+    tables: Sequence[Floats], level: float = 0.95, samples: Sequence[Sequence[Floats]] | None = None
+) -> list[tuple[PairRatio, ...]]:
     """Return the ratios of all pairs of the alternatives of each family, from blocks.
 
     Args:
         tables: each of shape (blocks, k >= 2), > 0: one value per block and alternative, NaN where there is none.
         level: simultaneous confidence of the intervals of a family, between 0 and 1.
+        samples: of each family, all values of each alternative, > 0, for pairs without common blocks; None: there are no others.
 
     Returns:
         For each family the m = k (k - 1) / 2 pairs (i < j), in the order (0, 1), (0, 2) ...: Student's t on the differences of
         the logarithms in the blocks that have both, at the confidence level^(1/m) (Sidak), and 1 - (1 - p)^m. Each pair has
         its own variance, so that the error of the family holds where the alternatives are not equally noisy. A pair with
-        fewer than two common blocks is NaN with a reason.
+        fewer than two common blocks is compared by Welch's t on the logarithms of its samples, at the same confidence, and
+        labelled so; without samples it is NaN with a reason.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -49,13 +66,17 @@ def paired_pairs(tables: Sequence[Floats], level: float = 0.95) -> list[tuple[Pa
     """
     check_level(level)
     shapes: dict[tuple[int, int], list[tuple[int, int, int, Floats, Floats]]] = {}
+    found: list[dict[tuple[int, int], PairRatio]] = [{} for _ in tables]
     for family, table in enumerate(tables):
         alternatives = table.shape[1]
         for i, j in combinations(range(alternatives), 2):
             both = ~np.isnan(table[:, i]) & ~np.isnan(table[:, j])
+            if samples is not None and both.sum() < _LEAST_BLOCKS:
+                m = math.comb(alternatives, 2)
+                found[family][i, j] = _apart(i, j, samples[family], level, m)
+                continue
             same = shapes.setdefault((int(both.sum()), math.comb(alternatives, 2)), [])
             same.append((family, i, j, table[both, i], table[both, j]))
-    found: list[dict[tuple[int, int], PairRatio]] = [{} for _ in tables]
     for (_, m), rows in shapes.items():
         a, b = (np.stack([row[side] for row in rows]) for side in (3, 4))
         contrasts = paired_log_ratios(a, b, sidak_level(level, m))
@@ -78,11 +99,39 @@ def welch_pairs(groups: Sequence[Floats], level: float = 0.95) -> tuple[PairRati
     """
     check_level(level)
     pairs = list(combinations(range(len(groups)), 2))
-    single = sidak_level(level, len(pairs))
-    return tuple(
-        _simultaneous(i, j, welch_log_ratio(groups[i], groups[j], single), level, len(pairs))
-        for i, j in pairs
-    )
+    return tuple(_apart(i, j, groups, level, len(pairs)) for i, j in pairs)
+
+
+def _apart(i: int, j: int, groups: Sequence[Floats], level: float, m: int) -> PairRatio:
+    return _simultaneous(i, j, welch_log_ratio(groups[i], groups[j], sidak_level(level, m)), level, m)
+
+
+def simultaneous(ratio: Contrast, m: int) -> Contrast:
+    """Return one of m >= 1 ratios with a simultaneous interval, from its own interval.
+
+    Args:
+        ratio: t interval on logarithms of a ratio, with its degrees of freedom; its method is a key of `SIDAK`.
+        m: number of ratios, such as those of all alternatives to one baseline.
+
+    Returns:
+        The ratio at the confidence level^(1/m) (Sidak), labelled with `level`, and 1 - (1 - p)^m. Each ratio keeps its own
+        variance and degrees of freedom. NaN stays NaN, with its reason.
+
+    Source: as `paired_pairs`.
+    """
+    own = ratio.interval
+    interval = replace(own, method=SIDAK[own.method])
+    if not math.isnan(own.low):
+        wider = t_quantile(ratio.df, sidak_level(own.level, m)) / t_quantile(ratio.df, own.level)
+        low, point, high = (
+            math.log(edge) if edge > 0.0 else -math.inf for edge in (own.low, own.point, own.high)
+        )
+        interval = replace(
+            interval,
+            low=safe_exp(point - (point - low) * wider),
+            high=safe_exp(point + (high - point) * wider),
+        )
+    return Contrast(interval, sidak_p(ratio.p, m), ratio.df)
 
 
 def _simultaneous(i: int, j: int, contrast: Contrast, level: float, m: int) -> PairRatio:

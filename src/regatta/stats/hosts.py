@@ -171,10 +171,15 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
 
 @dataclass(frozen=True)
 class PlatformDifference:
-    """A difference of two groups of hosts: for exactly these hosts, and for hosts like these."""
+    """A difference of two groups of hosts: for exactly these hosts, and for hosts like these.
+
+    `taken_a`, `taken_b`: for each given host, whether it is used.
+    """
 
     these: Contrast
     like_these: Contrast
+    taken_a: tuple[bool, ...]
+    taken_b: tuple[bool, ...]
 
 
 def platform_difference(
@@ -199,13 +204,17 @@ def platform_difference(
     Source: Satterthwaite, Biometrics Bulletin 2 (1946); Welch, Biometrika 34 (1947); fixed and random hosts as in `pool_hosts`.
     """
     check_level(level)
-    sides = [[one for one in map(paired_effect, hosts) if one.judged] for hosts in (a, b)]
+    given = [[paired_effect(values) for values in hosts] for hosts in (a, b)]
+    taken_a, taken_b = (tuple(one.judged for one in side) for side in given)
+    sides = [[one for one in side if one.judged] for side in given]
     n = sum(one.n for side in sides for one in side)
     if not all(sides):
         nothing = "a side has no host with two values"
         return PlatformDifference(
             Contrast(undefined(n, level, FIXED_HOSTS, nothing), NAN),
             Contrast(undefined(n, level, RANDOM_HOSTS, nothing), NAN),
+            taken_a,
+            taken_b,
         )
     means = [np.array([one.effect for one in side]) for side in sides]
     point = float(means[0].mean() - means[1].mean())
@@ -218,13 +227,14 @@ def platform_difference(
         these = _contrast(point, math.sqrt(variance), df, n, level, FIXED_HOSTS)
     if min(map(len, sides)) < 2:
         reason = "one host does not represent others"
-        return PlatformDifference(these, Contrast(undefined(n, level, RANDOM_HOSTS, reason, point), NAN))
+        like = Contrast(undefined(n, level, RANDOM_HOSTS, reason, point), NAN)
+        return PlatformDifference(these, like, taken_a, taken_b)
     like = welch_t(means[0], means[1], level, RANDOM_HOSTS, least=1.0)
     own, interval = these.interval, like.interval
     if own.high - own.low > interval.high - interval.low:
         # By chance, few hosts can agree better than their own errors allow.
         like = Contrast(replace(interval, low=own.low, high=own.high), these.p, these.df)
-    return PlatformDifference(these, like)
+    return PlatformDifference(these, like, taken_a, taken_b)
 
 
 def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0.95) -> PooledEffect:

@@ -72,7 +72,52 @@ def manova(table: ArrayLike, groups: ArrayLike) -> Manova:
         return _unknown(n, "fewer than two alternatives have values")
     if df_error < p:
         return _unknown(n, f"too few rows: {df_error} degrees of freedom for the errors of {p} responses")
-    between, within, constant = _deviations(y, group, present.size)
+    scaled, largest = _scaled(y)
+    centred = scaled - scaled.mean(axis=0)
+    return _judged(centred, group, largest, df_error)
+
+
+def block_manova(table: ArrayLike) -> Manova:
+    """Return the multivariate analysis of variance of one factor in complete blocks.
+
+    Args:
+        table: shape (blocks, alternatives, responses): all values of a block were measured under the same conditions.
+
+    Returns:
+        As `manova`, after the mean of each block is subtracted, with (blocks - 1) (alternatives - 1) degrees of freedom for the
+        errors; `n` counts blocks times alternatives.
+
+    Raises:
+        ValueError: the table does not have three dimensions.
+
+    Source: Rencher, "Methods of Multivariate Analysis", section 6.5, for the two-way model without interaction.
+    """
+    y = np.asarray(table, dtype=np.float64)
+    if y.ndim != 3:
+        raise ValueError(f"manova: expected (blocks, alternatives, responses) · got {y.shape}")
+    blocks, k, p = y.shape
+    n = blocks * k
+    if not y.size:
+        return _unknown(n, "no values")
+    if not np.isfinite(y).all():
+        return _unknown(n, "a value is not a finite number")
+    if k < 2:
+        return _unknown(n, "fewer than two alternatives have values")
+    df_error = (blocks - 1) * (k - 1)
+    if df_error < p:
+        return _unknown(n, f"too few blocks: {df_error} degrees of freedom for the errors of {p} responses")
+    scaled, largest = _scaled(y.reshape(n, p))
+    within_blocks = scaled.reshape(y.shape) - scaled.reshape(y.shape).mean(axis=1, keepdims=True)
+    return _judged(within_blocks.reshape(n, p), np.tile(np.arange(k), blocks), largest, df_error)
+
+
+def _judged(
+    centred: Floats, group: np.ndarray[tuple[int, ...], np.dtype[np.intp]], largest: Floats, df_error: int
+) -> Manova:
+    n, p = centred.shape
+    groups = int(group.max()) + 1
+    q = groups - 1
+    between, within, constant = _deviations(centred, group, groups, largest, df_error)
     if constant:
         return _unknown(n, "a response does not vary within alternatives, so its variance is unknown")
     error = within.T @ within
@@ -89,26 +134,33 @@ def manova(table: ArrayLike, groups: ArrayLike) -> Manova:
     )
 
 
+def _scaled(y: Floats) -> tuple[Floats, Floats]:
+    """Return each response times a power of two, below 1, and its largest magnitude."""
+    largest = np.abs(y).max(axis=0)
+    scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])
+    return y * scale, largest * scale
+
+
 def _deviations(
-    y: Floats, group: np.ndarray[tuple[int, ...], np.dtype[np.intp]], groups: int
+    centred: Floats,
+    group: np.ndarray[tuple[int, ...], np.dtype[np.intp]],
+    groups: int,
+    largest: Floats,
+    df_error: int,
 ) -> tuple[Floats, Floats, bool]:
     """Return the centered group mean and the deviation of each row, in units of the length of the errors.
 
-    The last value is true if a response has no errors beyond rounding.
+    The last value is true if a response has no errors beyond rounding of values as large as `largest`.
     """
-    largest = np.abs(y).max(axis=0)
-    scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])
-    centred = y * scale
     centred = centred - centred.mean(axis=0)
-    centred -= centred.mean(axis=0)
     counts = np.bincount(group, minlength=groups)
     means = np.column_stack(
         [np.bincount(group, weights=column, minlength=groups) / counts for column in centred.T]
     )
     within = centred - means[group]
     length = np.sqrt((within**2).sum(axis=0))
-    spread = length / math.sqrt(len(y) - groups)
-    if any(only_rounding(s, big) for s, big in zip(spread.tolist(), (largest * scale).tolist(), strict=True)):
+    spread = length / math.sqrt(df_error)
+    if any(only_rounding(s, big) for s, big in zip(spread.tolist(), largest.tolist(), strict=True)):
         return means, within, True
     return means[group] / length, within / length, False
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regatta.stats.estimate import Floats, Interval, check_level, safe_exp, undefined
-from regatta.stats.intervals import mean_interval, t_quantile
+from regatta.stats.estimate import Contrast, Floats, Interval, check_level, safe_exp, undefined
+from regatta.stats.intervals import mean_interval, t_quantile, t_two_sided_p
 from regatta.stats.moments import vector
 
 THESE = "geometric-mean-these"
@@ -23,14 +24,44 @@ class SuiteRatio:
     `these`: interval of the mean of exactly these benchmarks; includes only measurement error. `like_these`: interval for other
     benchmarks, of which these are treated as a random sample; includes the variation between benchmarks. A selected suite is
     rarely a random sample, so the second is the minimum uncertainty of a generalization.
+    `p`: two-sided, of "the mean over exactly these benchmarks is 1"; `df`: degrees of freedom of `these`. NaN when undefined.
     """
 
     these: Interval
     like_these: Interval
+    p: float
+    df: float
+
+
+@dataclass(frozen=True)
+class Together:
+    """Benchmarks that were measured in the same rounds and share their conditions, so that their errors are not independent.
+
+    `members`: their indices. `log_mean`, `variance`, `df`: the mean of their logarithms as one estimate, from one value per round.
+    `reason`: why the variance is unknown, else "".
+    """
+
+    members: tuple[int, ...]
+    log_mean: float
+    variance: float
+    df: float
+    reason: str = ""
+
+
+def together(members: Sequence[int], mean: Contrast) -> Together:
+    """Return benchmarks that share rounds, from the t interval of the mean of their logarithms."""
+    interval = mean.interval
+    half = (interval.high - interval.low) / 2.0
+    variance = math.nan if math.isnan(half) else (half / t_quantile(mean.df, interval.level)) ** 2
+    return Together(tuple(members), interval.point, variance, mean.df, interval.reason)
 
 
 def suite_ratio(
-    log_ratios: ArrayLike, variances: ArrayLike, dfs: ArrayLike, level: float = 0.95
+    log_ratios: ArrayLike,
+    variances: ArrayLike,
+    dfs: ArrayLike,
+    level: float = 0.95,
+    shared: Together | None = None,
 ) -> SuiteRatio:
     """Return the geometric mean of one ratio per benchmark.
 
@@ -39,11 +70,13 @@ def suite_ratio(
         variances: shape (b,): of those logarithms as estimates (standard errors squared). Variances <= 0 are unknown.
         dfs: shape (b,), > 0: degrees of freedom of each variance; infinite for a known variance.
         level: confidence of each interval, between 0 and 1.
+        shared: benchmarks whose ratios are not independent; None: all are independent, as ratios within blocks are.
 
     Returns:
-        exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i);
-        `like_these` ± t(b - 1) · s/√b, s the standard deviation of the logarithms (which includes their measurement error),
-        and never narrower than `these`.
+        exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i), where m benchmarks that share
+        rounds count as one estimate with the weight m; `like_these` ± t(b - 1) · s/√b, s the standard deviation of the logarithms
+        (which includes their measurement error), and never narrower than `these`. What benchmarks of the same rounds have in
+        common does not show in s: the excess b/(b - 1) · (v - Σ v_i/b²) of the variance v of `these` is added to s²/b.
         NaN with a reason if a variance is unknown, or for `like_these` of one benchmark. `n` is b.
 
     Raises:
@@ -61,11 +94,14 @@ def suite_ratio(
     if logs.size == 1 and not math.isnan(like_these.point):
         reason = "one benchmark does not represent others"
         like_these = undefined(1, level, LIKE_THESE, reason, like_these.point)
-    these = _these(logs, spread, df, like_these.point, level)
+    found, common, common_df = _these(logs, spread, df, level, shared)
+    these = found.interval
+    if common > 0.0:
+        like_these = _with_common(logs, these.point, common, common_df, level)
     if these.high - these.low > like_these.high - like_these.low:
         # By chance, few benchmarks can agree better than their own errors allow.
         like_these = replace(like_these, low=these.low, high=these.high)
-    return SuiteRatio(these.mapped(safe_exp), like_these.mapped(safe_exp))
+    return SuiteRatio(these.mapped(safe_exp), like_these.mapped(safe_exp), found.p, found.df)
 
 
 def log_variance(ratio: Interval, df: float) -> float:
@@ -76,19 +112,52 @@ def log_variance(ratio: Interval, df: float) -> float:
     return (half / t_quantile(df, ratio.level)) ** 2
 
 
-def _these(logs: Floats, variances: Floats, dfs: Floats, point: float, level: float) -> Interval:
-    """Return the interval on logs, around their mean `point`."""
+def _these(
+    logs: Floats, variances: Floats, dfs: Floats, level: float, shared: Together | None
+) -> tuple[Contrast, float, float]:
+    """Return the mean on logs, and the variance that the ratios have in common, with its degrees of freedom."""
     b = int(logs.size)
     if b == 0:
-        return undefined(0, level, THESE, "no benchmarks")
-    if math.isnan(point):
-        return undefined(b, level, THESE, "a value is not a finite number")
+        return _unknown(0, level, "no benchmarks")
+    if not np.isfinite(logs).all():
+        return _unknown(b, level, "a value is not a finite number")
     unknown = ~(np.isfinite(variances) & (variances > 0.0) & (dfs > 0.0))
     if unknown.any():
         what = "the benchmark" if b == 1 else f"{int(unknown.sum())} of {b} benchmarks"
-        return undefined(b, level, THESE, f"the variance of {what} is unknown", point)
-    total = float(variances.sum())
-    shares = variances / total
-    df = 1.0 / weight if (weight := float((shares**2 / dfs).sum())) > 0.0 else math.inf
-    half = t_quantile(df, level) * math.sqrt(total) / b
-    return Interval(b, point, point - half, point + half, level, THESE)
+        return _unknown(b, level, f"the variance of {what} is unknown", float(logs.mean()))
+    weights, points, spread, df = np.full(b, 1.0 / b), logs, variances, dfs
+    if shared is not None:
+        if not (shared.variance > 0.0 and shared.df > 0.0):
+            reason = shared.reason or "the variance of the rounds is unknown"
+            return _unknown(b, level, reason, float(logs.mean()))
+        alone = np.setdiff1d(np.arange(b), shared.members)
+        weights = np.append(weights[alone], len(shared.members) / b)
+        points, spread, df = (
+            np.append(all_[alone], one)
+            for all_, one in ((logs, shared.log_mean), (variances, shared.variance), (dfs, shared.df))
+        )
+    point = float((weights * points).sum())
+    parts = weights**2 * spread
+    total = float(parts.sum())
+    shares = parts / total
+    joint = 1.0 / weight if (weight := float((shares**2 / df).sum())) > 0.0 else math.inf
+    half = t_quantile(joint, level) * math.sqrt(total)
+    interval = Interval(b, point, point - half, point + half, level, THESE)
+    these = Contrast(interval, t_two_sided_p(point / math.sqrt(total), joint), joint)
+    if shared is None or b == 1:
+        return these, 0.0, math.nan
+    return these, (total - float(variances.sum()) / b**2) * b / (b - 1), shared.df
+
+
+def _unknown(b: int, level: float, reason: str, point: float = math.nan) -> tuple[Contrast, float, float]:
+    return Contrast(undefined(b, level, THESE, reason, point), math.nan), 0.0, math.nan
+
+
+def _with_common(logs: Floats, point: float, common: float, common_df: float, level: float) -> Interval:
+    """Return the interval for similar benchmarks whose errors have a variance in common."""
+    b = int(logs.size)
+    own = float(logs.var(ddof=1)) / b
+    total = own + common
+    df = 1.0 / ((own / total) ** 2 / (b - 1) + (common / total) ** 2 / common_df)
+    half = t_quantile(df, level) * math.sqrt(total)
+    return Interval(b, point, point - half, point + half, level, LIKE_THESE)

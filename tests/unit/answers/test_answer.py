@@ -439,7 +439,9 @@ def test_documents_and_rows_hold_what_others_build_on(tmp_path: Path) -> None:
     assert {"n", "mean", "low", "high", "unit"} <= set(document["cells"][0])
     assert {"a", "b", "ratio", "low", "high", "p", "method"} <= set(document["comparisons"][0])
     rows = list(rows_of(answer))
-    assert [row["kind"] for row in rows] == ["cell"] * 3 + ["comparison"] * 2 + ["dunnett"] * 2 + ["pair"] * 3
+    assert [row["kind"] for row in rows] == ["cell"] * 3 + ["comparison"] * 2 + ["simultaneous"] * 2 + [
+        "pair"
+    ] * 3
     assert all(set(row) <= set(COLUMNS) for row in rows)
 
 

@@ -20,7 +20,7 @@ from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.levels.topic import LEVELS
 from regatta.stats.factorial import factorial_anova
 from regatta.stats.levels import optimal_repetitions
-from regatta.stats.manova import manova
+from regatta.stats.manova import block_manova, manova
 
 BENCHMARKS, COLLECTORS, HEAPS = ("apps/h2:small", "vm/compress:s10"), ("serial", "g1", "z"), (1.5, 3.0)
 ROUNDS = 6
@@ -133,9 +133,11 @@ def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path) -> None
     answer = answered(tmp_path, cells, logs)
     small, large = EFFECTS.of(answer).manovas
     column = {place: i for i, place in enumerate(places)}
-    rows = [[logs[r, column[b, 1, c]] for b in (0, 1)] for c in range(3) for r in range(ROUNDS)]
-    expected = manova(rows, np.repeat([0, 1, 2], ROUNDS))
+    rows = [[[logs[r, column[b, 1, c]] for b in (0, 1)] for c in range(3)] for r in range(ROUNDS)]
+    expected = block_manova(rows)
     assert (large.n, large.groups, len(large.benchmarks)) == (18, COLLECTORS, 2)
+    assert large.method == "block-manova"
+    assert large.rows[0].found.df_between == 4
     pillai = next(row.found for row in large.rows if row.statistic == "Pillai")
     assert (pillai.value, pillai.f, pillai.p) == pytest.approx(
         (expected.pillai.value, expected.pillai.f, expected.pillai.p), rel=1e-6
@@ -156,7 +158,50 @@ def test_a_collector_that_failed_on_one_benchmark_has_no_rows(tmp_path: Path) ->
         for i, one in enumerate(cells)
     ]
     answer = answer_experiment(write_experiment(tmp_path, cells, records, ROUNDS))
-    assert [one.n for one in EFFECTS.of(answer).manovas] == [12, 12]
+    manovas = EFFECTS.of(answer).manovas
+    assert [one.n for one in manovas] == [12, 12]
+    assert all(one.words.endswith("; not on every benchmark: z") for one in manovas)
+
+
+def test_levels_without_rounds_in_common_are_a_manova_without_blocks(tmp_path: Path) -> None:
+    cells, logs = made([(b, 0, c) for b in (0, 1) for c in (0, 1)])
+    records = [
+        record(one, r + 10 * (i % 2), [float(np.exp(logs[r, i]))], block=i // 2)
+        for i, one in enumerate(cells)
+        for r in range(ROUNDS)
+    ]
+    (found,) = EFFECTS.of(answer_experiment(write_experiment(tmp_path, cells, records, ROUNDS))).manovas
+    rows = [[logs[r, c], logs[r, 2 + c]] for c in (0, 1) for r in range(ROUNDS)]
+    expected = manova(rows, np.repeat([0, 1], ROUNDS))
+    assert found.method == "manova"
+    assert found.rows[1].found.f == pytest.approx(expected.pillai.f, rel=1e-6)
+
+
+def test_factors_of_two_levels_and_crossings_are_tested_over_all_benchmarks(tmp_path: Path) -> None:
+    cells = [
+        cell(name, runtime=jvm, benchmark=benchmark)
+        for benchmark in BENCHMARKS
+        for jvm in ("jdk-21", "jdk-25")
+        for name in ("serial", "g1")
+    ]
+    rng = np.random.default_rng(8)
+    records = [
+        record(one, r, [float(np.exp(20 + rng.normal(0, 0.01)))], block=i // 4, position=i % 4)
+        for r in range(ROUNDS)
+        for i, one in enumerate(cells)
+    ]
+    folder = write_experiment(
+        tmp_path,
+        cells,
+        records,
+        ROUNDS,
+        compare=["collector", "runtime", "runtime*collector", "benchmark*runtime"],
+    )
+    found = EFFECTS.of(answer_experiment(folder)).manovas
+    # Each runtime with the collectors, each collector with the runtimes, and the crossing; benchmarks are the responses.
+    assert [(one.factor, len(one.groups)) for one in found] == [
+        *[("collector", 2)] * 2, *[("runtime", 2)] * 2, ("runtime*collector", 4)
+    ]  # fmt: skip
 
 
 ITERATIONS, WARMUP = 5, 2

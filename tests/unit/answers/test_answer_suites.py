@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of, rows_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
+from regatta.answers.topics.suite_pairs.topic import SUITE_PAIRS
 from regatta.answers.topics.suites.topic import SUITES
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import paired_log_ratio
@@ -161,3 +165,91 @@ def test_the_ratios_are_those_of_the_blocks(tmp_path: Path) -> None:
     assert SUITES.of(answer)[0].members[0].ratio.low == pytest.approx(
         paired_log_ratio(values[1], values[0]).interval.low
     )
+
+
+def test_unpaired_benchmarks_of_one_round_are_not_independent(tmp_path: Path) -> None:
+    """g1 was added later: each side has 10 rounds, not 10 for each of its benchmarks."""
+    rng = np.random.default_rng(9)
+    cells = [[cell(side, benchmark=f"apps/{p}:small") for p in PROGRAMS] for side in ("serial", "g1")]
+    logs = {
+        (i, k, r): rounds[r] + rng.normal(0, 0.002)
+        for i in range(2)
+        for rounds in [rng.normal(0, 0.02, ROUNDS)]
+        for k in range(3)
+        for r in range(ROUNDS)
+    }
+    records = [
+        record(cells[i][k], r, [1e9 * math.exp(value)], block=k, plan_id=f"plan-{i}")
+        for (i, k, r), value in logs.items()
+    ]
+    answer = answer_experiment(
+        write_experiment(tmp_path, [c for side in cells for c in side], records, ROUNDS)
+    )
+    (suite,) = SUITES.of(answer)
+    means = [[np.mean([logs[i, k, r] for k in range(3)]) for r in range(ROUNDS)] for i in (1, 0)]
+    expected = stats.ttest_ind(*means, equal_var=False).confidence_interval(0.95)
+    assert (suite.these.low, suite.these.high) == pytest.approx(tuple(np.exp(expected)))
+    assert suite.like_these.low <= suite.these.low
+
+
+def several(
+    directory: Path, effects: dict[str, list[float]], rng: np.random.Generator, **failing: str
+) -> Answer:
+    """Collectors with a ratio to serial on each program; `failing` names the program on which a collector fails."""
+    cells: list[dict[str, Any]] = []
+    records = []
+    for block, program in enumerate(PROGRAMS):
+        sides = [cell(name, benchmark=f"apps/{program}:small") for name in effects]
+        cells += sides
+        for r in range(ROUNDS):
+            drift = 1e9 * math.exp(rng.normal(0, 0.1))
+            for position, (side, (name, ratios)) in enumerate(zip(sides, effects.items(), strict=True)):
+                place = {"block": block, "position": position}
+                if failing.get(name) == program:
+                    records.append(record(side, r, status="oom", reason="out of memory", **place))
+                else:
+                    value = drift * ratios[block] * math.exp(rng.normal(0, 0.01))
+                    records.append(record(side, r, [value], **place))
+    return answer_experiment(write_experiment(directory, cells, records, ROUNDS))
+
+
+def test_all_pairs_over_a_suite_have_simultaneous_intervals_and_leaders(tmp_path: Path) -> None:
+    effects = {
+        "serial": [1.0] * 3,
+        "g1": [0.8, 0.9, 0.85],
+        "parallel": [0.9, 0.8, 0.85],
+        "z": [1.2, 1.3, 1.1],
+    }
+    answer = several(tmp_path, effects, np.random.default_rng(10))
+    (found,) = SUITE_PAIRS.of(answer)
+    assert (found.pairs[0].a_name, found.pairs[0].b_name) == ("jdk-21 serial", "jdk-21 g1")
+    assert len(found.pairs) == 6
+    assert (set(found.leaders), found.winner) == ({"jdk-21 g1", "jdk-21 parallel"}, "")
+    assert found.names[2:] == ("jdk-21 serial", "jdk-21 z")
+    assert found.words.startswith("geometric mean of 3 benchmarks of apps, ")
+    assert " are tied (no significant difference; " in found.words or " lead (" in found.words
+    # Pairs with the baseline are the means of the suite, with wider intervals.
+    g1 = next(one for one in SUITES.of(answer) if one.a_name == "jdk-21 g1")
+    pair = found.pairs[0].ratio
+    assert pair.point == pytest.approx(1 / g1.these.point)
+    assert 1 / pair.low > g1.these.high
+    assert found.pairs[0].p == pytest.approx(1 - (1 - g1.p) ** 6)
+    assert pair.method == "sidak-geometric-mean-these"
+    document = document_of(answer)
+    assert {"benchmarks", "names", "pairs", "leaders", "winner"} <= set(document["suite_pairs"][0])
+    assert sum(row["kind"] == "suite-pair" for row in rows_of(answer)) == 6
+    leaders, pairs = SUITE_PAIRS.tables_of(View(answer))
+    assert [row[leaders.columns.index("leader")] for row in leaders.rows] == ["yes", "yes", "", ""]
+    assert (len(pairs.rows), pairs.detail) == (6, True)
+
+
+def test_all_pairs_over_a_suite_are_over_the_benchmarks_that_all_completed(tmp_path: Path) -> None:
+    effects = {"serial": [1.0] * 3, "g1": [0.8] * 3, "z": [1.2] * 3}
+    answer = several(tmp_path / "one", effects, np.random.default_rng(10), z="lzw")
+    (found,) = SUITE_PAIRS.of(answer)
+    assert found.benchmarks == ("apps/h2:small", "apps/jess:small")
+    assert found.winner == "jdk-21 g1"
+    none = several(tmp_path / "two", effects, np.random.default_rng(10), z="lzw", g1="jess")
+    assert SUITE_PAIRS.of(none) == ()
+    two = several(tmp_path / "three", {"serial": [1.0] * 3, "g1": [0.8] * 3}, np.random.default_rng(10))
+    assert SUITE_PAIRS.of(two) == ()

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import stats
 
 from helpers.one_at_a_time import variance_levels
 from regatta.stats.intervals import geometric_mean
 from regatta.stats.levels import optimal_repetitions
 from regatta.stats.ratios import welch_log_ratio
-from regatta.stats.suite_mean import suite_ratio
+from regatta.stats.suite_mean import Together, suite_ratio
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
@@ -165,6 +166,25 @@ def test_both_intervals_cover_what_they_are_for() -> None:
         hits_like += math.log(found.like_these.low) <= 0.1 <= math.log(found.like_these.high)
     for hits in (hits_these, hits_like):
         assert abs(hits / runs - 0.95) < 4 * math.sqrt(0.95 * 0.05 / runs)
+
+
+def test_benchmarks_that_share_rounds_count_as_one_estimate() -> None:
+    shared = Together((0, 2), 0.15, 0.0016, 6.0)
+    found = suite_ratio([0.1, 0.3, 0.2], [0.0009, 0.0004, 0.0009], [9, 8, 9], shared=shared)
+    parts = [(2 / 3) ** 2 * 0.0016, (1 / 3) ** 2 * 0.0004]
+    df = sum(parts) ** 2 / (parts[0] ** 2 / 6 + parts[1] ** 2 / 8)
+    half = stats.t(df).ppf(0.975) * math.sqrt(sum(parts))
+    assert math.log(found.these.low) == pytest.approx(0.2 - half)
+    assert math.log(found.these.point) == pytest.approx(0.2)
+    # The excess over independent errors, 3/2 (v - 0.0022/9), is added to s² / 3 = 0.01/3.
+    common = 1.5 * (sum(parts) - 0.0022 / 9)
+    total = 0.01 / 3 + common
+    df = total**2 / ((0.01 / 3) ** 2 / 2 + common**2 / 6)
+    assert math.log(found.like_these.high) == pytest.approx(0.2 + stats.t(df).ppf(0.975) * math.sqrt(total))
+    few = suite_ratio(
+        [0.1, 0.3], [0.1, 0.1], [9, 9], shared=Together((0, 1), math.nan, math.nan, math.nan, "few rounds")
+    )
+    assert (few.these.reason, few.these.point) == ("few rounds", pytest.approx(math.exp(0.2)))
 
 
 def test_a_suite_with_as_many_variances_as_ratios_is_asked_for() -> None:

@@ -20,7 +20,7 @@ from regatta.stats.dunnett import DUNNETT_SMALLEST
 from regatta.stats.dunnett import quantile as dunnett_quantile
 from regatta.stats.dunnett import upper_tail as dunnett_tail
 from regatta.stats.intervals import t_two_sided_p
-from regatta.stats.manova import Manova, manova
+from regatta.stats.manova import Manova, block_manova, manova
 from regatta.stats.multiplicity import benjamini_hochberg, holm
 from regatta.stats.tukey import PairDifference, tukey, tukey_many
 
@@ -196,6 +196,34 @@ def test_manova_says_why_there_is_no_answer() -> None:
     for answer, reason in cases:
         assert reason in answer.reason
         assert all(math.isnan(getattr(answer, statistic).p) for statistic in STATISTICS)
+
+
+def test_two_alternatives_in_blocks_are_hotellings_paired_test() -> None:
+    rng = np.random.default_rng(41)
+    table = rng.normal(0, 1, (12, 2, 3)) + rng.normal(0, 50, (12, 1, 3))
+    d = table[:, 0] - table[:, 1]
+    t2 = 12 * d.mean(axis=0) @ np.linalg.solve(np.cov(d.T), d.mean(axis=0))
+    found = block_manova(table)
+    for statistic in STATISTICS[:3]:
+        one = getattr(found, statistic)
+        assert (one.f, one.df_between, one.df_error) == pytest.approx((t2 * 9 / (11 * 3), 3, 9))
+    assert found.n == 24
+    assert "1 degrees of freedom" in block_manova(table[:2]).reason
+    assert "fewer than two alternatives" in block_manova(table[:, :1]).reason
+    with pytest.raises(ValueError, match="blocks, alternatives, responses"):
+        block_manova(table[0])
+
+
+@pytest.mark.parametrize(("effect", "least", "most"), [(0.0, 0.02, 0.09), (0.02, 0.95, 1.0)])
+def test_what_a_block_shares_hides_no_difference_and_shows_none(
+    effect: float, least: float, most: float
+) -> None:
+    """Blocks vary by 5 %, alternatives by 1 %: without blocks, 2 % is found in none of these experiments."""
+    rng = np.random.default_rng(42)
+    tables = rng.normal(0, 0.05, (300, 10, 1, 1)) + rng.normal(0, 0.01, (300, 10, 3, 3))
+    tables[:, :, 1] += effect
+    shown = [block_manova(table).pillai.p < 0.05 for table in tables]
+    assert least <= np.mean(shown) <= most
 
 
 def test_adjusted_p_values_agree_with_r() -> None:

@@ -10,19 +10,20 @@ import numpy as np
 
 from regatta.answers.blocks import LEAST_BLOCKS, block_table
 from regatta.answers.families.result import Family
-from regatta.answers.families.words import GEORGES_TUKEY, Sampled, family_words, plural, ranking
-from regatta.answers.methods import REGATTA
+from regatta.answers.families.words import GEORGES_TUKEY, Sampled, family_words, plural, ranking, unpaired_of
+from regatta.answers.methods import REGATTA, method_name
 from regatta.answers.names import Names
 from regatta.answers.pairs import comparison_groups, series_key
 from regatta.answers.parts import FamilyPair, level_names, shared_heap
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.words import counted, listed, sample_words
 from regatta.host.values.levels import ALWAYS, components, parameters_in, place_key
-from regatta.stats.all_pairs import paired_pairs, welch_pairs
+from regatta.stats.all_pairs import SIDAK, paired_pairs, welch_pairs
 from regatta.stats.anova import Anova, block_anova_many, one_way, one_way_many
 from regatta.stats.estimate import Floats
 from regatta.stats.intervals import GEORGES_2007, why_no_logs
 from regatta.stats.multiplicity import benjamini_hochberg
+from regatta.stats.ratios import WELCH
 from regatta.stats.tukey import PairDifference, tukey_many
 
 #: for answers that are about collectors alone
@@ -52,14 +53,15 @@ def judge_families(
 
     Returns:
         Families of at least three planned alternatives (two collectors), in plan order, and warnings about families without
-        common blocks. `q` is the p-value of a family, adjusted over all families of its factor (Benjamini-Hochberg).
+        common blocks, and pairs without them. `q` is the smallest adjusted p of a family's pairs (by the paper, p of its F), adjusted over all families
+        of its factor (Benjamini-Hochberg).
     """
     asked = list(_ask(samples, names, factors))
     together = [one for one in asked if not one.problem]
     tables = [_values(one, method) for one in together]
     fits = _fit_all(tables if method == GEORGES_2007 else [_logs(one) for one in tables])
     families: list[Family] = []
-    unblocked = 0
+    unblocked = unpaired = 0
     judged = iter(zip(tables, fits, _all_pairs(together, tables, fits, method, level), strict=True))
     for one in asked:
         if one.problem:
@@ -68,14 +70,20 @@ def judge_families(
         values, fit, pairs = next(judged)
         families.append(_judged(one, values, fit, pairs, method))
         unblocked += method == REGATTA and not values.blocks
+        unpaired += len(unpaired_of(pairs)) if values.blocks else 0
     for factor in factors:
         places = [place for place, family in enumerate(families) if family.factor == factor]
-        adjusted = benjamini_hochberg([families[place].p for place in places]).tolist()
+        decisive = [_decisive(families[place], method) for place in places]
+        adjusted = benjamini_hochberg(decisive).tolist()
         for place, q in zip(places, adjusted, strict=True):
             families[place] = replace(families[place], q=q)
     warnings = []
     if unblocked:
         warnings.append(f"{counted(unblocked, 'group')} of alternatives without common blocks: one-way ANOVA")
+    if unpaired:
+        warnings.append(
+            f"{counted(unpaired, 'pair')} of alternatives unpaired ({method_name(SIDAK[WELCH])}): fewer than 2 common blocks"
+        )
     return families, warnings
 
 
@@ -97,7 +105,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Values:
-    """The input of a fit: a table of (blocks, alternatives), or groups of values with `blocks` 0."""
+    """The input of a fit: all values of each alternative, and a table of (blocks, alternatives) unless `blocks` is 0."""
 
     groups: list[Floats]
     table: Floats
@@ -119,7 +127,7 @@ def _values(asked: _Asked, method: str) -> _Values:
         return _Values([s.values for s in asked.present], nothing, 0)
     table = block_table(asked.present)
     if len(table) >= LEAST_BLOCKS:
-        return _Values([], table, len(table))
+        return _Values([s.values for s in asked.present], table, len(table))
     return _Values([s.values for s in asked.present], nothing, 0)
 
 
@@ -133,7 +141,8 @@ def _all_pairs(
     """Return all pairs of each family, as ratios with simultaneous intervals."""
     if method == GEORGES_2007:
         return [_by_the_paper(one, pairs) for one, pairs in zip(asked, tukey_many(fits, level), strict=True)]
-    paired = iter(paired_pairs([one.table for one in values if one.blocks], level))
+    blocked = [one for one in values if one.blocks]
+    paired = iter(paired_pairs([one.table for one in blocked], level, [one.groups for one in blocked]))
     found = [next(paired) if one.blocks else welch_pairs(one.groups, level) for one in values]
     return [
         tuple(FamilyPair(names[p.first], names[p.second], p.ratio, p.p) for p in pairs)
@@ -250,16 +259,31 @@ def _judged(asked: _Asked, values: _Values, fit: Anova, pairs: tuple[FamilyPair,
         p=fit.p,
         method=f"{GEORGES_2007}-{fit.method}+tukey" if method == GEORGES_2007 else f"{fit.method}+sidak",
         pairs=pairs,
+        p_pairs=_smallest(pairs),
         words=f"{asked.place}: {words}",
         reason=fit.reason,
     )
+
+
+def _smallest(pairs: Sequence[FamilyPair]) -> float:
+    """Return the smallest adjusted p of the pairs, which is one of all of them; NaN without any."""
+    return min((pair.p for pair in pairs if not math.isnan(pair.p)), default=math.nan)
+
+
+def _decisive(family: Family, method: str) -> float:
+    """Return the p of "no alternative differs" that does not depend on equal variances; the paper assumes them."""
+    return family.p if method == GEORGES_2007 else family.p_pairs
 
 
 def _sample(values: _Values, pairs: Sequence[FamilyPair]) -> str:
     """Return the sample size in words: of the family, or of its pairs if blocks are incomplete."""
     if not values.blocks:
         return sample_words(sum(group.size for group in values.groups), "invocation")
-    sizes = sorted({pair.ratio.n for pair in pairs if not math.isnan(pair.ratio.low)}) or [values.blocks]
+    apart = unpaired_of(pairs)
+    known = [pair for pair in pairs if not math.isnan(pair.ratio.low)]
+    if known and all(pair in apart for pair in known):
+        return sample_words(sum(group.size for group in values.groups), "invocation")
+    sizes = sorted({pair.ratio.n for pair in known if pair not in apart}) or [values.blocks]
     if len(sizes) == 1:
         return sample_words(sizes[0], "block")
     return f"(n = {sizes[0]} to {sizes[-1]} blocks per pair)"

@@ -28,7 +28,9 @@ class Family:
     #: "g1 is fastest ..." or "no difference shown; ..."
     words: str
     reason: str = ""
-    #: p adjusted over all families of the factor (Benjamini-Hochberg), for exploration
+    #: smallest adjusted p of the pairs: whether any differ, without the assumption of F that alternatives vary equally
+    p_pairs: float = math.nan
+    #: `p_pairs` adjusted over all families of the factor (Benjamini-Hochberg), for exploration; by the paper's method, `p`
     q: float = math.nan
     #: what its alternatives differ in
     factor: str = "collector"

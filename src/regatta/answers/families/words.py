@@ -8,40 +8,69 @@ from dataclasses import dataclass, replace
 
 from regatta.answers.parts import FamilyPair
 from regatta.answers.samples import PlannedCell
-from regatta.answers.words import bound_words, compared, difference, listed, shows_difference, superlative
+from regatta.answers.words import (
+    bound_words,
+    compared,
+    counted,
+    difference,
+    listed,
+    shows_difference,
+    superlative,
+)
 from regatta.host.values.experiment import Better
 from regatta.host.values.levels import CROSSED, PARAMETERS, components
+from regatta.stats.all_pairs import SIDAK
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import GEORGES_2007
+from regatta.stats.ratios import WELCH
 from regatta.stats.tukey import TUKEY
 
 #: label of pairs by the paper's method
 GEORGES_TUKEY = f"{GEORGES_2007}-{TUKEY}"
+#: more unpaired pairs are counted
+_NAMED = 3
 
 
 def winner(pairs: Sequence[FamilyPair], names: Sequence[str], better: Better) -> str:
     """Return the alternative that is significantly better than every other one with values; "" if none is.
 
-    If no chain of blocks connects some of them with the others, no alternative wins; a single unconnected one is ignored.
+    If one with values cannot be compared with it (one value, or no variance), it does not win.
     """
-    if len(tied_sets(pairs, names)) > 1:
-        return ""
     for name in names:
         ratios = [
             _ratio(pairs, name, other)
             for other in names
             if any({p.a_name, p.b_name} == {name, other} for p in pairs)
         ]
-        ratios = [ratio for ratio in ratios if not math.isnan(ratio.low)]
         if ratios and all(r.high < 1.0 if better == "lower" else r.low > 1.0 for r in ratios):
             return name
     return ""
 
 
+def leaders(ranked: Sequence[str], pairs: Sequence[FamilyPair]) -> list[str]:
+    """Return the best of `ranked` (best first) and those that do not differ significantly from it."""
+    compared_with = {
+        name: _ratio(pairs, ranked[0], name)
+        for name in ranked[1:]
+        if any({p.a_name, p.b_name} == {ranked[0], name} for p in pairs)
+    }
+    alike = [
+        name
+        for name, ratio in compared_with.items()
+        if not math.isnan(ratio.low) and not shows_difference(ratio)
+    ]
+    return [*ranked[:1], *alike]
+
+
+def unpaired_of(pairs: Sequence[FamilyPair]) -> list[FamilyPair]:
+    """Return the pairs that were compared as independent samples."""
+    return [pair for pair in pairs if pair.ratio.method == SIDAK[WELCH] and not math.isnan(pair.ratio.low)]
+
+
 def ranking(names: Sequence[str], pairs: Sequence[FamilyPair], better: Better) -> list[str]:
     """Return the alternatives by the mean logarithm of their ratios to the others, best first.
 
-    The order is meaningful only among those that share blocks.
+    The order is meaningful only among those that can be compared.
     """
 
     def standing(name: str) -> float:
@@ -93,26 +122,52 @@ def family_words(ranked: Sequence[str], pairs: Sequence[FamilyPair], sampled: Sa
 
     Args:
         ranked: the alternatives with values, best first.
-        pairs: pairs among them; NaN where no blocks connect the two.
+        pairs: pairs among them; NaN where the two cannot be compared.
         sampled: metric and sample size.
     """
     sets = tied_sets(pairs, ranked)
     tied = {name for own in sets for name in own}
     apart = [name for name in ranked if name not in tied]
     if not sets:
-        return f"{plural(sampled.factor)} not compared (no common blocks)"
-    if len(sets) == 1:
+        return f"{plural(sampled.factor)} not compared ({_why_not(pairs)})"
+    if len(sets) == 1 and not apart:
         words = _connected(sets[0], pairs, sampled)
     else:
         words = "; ".join(f"among {listed(own)}, {_connected(own, pairs, sampled)}" for own in sets)
-        words += "; these sets have no common blocks"
+    if len(sets) > 1:
+        words += f"; these sets are not compared ({_why_not(_between(sets, pairs))})"
     if apart:
-        words += f"; not compared (no common blocks): {listed(apart)}"
+        alone = [pair for pair in pairs if {pair.a_name, pair.b_name} & set(apart)]
+        words += f"; not compared ({_why_not(alone)}): {listed(apart)}"
+    unpaired = unpaired_of(pairs)
+    if len(unpaired) < sum(not math.isnan(pair.ratio.low) for pair in pairs):
+        words += _unpaired(unpaired)
     return words
 
 
+def _between(sets: Sequence[Sequence[str]], pairs: Sequence[FamilyPair]) -> list[FamilyPair]:
+    """Return the pairs of alternatives of two sets."""
+    of = {name: number for number, own in enumerate(sets) for name in own}
+    return [p for p in pairs if p.a_name in of and p.b_name in of and of[p.a_name] != of[p.b_name]]
+
+
+def _why_not(pairs: Sequence[FamilyPair]) -> str:
+    """Return why pairs are undefined."""
+    reasons = dict.fromkeys(pair.ratio.reason for pair in pairs if pair.ratio.reason)
+    return " or ".join(reasons) or "no common blocks"
+
+
+def _unpaired(pairs: Sequence[FamilyPair]) -> str:
+    """Return `; unpaired (no common blocks): z / g1`, if only some pairs are."""
+    if not pairs:
+        return ""
+    names = [f"{pair.a_name} / {pair.b_name}" for pair in pairs]
+    many = listed(names) if len(names) <= _NAMED else counted(len(names), "pair")
+    return f"; unpaired (fewer than 2 common blocks): {many}"
+
+
 def _connected(ranked: Sequence[str], pairs: Sequence[FamilyPair], sampled: Sampled) -> str:
-    """Do the same for alternatives that common blocks connect, best first."""
+    """Do the same for alternatives that can be compared, best first."""
     cell, unit = sampled.cell, sampled.unit
     best, others = ranked[0], ranked[1:]
     ratios = {name: _ratio(pairs, best, name) for name in others}

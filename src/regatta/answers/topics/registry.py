@@ -39,6 +39,7 @@ from regatta.answers.topics.sleeps.topic import SLEEPS
 from regatta.answers.topics.spread.topic import SPREAD
 from regatta.answers.topics.steady.topic import STEADY
 from regatta.answers.topics.stopping.topic import STOPPING
+from regatta.answers.topics.suite_pairs.topic import SUITE_PAIRS
 from regatta.answers.topics.suites.topic import SUITES
 from regatta.figures.section import Section
 
@@ -52,6 +53,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     FAMILIES,
     RUNTIMES,
     SUITES,
+    SUITE_PAIRS,
     SCORES,
     PLATFORMS,
     HOSTS,

@@ -19,7 +19,7 @@ from regatta.figures.text import (
 )
 
 _COLUMNS = (
-    "host", "benchmark", "heap", "comparison", "metric", "n", "ratio", "CI", "p", "adj. p (Holm)", "simultaneous CI (Dunnett)",
+    "host", "benchmark", "heap", "comparison", "metric", "n", "ratio", "CI", "p", "adj. p (Holm)", "simultaneous CI (Šidák)",
     "beyond theta", "method", "reason",
 )  # fmt: skip
 #: longer tables belong in a file: `regatta analyze --csv`
@@ -33,8 +33,8 @@ def comparisons_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "comparisons",
-        words=f"Ratios alternative / baseline, each with a {show_percent(answer.level)} confidence interval. Dunnett's intervals are "
-        "simultaneous for all alternatives of a baseline. Holm's p is adjusted for all comparisons of this table. The column "
+        words=f"Ratios alternative / baseline, each with a {show_percent(answer.level)} confidence interval. Šidák's intervals are "
+        "simultaneous for all alternatives of a baseline, each with its own variance. Holm's p is adjusted for all comparisons of this table. The column "
         f"“beyond ±{answer.theta_percent:g} %” shows practical significance: yes if the whole interval of the ratio is further "
         f"than {answer.theta_percent:g} % from 1, no if it is within, else inconclusive.",
     )

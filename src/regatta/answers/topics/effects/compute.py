@@ -102,7 +102,7 @@ def judge_effects(context: Context) -> Effects:
                 words = tuple(f"{platform}, {sentence}" for sentence in table.words)
                 table = replace(table, platform=platform, words=words)
             tables.append(table)
-    return Effects(tuple(tables), tuple(judge_manovas(samples, context.names, level, context.compared)))
+    return Effects(tuple(tables), tuple(judge_manovas(samples, context.names, level, context.ranked)))
 
 
 def effect_words(effects: Effects, level: float) -> tuple[str, ...]:

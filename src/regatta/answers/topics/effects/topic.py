@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from regatta.answers.families.words import plural
+from regatta.answers.methods import method_name
 from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
 from regatta.answers.topics.effects.compute import Effects, EffectTable, effect_words, judge_effects
@@ -20,7 +22,7 @@ def effects_section(effects: Effects, view: View) -> Section | None:
         "effects",
         words="ANOVA of logarithms over all factors with several levels. Partial η² is the share of the variation that a factor "
         "explains after all others; ω² is a less biased estimate of it. Blocks are not a factor, so drift is part of the error; "
-        "comparisons within blocks are more precise.",
+        "comparisons within blocks are more precise. MANOVA subtracts the mean of each round.",
     )
 
 
@@ -30,7 +32,8 @@ def effects_tables(effects: Effects, view: View) -> list[Table]:
     if effects.manovas:
         columns = (
             "host",
-            "runtime",
+            "compared",
+            "configuration",
             "heap",
             "benchmarks",
             "n",
@@ -39,12 +42,11 @@ def effects_tables(effects: Effects, view: View) -> list[Table]:
             "F",
             "df",
             "p",
+            "method",
             "reason",
         )
         rows = [row for one in effects.manovas for row in _manova(one)]
-        tables.append(
-            Table("MANOVA of all benchmarks by collector", columns, rows, frozenset({3, 4, 6, 7, 9}))
-        )
+        tables.append(Table("MANOVA of all benchmarks", columns, rows, frozenset({4, 5, 7, 8, 10})))
     return tables
 
 
@@ -73,7 +75,8 @@ def _anova(table: EffectTable) -> Table:
 
 def _manova(one: Manova) -> list[tuple[str, ...]]:
     heap = show_heap(one.place.heap)
-    place = (one.place.host, one.place.runtime, heap, str(len(one.benchmarks)), str(one.n))
+    of = plural(one.factor)
+    place = (one.place.host, of, one.place.configuration, heap, str(len(one.benchmarks)), str(one.n))
     return [
         (
             *place,
@@ -84,6 +87,7 @@ def _manova(one: Manova) -> list[tuple[str, ...]]:
             if math.isnan(row.found.f)
             else f"{show_df(row.found.df_between)}, {show_df(row.found.df_error)}",
             show_p(row.found.p),
+            method_name(one.method),
             one.reason,
         )
         for row in one.rows

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.families.result import Family
-from regatta.answers.families.words import plural
+from regatta.answers.families.words import plural, unpaired_of
 from regatta.answers.methods import method_name
 from regatta.answers.page.panels import Panel
 from regatta.answers.page.ratio_rows import (
@@ -24,9 +24,11 @@ from regatta.answers.topic import Topic
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
 from regatta.figures.text import parameters_text, show_ends, show_heap, show_p, show_percent, show_ratio
+from regatta.stats.all_pairs import SIDAK
+from regatta.stats.ratios import WELCH
 
-_TESTS = ("benchmark", "setting", "compared", "F", "p", "q", "method", "conclusion")
-_PAIRS = ("benchmark", "setting", "compared", "comparison", "ratio", "simultaneous CI", "p")
+_TESTS = ("benchmark", "setting", "compared", "F", "p (F)", "p (pairs)", "q", "method", "conclusion")
+_PAIRS = ("benchmark", "setting", "compared", "comparison", "ratio", "simultaneous CI", "p", "note")
 
 
 def families_section(_: None, view: View) -> Section | None:
@@ -36,9 +38,10 @@ def families_section(_: None, view: View) -> Section | None:
         return None
     return Section(
         "pairs",
-        words="ANOVA tests whether any alternatives of a factor differ; q is its p adjusted over all settings (Benjamini-Hochberg). The ratios "
-        f"of pairs show which ones differ. Their {show_percent(answer.level)} intervals are simultaneous for all pairs of "
-        "a setting. Dark intervals exclude 1 (significant); faint intervals include 1 (not significant)."
+        words="ANOVA tests whether any alternatives of a factor differ, and assumes that they vary equally. The smallest "
+        "adjusted p of the pairs does not; q is this p, adjusted over all settings (Benjamini-Hochberg; with georges2007, p of "
+        f"F). The ratios of pairs show which ones differ. Their {show_percent(answer.level)} intervals are simultaneous for "
+        "all pairs of a setting. Dark intervals exclude 1 (significant); faint intervals include 1 (not significant)."
         f"{band_words(answer.theta_percent)}",
         groups=[
             group for panel, families in by_panel if (group := _group(answer, panel, families)) is not None
@@ -75,10 +78,12 @@ def families_tables(_: None, view: View) -> list[Table]:
             )
             place = (title, _where(family, families), plural(family.factor))
             tests.append((*place, *_test(family, "" if one else method_name(family.method))))
-            pairs += [(*place, *_pair(pair)) for pair in family.pairs]
+            apart = unpaired_of(family.pairs)
+            note = method_name(SIDAK[WELCH]) if len(apart) < len(family.pairs) else ""
+            pairs += [(*place, *_pair(pair), note if pair in apart else "") for pair in family.pairs]
     if not tests:
         return []
-    tables = [Table(one or "ANOVA", _TESTS, tests, frozenset({4, 5}))]
+    tables = [Table(one or "ANOVA", _TESTS, tests, frozenset({4, 5, 6}))]
     return [*tables, Table("All pairs", _PAIRS, pairs, frozenset({4, 6}), detail=True)] if pairs else tables
 
 
@@ -87,6 +92,7 @@ def _test(family: Family, method: str) -> tuple[str, ...]:
     return (
         f if math.isfinite(family.f) else "",
         show_p(family.p),
+        show_p(family.p_pairs),
         show_p(family.q),
         method,
         family.words,

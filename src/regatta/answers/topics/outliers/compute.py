@@ -161,7 +161,7 @@ def _compared(samples: Samples, context: Context) -> list[Comparison]:
     pairs, _ = pairs_of(samples, context.baseline, context.compared)
     level = context.facts.level
     contrasts = contrasts_of(pairs, level, context.stops.pilot_pairs)
-    return compare_pairs(pairs, contrasts, level, context.names, adjust=False)[0]
+    return compare_pairs(pairs, contrasts, context.names, adjust=False)[0]
 
 
 def _identity(of: Comparison) -> tuple[str, str, str, str]:

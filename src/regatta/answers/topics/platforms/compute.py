@@ -12,14 +12,17 @@ from statistics import fmean
 
 import numpy as np
 
+from regatta.answers.across import Sides
 from regatta.answers.context import Context
 from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.ranking import ranked
+from regatta.answers.rounds import FEW_ROUNDS, round_means
 from regatta.answers.samples import Series
+from regatta.answers.topics.platforms.all_pairs import AllPairs, all_pairs, varying_parameters
 from regatta.answers.words import practical
 from regatta.host.values.experiment import Better, Scalar
-from regatta.host.values.levels import PARAMETERS, label_without, place_key
-from regatta.stats.estimate import Interval, safe_exp, undefined
+from regatta.host.values.levels import PARAMETERS, label_without
+from regatta.stats.estimate import Floats, Interval, safe_exp, undefined
 from regatta.stats.hosts import (
     RANDOM_HOSTS,
     HostEffect,
@@ -27,9 +30,7 @@ from regatta.stats.hosts import (
     pool_hosts,
     unpaired_effect,
 )
-from regatta.stats.intervals import why_no_logs
-from regatta.stats.ratios import welch_log_ratio
-from regatta.stats.suite_mean import log_variance, suite_ratio
+from regatta.stats.suite_mean import log_variance, suite_ratio, together
 
 #: a mean over benchmarks needs at least this many
 _LEAST_BENCHMARKS = 2
@@ -41,7 +42,7 @@ class PlatformRatio:
 
     a: str
     b: str
-    #: host -> geometric mean of its values, for the hosts with values
+    #: host -> geometric mean of its values, for the hosts in the ratio: those with at least two values
     hosts_a: Mapping[str, float]
     hosts_b: Mapping[str, float]
     #: without host and platform
@@ -61,6 +62,8 @@ class PlatformRatio:
     practical: str
     #: degrees of freedom of `these`
     df: float = math.nan
+    #: p adjusted over all comparisons of the answer with a baseline (Holm)
+    p_holm: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,9 @@ class PlatformMean:
     benchmarks: tuple[str, ...]
     #: excluded benchmarks with reasons
     left_out: tuple[tuple[str, str], ...]
+    #: the hosts with at least two rounds that have all benchmarks
+    hosts_a: tuple[str, ...]
+    hosts_b: tuple[str, ...]
     #: for exactly these benchmarks and hosts
     these: Interval
     #: for similar benchmarks on these hosts
@@ -111,6 +117,8 @@ class Platforms:
     times: tuple[PlatformTimes, ...] = ()
     #: the baseline, if it has no records; then there are no ratios
     missing: str = ""
+    #: of each place and of the means over benchmarks
+    all_pairs: tuple[AllPairs, ...] = ()
 
 
 def compare_platforms(context: Context) -> Platforms:
@@ -119,37 +127,21 @@ def compare_platforms(context: Context) -> Platforms:
     Returns:
         Ratios in plan order. With a single platform, its hosts are compared. Empty with a single host.
     """
-    wanted = context.baseline.get("platform")
-    if "platform" not in context.facts.compare and wanted is None:
-        return Platforms()
-    by = "platform" if len(context.platforms) > 1 else "host"
-    hosts = {
-        name: measured
-        for platform in context.platforms
-        for name, own in (
-            [(platform.name, platform.hosts)] if by == "platform" else [(h, (h,)) for h in platform.hosts]
-        )
-        if (measured := tuple(host for host in own if host in platform.measured))
-    }
-    if not hosts:
-        return Platforms()
-    base = wanted or next(iter(hosts))
-    if by == "host" and base == context.platforms[0].name:
-        # The only platform: its first host is the baseline.
-        base = next(iter(hosts))
-    if base not in hosts:
-        return Platforms(by, hosts, missing=base)
-    if len(hosts) < 2:
-        return Platforms()
-    series = _by_place(context)
-    ratios = tuple(
-        ratio
-        for on_host in series
-        for name in hosts
-        if name != base and (ratio := _ratio(name, base, hosts, on_host, context)) is not None
+    across, level = context.across, context.facts.level
+    if not across.sides:
+        return Platforms(across.by, across.hosts, missing=across.missing)
+    sides = [
+        _measured(one, p_holm, context)
+        for one, p_holm in zip(across.sides, context.across_p_holm, strict=True)
+    ]
+    return Platforms(
+        across.by,
+        across.hosts,
+        tuple(one.ratio for one in sides),
+        tuple(_means(sides, context)),
+        tuple(_times(name, own, across.places, level) for name, own in across.hosts.items()),
+        all_pairs=all_pairs(context),
     )
-    times = tuple(_times(name, own, series, context.facts.level) for name, own in hosts.items())
-    return Platforms(by, hosts, ratios, tuple(_means(ratios, context)), times)
 
 
 def rankings(means: Sequence[PlatformMean]) -> list[list[tuple[int, PlatformMean | None]]]:
@@ -167,35 +159,49 @@ def rankings(means: Sequence[PlatformMean]) -> list[list[tuple[int, PlatformMean
     ]
 
 
-def _by_place(context: Context) -> list[dict[str, Series]]:
-    """Return host -> series, for each set of levels, metric, unit and parameters; only values with logarithms."""
-    found: dict[tuple[object, ...], dict[str, Series]] = {}
-    for cell in context.samples.cells:
-        for series in context.samples.own(cell):
-            if series.samples and not why_no_logs(series.values):
-                key = (place_key(cell.place.levels, ()), series.metric, series.unit, series.parameters_text)
-                found.setdefault(key, {})[cell.place.host] = series
-    return list(found.values())
+def alone(found: Platforms) -> list[list[PlatformRatio]]:
+    """Return the ratios of each place whose configuration has no mean over benchmarks, such as one program of a user's own."""
+
+    def group(one: PlatformRatio | PlatformMean) -> tuple[object, ...]:
+        return one.place.configuration, one.place.heap.asked, one.metric
+
+    means = {group(mean) for mean in found.means}
+    groups: dict[tuple[object, ...], list[PlatformRatio]] = {}
+    for one in found.ratios:
+        if group(one) not in means:
+            key = (*group(one), one.place.benchmark, str(sorted(one.parameters.items())))
+            groups.setdefault(key, []).append(one)
+    return list(groups.values())
 
 
-def _ratio(
-    a: str, b: str, hosts: Mapping[str, Sequence[str]], on_host: Mapping[str, Series], context: Context
-) -> PlatformRatio | None:
-    used = [[on_host[host] for host in hosts[name] if host in on_host] for name in (a, b)]
-    if not all(used):
-        return None
-    logs = [[np.log(one.values) for one in side] for side in used]
-    found = platform_difference(logs[0], logs[1], context.facts.level)
-    these = found.these.interval.mapped(safe_exp)
-    first = used[0][0]
-    place = replace(
-        first.cell.place, host="", platform="", heap=shared_heap(s.cell.place for side in used for s in side)
+@dataclass(frozen=True)
+class _Measured:
+    """A ratio, and host -> the series of each side."""
+
+    ratio: PlatformRatio
+    a: Mapping[str, Series]
+    b: Mapping[str, Series]
+
+
+def _measured(sides: Sides, p_holm: float, context: Context) -> _Measured:
+    found = sides.difference
+    of_a, of_b = (
+        {one.cell.place.host: one for one, counts in zip(own, taken, strict=True) if counts}
+        for own, taken in ((sides.series_a, found.taken_a), (sides.series_b, found.taken_b))
     )
-    return PlatformRatio(
-        a=a,
-        b=b,
-        hosts_a=_geometric_means(used[0]),
-        hosts_b=_geometric_means(used[1]),
+    these = found.these.interval.mapped(safe_exp)
+    first = sides.series_a[0]
+    place = replace(
+        first.cell.place,
+        host="",
+        platform="",
+        heap=shared_heap(one.cell.place for one in (*sides.series_a, *sides.series_b)),
+    )
+    ratio = PlatformRatio(
+        a=sides.a,
+        b=sides.b,
+        hosts_a=_geometric_means(of_a),
+        hosts_b=_geometric_means(of_b),
         place=place,
         where=context.names.place(first.cell, first.parameters) + context.names.within(first.cell),
         metric=first.metric,
@@ -207,53 +213,45 @@ def _ratio(
         like_these=found.like_these.interval.mapped(safe_exp),
         practical=practical(these, context.facts.theta_percent),
         df=found.these.df,
+        p_holm=p_holm,
     )
+    return _Measured(ratio, of_a, of_b)
 
 
-def _geometric_means(series: Sequence[Series]) -> dict[str, float]:
-    return {one.cell.place.host: math.exp(np.log(one.values).mean()) for one in series}
+def _geometric_means(series: Mapping[str, Series]) -> dict[str, float]:
+    return {host: math.exp(np.log(one.values).mean()) for host, one in series.items()}
 
 
-def _means(ratios: Sequence[PlatformRatio], context: Context) -> list[PlatformMean]:
+def _means(measured: Sequence[_Measured], context: Context) -> list[PlatformMean]:
     """Return the mean over all benchmarks of each configuration, heap, metric, and value of a parameter with several values.
 
     A benchmark with several ratios in one place (several settings of its metric) is excluded and named.
     """
-    varying = _varying_parameters(ratios)
-    groups: dict[tuple[object, ...], dict[str, list[PlatformRatio]]] = {}
-    for one in ratios:
+    varying = varying_parameters([one.ratio.place for one in measured])
+    groups: dict[tuple[object, ...], dict[str, list[_Measured]]] = {}
+    for of_place in measured:
+        one = of_place.ratio
         levels = one.place.levels
         chosen = tuple(
             levels.get(factor) for factor in ("runtime", "collector", "modifiers", "heap", *varying)
         )
         key = (one.a, one.b, one.metric, one.unit, one.better, chosen)
         program = label_without(one.place.benchmark, varying)
-        groups.setdefault(key, {}).setdefault(program, []).append(one)
+        groups.setdefault(key, {}).setdefault(program, []).append(of_place)
     found = (_mean(by_benchmark, varying, context) for by_benchmark in groups.values())
     return [one for one in found if one is not None]
 
 
-def _varying_parameters(ratios: Sequence[PlatformRatio]) -> tuple[str, ...]:
-    """Return the factors of parameters of which one benchmark has several values."""
-    values: dict[tuple[str, str], set[str]] = {}
-    for one in ratios:
-        levels = one.place.levels
-        for factor, level in levels.items():
-            if factor.startswith(PARAMETERS):
-                values.setdefault((levels["benchmark"], factor), set()).add(level)
-    return tuple(sorted({factor for (_, factor), levels in values.items() if len(levels) > 1}))
-
-
 def _mean(
-    by_benchmark: Mapping[str, Sequence[PlatformRatio]], varying: Sequence[str], context: Context
+    by_benchmark: Mapping[str, Sequence[_Measured]], varying: Sequence[str], context: Context
 ) -> PlatformMean | None:
-    members: list[PlatformRatio] = []
+    members: list[_Measured] = []
     left_out: list[tuple[str, str]] = []
     for benchmark, several in by_benchmark.items():
         reason = (
             f"{len(several)} settings, so the ratio is ambiguous"
             if len(several) > 1
-            else several[0].these.reason
+            else several[0].ratio.these.reason
         )
         if reason:
             left_out.append((benchmark, reason))
@@ -261,46 +259,46 @@ def _mean(
             members.append(several[0])
     if len(members) < _LEAST_BENCHMARKS:
         return None
-    first, level = members[0], context.facts.level
+    ratios, level = [one.ratio for one in members], context.facts.level
+    on_a, on_b = _rounds([one.a for one in members]), _rounds([one.b for one in members])
+    found = platform_difference(list(on_a.values()), list(on_b.values()), level)
+    shared = together(range(len(members)), found.these)
     mean = suite_ratio(
-        [math.log(one.these.point) for one in members],
-        [log_variance(one.these, one.df) for one in members],
-        [one.df for one in members],
+        [math.log(one.these.point) for one in ratios],
+        [log_variance(one.these, one.df) for one in ratios],
+        [one.df for one in ratios],
         level,
+        shared if on_a and on_b else replace(shared, reason=FEW_ROUNDS),
     )
-    programs = [label_without(one.place.benchmark, varying) for one in members]
-    levels = first.place.levels
+    first, levels = ratios[0], ratios[0].place.levels
+    similar_hosts = found.like_these.interval.mapped(safe_exp)
+    if any(one.a.keys() != members[0].a.keys() or one.b.keys() != members[0].b.keys() for one in members):
+        reason = "not every host has all benchmarks"
+        similar_hosts = undefined(similar_hosts.n, level, RANDOM_HOSTS, reason)
     return PlatformMean(
         first.a,
         first.b,
-        replace(first.place, benchmark="", heap=shared_heap(one.place for one in members)),
+        replace(first.place, benchmark="", heap=shared_heap(one.place for one in ratios)),
         first.metric,
         first.unit,
         first.better,
         {factor[len(PARAMETERS) :]: levels[factor] for factor in varying if factor in levels},
-        tuple(programs),
+        tuple(label_without(one.place.benchmark, varying) for one in ratios),
         tuple(left_out),
+        tuple(on_a),
+        tuple(on_b),
         mean.these,
         mean.like_these,
-        _on_similar_hosts(members, mean.these),
+        similar_hosts,
         practical(mean.these, context.facts.theta_percent),
     )
 
 
-def _on_similar_hosts(members: Sequence[PlatformRatio], these: Interval) -> Interval:
-    """Compare the hosts' geometric means over all benchmarks, by Welch's t; never narrower than for these hosts."""
-    level, sides = these.level, []
-    for every in ([one.hosts_a for one in members], [one.hosts_b for one in members]):
-        hosts = {host for own in every for host in own}
-        if any(own.keys() != hosts for own in every):
-            return undefined(these.n, level, RANDOM_HOSTS, "not every host has all benchmarks")
-        sides.append([math.exp(fmean(math.log(own[host]) for own in every)) for host in hosts])
-    if min(map(len, sides)) < 2:
-        return undefined(these.n, level, RANDOM_HOSTS, "one host does not represent others")
-    found = replace(welch_log_ratio(sides[0], sides[1], level).interval, method=RANDOM_HOSTS)
-    if these.high / these.low > found.high / found.low:
-        return replace(found, low=these.low, high=these.high)
-    return found
+def _rounds(members: Sequence[Mapping[str, Series]]) -> dict[str, Floats]:
+    """Return host -> the mean logarithm of all benchmarks in each complete round, for hosts with at least two of them."""
+    hosts = [host for host in members[0] if all(host in one for one in members)]
+    found = {host: round_means([one[host] for one in members]) for host in hosts}
+    return {host: means for host, means in found.items() if means.size >= 2}
 
 
 def _times(

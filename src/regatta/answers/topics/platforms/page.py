@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
 from regatta.answers.page.view import View
 from regatta.answers.parts import shared_heap
-from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, rankings
+from regatta.answers.ranking import ranked
+from regatta.answers.topics.platforms.all_pairs import AllPairs
+from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, alone, rankings
 from regatta.answers.topics.platforms.words import counted_hosts
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
@@ -75,33 +77,90 @@ def _group(
 
 
 def platforms_tables(found: Platforms, view: View) -> list[Table]:
-    """Return the ranking over all benchmarks, and each ratio with both intervals."""
+    """Return the rankings, each ratio with both intervals, and all pairs of three or more."""
     level = show_percent(view.answer.level)
-    return [table for table in (_ranking(found, level), _ratios(found, level)) if table.rows]
+    tables = (_ranking(found, level), _ratios(found, level), _pairs(found, level))
+    return [table for table in tables if table.rows]
 
 
 def _ranking(found: Platforms, level: str) -> Table:
+    """Rank over all benchmarks, or on the only benchmark of a configuration."""
     rows = []
     for ranking in rankings(found.means):
         means = [mean for _, mean in ranking if mean is not None]
         first = means[0]
-        heap = shared_heap(mean.place for mean in means)
         place = (
             joined(first.place.configuration, parameters_text(first.parameters)),
-            show_heap(heap),
+            show_heap(shared_heap(mean.place for mean in means)),
             first.metric,
             str(len(first.benchmarks)),
         )
+        leading = _leaders(found, first, first.benchmarks)
         for rank, mean in ranking:
-            cells = (first.b, "1 (baseline)", "", "", "")
+            name, cells = first.b, ("1 (baseline)", "", "", "")
             if mean is not None:
-                cells = (mean.a, *_intervals(mean, found.by), show_significance(mean.practical))
-            rows.append((*place, str(rank), *cells))
+                name, cells = mean.a, (*_intervals(mean, found.by), show_significance(mean.practical))
+            rows.append((*place, str(rank), name, *cells, "yes" if name in leading else ""))
+    for of_place in alone(found):
+        first_ratio = of_place[0]
+        place = (
+            joined(first_ratio.place.configuration, parameters_text(first_ratio.parameters)),
+            show_heap(shared_heap(one.place for one in of_place)),
+            first_ratio.metric,
+            first_ratio.place.benchmark,
+        )
+        leading = _leaders(found, first_ratio, (first_ratio.place.benchmark,))
+        entries = [(one.these.point, one) for one in of_place if not math.isnan(one.these.point)]
+        for rank, one in ranked(None, entries, first_ratio.better):
+            name, cells = first_ratio.b, ("1 (baseline)", "", "", "")
+            if one is not None:
+                hosts = show_interval(one.like_these) if found.by == "platform" else ""
+                name, cells = one.a, (show_interval(one.these), "", hosts, show_significance(one.practical))
+            rows.append((*place, str(rank), name, *cells, "yes" if name in leading else ""))
     columns = (
         "configuration", "heap", "metric", "benchmarks", "rank", found.by, f"geometric mean, {level} CI", "similar benchmarks",
-        "similar hosts", "significant",
+        "similar hosts", "significant", "leader",
     )  # fmt: skip
     return Table("Ranking", columns, rows, frozenset({3, 4}))
+
+
+def _leaders(
+    found: Platforms, of: PlatformMean | PlatformRatio, benchmarks: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the best and those that do not differ significantly from it, of the pairs over exactly these benchmarks."""
+
+    def key(one: PlatformMean | PlatformRatio | AllPairs) -> tuple[object, ...]:
+        return one.place.configuration, one.place.heap.asked, one.metric, dict(one.parameters)
+
+    same = (one for one in found.all_pairs if key(one) == key(of) and set(one.benchmarks) == set(benchmarks))
+    return next((one.leaders for one in same), ())
+
+
+def _pairs(found: Platforms, level: str) -> Table:
+    rows = [
+        (
+            one.place.benchmark or f"{len(one.benchmarks)} benchmarks",
+            joined(one.place.configuration, parameters_text(one.parameters)),
+            show_heap(one.place.heap),
+            one.metric,
+            f"{pair.a_name} / {pair.b_name}",
+            show_interval(pair.ratio),
+            show_p(pair.p),
+        )
+        for one in found.all_pairs
+        if len(one.names) > 2
+        for pair in one.pairs
+    ]
+    columns = (
+        "benchmark",
+        "configuration",
+        "heap",
+        "metric",
+        "comparison",
+        f"ratio, simultaneous {level} CI",
+        "p",
+    )
+    return Table("All pairs", columns, rows, frozenset({6}), detail=True)
 
 
 def _intervals(mean: PlatformMean, by: str) -> tuple[str, str, str]:
@@ -120,13 +179,14 @@ def _ratios(found: Platforms, level: str) -> Table:
             f"{len(one.hosts_a)} / {len(one.hosts_b)}",
             show_interval(one.these),
             show_p(one.p),
+            show_p(one.p_holm),
             show_interval(one.like_these) if found.by == "platform" else "",
             show_significance(one.practical),
         )
         for one in found.ratios
     ]
     columns = (
-        "benchmark", "configuration", "heap", "metric", "comparison", "hosts", f"ratio, {level} CI", "p", "similar hosts",
+        "benchmark", "configuration", "heap", "metric", "comparison", "hosts", f"ratio, {level} CI", "p", "adj. p (Holm)", "similar hosts",
         "significant",
     )  # fmt: skip
-    return Table("Ratios", columns, rows, frozenset({5, 7}))
+    return Table("Ratios", columns, rows, frozenset({5, 7, 8}))

@@ -13,17 +13,24 @@ from regatta.answers.topics.platforms.words import leading_words, platform_words
 
 
 def _rows(found: Platforms) -> Iterator[dict[str, Any]]:
-    """Yield ratios for these hosts, and means over benchmarks; `value` is the ratio a/b."""
+    """Yield ratios for these hosts, means over benchmarks, and all pairs of both; `value` is the ratio a/b."""
     for one in found.ratios:
         yield {
             **place_of(one), "collector": one.place.collector, "kind": "platform", "a": one.a, "b": one.b, **row_of(one.these), "p": finite(one.p),
-            "practical": one.practical, "parameters": text_of(one.parameters),
+            "p_holm": finite(one.p_holm), "practical": one.practical, "parameters": text_of(one.parameters),
         }  # fmt: skip
     for mean in found.means:
         yield {
             **place_of(mean), "collector": mean.place.collector, "kind": "platform-mean", "a": mean.a, "b": mean.b, **row_of(mean.these),
             "practical": mean.practical,
         }  # fmt: skip
+    for every in found.all_pairs:
+        for pair in every.pairs:
+            kind = "platform-pair" if every.place.benchmark else "platform-mean-pair"
+            yield {
+                **place_of(every), "collector": every.place.collector, "kind": kind, "a": pair.a_name, "b": pair.b_name,
+                **row_of(pair.ratio), "p": finite(pair.p), "parameters": text_of(every.parameters),
+            }  # fmt: skip
 
 
 PLATFORMS: Topic[Platforms] = Topic(

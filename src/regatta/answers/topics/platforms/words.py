@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from regatta.answers.context import Context
 from regatta.answers.headline import FEW, outcomes_of
 from regatta.answers.names import heap_words
+from regatta.answers.topics.platforms.all_pairs import AllPairs
 from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, PlatformTimes
 from regatta.answers.words import (
     bound_words,
@@ -24,8 +25,9 @@ from regatta.stats.estimate import Interval
 
 
 def platform_words(found: Platforms, context: Context) -> tuple[str, ...]:
-    """Return all findings: means over the benchmarks, each ratio, and the times of measurement."""
+    """Return all findings: leaders among three or more, means over the benchmarks, each ratio, and the times of measurement."""
     return (
+        *(one.words for one in found.all_pairs if one.words),
         *(_mean(one, found, context) for one in found.means),
         *(_ratio(one, found, context) for one in found.ratios),
         *(_times(one) for one in found.times),
@@ -33,25 +35,37 @@ def platform_words(found: Platforms, context: Context) -> tuple[str, ...]:
 
 
 def leading_words(found: Platforms, context: Context) -> tuple[str, ...]:
-    """Return the first sentences: means over the benchmarks, else few ratios, else a summary."""
+    """Return the first sentences: means over the benchmarks, else few ratios, else a summary; with a drift that they include."""
     if found.missing:
         return (f"no ratios of {found.by}s: the baseline {found.missing} has no records yet",)
+    if led := _leading(found):
+        return tuple(one.words + _drift(one.names, found) for one in led)
     if found.means:
-        return tuple(_mean(one, found, context, brief=True) for one in found.means)
+        return tuple(
+            _mean(one, found, context, brief=True) + _drift((one.a, one.b), found) for one in found.means
+        )
     if len(found.ratios) <= FEW:
-        return tuple(_ratio(one, found, context) for one in found.ratios)
+        return tuple(_ratio(one, found, context) + _drift((one.a, one.b), found) for one in found.ratios)
     pairs = dict.fromkeys((one.a, one.b) for one in found.ratios)
     return tuple(
         f"{_title(a, found, context)} compared with {_title(b, found, context)}: "
         + outcomes_of((one.these, one.better) for one in found.ratios if (one.a, one.b) == (a, b))
+        + _drift((a, b), found)
         for a, b in pairs
     )
 
 
-def _title(name: str, found: Platforms, context: Context) -> str:
-    """Return `x86 (2 hosts)`, or the name of a host."""
+def _leading(found: Platforms) -> list[AllPairs]:
+    """Return the leaders over the benchmarks, else those of the only benchmark of a configuration; few, among three or more."""
+    over = [one for one in found.all_pairs if one.words and len(one.benchmarks) > 1]
+    led = over or [one for one in found.all_pairs if one.words]
+    return led if len(led) <= FEW else []
+
+
+def _title(name: str, found: Platforms, context: Context, hosts: Collection[str] = ()) -> str:
+    """Return `x86 (1 of 2 hosts: xeon)`, or the name of a host. `hosts`: those in the ratio; empty: those with records."""
     of = {platform.name: platform for platform in context.platforms}
-    return of[name].title(found.hosts[name]) if found.by == "platform" else name
+    return of[name].title(hosts or found.hosts[name]) if found.by == "platform" else name
 
 
 def _ratio(one: PlatformRatio, found: Platforms, context: Context) -> str:
@@ -78,12 +92,15 @@ def _mean(one: PlatformMean, found: Platforms, context: Context, brief: bool = F
 
 
 def _difference(one: PlatformRatio | PlatformMean, unit: str, found: Platforms, context: Context) -> str:
-    a, b, these = _title(one.a, found, context), _title(one.b, found, context), one.these
+    a, b = _title(one.a, found, context, one.hosts_a), _title(one.b, found, context, one.hosts_b)
+    these = one.these
     if math.isnan(these.low):
         return f"{a} and {b} not compared ({these.reason})"
     if not shows_difference(these):
         return f"no significant difference between {a} and {b}, {bound_words([these])}"
     words = compared(a, b, these, one.metric, unit, one.better)
+    if isinstance(one, PlatformRatio) and one.p_holm > 1.0 - these.level:
+        words += "; not significant after adjustment for all comparisons (Holm)"
     return f"{words}; {too_small(context.facts.theta_percent)}" if one.practical == "no" else words
 
 
@@ -114,8 +131,22 @@ def _times(one: PlatformTimes) -> str:
     when = f"{one.platform}: measured from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC"
     if math.isnan(one.drift.point):
         return f"{when}; drift undefined ({one.drift.reason})"
-    ends = "" if math.isnan(one.drift.low) else f" [{_percent(one.drift.low)}, {_percent(one.drift.high)}]"
-    return f"{when}; second half compared with the first: {_percent(one.drift.point)} %{ends}"
+    return f"{when}; second half compared with the first: {_change(one.drift)}"
+
+
+def _drift(compared: Collection[str], found: Platforms) -> str:
+    """Return `; drift of arm while it was measured: +3.1 % [+2.0, +4.2]` for each platform whose values changed significantly."""
+    return "".join(
+        f"; drift of {one.platform} while it was measured: {_change(one.drift)}"
+        for one in found.times
+        if one.platform in compared and shows_difference(one.drift)
+    )
+
+
+def _change(drift: Interval) -> str:
+    """Return `+3.1 % [+2.0, +4.2]`."""
+    ends = "" if math.isnan(drift.low) else f" [{_percent(drift.low)}, {_percent(drift.high)}]"
+    return f"{_percent(drift.point)} %{ends}"
 
 
 def _percent(ratio: float) -> str:

@@ -29,9 +29,7 @@ def compare_runtimes(context: Context) -> tuple[Comparison, ...]:
         if by_the_paper
         else contrasts_of(pairs, facts.level, context.stops.pilot_pairs)
     )
-    compared, _ = compare_pairs(
-        pairs, contrasts, facts.level, context.names, facts.theta_percent, adjust=not by_the_paper
-    )
+    compared, _ = compare_pairs(pairs, contrasts, context.names, facts.theta_percent, adjust=not by_the_paper)
     return tuple(compared)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from regatta.answers.names import heap_words
 from regatta.answers.result import CellAnswer
+from regatta.answers.rounds import FEW_ROUNDS, relative_round_means
 from regatta.answers.words import counted, listed
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import LabelParts, parts_of_label
@@ -22,7 +23,7 @@ from regatta.spec.home import known_home, reference_path
 from regatta.spec.references import Reference
 from regatta.stats.estimate import Interval
 from regatta.stats.moments import mean_and_variance
-from regatta.stats.suite_mean import suite_ratio
+from regatta.stats.suite_mean import Together, suite_ratio
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ def judge_scores(
     Returns:
         One for each host, suite, size, configuration and number of copies, in plan order. The interval of a score is the
         inverted interval of the mean elapsed time. The interval of the geometric mean is for exactly these benchmarks,
-        with the variance of each logarithm as (s / (mean · √n))², s over invocations. A benchmark without a score is
-        listed with the reason.
+        with s² / n of the means over all benchmarks of n rounds, each value relative to its benchmark's mean. A benchmark
+        without a score is listed with the reason.
     """
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs_of(cells, references):
@@ -247,7 +248,21 @@ def _overall(members: Sequence[tuple[Run, BenchmarkScore]], level: float) -> Int
         mean, variance = mean_and_variance(values) if n > 1 else (math.nan, math.nan)
         variances.append(variance / n / mean**2)
         dfs.append(float(n - 1))
-    return suite_ratio(logs, variances, dfs, level).these
+    return suite_ratio(logs, variances, dfs, level, _together([run for run, _ in members], logs)).these
+
+
+def _together(runs: Sequence[Run], logs: Sequence[float]) -> Together | None:
+    """Return the mean score with the variance of its rounds, whose programs share conditions; None with fewer than two programs."""
+    if len(runs) < 2:
+        return None
+    # Values relative to their mean: the variance of a logarithm, by the delta method.
+    means = relative_round_means([run.cell.samples for run in runs])
+    n = means.size
+    known = n >= 2
+    variance = mean_and_variance(means)[1] / n if known else math.nan
+    return Together(
+        tuple(range(len(runs))), sum(logs) / len(logs), variance, n - 1.0, "" if known else FEW_ROUNDS
+    )
 
 
 def _words(score: SuiteScore, several_hosts: bool) -> str:

@@ -10,12 +10,11 @@ from regatta.answers.context import Context
 from regatta.answers.names import Names, full_names, heap_words, short_names
 from regatta.answers.pairs import Pair, differing
 from regatta.answers.parts import shared_heap
+from regatta.answers.suite_means import LEAST_BENCHMARKS, Measured, suite_mean, suite_of, why_no_ratio
 from regatta.answers.words import bound_words, compared, how_much, listed, practical, shows_difference
-from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without
-from regatta.stats.estimate import Contrast, Interval
-from regatta.stats.suite_mean import log_variance, suite_ratio
+from regatta.stats.estimate import Interval
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,13 @@ class SuiteComparison:
     words: str
     #: factors in which the alternatives differ
     factors: tuple[str, ...] = ()
+    #: of "the mean over exactly these benchmarks is 1"
+    p: float = math.nan
 
     @property
     def generalises(self) -> bool:
         """Return whether the difference is significant for similar benchmarks, too."""
         return self.like_these.low > 1.0 or self.like_these.high < 1.0
-
-
-#: a suite has at least two benchmarks
-_LEAST_BENCHMARKS = 2
-
-_Measured = list[tuple[Pair, Contrast]]
 
 
 def judge_suites(context: Context) -> tuple[SuiteComparison, ...]:
@@ -73,56 +68,50 @@ def judge_suites(context: Context) -> tuple[SuiteComparison, ...]:
         Suites of which both sides completed at least two benchmarks, in plan order. A benchmark that a side did not
         complete, or that has many settings and thus several ratios, is excluded and reported.
     """
-    groups: dict[tuple[object, ...], _Measured] = {}
+    groups: dict[tuple[object, ...], Measured] = {}
     for pair, of_pair in zip(context.pairs, context.ratios, strict=True):
         cell = pair.cell
         if "benchmark" in differing(cell, pair.base):
             continue
         key = (
-            cell.place.host, _suite(pair), cell.place.heap.asked, cell.metric, cell.better, *full_names(cell, pair.base),
+            cell.place.host, suite_of(pair), cell.place.heap.asked, cell.metric, cell.better, *full_names(cell, pair.base),
         )  # fmt: skip
         groups.setdefault(key, []).append((pair, of_pair.contrast))
     found = (_one(measured, context) for measured in groups.values())
     return tuple(suite for suite in found if suite is not None)
 
 
-def _suite(pair: Pair) -> str:
-    return parts_of_label(pair.cell.place.benchmark).suite
-
-
-def _one(measured: _Measured, context: Context) -> SuiteComparison | None:
-    by_benchmark: dict[str, _Measured] = {}
-    for pair, contrast in measured:
+def _one(given: Measured, context: Context) -> SuiteComparison | None:
+    by_benchmark: dict[str, Measured] = {}
+    for pair, contrast in given:
         by_benchmark.setdefault(pair.cell.place.benchmark, []).append((pair, contrast))
-    together: _Measured = []
+    measured: Measured = []
     left_out: list[tuple[str, str]] = []
     for benchmark, several in by_benchmark.items():
-        reason = _why_not(several)
+        reason = why_no_ratio(several)
         if reason:
             left_out.append((benchmark, reason))
         else:
-            together.append(several[0])
-    if len(together) < _LEAST_BENCHMARKS:
+            measured.append(several[0])
+    if len(measured) < LEAST_BENCHMARKS:
         return None
-    logs = [math.log(contrast.interval.point) for _, contrast in together]
-    variances = [log_variance(contrast.interval, contrast.df) for _, contrast in together]
-    found = suite_ratio(logs, variances, [contrast.df for _, contrast in together], context.facts.level)
+    found = suite_mean(measured, context.facts.level)
     these, like_these = found.these, found.like_these
-    first = together[0][0]
+    first = measured[0][0]
     a_name, b_name = full_names(first.cell, first.base)
     factors = differing(first.cell, first.base)
     return SuiteComparison(
         host=first.cell.place.host,
-        suite=_suite(first),
+        suite=suite_of(first),
         a_name=a_name,
         b_name=b_name,
         a=first.cell.cell_id,
-        heap=shared_heap(pair.cell.place for pair, _ in together),
+        heap=shared_heap(pair.cell.place for pair, _ in measured),
         metric=first.cell.metric,
         better=first.cell.better,
         members=tuple(
             SuiteMember(label_without(pair.cell.place.benchmark, factors), contrast.interval)
-            for pair, contrast in together
+            for pair, contrast in measured
         ),
         left_out=tuple(left_out),
         these=these,
@@ -130,24 +119,15 @@ def _one(measured: _Measured, context: Context) -> SuiteComparison | None:
         practical=practical(these, context.facts.theta_percent),
         words=_words(first, these, like_these, [benchmark for benchmark, _ in left_out], context.names),
         factors=factors,
+        p=found.p,
     )
-
-
-def _why_not(several: _Measured) -> str:
-    """Return why a benchmark has no unique ratio; "" if it has one."""
-    if len(several) > 1:
-        return f"{len(several)} settings, so the ratio is ambiguous"
-    interval = several[0][1].interval
-    if not (math.isfinite(interval.point) and interval.point > 0.0):
-        return interval.reason or "the ratio is not a positive number"
-    return ""
 
 
 def _words(first: Pair, these: Interval, like_these: Interval, left_out: Sequence[str], names: Names) -> str:
     cell = first.cell
     a_name, b_name, differ = short_names(cell, first.base)
     heap = "" if "heap" in differ else heap_words(cell.place.heap)
-    suite = f" of {_suite(first)}" if _suite(first) else ""
+    suite = f" of {suite_of(first)}" if suite_of(first) else ""
     where = f"geometric mean of {these.n} benchmarks{suite}{heap}{names.within(cell, differ)}"
     without = f" (excluded: {listed([names.benchmark(label) for label in left_out])})" if left_out else ""
     where += f"{without}, on {names.host(cell)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from regatta.answers.plain import place_of, plain, row_of
+from regatta.answers.plain import finite, place_of, plain, row_of
 from regatta.answers.topic import Document, Rows, Topic, Words
 from regatta.answers.topics.suites.compute import SuiteComparison, judge_suites
 from regatta.answers.topics.suites.page import suites_section, suites_tables
@@ -19,7 +19,13 @@ def _rows(suites: Sequence[SuiteComparison]) -> Iterator[dict[str, Any]]:
     """Yield means for these and for similar benchmarks; `value` is the ratio a/b."""
     for suite in suites:
         common = {**place_of(suite), "benchmark": suite.suite, "a": suite.a_name, "b": suite.b_name}
-        yield {**common, "kind": "suite", **row_of(suite.these), "practical": suite.practical}
+        yield {
+            **common,
+            "kind": "suite",
+            **row_of(suite.these),
+            "p": finite(suite.p),
+            "practical": suite.practical,
+        }
         yield {**common, "kind": "suite-like-these", **row_of(suite.like_these)}
 
 

@@ -72,10 +72,19 @@ def test_every_family_is_judged_as_by_itself(experiment: Path) -> None:
 def test_p_of_families_is_adjusted_over_the_answer_for_exploration(experiment: Path) -> None:
     answer = answer_experiment(experiment)
     q = [family.q for family in answer.families]
-    np.testing.assert_allclose(q, benjamini_hochberg([family.p for family in answer.families]))
+    # The F test assumes equal variances; the smallest adjusted p of the pairs does not.
+    smallest = [min((pair.p for pair in family.pairs), default=math.nan) for family in answer.families]
+    np.testing.assert_allclose(q, benjamini_hochberg(smallest))
+    np.testing.assert_allclose([family.p_pairs for family in answer.families], smallest)
     assert math.isnan(q[3])
     shown = [family["q"] for family in document_of(answer)["families"]]
     assert shown == [*q[:3], None]
+
+
+def test_q_by_the_papers_way_is_that_of_its_f_test(experiment: Path) -> None:
+    families = answer_experiment(experiment, method="georges2007").families
+    q = [family.q for family in families]
+    np.testing.assert_allclose(q, benjamini_hochberg([family.p for family in families]))
 
 
 def test_the_papers_way_is_one_way_on_the_values_without_blocks(experiment: Path) -> None:
@@ -95,7 +104,7 @@ def test_the_papers_way_is_one_way_on_the_values_without_blocks(experiment: Path
     assert not any("interleaved" in warning for warning in answer.warnings)
 
 
-def test_collectors_that_no_block_ties_are_told_in_their_own_sets_and_have_no_winner(tmp_path: Path) -> None:
+def test_collectors_that_no_block_ties_are_compared_unpaired(tmp_path: Path) -> None:
     """serial and g1 were measured by one plan, parallel and z by another, much faster machine state."""
     names = ("serial", "g1", "parallel", "z")
     cells = [cell(name) for name in names]
@@ -114,9 +123,42 @@ def test_collectors_that_no_block_ties_are_told_in_their_own_sets_and_have_no_wi
     ]
     answer = answer_experiment(write_experiment(tmp_path, cells, records, 20))
     (family,) = answer.families
-    assert family.words.startswith("h2, 2x minheap: among z and parallel, z is fastest, ")
-    assert "faster than parallel" in family.words
-    assert "; among g1 and serial, g1 is fastest, " in family.words
-    assert "faster than serial" in family.words
-    assert family.words.endswith("; these sets have no common blocks")
-    assert winner(family.pairs, family.names, "lower") == ""
+    methods = {(p.a_name, p.b_name): p.ratio.method for p in family.pairs}
+    assert methods["serial", "g1"] == methods["parallel", "z"] == "sidak-paired-log-t"
+    assert set(methods.values()) == {"sidak-paired-log-t", "sidak-welch-log"}
+    values = [np.log([s.value for s in one.samples]) for one in answer.cells]
+    single = stats.ttest_ind(values[0], values[3], equal_var=False)
+    serial_z = next(p for p in family.pairs if (p.a_name, p.b_name) == ("serial", "z"))
+    ends = single.confidence_interval(0.95 ** (1 / 6))
+    assert (serial_z.ratio.low, serial_z.ratio.high) == pytest.approx(np.exp(ends))
+    assert family.words.startswith("h2, 2x minheap: z is fastest, ")
+    assert family.words.endswith("(n = 8 blocks); unpaired (fewer than 2 common blocks): 4 pairs")
+    assert any(one.startswith("4 pairs of alternatives unpaired (") for one in answer.warnings)
+    assert winner(family.pairs, family.names, "lower") == "z"
+
+
+def test_an_alternative_that_was_measured_later_and_is_faster_is_not_ignored(tmp_path: Path) -> None:
+    """serial and g1 share blocks; z was added later, and is faster than both, or has one value."""
+    cells = [cell(name) for name in ("serial", "g1", "z")]
+    rng = np.random.default_rng(14)
+    level = {"serial": 1.0, "g1": 0.8, "z": 0.7}
+    for count, expected in ((8, "z"), (1, "")):
+        records = [
+            record(
+                one,
+                r,
+                [float(1e9 * level[one["collector"]] * np.exp(rng.normal(0, 0.01)))],
+                position=i,
+                plan_id="plan-late" if i == 2 else "plan",
+            )
+            for i, one in enumerate(cells)
+            for r in range(count if i == 2 else 8)
+        ]
+        (family,) = answer_experiment(write_experiment(tmp_path / str(count), cells, records, 8)).families
+        assert winner(family.pairs, family.names, "lower") == expected
+        if expected:
+            assert ": z is fastest, " in family.words
+            assert family.words.endswith("; unpaired (fewer than 2 common blocks): serial / z and g1 / z")
+        else:
+            assert ": among g1 and serial, g1 is fastest, " in family.words
+            assert family.words.endswith("; not compared (a side with one value has no variance): z")

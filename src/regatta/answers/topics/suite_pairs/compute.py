@@ -1,0 +1,132 @@
+"""Compare all pairs of alternatives over a suite: geometric means with simultaneous intervals, and the leaders."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+from regatta.answers.comparisons import contrasts_of
+from regatta.answers.context import Context
+from regatta.answers.families.words import Sampled, family_words, leaders, ranking, winner
+from regatta.answers.names import full_names, heap_words
+from regatta.answers.pairs import Pair, differing
+from regatta.answers.parts import FamilyPair, shared_heap
+from regatta.answers.samples import PlannedCell, Series
+from regatta.answers.suite_means import LEAST_BENCHMARKS, suite_mean, suite_of, why_no_ratio
+from regatta.answers.words import sample_words
+from regatta.host.values.experiment import Better, Heap
+from regatta.host.values.levels import label_without
+from regatta.stats.all_pairs import simultaneous
+from regatta.stats.estimate import Contrast
+
+#: of two, the comparison with the baseline is the only pair
+_LEAST_ALTERNATIVES = 3
+
+#: benchmark -> cell and series of one alternative
+_Measured = dict[str, tuple[PlannedCell, Series | None]]
+
+
+@dataclass(frozen=True)
+class SuitePairs:
+    """All alternatives with one baseline on one host, over the benchmarks of a suite that all of them completed."""
+
+    host: str
+    suite: str
+    #: without its size if that differs between benchmarks; empty if heaps are compared
+    heap: Heap
+    metric: str
+    unit: str
+    better: Better
+    benchmarks: tuple[str, ...]
+    #: the alternatives and their baseline, best first
+    names: tuple[str, ...]
+    #: geometric means of the ratios for exactly these benchmarks: simultaneous intervals, and p adjusted over the pairs
+    pairs: tuple[FamilyPair, ...]
+    #: the best, and those that do not differ significantly from it
+    leaders: tuple[str, ...]
+    #: significantly better than all others; "" if none is
+    winner: str
+    words: str
+
+
+def compare_all(context: Context) -> tuple[SuitePairs, ...]:
+    """Return all pairs for each host, suite, heap setting and baseline, in plan order.
+
+    Returns:
+        Sets of at least three alternatives (with the baseline) that have at least two benchmarks in common.
+    """
+    groups: dict[tuple[object, ...], dict[str, dict[str, list[tuple[Pair, Contrast]]]]] = {}
+    for pair, of_pair in zip(context.pairs, context.ratios, strict=True):
+        cell, base = pair.cell, pair.base
+        factors = differing(cell, base)
+        if "benchmark" in factors:
+            continue
+        a_name, b_name = full_names(cell, base)
+        heap = None if "heap" in factors else cell.place.heap.asked
+        key = (cell.place.host, suite_of(pair), heap, cell.metric, cell.better, b_name)
+        benchmark = label_without(cell.place.benchmark, factors)
+        of_name = groups.setdefault(key, {}).setdefault(a_name, {})
+        of_name.setdefault(benchmark, []).append((pair, of_pair.contrast))
+    found = (_compared(str(key[-1]), by_name, context) for key, by_name in groups.items())
+    return tuple(one for one in found if one is not None)
+
+
+def _compared(
+    b_name: str, by_name: dict[str, dict[str, list[tuple[Pair, Contrast]]]], context: Context
+) -> SuitePairs | None:
+    usable = {
+        name: {label: several[0][0] for label, several in own.items() if not why_no_ratio(several)}
+        for name, own in by_name.items()
+    }
+    usable = {name: own for name, own in usable.items() if own}
+    if len(usable) + 1 < _LEAST_ALTERNATIVES:
+        return None
+    first_name = next(iter(usable))
+    common = [label for label in usable[first_name] if all(label in own for own in usable.values())]
+    if len(common) < LEAST_BENCHMARKS:
+        return None
+    sides: dict[str, _Measured] = {
+        b_name: {label: (usable[first_name][label].base, usable[first_name][label].b) for label in common}
+    }
+    sides |= {
+        name: {label: (own[label].cell, own[label].a) for label in common} for name, own in usable.items()
+    }
+    made = list(combinations(sides, 2))
+    ratios = [simultaneous(_mean(sides[a], sides[b], context), len(made)) for a, b in made]
+    pairs = tuple(FamilyPair(a, b, one.interval, one.p) for (a, b), one in zip(made, ratios, strict=True))
+    first = usable[first_name][common[0]]
+    cell, better = first.cell, first.cell.better
+    ranked = ranking(list(sides), pairs, better)
+    factors = {
+        factor for own in usable.values() for factor in differing(own[common[0]].cell, own[common[0]].base)
+    }
+    heap = Heap() if "heap" in factors else shared_heap(own.place for own, _ in sides[first_name].values())
+    unit = first.series.unit if first.series else ""
+    suite = f" of {suite_of(first)}" if suite_of(first) else ""
+    where = f"geometric mean of {len(common)} benchmarks{suite}{heap_words(heap)}{context.names.within(cell, factors)}"
+    sample = sample_words(len(common), "benchmark")
+    return SuitePairs(
+        host=cell.place.host,
+        suite=suite_of(first),
+        heap=heap,
+        metric=cell.metric,
+        unit=unit,
+        better=better,
+        benchmarks=tuple(common),
+        names=tuple(ranked),
+        pairs=pairs,
+        leaders=tuple(leaders(ranked, pairs)),
+        winner=winner(pairs, ranked, better),
+        words=f"{where}, on {context.names.host(cell)}: "
+        + family_words(ranked, pairs, Sampled(cell, unit, sample, "alternative")),
+    )
+
+
+def _mean(a: _Measured, b: _Measured, context: Context) -> Contrast:
+    """Return the geometric mean of the ratios a/b."""
+    pairs = [Pair(a[label][0], b[label][0], a[label][1], b[label][1]) for label in a]
+    found = contrasts_of(pairs, context.facts.level, context.stops.pilot_pairs)
+    measured = [(pair, one.contrast) for pair, one in zip(pairs, found, strict=True)]
+    mean = suite_mean(measured, context.facts.level)
+    return Contrast(mean.these, mean.p, mean.df if math.isfinite(mean.p) else math.nan)
