@@ -95,7 +95,7 @@ def _rows(size: int, turns: int, lines: bool) -> list[Row]:
     what = f"{size} applications x {size} systems x {PRIMITIVES} primitives"
     costs_are = "half of the costs lines" if lines else "costs constant"
     say(f"{what}, {costs_are}")
-    alone = f"one `predict` after the other, told from {ALONE}"
+    alone = f"one `predict` after the other, extrapolated from {ALONE}"
     found = take_turns(
         {
             "ours": lambda: _seconds(lambda: predict_many(applications, systems)),

@@ -101,7 +101,7 @@ class _SeveralSystems(click.Command):
     "--score",
     default="",
     metavar="SUITE",
-    help="Compare with a rival prediction: ratios of the geometric mean of this suite's measured times.",
+    help="Compare with another prediction: ratios of the geometric means of this suite's measured times.",
 )
 @click.option(
     "--own-code",

@@ -261,7 +261,7 @@ class ModifierSpec(Strict):
     )
     controls_compilation: bool = Field(
         False,
-        description="Whether the modifier controls what is compiled, when, or by which compiler. If true, the "
+        description="Whether the modifier controls which methods are compiled, when, or by which compiler. If true, the "
         "answer reports whether conclusions under it agree with those of the plain configuration.",
         examples=[True],
     )

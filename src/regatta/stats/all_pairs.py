@@ -31,7 +31,7 @@ def paired_pairs(tables: Sequence[Floats], level: float = 0.95) -> list[tuple[Pa
     """Return the ratios of all pairs of the alternatives of each family, from blocks.
 
     Args:
-        tables: each of shape (blocks, k >= 2), > 0: one value per block and alternative, NaN where there is none.
+        tables: each of shape (blocks, k >= 2), > 0: one value per block and alternative, NaN for a missing value.
         level: simultaneous confidence of the intervals of a family, between 0 and 1.
 
     Returns:

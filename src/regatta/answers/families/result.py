@@ -30,7 +30,7 @@ class Family:
     reason: str = ""
     #: p adjusted over all families of the factor (Benjamini-Hochberg), for exploration
     q: float = math.nan
-    #: what its alternatives differ in
+    #: the factors in which its alternatives differ
     factor: str = "collector"
     better: Better = "lower"
     #: labels of its alternatives' benchmarks, in plan order

@@ -28,7 +28,7 @@ MEASURED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def lacking(experiment: Experiment, supplies: Supplies) -> list[str]:
-    """Return what must be copied or installed before `resolve`: missing paths of supplies, packages and programs."""
+    """Return the paths that are missing before `resolve`, of supplies, packages and programs."""
     found = [path for path in supplies.runtimes.values() if not os.path.exists(path)]
     brought = (supplies.builds, supplies.inputs, supplies.files)
     found += [file.path for part in brought for files in part.values() for file in files.values()]
