@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
     uint64_t kib = 8192, block_kib = 64;
     struct reading reading = {.use = {.sharing = LM_FILE_SHARINGS[0], .cache = LM_FILE_CACHES[0]}};
     const struct lm_option options[] = {
-        {.name = "--method", .help = "how it is read", .text = &chosen, .choices = choices},
+        {.name = "--method", .help = "method of reading", .text = &chosen, .choices = choices},
         {.name = "--kib",
          .help = "size of the file, in KiB",
          .number = &kib,

@@ -277,7 +277,7 @@ int main(int argc, char **argv) {
                                           "fill", "libc_copy", "libc_fill", NULL};
     const char *chosen = choices[0], *sizes = "16,256,4096,65536";
     const struct lm_option options[] = {
-        {.name = "--operation", .help = "which operation", .text = &chosen, .choices = choices},
+        {.name = "--operation", .help = "operation", .text = &chosen, .choices = choices},
         {.name = "--kib", .help = "sizes of the area, in KiB", .text = &sizes},
     };
     const struct lm_program program = {.name = PROGRAM,

@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     uint64_t kib = 8192;
     struct mapping mapping = {.use = {.sharing = LM_FILE_SHARINGS[0], .cache = LM_FILE_CACHES[0]}};
     const struct lm_option options[] = {
-        {.name = "--mapping", .help = "which mapping", .text = &chosen, .choices = choices},
+        {.name = "--mapping", .help = "mapping", .text = &chosen, .choices = choices},
         {.name = "--kib",
          .help = "size of the file, in KiB",
          .number = &kib,

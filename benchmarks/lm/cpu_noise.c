@@ -157,12 +157,12 @@ int main(int argc, char **argv) {
     uint64_t quantum_us = 50, period_ms = 20;
     const struct lm_option options[] = {
         {.name = "--quantum-us",
-         .help = "how long the work takes that is done again and again",
+         .help = "duration of the repeated work",
          .number = &quantum_us,
          .minimum = 10,
          .maximum = 100000},
         {.name = "--period-ms",
-         .help = "how long a repetition lasts when nothing interrupts it",
+         .help = "duration of a repetition without interruptions",
          .number = &period_ms,
          .minimum = 1,
          .maximum = 60000},

@@ -308,17 +308,17 @@ int main(int argc, char **argv) {
     uint64_t mib = 32, zones = 5, block_kib = 256;
     struct disk disk = {.descriptor = -1};
     const struct lm_option options[] = {
-        {.name = "--test", .help = "what is measured", .text = &test, .choices = tests},
+        {.name = "--test", .help = "test", .text = &test, .choices = tests},
         {.name = "--file",
-         .help = "file or device to read instead of a file made in the working directory",
+         .help = "file or device to read instead of a new file in the working directory",
          .text = &disk.path},
         {.name = "--mib",
-         .help = "size of the file that is made, in MiB",
+         .help = "size of the new file, in MiB",
          .number = &mib,
          .minimum = 1,
          .maximum = MOST_MIB},
         {.name = "--zones",
-         .help = "at how many points the bandwidth is measured",
+         .help = "number of points at which the bandwidth is measured",
          .number = &zones,
          .minimum = 1,
          .maximum = MOST_ZONES},
@@ -328,7 +328,7 @@ int main(int argc, char **argv) {
          .minimum = 4,
          .maximum = 1 << 20},
         {.name = "--direct",
-         .help = "whether reads pass the system's cache by; auto: where that is possible",
+         .help = "whether reads bypass the cache of the system; auto: if possible",
          .text = &direct,
          .choices = ways},
     };

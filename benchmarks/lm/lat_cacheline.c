@@ -216,9 +216,9 @@ int main(int argc, char **argv) {
     static const char *const pairs[] = {"first", "all", NULL};
     const char *chosen = pairs[0], *from_text = NULL, *to_text = NULL;
     const struct lm_option options[] = {
-        {.name = "--pairs", .help = "which processors", .text = &chosen, .choices = pairs},
-        {.name = "--from-cpu", .help = "only pairs from this one", .text = &from_text},
-        {.name = "--to-cpu", .help = "only pairs to this one", .text = &to_text},
+        {.name = "--pairs", .help = "pairs of processors", .text = &chosen, .choices = pairs},
+        {.name = "--from-cpu", .help = "only pairs from this processor", .text = &from_text},
+        {.name = "--to-cpu", .help = "only pairs to this processor", .text = &to_text},
     };
     const struct lm_program program = {
         .name = PROGRAM,

@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
     static const char *const stages[] = {"all", "connected", "accepted", NULL};
     const char *stage = stages[0];
     const struct lm_option options[] = {{.name = "--until",
-                                         .help = "how far a connection gets",
+                                         .help = "last step of a connection",
                                          .text = &stage,
                                          .choices = stages}};
     const struct lm_program program = {.name = PROGRAM,

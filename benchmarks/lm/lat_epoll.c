@@ -81,9 +81,12 @@ int main(int argc, char **argv) {
     const char *kind = kinds[0];
     struct polling polling = {.many = {.count = 100}, .epoll = -1};
     const struct lm_option options[] = {
-        {.name = "--kind", .help = "what is waited for", .text = &kind, .choices = kinds},
+        {.name = "--kind",
+         .help = "kind of descriptors to wait for",
+         .text = &kind,
+         .choices = kinds},
         {.name = "--descriptors",
-         .help = "how many are waited for",
+         .help = "number of descriptors to wait for",
          .number = &polling.many.count,
          .minimum = 1,
          .maximum = MOST_DESCRIPTORS},

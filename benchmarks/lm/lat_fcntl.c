@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
     const char *file = files[0];
     const struct lm_option options[] = {
         {.name = "--file",
-         .help = "whether each process has a file, or all have their locks in one",
+         .help = "one file per process, or one file for the locks of all",
          .text = &file,
          .choices = files}};
     const struct lm_program program = {

@@ -178,10 +178,10 @@ int main(int argc, char **argv) {
     const char *chosen = choices[0], *sizes = "512,4096,16384,65536,262144,1048576";
     const struct lm_option options[] = {
         {.name = "--operation",
-         .help = "what is done with the file",
+         .help = "operation on the file",
          .text = &chosen,
          .choices = choices},
-        {.name = "--bytes", .help = "bytes of a call", .text = &sizes},
+        {.name = "--bytes", .help = "bytes per call", .text = &sizes},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

@@ -196,9 +196,9 @@ int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "create", "delete", NULL};
     const char *chosen = choices[0], *sizes_text = "0,1024,4096,10240", *directory = ".";
     const struct lm_option options[] = {
-        {.name = "--operation", .help = "what is measured", .text = &chosen, .choices = choices},
+        {.name = "--operation", .help = "operation", .text = &chosen, .choices = choices},
         {.name = "--size-bytes", .help = "bytes in each file, a list", .text = &sizes_text},
-        {.name = "--directory", .help = "where the files are made", .text = &directory},
+        {.name = "--directory", .help = "folder for the files", .text = &directory},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

@@ -215,7 +215,7 @@ int main(int argc, char **argv) {
     static const char *const calls[] = {"all", "nop", "read", NULL};
     const char *call = calls[0];
     const struct lm_option options[] = {
-        {.name = "--call", .help = "what is asked for", .text = &call, .choices = calls}};
+        {.name = "--call", .help = "requested operation", .text = &call, .choices = calls}};
     const struct lm_program program = {
         .name = PROGRAM, .summary = SUMMARY, .options = options, .option_count = 1};
     struct lm_settings settings;

@@ -141,7 +141,7 @@ int main(int argc, char **argv) {
          .minimum = 1,
          .maximum = MOST_KIB},
         {.name = "--stride",
-         .help = "bytes from one pointer to the next place for one",
+         .help = "distance of two pointers, in bytes",
          .number = &chase.stride_bytes,
          .minimum = sizeof(void *),
          .maximum = UINT64_C(1) << 30},

@@ -184,7 +184,7 @@ int main(int argc, char **argv) {
          .minimum = 1,
          .maximum = UINT64_C(1) << 30},
         {.name = "--step-kib",
-         .help = "from one touched page to the next, in KiB",
+         .help = "distance of two touched pages, in KiB",
          .number = &step_kib,
          .minimum = 4,
          .maximum = UINT64_C(1) << 20},

@@ -137,8 +137,8 @@ static void measure(struct lm_harness *harness, uint64_t count, uint64_t work_us
 int main(int argc, char **argv) {
     const char *jobs_text = "1,2,4,8", *work_text = "1000";
     const struct lm_option options[] = {
-        {.name = "--jobs", .help = "how many jobs, a list", .text = &jobs_text},
-        {.name = "--work-us", .help = "work of a job, a list", .text = &work_text},
+        {.name = "--jobs", .help = "number of jobs, a list", .text = &jobs_text},
+        {.name = "--work-us", .help = "work per job, a list", .text = &work_text},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

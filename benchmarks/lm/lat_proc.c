@@ -175,9 +175,9 @@ int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "procedure", "fork", "exec", "shell", NULL};
     const char *chosen = choices[0], *path = NULL;
     const struct lm_option options[] = {
-        {.name = "--kind", .help = "what is measured", .text = &chosen, .choices = choices},
+        {.name = "--kind", .help = "operation", .text = &chosen, .choices = choices},
         {.name = "--program",
-         .help = "what exec and shell execute instead of this program itself; it must succeed\n"
+         .help = "program for exec and shell instead of this program; it must succeed\n"
                  "                 with the argument --end-at-once",
          .text = &path},
     };

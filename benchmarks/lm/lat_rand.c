@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "drand48", "lrand48", "random", "rand", NULL};
     const char *chosen = choices[0];
     const struct lm_option options[] = {
-        {.name = "--function", .help = "which function", .text = &chosen, .choices = choices}};
+        {.name = "--function", .help = "function", .text = &chosen, .choices = choices}};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
                                        .options = options,

@@ -179,7 +179,7 @@ static void measure(struct lm_harness *harness, const char *protocol) {
 int main(int argc, char **argv) {
     const char *protocol = PROTOCOLS[0];
     const struct lm_option options[] = {{.name = "--protocol",
-                                         .help = "what carries the calls",
+                                         .help = "transport of the calls",
                                          .text = &protocol,
                                          .choices = PROTOCOLS}};
     const struct lm_program program = {

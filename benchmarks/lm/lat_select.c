@@ -76,9 +76,9 @@ int main(int argc, char **argv) {
     const char *kind = kinds[0];
     struct selecting selecting = {.many = {.count = 100}};
     const struct lm_option options[] = {
-        {.name = "--kind", .help = "what is looked at", .text = &kind, .choices = kinds},
+        {.name = "--kind", .help = "kind of descriptors", .text = &kind, .choices = kinds},
         {.name = "--descriptors",
-         .help = "how many are looked at",
+         .help = "number of descriptors",
          .number = &selecting.many.count,
          .minimum = 1,
          .maximum = MOST_DESCRIPTORS},

@@ -333,12 +333,12 @@ int main(int argc, char **argv) {
     uint64_t connections = 4;
     const struct lm_option options[] = {
         {.name = "--operation",
-         .help = "what the server does",
+         .help = "operation of the server",
          .text = &chosen,
          .choices = choices},
         {.name = "--bytes", .help = "sizes of a reply", .text = &sizes},
         {.name = "--connections",
-         .help = "how many requests are outstanding, each on a connection of its own",
+         .help = "number of concurrent requests, each on a separate connection",
          .number = &connections,
          .minimum = 1,
          .maximum = MOST_CONNECTIONS},

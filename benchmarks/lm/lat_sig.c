@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "install", "handle", "fault", NULL};
     const char *chosen = choices[0];
     const struct lm_option options[] = {
-        {.name = "--operation", .help = "what is measured", .text = &chosen, .choices = choices}};
+        {.name = "--operation", .help = "operation", .text = &chosen, .choices = choices}};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
                                        .options = options,

@@ -276,12 +276,12 @@ int main(int argc, char **argv) {
     uint64_t share_us = 1000000;
     const struct lm_option options[] = {
         {.name = "--resident-kib", .help = "memory of the parent, in KiB", .text = &sizes},
-        {.name = "--mappings", .help = "of the parent, beside its own", .text = &more},
+        {.name = "--mappings", .help = "additional mappings of the parent", .text = &more},
         {.name = "--program",
-         .help = "what is executed instead of programs/simple_process beside this program",
+         .help = "program to execute instead of programs/simple_process next to this program",
          .text = &path},
         {.name = "--user-share-us",
-         .help = "processor time that user_share is taken of, at least; 0: it is not told",
+         .help = "minimum processor time behind user_share; 0: no user_share",
          .number = &share_us,
          .maximum = 60000000},
     };

@@ -322,7 +322,7 @@ int main(int argc, char **argv) {
                                           "condition", "futex", NULL};
     const char *chosen = choices[0];
     const struct lm_option options[] = {
-        {.name = "--kind", .help = "what is measured", .text = &chosen, .choices = choices}};
+        {.name = "--kind", .help = "operation", .text = &chosen, .choices = choices}};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
                                        .options = options,

@@ -161,9 +161,9 @@ int main(int argc, char **argv) {
                                           "fstat", "open_close", "fcntl", NULL};
     const char *chosen = choices[0], *path = NULL;
     const struct lm_option options[] = {
-        {.name = "--call", .help = "which call", .text = &chosen, .choices = choices},
+        {.name = "--call", .help = "system call", .text = &chosen, .choices = choices},
         {.name = "--file",
-         .help = "file for null, stat, fstat, open_close and fcntl instead of one made for it",
+         .help = "file for null, stat, fstat, open_close and fcntl instead of a new file",
          .text = &path},
     };
     const struct lm_program program = {.name = PROGRAM,

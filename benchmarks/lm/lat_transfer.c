@@ -69,14 +69,14 @@ int main(int argc, char **argv) {
     const char *sizes = "64,1024,4096,16384,65536";
     const struct lm_option options[] = {
         {.name = "--through",
-         .help = "what the processes are connected by",
+         .help = "connection of the processes",
          .text = &through,
          .choices = channels},
         {.name = "--operation",
-         .help = "what is measured; a pipe has no connect",
+         .help = "operation; a pipe has no connect",
          .text = &operation,
          .choices = operations},
-        {.name = "--bytes", .help = "bytes of a write", .text = &sizes},
+        {.name = "--bytes", .help = "bytes per write", .text = &sizes},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

@@ -140,8 +140,8 @@ int main(int argc, char **argv) {
                                           "pselect", "itimer", NULL};
     const char *chosen = choices[0], *requested = "1,10,100,1000";
     const struct lm_option options[] = {
-        {.name = "--call", .help = "which call", .text = &chosen, .choices = choices},
-        {.name = "--requested-us", .help = "how long to sleep, a list", .text = &requested},
+        {.name = "--call", .help = "system call", .text = &chosen, .choices = choices},
+        {.name = "--requested-us", .help = "time to sleep, a list", .text = &requested},
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

@@ -208,7 +208,7 @@ static uint64_t line_bytes(const double *least_ns) {
 int main(int argc, char **argv) {
     struct pairs pairs = {.count = 4096, .seed = lm_seed(PROGRAM)};
     const struct lm_option options[] = {{.name = "--pairs",
-                                         .help = "how many pairs of loads are chained",
+                                         .help = "number of chained pairs of loads",
                                          .number = &pairs.count,
                                          .minimum = 16,
                                          .maximum = UINT64_C(1) << 24}};

@@ -204,8 +204,8 @@ int main(int argc, char **argv) {
     const char *version = versions[0], *kernel = kernels[0];
     uint64_t mib = 64;
     const struct lm_option options[] = {
-        {.name = "--version", .help = "of STREAM", .text = &version, .choices = versions},
-        {.name = "--kernel", .help = "which kernel", .text = &kernel, .choices = kernels},
+        {.name = "--version", .help = "version of STREAM", .text = &version, .choices = versions},
+        {.name = "--kernel", .help = "kernel", .text = &kernel, .choices = kernels},
         {.name = "--mib",
          .help = "size of each array, in MiB",
          .number = &mib,

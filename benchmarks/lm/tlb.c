@@ -312,7 +312,7 @@ int main(int argc, char **argv) {
     uint64_t most_pages = 8192;
     struct walk walk = {.seed = lm_seed(PROGRAM), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
     const struct lm_option options[] = {{.name = "--max-pages",
-                                         .help = "most pages that are walked",
+                                         .help = "maximum number of pages",
                                          .number = &most_pages,
                                          .minimum = 512,
                                          .maximum = UINT64_C(1) << 22}};
