@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 #: keys with text for people
 _KEYS = ("description", "question", "why")
-_HELP = re.compile(r'\.help\s*=\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
+_HELP = re.compile(r'(?:\.help|SUMMARY\[\]|HELP_HEAD\[\])\s*=\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -22,7 +22,7 @@ def main() -> None:
         _show(path, _texts(yaml.load(path)))
     for path in sorted(Path("benchmarks").rglob("*.c")):
         found = _HELP.findall(path.read_text(encoding="utf-8"))
-        _show(path, ("".join(_STRING.findall(one)) for one in found))
+        _show(path, ("".join(_STRING.findall(one)).replace("\\n", " ") for one in found))
 
 
 def _texts(value: Any) -> Iterator[str]:

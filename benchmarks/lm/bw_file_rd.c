@@ -18,7 +18,7 @@ static const char SUMMARY[] =
     "read is added up (and the sum is checked). The file is read through a descriptor that stays\n"
     "open (read), or opened, read and closed each time (open_close). It is made in the working\n"
     "directory. cold: dropped from this system's page cache before each repetition; a disk or a\n"
-    "host may still hold it in a cache of its own. bw_mmap_rd reads by mapping. An operation is\n"
+    "host may still hold it in another cache. bw_mmap_rd reads by mapping. An operation is\n"
     "one reading of the whole file. Metric: bandwidth, in MB/s (10^6 bytes).";
 
 enum { BUFFER_ALIGNMENT = 4096 };

@@ -14,10 +14,11 @@
 static const char PROGRAM[] = "bw_mem";
 static const char SUMMARY[] =
     "Measures the bandwidth of memory, a series for each operation and size: read (every word is\n"
-    "added up), write (every 8 bytes get a value of their own), copy and fill (16 bytes at a "
+    "added up), write (every 8 bytes get another value), copy and fill (16 bytes at a "
     "time)\n"
-    "by loops, libc_copy and libc_fill by memcpy() and memset(). Every process has areas of its\n"
-    "own; copies go from one area of the size to another. What was read and written is checked.\n"
+    "by loops, libc_copy and libc_fill by memcpy() and memset(). Every process has separate "
+    "areas;\n"
+    "copies go from one area of the size to another. The data read and written are checked.\n"
     "An operation is one pass over the area. Metric: bandwidth, in MB/s (10^6 bytes); a byte that\n"
     "is copied counts once.";
 

@@ -18,7 +18,7 @@ static const char SUMMARY[] =
     "(fresh;\n"
     "then a page fault for some of its pages is part of it). The file is made in the working\n"
     "directory. cold: dropped from this system's page cache before each repetition; a disk or a\n"
-    "host may still hold it in a cache of its own. What is mapped stays in the page cache, so "
+    "host may still hold it in another cache. Mapped pages stay in the page cache, so "
     "that\n"
     "only fresh mappings are measured cold. An operation is one reading of the whole file.\n"
     "Metric: bandwidth, in MB/s (10^6 bytes).";

@@ -21,7 +21,7 @@ static const char SUMMARY[] =
     "round trip, that is two transfers: a thread on from_cpu writes a number, a thread on to_cpu\n"
     "sees it and writes the next, the first sees that. --pairs first: from the first processor\n"
     "that may be used to each other (of the first 8); all: every pair both ways (of the first 8).\n"
-    "Metric: latency, in ns a round trip.";
+    "Metric: latency, in ns per round trip.";
 
 enum {
     LINE_BYTES = 256,
@@ -247,7 +247,7 @@ int main(int argc, char **argv) {
     int count = list_cpus(&allowed, &choice, cpus);
     if (count < 2) {
         lm_fail(&harness, "expected at least 2 processors that this process may use, got 1; a "
-                          "wider affinity or another machine is needed (taskset -p tells)");
+                          "wider affinity or another machine is needed (see taskset -p)");
     }
     measure_pairs(&harness, &choice, cpus, count);
     return lm_close(&harness);

@@ -20,7 +20,7 @@ static const char SUMMARY[] =
     "             which is emptied after each interval.\n"
     "  accepted   a server, another process, has also accepted the connection and closed its end,\n"
     "             and the client has read that.\n"
-    "Metric: latency, in ns a connection.";
+    "Metric: latency, in ns per connection.";
 static const char SINGLE[] =
     "an interval has no more connections than the queue of a listening socket holds, which is far "
     "less than the second that several processes must run";

@@ -23,19 +23,17 @@ static const char SUMMARY[] =
     "        alone does the same through as many pipes without a switch; the least that this "
     "costs\n"
     "        is subtracted. So the rest is the switch, with the misses of the working set that it\n"
-    "        causes. Each of --parallel children has a ring of its own.\n"
+    "        causes. Each of --parallel children has a separate ring.\n"
     "  star  one process sends a token to each of the others and waits until all are back. An\n"
     "        operation is a token there and back. Only what its write and its read cost the one "
     "in\n"
     "        the middle (without a switch or working set) is subtracted: the others may work at "
     "the\n"
     "        same time on several processors. The one in the middle has no working set.\n"
-    "With --placement compact or scattered a ring or star runs on one processor. Left free, it "
-    "may\n"
-    "not, and to wake another processor may then take most of the time.\n"
-    "A ring is kind to schedulers that hand the processor over; a star hides what runs in "
-    "parallel.\n"
-    "Metric: latency, in ns an operation.";
+    "With --placement compact or scattered a ring or star runs on one processor. With free, it\n"
+    "can use several, and to wake another processor can then take most of the time.\n"
+    "A ring favors schedulers that hand the processor over; a star hides parallel work.\n"
+    "Metric: latency, in ns per operation.";
 
 enum { LINE_BYTES = 64, MOST_PROCESSES = 1024 };
 

@@ -27,7 +27,8 @@ static const char SUMMARY[] =
     "no\n"
     "difference; under a virtual machine whose host has no huge pages, misses of the TLB are in "
     "it\n"
-    "too. Metrics: latency, in ns a load, for each walk, and page_open, in ns: the closed median\n"
+    "too. Metrics: latency, in ns per load, for each walk, and page_open, in ns: the closed "
+    "median\n"
     "less the open one; it may be negative where it is nothing but noise.";
 static const char SINGLE[] =
     "accesses of several processes would close the pages that this one has opened";

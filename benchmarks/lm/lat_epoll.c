@@ -11,10 +11,10 @@ static const char PROGRAM[] = "lat_epoll";
 static const char SUMMARY[] =
     "Measures the latency of epoll_wait() where one of --descriptors descriptors, the last, can "
     "be\n"
-    "read from (level-triggered, without waiting). An operation is a call that tells of that one.\n"
+    "read from (level-triggered, without waiting). An operation is a call that reports that one.\n"
     "  pipe  the descriptors are pipes\n"
     "  tcp   they are connections over the loopback interface\n"
-    "Metric: latency, in ns a call.";
+    "Metric: latency, in ns per call.";
 
 enum { MOST_DESCRIPTORS = 100000, EVENTS = 64 };
 

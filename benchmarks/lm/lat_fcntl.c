@@ -23,7 +23,7 @@ static const char SUMMARY[] =
     "operation is a round trip: each of the two releases one lock and waits for another, which\n"
     "the other process holds until it has had its turn; that makes four calls. The file is made\n"
     "in the working directory and its name removed at once.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a round trip.";
+    "Metric: latency, in ns per round trip.";
 
 enum { LOCKS = 3 };
 

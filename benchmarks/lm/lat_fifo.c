@@ -13,7 +13,8 @@ static const char SUMMARY[] =
     "Measures the latency of a pair of FIFOs (named pipes) between two processes. They are made\n"
     "in the working directory, and their names removed once they are open. An operation is a\n"
     "round trip: a byte goes to the other process through one FIFO and comes back through the\n"
-    "other; each process waits for it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a round trip.";
+    "other; each process waits for it.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns per round trip.";
 
 /* Opens both ends of the FIFO `name`. To open one end for reading would wait for a writer, so that
  * end is opened without waiting and set to wait afterwards. */

@@ -16,15 +16,15 @@
 
 static const char PROGRAM[] = "lat_file_io";
 static const char SUMMARY[] =
-    "Measures calls on a file in the page cache, with a file of its own for each process.\n"
-    "  read       one pread of so many bytes from the beginning of the file\n"
-    "  write      one pwrite of so many bytes over the beginning of the file\n"
-    "  mmap_read  map so many bytes of the file, read a byte of each page, unmap\n"
+    "Measures calls on a file in the page cache, with a separate file for each process.\n"
+    "  read       one pread of this many bytes from the beginning of the file\n"
+    "  write      one pwrite of this many bytes over the beginning of the file\n"
+    "  mmap_read  map this many bytes of the file, read a byte of each page, unmap\n"
     "  append     one write of 100 bytes at the end of the file, as to a log; the file is cut to\n"
     "             nothing between the repetitions, and when it has 16 MiB\n"
     "  mmap       map 64 KiB of the file, unmap\n"
     "An operation is one of these; the first three have a series for each of --bytes. The file is\n"
-    "made in the working directory. Metric: latency, in ns an operation.";
+    "made in the working directory. Metric: latency, in ns per operation.";
 
 enum { MAPPED_BYTES = 65536, APPENDED_BYTES = 100, MOST_FILE_BYTES = 1 << 30 };
 /* Far below what a system lets a process write before it has to wait for the disk. */

@@ -26,7 +26,7 @@ static const char SUMMARY[] =
     "Measures the latency of file operations. create: open of a file that is not there, write of\n"
     "--size-bytes, close. delete: unlink of such a file. The directory is its own, made\n"
     "in --directory; nothing is flushed to a disk. An interval holds at most 64 operations, and\n"
-    "is shorter than others where they need less. Metric: latency, in ns a file.";
+    "is shorter than others where they need less. Metric: latency, in ns per file.";
 static const char SINGLE[] =
     "an interval can hold only so many files, which take less than a time slice of the scheduler";
 

@@ -21,7 +21,7 @@ static const char SUMMARY[] =
     "request, opens the file, sends a header and the file (sendfile) and closes. The client "
     "closes\n"
     "by a reset, so that no connection is left in TIME_WAIT.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a request.";
+    "Metric: latency, in ns per request.";
 
 /* HEAD_BYTES hold a whole request, and a whole header. */
 enum { HEAD_BYTES = 1024, BUFFER_BYTES = 65536 };

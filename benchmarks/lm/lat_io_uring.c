@@ -22,8 +22,8 @@ static const char SUMMARY[] =
     "  read  it reads 1 and 4096 bytes of a file in the page cache, made in the working "
     "directory,\n"
     "        its name removed at once\n"
-    "Each of --parallel processes has a ring and a file of its own.\n"
-    "Metric: latency, in ns an operation.";
+    "Each of --parallel processes has a separate ring and file.\n"
+    "Metric: latency, in ns per operation.";
 
 enum { ENTRIES = 2, FILE_BYTES = 4096 };
 

@@ -17,7 +17,7 @@
 static const char PROGRAM[] = "lat_mem_rd";
 static const char SUMMARY[] =
     "Measures the latency of dependent loads (pointer chasing) over areas that double in size,\n"
-    "from --min-kib to --max-kib. Metric: latency, in ns a load.";
+    "from --min-kib to --max-kib. Metric: latency, in ns per load.";
 
 /* More than any machine has, and few enough pointers for 32 bits (see chain_random). */
 static const uint64_t MOST_KIB = UINT64_C(1) << 30;

@@ -15,7 +15,7 @@ static const char PROGRAM[] = "lat_mmap";
 static const char SUMMARY[] =
     "Measures mapping a file, reading a byte of every page of it, and unmapping it, a series for\n"
     "each size. The file is made in the working directory and is in the page cache. An operation\n"
-    "is all three. Metric: latency, in ns. lat_pagefault tells what a fault alone costs.";
+    "is all three. Metric: latency, in ns. lat_pagefault measures a fault alone.";
 
 struct mapping {
     struct lm_file_use use;

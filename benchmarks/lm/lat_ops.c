@@ -12,7 +12,7 @@ static const char SUMMARY[] =
     "Measures the latency of xor, add, mul, div and mod on int and int64, and of add, mul and div\n"
     "on float and double: each operation needs the result of the one before. mix is an addition,\n"
     "a multiplication and a division, counted as one. mod is measured together with an xor, whose\n"
-    "latency is subtracted. Metric: latency, in ns an operation.";
+    "latency is subtracted. Metric: latency, in ns per operation.";
 
 /* What an exclusive or of that type takes: the least, for what disturbed it must not be subtracted
  * from each repetition of another operation. */

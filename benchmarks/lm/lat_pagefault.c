@@ -22,7 +22,7 @@ static const char SUMMARY[] =
     "around it, as the kernel does). cold: the file was dropped from this system's page cache, "
     "and\n"
     "the page is read from the disk, without reading ahead (a disk or a host may still hold it in\n"
-    "a cache of its own). The file is made in the working directory. That each touch was a fault\n"
+    "another cache). The file is made in the working directory. That each touch was a fault\n"
     "is checked. An operation is one fault. Metric: latency, in ns.";
 
 /* The file is mapped as often as an interval needs touches. No more than this, because page tables

@@ -8,7 +8,7 @@
 static const char SUMMARY[] =
     "Measures the latency of a pair of pipes between two processes. An operation is a round trip:\n"
     "a byte goes to the other process through one pipe and comes back through the other; each\n"
-    "process waits for it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a round trip.";
+    "process waits for it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns per round trip.";
 
 static int pipes(struct lm_ends *ends) {
     int there[2], back[2];

@@ -22,7 +22,7 @@ static const char SUMMARY[] =
     "Measures how long --jobs processes take, from the start of the first to the end of the last,\n"
     "that each do --work-us of work. An operation is one such set of jobs, their forks and exits\n"
     "included. The work is a loop that needs so much of a processor's time when nothing disturbs\n"
-    "it. Metric: latency, in ns a set of jobs.";
+    "it. Metric: latency, in ns per set of jobs.";
 
 enum { MOST_JOBS = 1024 };
 static const uint64_t LONGEST_WORK_US = 10000000;

@@ -21,7 +21,7 @@ static const char SUMMARY[] =
     "procedure: a call with an integer that is returned, each call needing the result of the one\n"
     "before. fork: fork, exit in the new process, wait for it. exec: the same with an execve of\n"
     "--program before the exit. shell: fork, execve of /bin/sh -c, which starts --program.\n"
-    "Metric: latency, in ns a call or a process.";
+    "Metric: latency, in ns per call or a process.";
 
 /* As its only argument it makes this program end at once, before anything is set up. */
 static const char END_AT_ONCE[] = "--end-at-once";

@@ -10,7 +10,7 @@ static const char PROGRAM[] = "lat_rand";
 static const char SUMMARY[] = "Measures the latency of drand48, lrand48, random and rand of the C "
                               "library. Each number depends on\n"
                               "the state that the one before has left.\n"
-                              "Metric: latency, in ns a number.";
+                              "Metric: latency, in ns per number.";
 
 /* The state is the library's own, so that no call can be left out or wait for less than the one
  * before; what is returned is added up all the same. */

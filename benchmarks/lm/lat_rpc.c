@@ -15,10 +15,10 @@
 static const char PROGRAM[] = "lat_rpc";
 static const char SUMMARY[] =
     "Measures the latency of remote procedure calls (SUN RPC by libtirpc) to another process over\n"
-    "the loopback interface (127.0.0.1), on a port of its own without a port mapper. An operation\n"
+    "the loopback interface (127.0.0.1), on a separate port without a port mapper. An operation\n"
     "is a call of a procedure that takes a number and returns the next. A call over UDP that is\n"
     "lost is not sent again: after 10 s without an answer the measurement\n"
-    "fails.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a call.";
+    "fails.\n" LM_PLACEMENT_HELP "Metric: latency, in ns per call.";
 static const char *const PROTOCOLS[] = {"all", "udp", "tcp", NULL};
 
 #ifdef LM_TIRPC

@@ -15,7 +15,7 @@ static const char SUMMARY[] =
     "  file  of a file in the working directory, opened once for each: all can always be read\n"
     "  tcp   of connections over the loopback interface, on which nothing is sent: none can be\n"
     "        read; the call looks at all and returns\n"
-    "Metric: latency, in ns a call.";
+    "Metric: latency, in ns per call.";
 
 /* Some low numbers belong to others already; select() cannot look beyond FD_SETSIZE. */
 enum { MOST_DESCRIPTORS = FD_SETSIZE - 24 };

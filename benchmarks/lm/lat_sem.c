@@ -11,7 +11,8 @@ static const char SUMMARY[] =
     "Measures the latency of a pair of semaphores (POSIX, in memory that two processes share). An\n"
     "operation is a round trip: the child posts one and waits for the other, which its helper\n"
     "posts as soon as it has had the first. The helper waits in the kernel; so does the child\n"
-    "unless the answer is there before.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a round trip.";
+    "unless the answer is there before.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns per round trip.";
 
 struct shared {
     sem_t there, back;

@@ -33,8 +33,8 @@ static const char SUMMARY[] =
     "  connect   accept a connection, shut it down, close it\n"
     "An operation is one of these by the server. The client runs on another processor where there\n"
     "is one (`peer_processor` of the first line of the results); where not, or under a quota, its\n"
-    "work is in the latency too. Metrics: latency, in ns an operation, and cpu_time, what the\n"
-    "server's process used of its processor, in ns an operation: less than the latency where "
+    "work is in the latency too. Metrics: latency, in ns per operation, and cpu_time, what the\n"
+    "server's process used of its processor, in ns per operation: less than the latency where "
     "others\n"
     "had it too.";
 static const char SINGLE[] = "the server has a processor, and its client another";

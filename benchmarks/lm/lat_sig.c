@@ -19,7 +19,7 @@ static const char SUMMARY[] =
     "its handler, and the way back. fault: a write to a page that may only be read, the handler "
     "of\n"
     "SIGSEGV, and the way back to the write, which fails again.\n"
-    "Metric: latency, in ns an installation or a signal.";
+    "Metric: latency, in ns per installation or a signal.";
 
 /* Written by handlers. */
 static volatile uint64_t handled, faults_left;

@@ -24,15 +24,14 @@
 static const char PROGRAM[] = "lat_simple";
 static const char SUMMARY[] =
     "Measures the latency of a simple process: fork, execve of --program in the new process, its\n"
-    "end, the wait for it; a series for each of --resident-kib, which is what the parent has of\n"
-    "memory of its own, in pages of the usual size, and one for each of --mappings but the first:\n"
-    "so many more mappings of files than its own (`own_mappings` of the first lines of the "
-    "results)\n"
+    "end, the wait for it; a series for each of --resident-kib, the private memory of the parent\n"
+    "in pages of the usual size, and one for each of --mappings except the first: this number of\n"
+    "mappings of files in addition to `own_mappings` (in the first lines of the results),\n"
     "with the first of --resident-kib. --program shall be small and linked with the C library\n"
-    "only. Metrics: latency, in ns a process, and user_share, the share of the\n"
+    "only. Metrics: latency, in ns per process, and user_share, the share of the\n"
     "processor's time that passes in user mode, where the control group of this program holds no\n"
-    "other processes (`user_share` of the first lines of the results tells why not).";
-static const char SINGLE[] = "the control group tells of all processes together";
+    "other processes (`user_share` of the first lines of the results gives the reason if not).";
+static const char SINGLE[] = "the control group counts all processes together";
 
 enum { EXIT_NOT_EXECUTED = 126, MOST_KIB = 1 << 26, MOST_MAPPINGS = 50000 };
 /* With less of what was asked for the share is not told. */

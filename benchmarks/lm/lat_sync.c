@@ -25,7 +25,7 @@ static const char SUMMARY[] =
     "that both sleep while the other has it: mutex_handoff by mutexes, condition by a mutex and a\n"
     "condition variable, futex by the system call without a library. --placement compact or\n"
     "scattered puts both threads of a process on one processor.\n"
-    "Metric: latency, in ns a lock and unlock, or a round trip.";
+    "Metric: latency, in ns per lock and unlock, or a round trip.";
 
 enum { LOCKS = 3 };
 

@@ -20,7 +20,7 @@ static const char SUMMARY[] = "Measures the latency of system calls: null (getpp
                               "to /dev/null), stat, fstat, open_close and fcntl (F_GETFL; of a "
                               "file made in the working\n"
                               "directory, or --file).\n"
-                              "Metric: latency, in ns a call.";
+                              "Metric: latency, in ns per call.";
 
 struct target {
     int descriptor;   /* of /dev/zero, /dev/null or the file; -1 when the call needs none */

@@ -9,7 +9,7 @@ static const char SUMMARY[] =
     "Measures the latency of a TCP connection between two processes over the loopback interface\n"
     "(127.0.0.1, TCP_NODELAY). An operation is a round trip: a byte goes to the other process and\n"
     "comes back; each process waits for it.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a round trip.";
+    "Metric: latency, in ns per round trip.";
 
 static int connection(struct lm_ends *ends) {
     struct sockaddr_in address;

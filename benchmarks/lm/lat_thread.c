@@ -31,6 +31,6 @@ static int create_and_join(uint64_t operations, void *cookie) {
 int main(int argc, char **argv) {
     return lm_latency_main("lat_thread",
                            "Measures the latency of pthread_create of a thread that ends at once "
-                           "and of pthread_join of it.\nMetric: latency, in ns a thread.",
+                           "and of pthread_join of it.\nMetric: latency, in ns per thread.",
                            create_and_join, argc, argv);
 }

@@ -13,13 +13,13 @@
 static const char PROGRAM[] = "lat_transfer";
 static const char SUMMARY[] =
     "Measures what communication between two processes costs both of them.\n"
-    "  transfer  one writes so many bytes with one write, the other reads them, through a pipe or\n"
+    "  transfer  one writes a message with one write, the other reads them, through a pipe or\n"
     "            a UNIX stream socket; a series for each of --bytes. The writer goes on until the\n"
     "            channel is full, so that small messages share a switch between the processes.\n"
     "  connect   one connects with the UNIX stream socket of the other by its name, which accepts\n"
     "            the connection and closes it; both close\n"
     "An operation is what both do. Both are on one processor, unless --placement is free.\n"
-    "Metric: latency, in ns an operation.";
+    "Metric: latency, in ns per operation.";
 
 enum { MOST_BYTES = 1 << 30 };
 

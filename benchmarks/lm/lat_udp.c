@@ -10,7 +10,7 @@ static const char SUMMARY[] =
     "connected sockets). An operation is a round trip: a datagram of a byte goes to the other\n"
     "process and comes back; each process waits for it. A datagram that is lost is not sent\n"
     "again: after 10 s without an answer the measurement fails.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a round trip.";
+    "Metric: latency, in ns per round trip.";
 
 static int sockets(struct lm_ends *ends) {
     struct sockaddr_in own_address, other_address;

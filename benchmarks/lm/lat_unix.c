@@ -8,7 +8,7 @@
 static const char SUMMARY[] =
     "Measures the latency of a UNIX-domain stream connection between two processes. An operation\n"
     "is a round trip: a byte goes to the other process and comes back; each process waits\n"
-    "for it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a round trip.";
+    "for it.\n" LM_PLACEMENT_HELP "Metric: latency, in ns per round trip.";
 
 static int connection(struct lm_ends *ends) {
     int pair[2];

@@ -7,8 +7,8 @@ static const char SUMMARY[] =
     "Measures the latency of UNIX-domain stream connections. An operation is: make a socket,\n"
     "connect it by the name of the server's in the working directory, wait until the server,\n"
     "another process, has accepted the connection and closed its end, close it. Each of\n"
-    "--parallel processes has a server of its own.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns a connection.";
+    "--parallel processes has a separate server.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns per connection.";
 
 int main(int argc, char **argv) {
     const struct lm_program program = {.name = "lat_unix_connect", .summary = SUMMARY};

@@ -24,7 +24,7 @@ static const char SUMMARY[] =
     "and itimer (setitimer and the wait for its signal). A sleep that is shorter than asked for "
     "is\n"
     "an error. Each sleep holds one reading of the clock, for that check.\n"
-    "Metric: latency, in ns a sleep, from the request to the return.";
+    "Metric: latency, in ns per sleep, from the request to the return.";
 
 static const uint64_t LONGEST_US = 10000000;
 

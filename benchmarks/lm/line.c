@@ -18,8 +18,8 @@
 static const char PROGRAM[] = "line";
 static const char SUMMARY[] =
     "Finds the size of a cache line: the distance from which on the second of two loads takes\n"
-    "longer than from the line that the first has brought into the first cache. So many pairs are\n"
-    "chained that the first cache does not hold their lines. Metrics: latency, in ns a pair, for\n"
+    "longer than from the line that the first has loaded into the first cache. The lines of the\n"
+    "chained pairs exceed the first cache. Metrics: latency, in ns per pair, for\n"
     "each distance, and line_size, in bytes: one value, from the least of many short timings.";
 static const char SINGLE[] = "memory accesses of several processes would interfere";
 

@@ -33,26 +33,27 @@ struct copy {
 };
 
 static void help(void) {
-    printf("usage: lmdd [key=value ...]\n\n"
-           "Copies as dd does and tells how fast: bandwidth, in MB/s (10^6 bytes), of the bytes "
-           "written, from the\n"
-           "first read to the last write. Sizes may end in k, m or g (powers of 1024).\n\n"
-           "  if=FILE       input; internal: zeros, or the pattern; not given: standard input\n"
-           "  of=FILE       output; internal: nowhere; not given: standard output\n"
-           "  bs=SIZE       bytes of a block (default 64k)\n"
-           "  count=N       copy at most N blocks (default: until the input ends)\n"
-           "  skip=N        leave out the first N blocks of the input\n"
-           "  seek=N        begin N blocks into the output, which stays as it is up to there\n"
-           "  opat=0|1      write the pattern: each 8 bytes hold their offset (with if=internal)\n"
-           "  ipat=0|1      check that the input is the pattern; a difference ends the copy\n"
-           "  fsync=0|1     the time includes bringing the output to the disk\n"
-           "  direct=0|1    files pass the system's cache by (O_DIRECT)\n"
-           "  --help        print this text and stop\n\n"
-           "one process only: %s\n\n"
-           "environment:\n"
-           "  REGATTA_RESULTS  file to which the measurement is appended, a JSON object a line\n\n"
-           "exit code: 0 success, 1 the copy or its check failed, 2 wrong usage\n",
-           REASON);
+    printf(
+        "usage: lmdd [key=value ...]\n\n"
+        "Copies as dd does and reports the bandwidth, in MB/s (10^6 bytes), of the bytes "
+        "written, from the\n"
+        "first read to the last write. Sizes may end in k, m or g (powers of 1024).\n\n"
+        "  if=FILE       input; internal: zeros, or the pattern; not given: standard input\n"
+        "  of=FILE       output; internal: nowhere; not given: standard output\n"
+        "  bs=SIZE       bytes of a block (default 64k)\n"
+        "  count=N       copy at most N blocks (default: until the input ends)\n"
+        "  skip=N        skip the first N blocks of the input\n"
+        "  seek=N        begin N blocks into the output, which stays as it is up to there\n"
+        "  opat=0|1      write the pattern: each 8 bytes hold their offset (with if=internal)\n"
+        "  ipat=0|1      check that the input is the pattern; a difference ends the copy\n"
+        "  fsync=0|1     the time includes bringing the output to the disk\n"
+        "  direct=0|1    files bypass the cache of the system (O_DIRECT)\n"
+        "  --help        print this text and stop\n\n"
+        "one process only: %s\n\n"
+        "environment:\n"
+        "  REGATTA_RESULTS  file to which the measurement is appended, one JSON object per line\n\n"
+        "exit code: 0 success, 1 the copy or its check failed, 2 wrong usage\n",
+        REASON);
 }
 
 static bool parse_size(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *number) {

@@ -18,7 +18,7 @@
 static const char PROGRAM[] = "par_mem";
 static const char SUMMARY[] =
     "Measures the parallelism of memory: chains of dependent loads, 1 to 24 side by side, over an\n"
-    "area of each size in random order. Metrics: latency, in ns a load, for each number of "
+    "area of each size in random order. Metrics: latency, in ns per load, for each number of "
     "chains,\n"
     "and parallelism, a ratio: the latency with one chain divided by the least latency "
     "with\n"

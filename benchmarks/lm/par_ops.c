@@ -13,7 +13,7 @@
 static const char PROGRAM[] = "par_ops";
 static const char SUMMARY[] =
     "Measures how many operations of arithmetic are under way at once: 1 chain, and 3, 6 and 12\n"
-    "beside each other, in each of which an operation needs the result of the one before. The\n"
+    "in parallel, in each of which an operation needs the result of the one before. The\n"
     "result is the time of an operation with one chain over its time with the best number of\n"
     "chains; each is the least of three rounds of --repetitions short intervals. mod is measured\n"
     "together with an xor; mix is an addition, a multiplication and a division. A result near 12\n"

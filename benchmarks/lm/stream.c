@@ -18,7 +18,7 @@ static const char PROGRAM[] = "stream";
 static const char SUMMARY[] =
     "Measures memory bandwidth with the kernels of STREAM 1 (copy, scale, add, triad) and STREAM "
     "2\n"
-    "(fill, copy, daxpy, sum). Every process has arrays of its own; their size should be at least\n"
+    "(fill, copy, daxpy, sum). Every process has separate arrays; their size should be at least\n"
     "four times that of the last cache. What the arrays hold is checked after each series. An\n"
     "operation is one element of 8 bytes. Metric: bandwidth, in MB/s (10^6 bytes), by the bytes\n"
     "that the kernel reads and writes.";

@@ -18,7 +18,7 @@
 static const char PROGRAM[] = "tlb";
 static const char SUMMARY[] =
     "Finds how many pages the levels of the TLB hold: from how many pages on a load takes longer\n"
-    "than with as many lines in few pages. Metrics: latency, in ns a load, for numbers of pages\n"
+    "than with as many lines in few pages. Metrics: latency, in ns per load, for numbers of pages\n"
     "that double (walk=pages: a line in each; walk=lines: as many lines side by side), and for\n"
     "each level that is found twice alike within --max-pages entries, a count, and reach, in\n"
     "bytes: one value each, from the least of many short timings; the first level to a part in\n"

@@ -13,7 +13,7 @@ static const uint64_t MOST_CHILDREN = 4096;
 static const uint64_t LEAST_PARALLEL_INTERVAL_US = 100000;
 
 void lm_usage_error(const char *program, const char *where, const char *expected, const char *got) {
-    (void)fprintf(stderr, "%s: %s: expected %s, got %s; `%s --help` tells more\n", program, where,
+    (void)fprintf(stderr, "%s: %s: expected %s, got %s; `%s --help` shows more\n", program, where,
                   expected, got, program);
     exit(LM_EXIT_USAGE);
 }

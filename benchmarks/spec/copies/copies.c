@@ -11,14 +11,14 @@
 
 static const char HELP[] =
     "usage: copies [options] -- COMMAND [ARGUMENT ...]\n\n"
-    "Runs copies of a command at once, each in a directory of its own (copy-1, copy-2, ...) with "
+    "Runs copies of a command at once, each in a separate directory (copy-1, copy-2, ...) with "
     "a\n"
     "copy of the files that lie here, and measures from their common start to the end of the "
     "last.\n"
     "All copies must end with exit code 0 and print the same; that is printed once.\n\n"
     "options:\n"
-    "  --copies N          how many run at the same time (default 1)\n"
-    "  --passes N          how often each runs the command, one after the other (default 1)\n"
+    "  --copies N          number of concurrent copies (default 1)\n"
+    "  --passes N          runs of the command by each copy, one after the other (default 1)\n"
     "  --placement WHERE   free: the system decides (default); compact: each on one CPU, those of\n"
     "                      a core first\n"
     "  --check             in the directories of an earlier run: all as above, but nothing is "
@@ -26,11 +26,12 @@ static const char HELP[] =
     "                      and no time is reported\n"
     "  --help              print this text and stop\n\n"
     "environment:\n"
-    "  REGATTA_RESULTS     file to which the measurements are appended, a JSON object a line\n\n"
+    "  REGATTA_RESULTS     file to which the measurements are appended, one JSON object per "
+    "line\n\n"
     "exit code: 0 success, 1 a copy failed or two differ, 2 wrong usage\n";
 
 static _Noreturn void usage_error(const char *where, const char *expected, const char *got) {
-    (void)fprintf(stderr, "copies: %s: expected %s, got %s; `copies --help` tells more\n", where,
+    (void)fprintf(stderr, "copies: %s: expected %s, got %s; `copies --help` shows more\n", where,
                   expected, got);
     exit(COPIES_EXIT_USAGE);
 }

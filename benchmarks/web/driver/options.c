@@ -9,11 +9,12 @@
 
 static const char HELP_HEAD[] =
     "usage: web [options] [-- COMMAND [ARGUMENT ...]]\n\n"
-    "Starts a web server of its own on 127.0.0.1, with SPECweb99's classes of files, loads it "
+    "Starts a separate web server on 127.0.0.1, with SPECweb99's classes of files, loads it "
     "with\n"
     "GET requests, compares every answer with what it must be, and stops the server. The server\n"
-    "has the last of the allowed CPUs, this program the others. As root, the server is nobody.\n"
-    "COMMAND watches the server while --requests are served; {pid}, {pids}, {requests} and\n"
+    "has the last of the allowed CPUs, this program the others. As root, the server runs\n"
+    "with the user name `nobody`. COMMAND watches the server while --requests are served; {pid}, "
+    "{pids}, {requests} and\n"
     "{ready} in its arguments are replaced (README.md).\n\noptions:\n";
 
 static const char HELP_TAIL[] =
@@ -24,7 +25,7 @@ static const char HELP_TAIL[] =
     "bytes_per_request, received_per_request, connections_per_request, resident_kib, "
     "server_share.\n"
     "\nenvironment:\n"
-    "  REGATTA_RESULTS  file to which the measurements are appended, a JSON object a line\n"
+    "  REGATTA_RESULTS  file to which the measurements are appended, one JSON object per line\n"
     "  REGATTA_SEED     seed of the requests (default 1)\n\n"
     "exit code: 0 success, 1 the measurement failed, 2 wrong usage\n";
 
@@ -42,7 +43,7 @@ bool web_is(const char *word, const char *other) {
 }
 
 static _Noreturn void usage_error(const char *where, const char *expected, const char *got) {
-    (void)fprintf(stderr, "web: %s: expected %s, got %s; `web --help` tells more\n", where,
+    (void)fprintf(stderr, "web: %s: expected %s, got %s; `web --help` shows more\n", where,
                   expected, *got == '\0' ? "nothing" : got);
     exit(WEB_EXIT_USAGE);
 }
