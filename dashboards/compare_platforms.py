@@ -26,7 +26,7 @@ _PLATFORM = "\"kind\" = 'platform'"
 _OF_ALL, _OF_EACH = "\"benchmark\" = 'none'", "\"benchmark\" <> 'none'"
 _CONFIGURATION = ("experiment", "runtime", "collector", "modifiers", "heap", "metric")
 _CHOSEN = chosen(*_CONFIGURATION, "baseline")
-#: all kinds of ratios, which `label` tells apart
+#: all kinds of ratios, which `label` distinguishes
 _RATIOS = '"kind" =~ /^platform(-hosts|-benchmarks)?$/'
 _NOTHING = (
     "no platforms compared in this experiment: add `platform` to `compare` in its spec, measure it on several platforms or hosts, and run "

@@ -343,4 +343,4 @@ def measure_analysing(place: Path, quick: bool) -> list[Row]:
 
 
 if __name__ == "__main__":
-    sys.exit(run_command("Costs of analysing, beside R and scipy in the same run.", measure_analysing))
+    sys.exit(run_command("Costs of analysis, compared with R and scipy in the same run.", measure_analysing))

@@ -176,7 +176,7 @@ def measure_fleet(place: Path, quick: bool) -> list[Row]:
     _inventory(place, hosts)
     spec = _spec(place, "dry", ROUNDS, cells, ["true"], ROUNDS // segments)
     what = f"{hosts} hosts x {ROUNDS} rounds x {cells} cells"
-    say(f"a dry run of {what}, beside as many empty jobs")
+    say(f"a dry run of {what}, compared with as many empty jobs")
     _dry_run(place, spec)
     ours, empty = _dry_run(place, spec), _empty_jobs(place, hosts, segments)
     say(f"the plans of {what}")
@@ -192,8 +192,8 @@ def measure_fleet(place: Path, quick: bool) -> list[Row]:
             ours.elapsed_s <= MOST_S),
         Row(f"dry run of {what}: memory", "MiB", ours.peak_mib, empty.peak_mib, jobs, "at most 1 GB", MOST_MIB,
             ours.peak_mib <= MOST_MIB),
-        Row(f"plans of {what}: time", "s", plans.elapsed_s, None, "no peer: nobody else plans so", None, None, None),
-        Row(f"plans of {what}: memory", "MiB", plans.peak_mib, None, "no peer: nobody else plans so", "at most 1 GB",
+        Row(f"plans of {what}: time", "s", plans.elapsed_s, None, "no peer: other tools have no such plans", None, None, None),
+        Row(f"plans of {what}: memory", "MiB", plans.peak_mib, None, "no peer: other tools have no such plans", "at most 1 GB",
             MOST_MIB, plans.peak_mib <= MOST_MIB),
         Row(f"{followed} hosts followed at once: controller", "cores", many["cores"], one["cores"] * followed,
             f"one host x {followed}", "below", MOST_CORES, many["cores"] < MOST_CORES, details={"one": one, "many": many}),
@@ -201,4 +201,4 @@ def measure_fleet(place: Path, quick: bool) -> list[Row]:
 
 
 if __name__ == "__main__":
-    sys.exit(run_command("What a fleet costs the machine that drives it.", measure_fleet))
+    sys.exit(run_command("Costs of a fleet on the machine that controls it.", measure_fleet))

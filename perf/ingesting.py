@@ -224,7 +224,7 @@ def measure_ingesting(place: Path, quick: bool) -> list[Row]:
     """Return all rows."""
     few, many, turns = (10_000, 20_000, 1) if quick else (10**6, 10**7, 5)
     with _influx(place) as influx:
-        say(f"{few} points, bare posting beside it")
+        say(f"{few} points, compared with bare posting")
         folder = place / "results" / "few"
         _write_journal(folder, few)
         rows = [_beside(place, influx, folder, turns)]

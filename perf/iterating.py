@@ -161,7 +161,7 @@ def measure_iterations(place: Path, quick: bool) -> list[Row]:
 if __name__ == "__main__":
     sys.exit(
         run_command(
-            "Costs of the Java workloads' harness an iteration, beside a bare loop in the same run.",
+            "Costs of the Java workloads' harness per iteration, compared with a bare loop in the same run.",
             measure_iterations,
         )
     )

@@ -194,7 +194,7 @@ def measure_operations(place: Path, quick: bool) -> list[Row]:
 if __name__ == "__main__":
     sys.exit(
         run_command(
-            "Costs of the micro-benchmarks' harness, and what peers find, in the same run.",
+            "Costs of the micro-benchmarks' harness, compared with results of peers in the same run.",
             measure_operations,
         )
     )

@@ -17,4 +17,6 @@ def measure(place: Path, quick: bool) -> list[Row]:
 
 
 if __name__ == "__main__":
-    sys.exit(run_command("Costs of an invocation and of a start-up, beside peers in the same run.", measure))
+    sys.exit(
+        run_command("Costs of an invocation and of a start-up, compared with peers in the same run.", measure)
+    )

@@ -120,7 +120,7 @@ def _median(costs: list[_Cost]) -> _Cost:
 def measure_planning(place: Path, quick: bool) -> list[Row]:
     """Return all rows."""
     repetitions, objects = (1, 200_000) if quick else (5, 10**6)
-    say(f"planning 10^6 and 10^7 invocations beside peers, {repetitions} times")
+    say(f"planning 10^6 and 10^7 invocations, compared with peers, {repetitions} times")
     costs: dict[str, list[_Cost]] = {}
     for _ in range(repetitions):
         for name, measure in (
@@ -171,4 +171,4 @@ def _rows(median: dict[str, _Cost], growth: _Cost, of_objects: str) -> list[Row]
 
 
 if __name__ == "__main__":
-    sys.exit(run_command("Costs of planning, beside peers in the same run.", measure_planning))
+    sys.exit(run_command("Costs of planning, compared with peers in the same run.", measure_planning))

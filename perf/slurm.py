@@ -202,5 +202,5 @@ def measure(place: Path, quick: bool) -> list[Row]:
 
 if __name__ == "__main__":
     sys.exit(
-        run_command("How long nodes of Slurm idle between segments, beside Snakemake's executor.", measure)
+        run_command("Idle time of Slurm nodes between segments, compared with Snakemake's executor.", measure)
     )

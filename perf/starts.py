@@ -67,7 +67,7 @@ def measure_run(place: Path, quick: bool) -> list[Row]:
     say("planning an experiment")
     with _running(place, spec):
         pass  # now Snakemake considers everything before measuring done
-    say(f"regatta run on a planned experiment, beside Snakemake alone: {repetitions} times")
+    say(f"regatta run on a planned experiment, compared with Snakemake alone: {repetitions} times")
     starts, peers = [], []
     for _ in range(repetitions):
         starts.append(_start(place, spec, window_s))
@@ -150,7 +150,7 @@ def _wait_for(process: subprocess.Popen[bytes], look: Callable[[], object]) -> N
     """Poll until the condition holds."""
     deadline = time.monotonic() + _PATIENCE_S
     while not look():
-        # What it leaves is there before it ends.
+        # Its output exists before it ends.
         if (process.poll() is not None and not look()) or time.monotonic() > deadline:
             raise Unfit(f"{process.args!r} has measured nothing in {_PATIENCE_S:g} s, or ended before")
         time.sleep(0.02)
@@ -222,7 +222,7 @@ def _tree(root: int) -> list[int]:
 
 
 def _find_sleeper(root: int) -> int:
-    """Return the `sleep` among the descendants of a process; 0 if there is none."""
+    """Return the `sleep` among the descendants of a process; 0 without one."""
     try:
         for pid in _tree(root):
             if Path(f"/proc/{pid}/comm").read_text() == "sleep\n":

@@ -143,7 +143,7 @@ def measure_operations(place: Path, quick: bool) -> list[Row]:
 if __name__ == "__main__":
     sys.exit(
         run_command(
-            "Costs of operations of Java's system classes, beside the same operations in JMH's loops.",
+            "Costs of operations of Java's system classes, compared with the same operations in JMH's loops.",
             measure_operations,
         )
     )

@@ -122,4 +122,4 @@ def _whole(
 
 
 if __name__ == "__main__":
-    sys.exit(run_command("Costs of `regatta time`, beside hyperfine in the same run.", measure))
+    sys.exit(run_command("Costs of `regatta time`, compared with hyperfine in the same run.", measure))

@@ -18,7 +18,7 @@ def main() -> None:
         for title, one in parts.items():
             usage = " ".join(one.collect_usage_pieces(click.Context(one)))
             print(
-                f"## {title}\n\n```text\nregatta {title} {usage}\n```\n\n{' '.join((one.help or '').split())}\n"
+                f"## `{title}`\n\n```text\nregatta {title} {usage}\n```\n\n{' '.join((one.help or '').split())}\n"
             )
             for option in one.params:
                 if isinstance(option, click.Option) and option.help:

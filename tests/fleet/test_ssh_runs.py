@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,7 +86,18 @@ segment: {rounds: 15}
 seed: 12
 """
 #: each host measures as many of it as `allow` lets it, so that something is measured when a test breaks something
-GATED = WAITING.replace("benchmark: wait", "benchmark: gated")
+GATED = """\
+name: %s
+platforms: [x86]
+suites: own.yml
+benchmarks: [{suite: own, benchmark: gated}]
+modifiers: {loud: {environment: {LOUD: "1"}}}
+modifier_sets: [[], [loud]]
+invocations: {fixed: 15}
+iterations: {method: fixed}
+segment: {rounds: 8}
+seed: 12
+"""
 #: allowed at first, and after all
 FEW, ALL = 6, 10_000
 #: what a person adds for a JVM; this one is not there for every architecture
@@ -296,6 +308,21 @@ def begun(host: TestHost) -> int:
     return int(host.exec(["wc", "-l", "/var/gate/begun"]).stdout.split()[0])
 
 
+def read_estimates(watching: subprocess.Popen[str]) -> str:
+    """What `regatta watch` prints up to the first interval; then it is ended."""
+    assert watching.stdout is not None
+    text = ""
+    try:
+        for line in watching.stdout:
+            text += line
+            if "loud" in line and "[" in line:
+                break
+    finally:
+        watching.terminate()
+        watching.wait()
+    return text
+
+
 def broken_once(fleet: Fleet, name: str, fault: Callable[[subprocess.Popen[str]], None]) -> str:
     """Start an experiment, break something in mid-segment, and bring it to its end; returns what was said last."""
     spec = fleet.write(name, GATED % name)
@@ -323,8 +350,10 @@ def broken_once(fleet: Fleet, name: str, fault: Callable[[subprocess.Popen[str]]
 def test_a_network_that_is_cut_and_a_runner_that_is_killed_in_mid_segment_cost_nothing(fleet: Fleet) -> None:
     host = fleet.hosts["x86-one"]
     window: list[int] = []
+    shown: list[str] = []
 
     def fault(process: subprocess.Popen[str]) -> None:
+        shown.append(read_estimates(fleet.start("watch", "cut")))
         window.append(time.time_ns())
         host.cut_network()
         try:
@@ -339,6 +368,8 @@ def test_a_network_that_is_cut_and_a_runner_that_is_killed_in_mid_segment_cost_n
             host.mend_network()
 
     broken_once(fleet, "cut", fault)
+    assert re.search(r"^so far, not final, from \d+ invocations: .*elapsed", shown[0], re.MULTILINE)
+    assert re.search(r"loud.* \d\.\d+ +\[\d\.\d+, \d\.\d+\]", shown[0]), shown[0]
     measured = [r for r in fleet.records("cut") if r["host"] == "x86-one"]
     assert any(window[0] < r["started_utc_ns"] < window[1] for r in measured), "it measured on"
 

@@ -140,7 +140,7 @@ def test_the_list_is_printed_and_stands_at_the_head_of_the_spec(project: Path) -
     done = command("regatta", "import", "rebench", "sums.conf", cwd=project)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert any(line.startswith("sums.conf:2:runs.min_iteration_time · left out · ") for line in lines)
+    assert any(line.startswith("sums.conf:2:runs.min_iteration_time · excluded · ") for line in lines)
     head = (project / "imported-sums" / "sums.yml").read_text().split("\n\n")[0]
     unwrapped = " ".join(line.removeprefix("#").strip() for line in head.splitlines())
     assert all(line in unwrapped for line in lines)

@@ -37,19 +37,19 @@ TRIED = {
     "./regatta run configs/experiments/chat.yml": "test_java_experiments.py runs a part of it",
     "./regatta run configs/experiments/matrix.yml": "workloads/test_java_matrix.py runs a part of it, and with --long all of it",
     "./regatta minheap configs/experiments/minheap.yml --keep": "test_minheap_keeping.py, on a made-up JVM",
-    "./regatta vector system hbench-os": "unit/analysis/test_predict_command.py, on made-up records",
-    "./regatta predict apache-static --on hbench-os": "unit/analysis/test_predict_command.py, on made-up records",
+    "./regatta vector system hbench-os": "unit/predict/test_predict_command.py, on made-up records",
+    "./regatta predict apache-static --on hbench-os": "unit/predict/test_predict_command.py, on made-up records",
     "./regatta primitives apache-static apache-cgi --on emulated-aarch64": "unit/predict/test_primitives_command.py",
     "./regatta import running-ng shootout.yml": "test_import.py",
     "./regatta status": "below",
     "./regatta analyze demo --baseline collector=g1": "test_demo.py",
-    "./regatta analyze demo --method georges2007": "unit/analysis/test_answer_commands.py, on made-up records",
+    "./regatta analyze demo --method georges2007": "unit/answers/test_answer_commands.py, on made-up records",
     "./regatta check-host": "unit/fleet/test_host_checks.py",
     "./regatta explain g1": "test_demo.py",
     "./regatta audit demo": "test_demo.py",
-    "./regatta reference results/mine --name this-machine": "unit/analysis/test_scores.py, on made-up records",
+    "./regatta reference results/mine --name this-machine": "unit/answers/topics/scores/test_scores.py, on made-up records",
     "./regatta plot demo --figure 'heap-*'": "test_plot_in_chromium.py",
-    "./regatta history results/demo other/demo": "unit/analysis/test_history.py compares folders",
+    "./regatta history results/demo other/demo": "unit/answers/history/test_history.py compares folders",
     ". .venv/bin/activate && snakemake --profile local --config spec=configs/experiments/demo.yml": "test_kill_and_resume.py",
     "./regatta hosts": "fleet/test_ssh_runs.py",
     "./regatta quiesce x86": "unit/fleet/test_quiet_playbooks.py runs its playbooks",
@@ -83,6 +83,13 @@ def regatta(*arguments: str, cwd: Path = HOME) -> subprocess.CompletedProcess[st
 @pytest.mark.smoke
 def test_every_command_of_the_readme_is_tried_somewhere() -> None:
     assert sorted(commands()) == sorted(TRIED)
+
+
+@pytest.mark.smoke
+def test_the_tests_named_above_exist() -> None:
+    tests = HOME / "tests"
+    for name in re.findall(r"[\w/]+\.py", " ".join(TRIED.values())):
+        assert (tests / name).exists() or (tests / "workflow" / name).exists(), name
 
 
 @pytest.mark.smoke

@@ -22,7 +22,17 @@ PAGES = sorted((HOME / "docs" / "tutorials").glob("*.md"))
 SHORT = ("compare-anything", "two-versions", "your-own-program")
 #: commands of these pages that other tests run
 SKIPPED = ("check-host", "init same", "run same.yml", "time ")
+GENERATED = ("build", "results", "site", "target")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
+
+
+def documents() -> list[Path]:
+    """Return all Markdown files of the repository, without generated folders."""
+    found = []
+    for folder, names, files in os.walk(HOME):
+        names[:] = [name for name in names if name[0] != "." and name not in GENERATED]
+        found += [Path(folder, file) for file in files if file.endswith(".md")]
+    return sorted(found)
 
 
 def steps(page: Path) -> Iterator[tuple[str, str]]:
@@ -89,11 +99,11 @@ def test_a_short_tutorial_works_as_it_is_written(page: Path, tmp_path: Path) -> 
 @pytest.mark.smoke
 def test_lines_of_documents_have_at_most_100_characters() -> None:
     long = []
-    for page in [*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md")]:
+    for page in documents():
         prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         # Tables, code that is indented, and lines of a single link cannot be broken.
         long += [
-            (page.name, line)
+            (str(page.relative_to(HOME)), line)
             for line in prose.splitlines()
             if len(line) > 100
             and not line.startswith(("|", "    "))
@@ -105,6 +115,6 @@ def test_lines_of_documents_have_at_most_100_characters() -> None:
 @pytest.mark.smoke
 def test_lists_are_indented_for_every_renderer() -> None:
     # GitHub nests a list at two spaces, MkDocs at four.
-    for page in (HOME / "docs").rglob("*.md"):
+    for page in documents():
         prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         assert not re.search(r"^ {1,3}[-*] ", prose, re.MULTILINE), page

@@ -109,7 +109,7 @@ def sent_to_influx(wildcards):
     return str(sent_receipt(Folder(Path(RESULTS) / wildcards.experiment)))
 
 
-# Additional targets for InfluxDB. Measured segments are not requested: one job at the end sends what remains of them, instead
+# Additional targets for InfluxDB. Measured segments are not requested: one job at the end sends the rest of them, instead
 # of thousands of jobs.
 SENT = [
     str(path)

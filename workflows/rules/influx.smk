@@ -1,11 +1,11 @@
 # Part of the graph only if an InfluxDB is configured. Errors here must not stop measuring, so that jobs always succeed: the
-# receipt states what remains in the journal, and the next run sends it.
+# receipt states the rest in the journal, and the next run sends it.
 
 
 # Runs between two segments of a host, never concurrently with a local one: it shares their resource and has priority.
 # A slow InfluxDB delays measuring by at most one minute, and then not again for ten minutes. Each call continues where
 # the previous one ended.
-# `ingest_influx` sends what remains of segments measured earlier, all at once.
+# `ingest_influx` sends the rest of segments measured earlier, all at once.
 rule ingest_segment:
     input:
         receipt=rules.measure.output.receipt,

@@ -1,4 +1,4 @@
-"""Check a baseline, and find out what it asks for."""
+"""Check a baseline and resolve the levels that it selects."""
 
 from __future__ import annotations
 

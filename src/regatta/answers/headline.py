@@ -163,7 +163,7 @@ def outcomes_of(many: Iterable[tuple[Interval, Better]]) -> str:
 
 
 def wins_of(winners: Sequence[str]) -> str:
-    """Return `parallel is best in 20, g1 is best in 2, no significant winner in 2`; winners are "" where there is none."""
+    """Return `parallel is best in 20, g1 is best in 2, no significant winner in 2`; the winner is "" for no significant winner."""
     wins = Counter(winners)
     parts = [f"{name} is best in {count}" for name, count in wins.most_common() if name]
     if wins[""]:

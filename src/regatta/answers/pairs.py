@@ -13,7 +13,7 @@ from regatta.host.values.levels import ALWAYS, Levels, baseline_pairs, place_key
 
 @dataclass(frozen=True)
 class Pair:
-    """Alternative `cell` and baseline `base`, with series of their own metric; None where a side has none."""
+    """Alternative `cell` and baseline `base`, with series of their metric; None for a side without one."""
 
     cell: PlannedCell
     base: PlannedCell

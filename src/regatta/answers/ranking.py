@@ -14,7 +14,7 @@ def ranked(baseline: T, entries: Iterable[tuple[float, T]], better: Better) -> l
     """Return the rank of each alternative and of the baseline, best first.
 
     Args:
-        baseline: what stands for it; its mean is 1.
+        baseline: the label of the baseline; its mean is 1.
         entries: the geometric mean of each other alternative relative to the baseline.
         better: whether a lower or a higher mean is better.
     """

@@ -44,7 +44,7 @@ _C2_LEVEL = 4
 #: classes that the JVM generates: their names differ between runs, so their methods are always free
 _GENERATED = ("*+0x*.*", "*$$Lambda*.*", "java/lang/invoke/LambdaForm$*.*")
 _IS_GENERATED = re.compile(r"/0x[0-9a-f]+$|\$\$Lambda|^java/lang/invoke/LambdaForm\$")
-#: what a pattern of a directive can contain; a method with another name cannot be part of a plan
+#: characters that a pattern of a directive can contain; a method with another name cannot be part of a plan
 _PATTERN = re.compile(r"[^\s\"\\*,:']+\([^\s\"\\*,:']*\)[^\s\"\\*,:']+")
 
 

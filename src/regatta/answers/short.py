@@ -24,7 +24,7 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
         level: confidence of the intervals, between 0 and 1.
         judged: whether to show adjusted p and significance, which are valid for a finished experiment only.
     """
-    # What the spec compares beyond the usual factors is the question.
+    # The factors that the spec compares beyond the usual ones are the question.
     comparisons = sorted(comparisons, key=lambda one: (set(one.factors) <= set(ALWAYS), one.factors))
     places = [(*_place(one), *_pair(one)) for one in comparisons]
     varies = [len({place[at] for place in places}) > 1 for at in range(len(_PLACES))]
@@ -43,7 +43,7 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
 
 
 def judged_title(answer: Answer, table: Table) -> str:
-    """Return the title of a table of `short_comparisons`: what is significant, and the place that all rows share."""
+    """Return the title of a table of `short_comparisons`: the criterion of significance, and the place that all rows share."""
     alpha = f"{1 - answer.level:.3g}"
     title = f"Comparisons (significant: interval beyond ±{answer.theta_percent:g} % and adj. p < {alpha})"
     return f"{title}: {table.title}" if table.title else title

@@ -113,7 +113,7 @@ def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
 
 
 def _without_number(cell: PlannedCell, samples: Samples) -> int:
-    """Count valid invocations of a cell without a value of its own metric that no other message explains."""
+    """Count valid invocations of a cell without a value of its metric that no other message explains."""
     with_number = {
         sample.invocation_id
         for series in samples.own(cell)

@@ -19,7 +19,7 @@ _SHARE = 0.05
 #: Computation beyond this share at the start of a run, so that the first intervals appear after two or three rounds.
 _FIRST_S = 4.0
 _LEAST_GAP_S = 5.0
-#: A segment has a process of its own, which loads the code only if the comparisons of the segment before are older than this.
+#: Each segment has a separate process, which loads the code only if the comparisons of the segment before are older than this.
 _LOADING_GAP_S = 20.0
 
 

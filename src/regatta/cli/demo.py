@@ -40,7 +40,7 @@ def demo(ctx: click.Context, results: Path | None, influx: bool) -> int:
 
 
 def _make_sure_of_influx(home: Path) -> None:
-    """Start the InfluxDB of the user, unless another one is configured."""
+    """Start the InfluxDB of the user, unless another InfluxDB is configured."""
     from regatta.cli.up import start
     from regatta.host.errors import Problem, SpecError
     from regatta.influx.settings import OFF, VARIABLE, find_settings

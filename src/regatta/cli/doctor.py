@@ -16,6 +16,8 @@ from regatta.cli.options import json_option
 _LACKS = "REGATTA_LACKS"
 _PACKAGES = Path("playbooks/roles/toolchain/files/system-packages.txt")
 
+_INSTALL = "sudo apt-get install --no-install-recommends "
+
 #: capability -> its needs, by name in the list of system packages
 CAPABILITIES: dict[str, tuple[str, ...]] = {
     "measure Java programs": ("jdk", "maven"),
@@ -58,7 +60,7 @@ class _Need:
 @click.command()
 @json_option
 def doctor(as_json: bool) -> int:
-    """Show the capabilities of this machine, the missing packages, and the command that installs them.
+    """Show the capabilities of this machine, the missing packages, and the commands that install them.
 
     Installs nothing. The launcher ./regatta installs the packages that a command needs when it first runs. For the noise,
     clocks and pinning of this machine, see check-host.
@@ -71,20 +73,20 @@ def doctor(as_json: bool) -> int:
     needs = _read_needs(home / _PACKAGES)
     found = {name: [need for need in own if need in lacks] for name, own in CAPABILITIES.items()}
     packages = _packages_of(needs, lacks)
+    missing = {name: _packages_of(needs, lacking) for name, lacking in found.items()}
+    commands = {name: _INSTALL + " ".join(own) for name, own in missing.items() if own}
     if as_json:
-        click.echo(json.dumps({"lacks": found, "packages": packages}, indent=1))
+        click.echo(json.dumps({"lacks": found, "packages": packages, "commands": commands}, indent=1))
         return 0
-    rows = [
-        (name, ", ".join(_packages_of(needs, lacking)) or "-", "no" if lacking else "yes")
-        for name, lacking in found.items()
-    ]
+    rows = [(name, ", ".join(own) or "-", "no" if own else "yes") for name, own in missing.items()]
     console = plain_console()
     header = ("capability", "packages to install", "ready")
     show_table(console, "", header, rows, left=header)
     if packages:
-        click.echo(
-            f"\nTo install all of them:\n  sudo apt-get install --no-install-recommends {' '.join(packages)}"
-        )
+        commands["all capabilities"] = _INSTALL + " ".join(packages)
+        click.echo("\nTo install the packages of:")
+        for name, command in commands.items():
+            click.echo(f"  {name}:\n    {command}")
     return 0
 
 

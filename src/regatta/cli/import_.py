@@ -30,7 +30,7 @@ def import_() -> None:
     """Convert a configuration of another tool to specs, and list everything that could not be converted.
 
     The list is printed, with similar entries grouped, and written in full at the top of the spec. An invalid
-    experiment is left out and listed. The result is validated.
+    experiment is excluded and listed. The result is validated.
     """
 
 
@@ -111,7 +111,7 @@ def _write(
         click.echo(printable(item.shown(count)))
     left = sum(item.kind == "left out" for item in found.items)
     click.echo(
-        f"wrote {', '.join(map(str, specs))}: {left} left out, {len(found.items) - left} changed", err=True
+        f"wrote {', '.join(map(str, specs))}: {left} excluded, {len(found.items) - left} changed", err=True
     )
     if len(lines) < len(found.items):
         click.echo(f"{len(found.items)} entries in {len(lines)} groups: `--verbose` prints all", err=True)

@@ -106,12 +106,14 @@ def _registries(home: Path, problems: list[Problem]) -> Registries:
 
 
 def _runtimes(home: Path, problems: list[Problem]) -> Iterator[Row]:
-    for name, one in _registries(home, problems).runtimes.items():
+    found = _registries(home, problems)
+    for name, one in found.runtimes.items():
         of_git = f"{one.repository} {one.revision}".strip()
         of_package = f"{one.package} {one.version}".strip()
         source = of_package or one.path or one.directory or of_git or ", ".join(one.archives)
         yield {
             "runtime": name,
+            "description": found.descriptions["runtimes"][name],
             "kind": one.kind,
             "provider": one.provider,
             "source": source,
@@ -121,14 +123,22 @@ def _runtimes(home: Path, problems: list[Problem]) -> Iterator[Row]:
 
 
 def _collectors(home: Path, problems: list[Problem]) -> Iterator[Row]:
-    for name, one in _registries(home, problems).collectors.items():
-        yield {"collector": name, "flags": " ".join(one.flags), "not with": ", ".join(one.refused_by)}
+    found = _registries(home, problems)
+    for name, one in found.collectors.items():
+        yield {
+            "collector": name,
+            "description": found.descriptions["collectors"][name],
+            "flags": " ".join(one.flags),
+            "not with": ", ".join(one.refused_by),
+        }
 
 
 def _modifiers(home: Path, problems: list[Problem]) -> Iterator[Row]:
-    for name, one in _registries(home, problems).modifiers.items():
+    found = _registries(home, problems)
+    for name, one in found.modifiers.items():
         yield {
             "modifier": name,
+            "description": found.descriptions["modifiers"][name],
             "flags": " ".join(one.flags),
             "environment": " ".join(f"{key}={value}" for key, value in one.environment.items()),
             "not with": ", ".join(one.refused_by),
@@ -136,6 +146,9 @@ def _modifiers(home: Path, problems: list[Problem]) -> Iterator[Row]:
 
 
 def _hosts(home: Path, problems: list[Problem]) -> Iterator[Row]:
+    from regatta.spec.inventory import read_descriptions
+
+    descriptions = read_descriptions(home)
     for platform, hosts in _registries(home, problems).platforms.items():
         for host in hosts:
             ways = (
@@ -143,7 +156,12 @@ def _hosts(home: Path, problems: list[Problem]) -> Iterator[Row]:
                 "ssh" if host.ssh else "",
                 "slurm" if host.slurm else "",
             )
-            yield {"host": host.name, "platform": platform, "access": ", ".join(filter(None, ways))}
+            yield {
+                "host": host.name,
+                "description": descriptions.get(host.name, ""),
+                "platform": platform,
+                "access": ", ".join(filter(None, ways)),
+            }
 
 
 #: kind -> function that yields its rows and appends problems of the files

@@ -71,7 +71,7 @@ class _SeveralSystems(click.Command):
     "changes",
     multiple=True,
     metavar="[count:]PRIMITIVE=CHANGE",
-    help="Change a cost: tcp_connect=0.5x, =-10%, =12us. Or a count: count:tcp_connect=0.5x, =-10%, =12. Repeatable.",
+    help="Change a cost: `tcp_connect=0.5x`, `=-10%`, `=12us`. Or a count: `count:tcp_connect=0.5x`, `=-10%`, `=12`. Repeatable.",
 )
 @click.option(
     "--optimise",
@@ -101,7 +101,7 @@ class _SeveralSystems(click.Command):
     "--score",
     default="",
     metavar="SUITE",
-    help="Compare with a rival prediction: ratios of the geometric mean of this suite's measured times.",
+    help="Compare with another prediction: ratios of the geometric means of this suite's measured times.",
 )
 @click.option(
     "--own-code",

@@ -51,7 +51,7 @@ def primitives(
     """Rank the primitives of applications by their time on a system, and propose a core set.
 
     The core set is the smallest set of primitives that explains a share of the time in each application. The table lists the
-    mean share over the applications, which weigh the same. It also lists what the shares leave out: primitives without a cost,
+    mean share over the applications, which weigh the same. It also lists work that the shares exclude: primitives without a cost,
     and calls that no rule converts to a primitive.
 
     APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix.

@@ -404,7 +404,7 @@ def _unneeded(
     given: dict[str, list[str]],
     prepare: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Return the cells to exclude. Without one of the parameters, a command is measured only beside the first command.
+    """Return the cells to exclude. Without one of the parameters, a command is measured only next to the first command.
 
     Thus a parameter that neither of both contains keeps its first value.
     """
@@ -542,7 +542,7 @@ def _commands(answer: Answer, commands: dict[str, list[str]]) -> Table:
         others = [f"{name}={value}" for name, value in chosen.items() if not _uses(words, name)]
         called = " ".join((cell.place.runtime, *own))
         if others and sum(other.place.runtime == cell.place.runtime for other in cells) > 1:
-            called += f" (beside {' '.join(others)})"
+            called += f" (next to {' '.join(others)})"
         for name, value in chosen.items():
             words = [word.replace(f"{{{name}}}", value) for word in words]
         values = [sample.value for sample in cell.samples]

@@ -100,7 +100,7 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
 @click.option("--name", help="Name of the vector. [default: name of the command]")
 @click.option("--per", default="iteration", show_default=True, help="Name of one unit of work of the application.")  # fmt: skip
 @click.option("--configuration", default="", help="Name of this JVM in system vectors, such as `temurin-17 parallel`, to predict elapsed times.")  # fmt: skip
-@click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, help="Iterations to leave out, from the first.")  # fmt: skip
+@click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, help="Number of first iterations to exclude.")  # fmt: skip
 @click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector, to find measured times.")  # fmt: skip
 @click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs without and with the profiler, alternating. 0: one run, with the profiler. [default: 3]")  # fmt: skip
 @click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip

@@ -40,9 +40,8 @@ STAGES = {
 _LONGEST_NOTE = 300
 #: interval of the search for runners without an event
 _NOTICE_EVERY_S = 1.0
-#: interval of printed lines without a terminal, and of the interim comparisons
+#: interval of printed lines without a terminal
 _LINE_EVERY_S = 15.0
-_ESTIMATES_EVERY_S = 60.0
 #: maximum number of interim comparisons
 _ESTIMATES = 12
 
@@ -66,7 +65,6 @@ class Watcher:
         self._done = 0
         self._noticed_at = 0.0
         self._estimates: SoFar | None = None
-        self._estimates_at = 0.0
 
     @property
     def measuring(self) -> bool:
@@ -142,20 +140,17 @@ class Watcher:
             self._show(STAGES["calibrate"], None, lines[-1].removeprefix("minheap  "))
 
     def _look_at_estimates(self) -> None:
-        """Show the interim comparisons: below the bar, or as lines at intervals."""
+        """Show new interim comparisons at once: below the bar, or as lines. Their computation limits how often."""
         found = read_so_far(self.folder)
         if found is None or found == self._estimates or not found.rows:
             return
-        if self._bar is not None:
-            self._estimates = found
-            self._bar.below = "\n".join(found.lines(_ESTIMATES))
-            self._bar.refresh()
+        self._estimates = found
+        text = "\n".join(found.lines(_ESTIMATES))
+        if self._bar is None:
+            self.say(text)
             return
-        moment = time.monotonic()
-        first = self._estimates is None or (found.has_intervals and not self._estimates.has_intervals)
-        if first or moment - self._estimates_at >= _ESTIMATES_EVERY_S:
-            self._estimates, self._estimates_at = found, moment
-            self.say("\n".join(found.lines(_ESTIMATES)))
+        self._bar.below = text
+        self._bar.refresh()
 
     def _look_at_runners(self) -> None:
         runners = self._runners()

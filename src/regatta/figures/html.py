@@ -31,7 +31,7 @@ class NumberedFigure:
 
     key: str
     figure: Figure
-    #: what the figure shows, for those who do not see it
+    #: description of the figure for readers who cannot see it
     description: str
 
 

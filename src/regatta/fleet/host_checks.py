@@ -79,7 +79,7 @@ def check_pinning(noise: Mapping[int, Answer]) -> Check:
             where = ", ".join(map(str, answer.parameters("processor")))
             wrong.append(f"CPU {cpu}: ran on {where or 'an unknown CPU'}")
     if wrong:
-        fix = "find what moves processes (cpusets, numad), and use CPUs that this session is permitted to use"
+        fix = "find the service that moves processes (cpusets, numad), and use CPUs that this session is permitted to use"
         return Check(name, expected, "; ".join(wrong), "unfit", fix)
     if failed:
         return Check(name, expected, "; ".join(failed), "doubtful", "find out why cpu_noise fails")

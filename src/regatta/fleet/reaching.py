@@ -1,4 +1,4 @@
-"""Prepare remote hosts: query each host, provision what is missing, and query again."""
+"""Prepare remote hosts: query each host, provision missing parts, and query again."""
 
 from __future__ import annotations
 

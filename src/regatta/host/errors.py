@@ -25,7 +25,7 @@ _SHOWN = 50
 class Problem:
     """One problem: where · expected · got · fix.
 
-    The text is safe to show, whatever its parts contain. A part with intentional line breaks is `printable.Lines`.
+    The text is safe to show, regardless of the content of its parts. A part with intentional line breaks is `printable.Lines`.
     """
 
     where: str

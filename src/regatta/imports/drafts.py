@@ -82,10 +82,10 @@ class Imported:
         if not self.items:
             lines.append("Everything was imported.")
         elif main:
-            lines.append("Left out or changed:")
+            lines.append("Excluded or changed:")
             lines += [f"- {item}" for item in self.items]
         else:
-            lines.append(f"{self.specs[0].file} lists the parts that were left out or changed.")
+            lines.append(f"{self.specs[0].file} lists the parts that were excluded or changed.")
         return _comment(lines)
 
 

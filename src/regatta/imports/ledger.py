@@ -12,6 +12,8 @@ from regatta.spec.problems import found_at
 from regatta.spec.yaml_lines import Document, KeyPath, dotted_path
 
 Kind = Literal["left out", "changed"]
+#: kind in JSON -> word in text
+_SHOWN: dict[Kind, str] = {"left out": "excluded", "changed": "changed"}
 #: fix for files that a command only names
 _KEEP_APART = "list it under `files` in the suite, or use another `--results` after each change"
 #: variable part of a remark
@@ -41,7 +43,7 @@ class Item:
         """Return one line: where · kind · why · fix; `count`: the number of similar items for which it is an example."""
         where = f"{self.file}:{self.line}:{self.key}" if self.key else f"{self.file}:{self.line}"
         example = f" (first of {count})" if count > 1 else ""
-        text = f"{where}{example} · {self.kind} · {self.why}"
+        text = f"{where}{example} · {_SHOWN[self.kind]} · {self.why}"
         return f"{text} · {self.fix}" if self.fix else text
 
 

@@ -122,7 +122,7 @@ class Reader:
 
         Args:
             path: the part.
-            convert: converts it from a reader of its own, so that an invalid part marks nothing as imported.
+            convert: converts it from a separate reader, so that an invalid part marks nothing as imported.
         """
         trial = Reader(self.document)
         convert(trial)

@@ -25,7 +25,7 @@ from regatta.spec.registries import read_registries
 from regatta.spec.yaml_lines import KeyPath
 
 _ON_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-#: starts the programs that no runtime can name: found on a PATH of their own, or another one for each benchmark
+#: starts the programs that no runtime can name: found on a separate PATH, or different for each benchmark
 _ENV = "/usr/bin/env"
 _RUNTIME = "{runtime}"
 _BUILD = (
@@ -109,7 +109,7 @@ class Maker:
     def keys(
         self, members: Sequence[tuple[Chosen, Settings]], spec: str
     ) -> tuple[list[SuiteDraft], dict[str, Any], list[str]]:
-        """Return the suites of one spec, its keys that select what is measured, and comments on its runtimes."""
+        """Return the suites of one spec, its keys that select measurements, and comments on its runtimes."""
         programs = self.programs([run for chosen, settings in members for run in self.runs(chosen, settings)])
         languages = _languages(programs)
         bodies: dict[str, dict[str, Any]] = {}

@@ -88,7 +88,7 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
 
 
 def _labelled(points: Iterable[Point]) -> list[Point]:
-    """Add short names and places to estimates. They depend on what differs between all estimates of the answer."""
+    """Add short names and places to estimates. They depend on the differences between all estimates of the answer."""
     points = list(points)
     tags = [dict(zip(TAGS[ESTIMATE], point.tags, strict=True)) for point in points]
     parts = [{name: one[name] for name in _CONFIGURATION} for one in tags]

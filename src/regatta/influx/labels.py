@@ -79,7 +79,7 @@ def experiment_name(folder: Folder) -> str:
 
 
 def read_labels(folder: Folder, host: str) -> HostLabels:
-    """Return the labels of the cells of a host: their first recorded names, whatever the current plan calls them."""
+    """Return the labels of the cells of a host: their first recorded names, regardless of the names in the current plan."""
     found = {one: cell_label(cell) for one, cell in known_cells(folder, host).items()}
     planned = {one: cell_label(cell).tags for one, cell in planned_cells(folder, host).items()}
     renamed = frozenset(one for one, tags in planned.items() if tags != found[one].tags)

@@ -1,4 +1,4 @@
-"""Convert the records of one journal file to lines. The same file gives the same bytes, wherever reading is interrupted.
+"""Convert the records of one journal file to lines. The same file gives the same bytes, even if reading is interrupted and continued.
 
 Each record has a unique time: its start in us, plus the number of its journal file in ns. It is always later
 than the last point of the previous record in its file. The lines of its iterations follow, 1 us apart.

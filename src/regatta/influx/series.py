@@ -52,7 +52,7 @@ class SeriesEstimate:
 
 
 def estimate_series(cells: Iterable[Cell], measured: Mapping[tuple[str, str], int]) -> SeriesEstimate:
-    """Estimate from the plan: a measured cell has its known series, another one those of its benchmark or its kind.
+    """Estimate from the plan: a measured cell has its known series, any other cell those of its benchmark or its kind.
 
     Args:
         cells: cells of all hosts.

@@ -118,7 +118,7 @@ def _refusal(choice: _Choice, host: ResolvedHost) -> str:
 
 
 def _outside(experiment: Experiment, choice: _Choice, host: ResolvedHost) -> str:
-    """Return why the cell cannot run in its container; "" if it can, or if there is none."""
+    """Return why the cell cannot run in its container; "" if it can, or without a container."""
     boxed = experiment.isolation_under(choice.modifiers).kind == "docker"
     if boxed and choice.benchmark.directory:
         return f"a container does not contain the directory {choice.benchmark.directory}: remove `directory`, or use no container"

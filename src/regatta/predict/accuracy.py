@@ -1,4 +1,4 @@
-"""How far predicted ratios of pairs of systems are from the measured ones, and beside them those of a benchmark score."""
+"""Errors of predicted ratios of pairs of systems, compared with the errors of a benchmark score."""
 
 from __future__ import annotations
 

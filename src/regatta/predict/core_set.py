@@ -190,7 +190,7 @@ def _smallest(order: Sequence[str], shares: Mapping[str, Mapping[str, float]], s
     return {primitive for primitive, chosen in zip(order, found.x, strict=True) if chosen > 0.5}
 
 
-# What is left out
+# Excluded parts
 
 
 def _of_missing(rows: Iterable[Contribution]) -> dict[str, float]:

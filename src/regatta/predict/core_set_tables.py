@@ -1,4 +1,4 @@
-"""Sentences and tables of a core set: shares of each primitive, the calls behind it, and what is left out."""
+"""Sentences and tables of a core set: shares of each primitive, the calls behind it, and excluded parts."""
 
 from __future__ import annotations
 

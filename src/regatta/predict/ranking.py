@@ -6,7 +6,7 @@ except for the difference of the costs. Even independent intervals may overlap t
 the sum of squares against the sum). Systems whose intervals do not overlap are distinguished; the converse is false.
 
 A pair with a significant measured difference is ordered `right` or `wrong` if the prediction distinguishes it, else it is
-`open`. An open pair never counts as right, whatever the order of its values.
+`open`. An open pair never counts as right, regardless of the order of its values.
 
 Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 3.3.
 """

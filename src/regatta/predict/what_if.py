@@ -142,7 +142,7 @@ def check_counted(applications: Sequence[ApplicationVector], changes: Iterable[s
 
 
 def recounted(application: ApplicationVector, changes: Mapping[str, CountChange]) -> ApplicationVector:
-    """Return an application with some counts changed, in the same time of its own code.
+    """Return an application with some counts changed, with the same time in its own code.
 
     A factor also scales the interval. A number is exact; if the primitive has several entries, such as for several arguments,
     they keep their proportions.

@@ -212,7 +212,9 @@ class CallRule(Strict):
         False, description="Whether the next write on the same TCP connection is the reply.", examples=[True]
     )
     why: Line = Field(
-        "", description="The reason, for readers.", examples=["waits: what it waits for is counted itself"]
+        "",
+        description="The reason, for readers.",
+        examples=["waits: the awaited event is counted separately"],
     )
 
     @model_validator(mode="after")

@@ -78,6 +78,8 @@ class HostVariables(BaseModel):
     regatta_slurm_time_limit_min: Annotated[int, Field(ge=1)] | None = None
     #: prepare Docker on the host
     regatta_docker: bool = False
+    #: for `regatta list`; `Host` lacks it, so that an edit does not change a plan
+    regatta_description: Annotated[str, Field(pattern=r"^[^\r\n]*$")] = ""
 
     def host(self, name: str, platform: str) -> Host:
         """Return the frozen value."""
@@ -143,6 +145,18 @@ def read_inventory(home: Path, problems: list[Problem]) -> dict[str, tuple[Host,
         if members:
             found[group] = members
     return found
+
+
+def read_descriptions(home: Path) -> dict[str, str]:
+    """Return host -> its `regatta_description`, for hosts that have one; empty if the inventory is invalid."""
+    path = inventory_path(home)
+    try:
+        listing = _listing(path) if path.exists() else {}
+    except SpecError:  # reported by `read_inventory`
+        return {}
+    hosts: Mapping[str, Any] = listing.get("_meta", {}).get("hostvars", {})
+    found = {name: variables.get("regatta_description") for name, variables in hosts.items()}
+    return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
 def _host(path: Path, name: str, variables: Mapping[str, Any], problems: list[Problem]) -> Host | None:

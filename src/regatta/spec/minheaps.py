@@ -165,7 +165,7 @@ def minheaps_text(kept: MinheapsFile) -> str:
         ),
     ]
     if kept.outputs:
-        lines += ["# What the suite expected then: other work needs another heap.", "outputs:"]
+        lines += ["# Expected outputs of the suite at that time: other work needs another heap.", "outputs:"]
         lines += [
             f"  {flow_yaml(name)}: {flow_yaml(dict(sizes))}" for name, sizes in sorted(kept.outputs.items())
         ]

@@ -31,7 +31,7 @@ from regatta.spec.yaml_lines import Budget, Document, KeyPath, read_yaml
 #: a URL, or `user@host:path` of SSH
 _REMOTE = re.compile(r"[a-z+]+://|[^/]+@[^/]+:")
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", RuntimeSpec, CollectorSpec, ModifierSpec)
 
 
 @dataclass
@@ -44,6 +44,8 @@ class Registries:
     #: platform -> its hosts
     platforms: dict[str, tuple[Host, ...]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    #: kind -> name -> description; kept apart from the values, because the values identify cells
+    descriptions: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def read_registries(home: Path, problems: list[Problem]) -> Registries:
@@ -96,6 +98,7 @@ def _entries(
         except ValidationError:
             registries.broken.add(name)
     check_refusals(document, (key,), good, registries, problems)
+    registries.descriptions[key] = {name: one.description for name, one in good.items()}
     return good
 
 

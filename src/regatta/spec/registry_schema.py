@@ -91,6 +91,11 @@ _OF_PROVIDERS = sorted({key for keys in PROVIDER_KEYS.values() for part in keys 
 class RuntimeSpec(Strict):
     """A runtime, and the way to install it on a host."""
 
+    description: Line = Field(
+        "",
+        description="Text for `regatta list`, in one line. It is not part of the identity of a cell.",
+        examples=["Eclipse Temurin 21"],
+    )
     kind: RuntimeKind = Field(
         "java",
         description="`java`: a JVM. `program`: an interpreter or a compiled program. `native`: the processor of the "
@@ -208,6 +213,11 @@ class RuntimeSpec(Strict):
 class CollectorSpec(Strict):
     """A garbage collector, as the flags that select it."""
 
+    description: Line = Field(
+        "",
+        description="Text for `regatta list`, in one line. It is not part of the identity of a cell.",
+        examples=["Concurrent, with regions"],
+    )
     flags: Flags = Field(description="Flags for the JVM.", examples=[["-XX:+UseG1GC"]])
     refused_by: dict[Name, Line] = Field(
         {},
@@ -238,6 +248,11 @@ class TrainingSpec(Strict):
 class ModifierSpec(Strict):
     """A named change to flags or environment."""
 
+    description: Line = Field(
+        "",
+        description="Text for `regatta list`, in one line. It is not part of the identity of a cell.",
+        examples=["Interpreter only"],
+    )
     flags: Flags = Field(
         [],
         description="Flags added to those of the runtime. `{trained}` is the file written by `train`, `{plan}` a "
@@ -249,7 +264,7 @@ class ModifierSpec(Strict):
     )
     controls_compilation: bool = Field(
         False,
-        description="Whether the modifier controls what is compiled, when, or by which compiler. If true, the "
+        description="Whether the modifier controls which methods are compiled, when, or by which compiler. If true, the "
         "answer reports whether conclusions under it agree with those of the plain configuration.",
         examples=[True],
     )

@@ -52,7 +52,7 @@ DEFAULT_COLLECTOR = Collector("default", ())
 NATIVE = Runtime("native", "native", "none")
 
 
-#: metrics of which less is better, whatever the program is
+#: metrics of which less is better for any program
 _COSTS = ("elapsed", PROCESS_ELAPSED, "user", "system", "max_rss")
 
 
@@ -235,7 +235,7 @@ class Resolver:
     def metrics(self, benchmarks: list[Benchmark], method: SteadyMethod) -> list[Benchmark]:
         """Return the benchmarks with the compared metric: that of the spec, else their own.
 
-        With `startup`, the elapsed time of what a runtime executes is that of the process. The first iteration that a harness
+        With `startup`, the elapsed time of a program on a runtime is that of the process. The first iteration that a harness
         times follows the start of the runtime and the set-up of the harness.
         """
         given = self.spec.metric

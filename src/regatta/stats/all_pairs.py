@@ -46,7 +46,7 @@ def paired_pairs(
     """Return the ratios of all pairs of the alternatives of each family, from blocks.
 
     Args:
-        tables: each of shape (blocks, k >= 2), > 0: one value per block and alternative, NaN where there is none.
+        tables: each of shape (blocks, k >= 2), > 0: one value per block and alternative, NaN for a missing value.
         level: simultaneous confidence of the intervals of a family, between 0 and 1.
         samples: of each family, all values of each alternative, > 0, for pairs without common blocks; None: there are no others.
 

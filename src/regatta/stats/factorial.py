@@ -271,7 +271,7 @@ def _unknown(kind: int, names: Sequence[str], terms: Sequence[Term], n: int, rea
 def _check(y: Floats, factors: Sequence[tuple[str, ArrayLike]], kind: int, order: int | None) -> None:
     names = [name for name, _ in factors]
     if not names or len(set(names)) != len(names):
-        raise ValueError(f"factors: expected at least one, each with a name of its own · got {names}")
+        raise ValueError(f"factors: expected at least one, each with a unique name · got {names}")
     if y.ndim != 1 or any(np.shape(codes) != y.shape for _, codes in factors):
         raise ValueError(
             f"factors: expected codes of shape {y.shape} · got {[np.shape(codes) for _, codes in factors]}"

@@ -111,7 +111,7 @@ class Progress:
             if h.given_up:
                 line += f", cells given up: {h.given_up}"
             if h.left_out:
-                line += f"; left out: {h.left_out}"
+                line += f"; excluded: {h.left_out}"
             elif h.recorded < h.planned and h.remaining_s is not None:
                 line += f", {'at most' if h.undecided else 'about'} {h.remaining_s / 60:.1f} min left"
             if h.adaptive:

@@ -1,4 +1,4 @@
-"""Receipts tell the workflow that a segment is done. They derive from the journal and are withdrawn when it disagrees.
+"""Receipts show the workflow that a segment is done. They derive from the journal and are removed when it disagrees.
 
 Each segment depends on the previous one, and all steps after measuring depend on the last. So withdrawing the receipt of a
 segment also withdraws those of later segments and the final verdict.

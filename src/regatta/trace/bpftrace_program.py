@@ -155,7 +155,7 @@ SIZE_OF_BYTES
       $file = (struct file *)*($table->fd + (int32)$ret);
       $connection = (uint64)$file->private_data;
     }
-    // Not a close, which may be of one copy of several, but a new connection ends what was there before.
+    // A new connection ends the previous one; a close does not, because other copies can remain.
     if (($flags & (CONNECT | ACCEPT)) && @received[$connection]) { delete(@received[$connection]); }
     if ($ending == 2 && ($flags & BEGINS_TURN)) { @received[$connection] = (uint64)1; }
     if ($ending == 2 && ($flags & TAKES_TURN)) {

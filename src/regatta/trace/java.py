@@ -126,7 +126,7 @@ def read_of_jvm(kind: type[T], path: Path, where: str) -> T:
             where,
             "a file written by the JVM at its end",
             error.strerror or str(error),
-            f"start a JVM (`java ...`) that ends by itself; one that is killed or halted writes no {where}",
+            f"start a JVM (`java ...`) that exits normally; a killed or halted JVM writes no {where}",
         ) from error
     try:
         told = json.loads(text)

@@ -1,4 +1,4 @@
-"""Events of a JVM beside calls, counted by an agent (benchmarks/agent): classes, compilations, exceptions, monitors, threads."""
+"""Events of a JVM other than calls, counted by an agent (benchmarks/agent): classes, compilations, exceptions, monitors, threads."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def read_samples(recording: Path, java: str) -> list[Sample]:
     beside = Path(found).resolve().with_name("jfr") if found else None
     tool = str(beside) if beside and beside.is_file() else shutil.which("jfr")
     if tool is None:
-        raise HostError("jfr", "the tool beside java, or on PATH", "none", "install a JDK")
+        raise HostError("jfr", "the tool next to java, or on PATH", "none", "install a JDK")
     wanted = [tool, "print", "--json", "--stack-depth", "1", "--events", ",".join(_EVENTS), str(recording)]
     done = subprocess.run(wanted, capture_output=True, text=True, check=False)
     try:

@@ -159,7 +159,7 @@ def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> Non
 
 
 def _run_java(wanted: Wanted, jar: Path | None, table: CallTable, measured: Measured) -> None:
-    """Run a JVM, with the profiler if there is a `jar`. Without it, the harness tells the time of its iterations."""
+    """Run a JVM, with the profiler if there is a `jar`. Without it, the harness reports the time of its iterations."""
     with tempfile.TemporaryDirectory() as folder:
         profile, results = Path(folder) / "profile.json", Path(folder) / "results.jsonl"
         command = with_profiler(wanted.command, jar, profile) if jar else wanted.command

@@ -46,7 +46,7 @@ def test_a_host_that_was_left_out_is_one_problem_with_its_reason(tmp_path: Path)
         assert verdict(tmp_path)["problems"] == [f"ryzen: excluded: {why}"]
     code, output = run(tmp_path, "status", "made-up")
     assert code == 0
-    assert f"ryzen: 0/12, 0 failed; left out: {why}" in output
+    assert f"ryzen: 0/12, 0 failed; excluded: {why}" in output
     # The next run tries again.
     withdraw_left_out(Folder(folder))
     assert hosts_left_out(Folder(folder)) == {}
@@ -59,7 +59,7 @@ def test_a_host_that_was_never_planned_is_a_problem_too(tmp_path: Path) -> None:
     facts["left_out"] = {"pi": "it has no Python"}
     (folder / "plan" / "experiment.json").write_text(json.dumps(facts))
     assert verdict(tmp_path)["problems"] == ["pi: excluded: it has no Python"]
-    assert "pi: 0/0, 0 failed; left out: it has no Python" in run(tmp_path, "status", "made-up")[1]
+    assert "pi: 0/0, 0 failed; excluded: it has no Python" in run(tmp_path, "status", "made-up")[1]
 
 
 @pytest.mark.parametrize("receipt", ["", "[]", "{", '{"left_out": ""}', '{"left_out": null}', "\xff"])

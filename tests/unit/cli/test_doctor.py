@@ -24,8 +24,15 @@ def test_what_is_lacking_is_told_with_the_command_that_installs_it(monkeypatch: 
     assert found["lacks"]["measure web servers"] == ["servers"]
     assert found["lacks"]["count system calls"] == []
     assert found["packages"] == ["maven", "apache2-bin", "libapache2-mod-fcgid", "nginx-light"]
+    install = "sudo apt-get install --no-install-recommends"
+    servers = "apache2-bin libapache2-mod-fcgid nginx-light"
+    assert found["commands"]["measure Java programs"] == f"{install} maven"
+    assert found["commands"]["measure web servers"] == f"{install} {servers}"
+    assert "count system calls" not in found["commands"]
     shown = CliRunner().invoke(doctor).output
-    assert "apt-get install --no-install-recommends maven apache2-bin" in shown
+    assert f"  measure Java programs:\n    {install} maven\n" in shown
+    assert f"  measure web servers:\n    {install} {servers}\n" in shown
+    assert f"  all capabilities:\n    {install} maven {servers}\n" in shown
 
 
 def test_nothing_is_to_be_installed_where_nothing_lacks(monkeypatch: pytest.MonkeyPatch) -> None:

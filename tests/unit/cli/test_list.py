@@ -21,7 +21,8 @@ def test_every_kind_names_what_this_repository_has() -> None:
         Path(row["spec"]).as_posix()[-28:] for row in found["experiments"]
     }
     assert all(row["question"] for row in found["experiments"])
-    assert all(row["description"] for row in found["suites"])
+    for kind in ("suites", "runtimes", "collectors", "modifiers", "hosts"):
+        assert all(row["description"] for row in found[kind]), kind
     assert {"suite": "vm", "benchmark": "compress", "sizes": "s1, s10, s100"}.items() <= next(
         row.items() for row in found["benchmarks"] if row["benchmark"] == "compress" and row["suite"] == "vm"
     )
@@ -43,6 +44,26 @@ def test_a_file_that_is_wrong_is_named_and_the_rest_is_listed(
     assert "mine" in done.stdout
     assert "no collectors in " in done.stdout
     assert "bad.yml:2" in done.stderr or "bad.yml:1" in done.stderr
+
+
+def test_descriptions_are_those_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "config.yml": "experiments: []\n",
+        "runtimes.yml": "runtimes:\n  mine: {provider: none, kind: native, description: Our CPU}\n",
+        "collectors.yml": "collectors:\n  g1: {flags: [], description: Regions}\n",
+        "modifiers.yml": "modifiers:\n  plain: {flags: []}\n",
+        "hosts/here.yml": "all: {children: {lab: {hosts: {h: "
+        "{ansible_connection: local, regatta_description: On the desk}}}}}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / "configs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "configs" / name).write_text(text)
+    monkeypatch.setenv("REGATTA_HOME", str(tmp_path))
+    monkeypatch.delenv("REGATTA_INVENTORY", raising=False)
+    kinds = ["runtimes", "collectors", "modifiers", "hosts"]
+    done = CliRunner().invoke(list_, [*kinds, "--json"], standalone_mode=False)
+    found = json.loads(done.stdout)
+    assert [found[kind][0]["description"] for kind in kinds] == ["Our CPU", "Regions", "", "On the desk"]
 
 
 def test_an_unknown_kind_is_named_with_those_there_are() -> None:

@@ -125,7 +125,7 @@ def test_the_list_has_the_line_of_a_key_and_is_in_the_order_of_the_file() -> Non
     ledger.change(("b", "c"), "is 2.0 here")
     assert [str(item) for item in ledger.close(lambda path: ("unknown", ""))] == [
         "in.yml:2:b.c · changed · is 2.0 here",
-        "in.yml:2:b.d · left out · unknown",
-        "in.yml:3:e[0] · left out · unknown",
-        "in.yml:4:e[1] · left out · nobody needs it · remove it",
+        "in.yml:2:b.d · excluded · unknown",
+        "in.yml:3:e[0] · excluded · unknown",
+        "in.yml:4:e[1] · excluded · nobody needs it · remove it",
     ]

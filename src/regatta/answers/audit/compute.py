@@ -43,7 +43,7 @@ INVOCATIONS = (3, 5, 10, 30)
 STEADY_INVOCATIONS, STEADY_ITERATIONS = (1, 3, 5), (3, 5, 10, 30)
 #: thresholds in the paper's figure 5, in percent
 SWEEP_PERCENT = tuple(step * 0.25 for step in range(13))
-#: phase of `iterations: {method: replay}` -> what it measures without controlled compilation
+#: phase of `iterations: {method: replay}` -> its equivalent without controlled compilation
 _UNCONTROLLED = {"mix": "startup", "stable": "steady state"}
 #: Draws of the runs. The percentage is then known to about 3 points for one comparison, and half a point for fifty.
 DRAWS = 200

@@ -32,7 +32,7 @@ class Family:
     p_pairs: float = math.nan
     #: `p_pairs` adjusted over all families of the factor (Benjamini-Hochberg), for exploration; by the paper's method, `p`
     q: float = math.nan
-    #: what its alternatives differ in
+    #: the factors in which its alternatives differ
     factor: str = "collector"
     better: Better = "lower"
     #: labels of its alternatives' benchmarks, in plan order

@@ -109,7 +109,7 @@ def plural(factor: str) -> str:
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a family measures. `sample`: its sample size in words, `(n = 10 blocks)`. `factor`: what is compared."""
+    """Subject of a family. `sample`: its sample size in words, `(n = 10 blocks)`. `factor`: the compared factor."""
 
     cell: PlannedCell
     unit: str
@@ -200,7 +200,7 @@ def _connected(ranked: Sequence[str], pairs: Sequence[FamilyPair], sampled: Samp
 
 
 def _is_worse(ratio: Interval, better: Better) -> bool:
-    """Return whether an alternative with this ratio to another one is worse."""
+    """Return whether an alternative with this ratio to another is worse."""
     return ratio.low > 1.0 if better == "lower" else ratio.high < 1.0
 
 

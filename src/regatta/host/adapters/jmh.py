@@ -67,7 +67,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
 
 
 def _failure(stdout: bytes) -> str:
-    """Return the exception of a benchmark, which JMH prints below `<failure>`; "" if there is none."""
+    """Return the exception of a benchmark, which JMH prints below `<failure>`; "" without a failure."""
     lines = [line for line in lines_of(stdout) if line]
     for line, following in zip(lines, [*lines[1:], "the output ends there"]):
         if line.endswith("<failure>"):

@@ -56,7 +56,7 @@ class History:
         return max(self._statuses.get(invocation_id, ()), default=-1) + 1
 
     def status(self, invocation_id: str) -> str:
-        """Return the status of the last attempt; empty if there is none."""
+        """Return the status of the last attempt; empty without an attempt."""
         statuses = self._statuses.get(invocation_id)
         return statuses[max(statuses)] if statuses else ""
 

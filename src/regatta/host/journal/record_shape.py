@@ -111,7 +111,7 @@ def shape_problem(record: Mapping[str, Any], needed: tuple[str, ...] = NEEDED) -
         needed: required keys, `NEEDED` or `ALL_KEYS`.
 
     Returns:
-        The first error as one line; empty if there is none.
+        The first error as one line; empty without errors.
     """
     for key in needed:
         if key not in record:
@@ -312,7 +312,7 @@ def cell_problem(cell: Mapping[str, Any]) -> str:
         cell: an object from JSON.
 
     Returns:
-        The first error as one line; empty if there is none.
+        The first error as one line; empty without errors.
     """
     for key in _CELL_NEEDED:
         if cell.get(key) is None:

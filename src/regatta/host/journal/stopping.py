@@ -23,7 +23,7 @@ from typing import Any
 
 from regatta.host.journal.modes import modes_in
 
-#: the rule that stops each cell by the interval of its own mean
+#: the rule that stops each cell by the interval of its mean
 PER_CELL = "javastats-cell"
 #: fewer common blocks do not estimate the spread well enough to stop
 LEAST_BLOCKS = 3

@@ -336,7 +336,7 @@ def reap_descendants() -> int:
         except ChildProcessError:
             return count
         if pid:
-            # A process that exited by itself without being reaped did not outlive its parent.
+            # A process that exited without being reaped did not outlive its parent.
             count += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
             continue
         for child in children_of(os.getpid()):

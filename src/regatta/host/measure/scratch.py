@@ -34,7 +34,7 @@ class EmptyDirectory:
         self._name = str(path)
         #: inode number and change time of the directory when found empty; creating or removing an entry changes them
         self._untouched: tuple[int, int] | None = None
-        #: the created directory, even if its path now names another one
+        #: the created directory, even if its path now names another directory
         self._fd = -1
 
     def make(self) -> None:

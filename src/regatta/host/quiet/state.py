@@ -78,13 +78,13 @@ class StateFolder:
             yield
 
     def _check_owner(self) -> None:
-        """Check that only this user can write the folder: its content decides what is written as root."""
+        """Check that only this user can write the folder: its content is written as root."""
         status = os.lstat(self.folder)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not os.path.isdir(self.folder):
             raise HostError(
                 str(self.folder), "a folder writable only by the current user",
                 f"owner {status.st_uid}, mode {status.st_mode & 0o7777:o}",
-                "remove it, or choose another one with --state",
+                "remove it, or choose another folder with --state",
             )  # fmt: skip
 
     def load(self) -> Before | None:

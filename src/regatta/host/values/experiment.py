@@ -108,7 +108,7 @@ class Modifier:
     name: str
     flags: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: affects what is compiled, when, or by which compiler, such as replay compilation
+    #: affects which methods are compiled, when, or by which compiler, such as replay compilation
     controls_compilation: bool = False
     #: runtime name -> reason of the refusal, in addition to the check by the JVM itself
     refused_by: Mapping[str, str] = field(default_factory=dict)
@@ -250,7 +250,7 @@ class Benchmark:
         return benchmark_label(self.suite, self.name, self.size, self.chosen)
 
     def command_on(self, runtime: Runtime) -> tuple[str, ...]:
-        """Return the command for a runtime; empty if there is none for its language."""
+        """Return the command for a runtime; empty without a command for its language."""
         return self.commands.get(runtime.language, ()) if self.commands else self.command
 
     @property

@@ -31,7 +31,7 @@ def levels_of(benchmark: str, runtime: str, collector: str, modifiers: str, heap
     """Return the levels of an alternative on one host.
 
     Args:
-        benchmark: label; its chosen parameters are factors of their own.
+        benchmark: label; its chosen parameters are separate factors.
         runtime: name.
         collector: name; "" if it has none.
         modifiers: names joined by "+", or `none`.

@@ -151,7 +151,7 @@ def _one_a_process(own: Sequence[Series]) -> list[Series]:
 
 
 def _benchmark(series: Series, compared: Sequence[str]) -> str:
-    """Return benchmark and parameters, without the parameters that are factors of their own."""
+    """Return benchmark and parameters, without the parameters that are separate factors."""
     factors = [PARAMETERS + name for name in compared]
     return f"{label_without(series.cell.place.benchmark, factors)} {series_key(series, factors)[1]}".strip()
 

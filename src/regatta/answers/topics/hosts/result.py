@@ -69,7 +69,7 @@ class PlatformFamily:
     place: Place = field(
         metadata={INLINED: ("platform", "benchmark", "runtime", "collector", "modifiers", *HEAP)}
     )
-    #: what its alternatives differ in
+    #: the factors in which its alternatives differ
     factor: str
     #: hosts with data
     hosts: tuple[str, ...]

@@ -105,7 +105,7 @@ def _difference(one: PlatformRatio | PlatformMean, unit: str, found: Platforms, 
 
 
 def _similar_hosts(these: Interval, like_these: Interval, found: Platforms) -> str:
-    """Say what the ratio of platforms holds for; "" for a ratio of hosts."""
+    """Describe the scope of the ratio of platforms; "" for a ratio of hosts."""
     if found.by == "host":
         return ""
     return (

@@ -1,1 +1,1 @@
-"""Each runtime relative to the first one, for the dashboards, whatever the baseline of the experiment is."""
+"""Each runtime relative to the first one, for the dashboards, regardless of the baseline of the experiment."""

@@ -1,4 +1,4 @@
-"""The topic of runtimes: each one relative to the first, for the dashboards, whatever the baseline of the experiment is."""
+"""The topic of runtimes: each one relative to the first, for the dashboards, regardless of the baseline of the experiment."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ _FEWEST, _MOST = 3, 100
 _EACH_UNTIL = 100
 _STEP = 1.02
 
-#: Number of iterations of each cell's first valid invocation: the longest series of its own metric.
+#: Number of iterations of each cell's first valid invocation: the longest series of its metric.
 _LENGTHS = """
 select cell, max(iterations) from (
     select f.cell, count(*) as iterations

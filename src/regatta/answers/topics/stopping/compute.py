@@ -65,7 +65,7 @@ class StoppedGroup:
     words: str
 
 
-#: rule -> its name, and what it stops
+#: rule -> its name, and the unit that it stops
 RULES = {
     "stein": ("Stein's rule", "block group"),
     "javastats": ("the rule of JavaStats for comparisons", "block group"),
