@@ -11,7 +11,7 @@ static const char HELP_HEAD[] =
     "usage: web [options] [-- COMMAND [ARGUMENT ...]]\n\n"
     "Start a dedicated web server on 127.0.0.1 with the file classes of SPECweb99, load it with\n"
     "GET requests, verify every response, and stop the server. The server runs on the last of\n"
-    "the allowed CPUs, this program on the others. As root, run the server as user nobody.\n"
+    "the allowed CPUs, this program on the others. As root, start the server without rights.\n"
     "COMMAND observes the server during --requests; {pid}, {pids}, {requests} and {ready} in its\n"
     "arguments are replaced (see README.md).\n\noptions:\n";
 
