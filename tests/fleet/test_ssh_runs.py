@@ -60,19 +60,19 @@ iterations: {method: fixed}
 segment: {rounds: 1}
 seed: 11
 """
-#: two interpreters, which every Debian has, on two platforms
-LANGUAGES = """\
-name: languages
+#: the experiment of the repository on two platforms, reduced; the hosts have one CPython, which has two names, and no PyPy
+PYTHONS = f"""\
+include: [{ROOT}/configs/experiments/pythons.yml]
 platforms: [x86, arm]
 define:
   runtimes:
-    python: {kind: program, language: python, provider: path, path: python3}
-    perl: {kind: program, language: perl, provider: path, path: perl}
-runtimes: [python, perl]
-benchmarks: [{suite: interpreters, benchmark: [sieve, queens], size: small}]
+    cpython: {{kind: program, language: python, provider: apt, package: python3, program: /usr/bin/python3}}
+    cpython-3.13: {{path: python3.11}}
+    pypy: {{kind: program, language: python, provider: path, path: pypy3}}
+benchmarks: [{{suite: interpreters, benchmark: [sieve, queens], size: small}}]
 compare: [runtime, platform]
-baseline: {runtime: python, platform: x86}
-invocations: {fixed: 3}
+baseline: {{runtime: cpython, platform: x86}}
+invocations: {{fixed: 3}}
 seed: 13
 """
 WAITING = """\
@@ -237,16 +237,16 @@ def test_the_answer_tells_each_platform(both: Fleet) -> None:
 
 
 def test_interpreters_and_platforms_are_compared(both: Fleet) -> None:
-    text = both.run("run", both.write("languages", LANGUAGES))
+    text = both.run("run", both.write("pythons", PYTHONS))
     answer = json.loads(
-        regatta("analyze", "languages", "--json", cwd=both.folder, environment=both.environment).stdout
+        regatta("analyze", "pythons", "--json", cwd=both.folder, environment=both.environment).stdout
     )
     pairs = Counter((one["host"], one["a_name"], one["b_name"]) for one in answer["comparisons"])
-    assert pairs == {(host, "perl", "python"): 2 for host in both.hosts}
+    assert pairs == {(host, "cpython-3.13", "cpython"): 2 for host in both.hosts}
     assert {one["method"] for one in answer["comparisons"]} == {"paired-log-t"}
     platforms = answer["platforms"]
     assert {(one["a"], one["b"], one["runtime"]) for one in platforms["ratios"]} == {
-        ("arm", "x86", "python"), ("arm", "x86", "perl")
+        ("arm", "x86", "cpython"), ("arm", "x86", "cpython-3.13")
     }  # fmt: skip
     assert all(set(one["hosts_b"]) == {"x86-one", "x86-two"} for one in platforms["ratios"])
     assert {tuple(one["benchmarks"]) for one in platforms["means"]} == {
@@ -254,9 +254,12 @@ def test_interpreters_and_platforms_are_compared(both: Fleet) -> None:
     }
     words = " ".join(text.split())
     # Which is slower is for no test to say.
-    for part in ("geometric mean of 2 benchmarks, python: ", "arm (1 host, emulated)", "x86 (2 hosts)"):
+    for part in ("geometric mean of 2 benchmarks, cpython: ", "arm (1 host, emulated)", "x86 (2 hosts)"):
         assert part in words
     assert "valid for these hosts only" in words
+    planned = json.loads((both.folder / "results/pythons/plan/experiment.json").read_text())["impossible"]
+    assert Counter(host for _, _, host in planned) == dict.fromkeys(both.hosts, 2)
+    assert all("pypy" in cell and "expected a program at pypy3" in reason for cell, reason, _ in planned)
 
 
 def test_a_second_run_changes_and_measures_nothing(both: Fleet) -> None:

@@ -1,9 +1,13 @@
 """One spec over `local`, `ssh` and `cluster`: the records differ in nothing but time and place."""
 
+import hashlib
+import io
 import json
 import os
+import platform
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -32,10 +36,13 @@ UNDISTURBED = (
 )
 SPEC = {
     "name": "ways", "suites": ["own.yml"], "platforms": ["bench"], "seed": 5, "timeout_s": 300,
-    "runtimes": ["revision", "folder"],
+    "runtimes": ["revision", "folder", "packed", "gone"],
     "define": {"runtimes": {
         "revision": {**BUILT, "provider": "git", "repository": "repository", "revision": "v1"},
         "folder": {**BUILT, "provider": "build", "directory": "src"},
+        "packed": {"kind": "program", "provider": "archive", "program": "bin/say"},
+        # Not there, by any way.
+        "gone": {"kind": "program", "provider": "path", "path": "program-of-nowhere"},
     }},
     "benchmarks": [{"suite": "own", "benchmark": "all"}], "invocations": {"fixed": 2}, "segment": {"rounds": 1},
     "iterations": {"method": "fixed"}, "perturbation": dict.fromkeys(UNDISTURBED),
@@ -56,6 +63,7 @@ def ways(tmp_path_factory, x86_hosts, slurm_cluster):
     (folder / "src").mkdir()
     (folder / "src" / "say.sh").write_text(SAY)
     commit(folder / "repository", {"say.sh": SAY + "# of the revision\n"}, tag="v1")
+    SPEC["define"]["runtimes"]["packed"]["archives"] = {platform.machine(): packed(folder / "say.tar.gz")}
     here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     node = {**here, "regatta_slurm_node": "nodeA", "regatta_root": str(folder / "root")}
     one, two = ({**host.inventory_entry(), "toolchain_packages": []} for host in x86_hosts)
@@ -69,6 +77,16 @@ def ways(tmp_path_factory, x86_hosts, slurm_cluster):
     jobs = slurm_cluster.run("squeue", "--states=all", "--noheader", "--format=%j")
     yield found, jobs
     slurm_cluster.cancel_all()
+
+
+def packed(path):
+    """An archive of the script, with another line; its URL and checksum."""
+    with tarfile.open(path, "w:gz") as tar:
+        member = tarfile.TarInfo("say-1/bin/say")
+        text = (SAY + "# of the archive\n").encode()
+        member.size, member.mode = len(text), 0o755
+        tar.addfile(member, io.BytesIO(text))
+    return {"url": path.as_uri(), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 def measured(folder, cluster, profile, platforms, code=1):
@@ -87,6 +105,9 @@ def measured(folder, cluster, profile, platforms, code=1):
     )
     logs = "\n".join(p.read_text()[-1500:] for p in (folder / profile).rglob("logs/*.log"))
     assert done.returncode == code, f"{done.stdout}{done.stderr}{logs}"
+    planned = json.loads((folder / profile / "ways/plan/experiment.json").read_text())["impossible"]
+    assert len(planned) == sum(map(len, platforms.values()))
+    assert all("gone" in cell and "program-of-nowhere" in reason for cell, reason, _ in planned)
     found = {}
     for record in read_journal(folder / profile / "ways"):
         assert not isinstance(record, Damage)
@@ -111,7 +132,7 @@ def test_records_of_one_spec_differ_in_nothing_but_time_and_place(ways):
     local, ssh, cluster = (
         [lasting(record) for record in records[way]] for way in ("local", "ssh", "cluster")
     )
-    assert len(local) == 8, "four cells, two rounds"
+    assert len(local) == 10, "five cells, two rounds"
     assert {record["status"] for record in local} == {"ok", "failed"}
     assert ssh == local
     assert cluster == local
@@ -123,6 +144,6 @@ def test_records_of_one_spec_differ_in_nothing_but_time_and_place(ways):
 def test_platforms_of_one_spec_may_be_reached_in_different_ways(ways):
     found, jobs = ways
     counts = {host: len(records) for host, records in found["cluster"].items()}
-    assert counts == {"machine": 8, "by-ssh": 8}
+    assert counts == {"machine": 10, "by-ssh": 10}
     assert "machine" in jobs
     assert "by-ssh" not in jobs

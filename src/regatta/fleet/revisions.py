@@ -24,7 +24,7 @@ _OWN_SETTINGS = (
 def exported_sources(runtime: Runtime) -> Path:
     """Return a folder with only the sources of a runtime, whose name identifies their contents.
 
-    All files of a revision are exported, whatever their folder or their attributes. Submodules are not exported.
+    All files of a revision are exported, regardless of their folders and attributes. Submodules are not exported.
 
     Raises:
         HostError: the folder, the repository or the revision does not exist, or git fails.

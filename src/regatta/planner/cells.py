@@ -22,6 +22,7 @@ from regatta.host.values.experiment import (
     Runtime,
 )
 from regatta.host.values.isolation import CellIsolation
+from regatta.host.values.levels import levels_of_cell, place_key
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.host.values.template import fill, placeholders
 
@@ -163,6 +164,10 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     crossing = Crossing()
     seen: dict[str, Cell] = {}
     run_by: dict[tuple[object, ...], Cell] = {}
+    compared: dict[tuple[object, ...], Cell] = {}
+    #: cells that execute what a cell of another label does, and the labels with a cell that does not
+    repeated: list[tuple[Cell, Cell]] = []
+    has_own: set[str] = set()
     problems: dict[str, Problem] = {}
     for choice in _choices(experiment):
         refusal = _refusal(choice, host) or _outside(experiment, choice, host)
@@ -195,9 +200,15 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
             continue
         cell, _ = _make(experiment, host, choice, heap_mib)
         executed = _executed(cell)
-        twin = seen.get(cell.cell_id) or run_by.get(executed)
+        place = place_key(levels_of_cell(cell), experiment.compare)
+        first = run_by.setdefault(executed, cell)
+        if first is cell:
+            has_own.add(cell.benchmark.label)
+        elif first.benchmark.label != cell.benchmark.label:
+            repeated.append((first, cell))
+        twin = seen.get(cell.cell_id) or compared.get((place, executed))
         if twin is None:
-            seen[cell.cell_id] = run_by[executed] = cell
+            seen[cell.cell_id] = compared[place, executed] = cell
             crossing.cells.append(cell)
         elif (
             twin.heap_factor != factor
@@ -206,14 +217,22 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
         ):
             crossing.impossible.append((label, f"same heap as {heap_label(twin.heap_factor, heap_mib)}"))
         else:
-            problems[cell.cell_id] = Problem(
-                experiment.spec_path, "different alternatives", f"the same command for {twin.label} and {cell.label}",
-                "remove one of them" if twin.benchmark.chosen == cell.benchmark.chosen
-                else "use the parameter in this command, or `exclude` one of them",
-            )  # fmt: skip
+            problems[cell.cell_id] = _identical(experiment, twin, cell)
+    for first, cell in repeated:
+        # Without an effect on one runtime, the same command is measured beside another runtime at each value.
+        if cell.benchmark.label not in has_own:
+            problems.setdefault(cell.cell_id, _identical(experiment, first, cell))
     if problems:
         raise SpecError(list(problems.values()))
     return crossing
+
+
+def _identical(experiment: Experiment, one: Cell, other: Cell) -> Problem:
+    return Problem(
+        experiment.spec_path, "different alternatives", f"the same command for {one.label} and {other.label}",
+        "remove one of them" if one.benchmark.chosen == other.benchmark.chosen
+        else "use the parameter in this command, or `exclude` one of them",
+    )  # fmt: skip
 
 
 def _executed(cell: Cell) -> tuple[object, ...]:

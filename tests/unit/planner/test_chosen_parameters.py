@@ -72,6 +72,11 @@ def test_a_parameter_of_one_language_needs_an_exclude_for_the_other(
     runtimes = tuple(Runtime(name, "program", "path", language=name) for name in commands)
     there = {name: resolved_runtime(name) for name in commands}
     spec = replace(of(experiment, *benchmarks), runtimes=runtimes, collectors=(), heaps=())
+    # Each value of one language is paired with the other language, which is measured beside it.
+    assert len(cross(spec, replace(host, runtimes=there), {}).cells) == 4
+    with pytest.raises(SpecError, match="the same command for"):
+        cross(replace(spec, runtimes=runtimes[1:]), replace(host, runtimes=there), {})
+    spec = replace(spec, compare=("parameters.parallel",))
     with pytest.raises(SpecError) as caught:
         cross(spec, replace(host, runtimes=there), {})
     (problem,) = caught.value.problems
