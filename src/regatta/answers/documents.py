@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from regatta.answers.families.result import Family
+from regatta.answers.families.words import leaders, ranking, winner
 from regatta.answers.plain import finite, place_of, ratio_of, row_of, text_of
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.answers.topics.registry import findings_in_order, in_order
@@ -150,5 +151,7 @@ def _family(family: Family) -> dict[str, Any]:
             {"a": pair.a_name, "b": pair.b_name, **ratio_of(pair.ratio), "p": finite(pair.p)}
             for pair in family.pairs
         ],
+        "winner": winner(family.pairs, family.names, family.better),
+        "leaders": leaders(ranking(family.names, family.pairs, family.better), family.pairs),
         "words": family.words,
     }

@@ -149,6 +149,7 @@ def test_independent_samples_keep_the_error_of_the_family(k: int) -> None:
     assert np.mean(shown) <= 0.055
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("k", [3, 8])
 def test_pairs_over_a_suite_keep_the_error_of_the_family(k: int) -> None:
     """300 suites of 3 benchmarks without any difference, one noisy alternative; the standard error of 0.05 is 0.013."""

@@ -48,18 +48,16 @@ def winner(pairs: Sequence[FamilyPair], names: Sequence[str], better: Better) ->
 
 
 def leaders(ranked: Sequence[str], pairs: Sequence[FamilyPair]) -> list[str]:
-    """Return the best of `ranked` (best first) and those that do not differ significantly from it."""
-    compared_with = {
-        name: _ratio(pairs, ranked[0], name)
-        for name in ranked[1:]
-        if any({p.a_name, p.b_name} == {ranked[0], name} for p in pairs)
-    }
-    alike = [
+    """Return the best of `ranked` (best first) and those that do not differ significantly from it; empty without intervals."""
+    known = [pair for pair in pairs if not math.isnan(pair.ratio.low)]
+    judged = [name for name in ranked if any(name in (pair.a_name, pair.b_name) for pair in known)]
+    alike = {
         name
-        for name, ratio in compared_with.items()
-        if not math.isnan(ratio.low) and not shows_difference(ratio)
-    ]
-    return [*ranked[:1], *alike]
+        for pair in known
+        if judged[0] in (pair.a_name, pair.b_name) and not shows_difference(pair.ratio)
+        for name in (pair.a_name, pair.b_name)
+    }
+    return [name for name in judged if name == judged[0] or name in alike]
 
 
 def unpaired_of(pairs: Sequence[FamilyPair]) -> list[FamilyPair]:

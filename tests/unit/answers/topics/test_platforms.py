@@ -154,7 +154,11 @@ def test_all_pairs_of_three_platforms_have_simultaneous_intervals_and_leaders(tm
     assert (pair.a_name, pair.ratio.method) == ("arm", "sidak-fixed-hosts")
     assert (pair.ratio.low, pair.ratio.high) == pytest.approx(tuple(ends))
     assert pair.p == pytest.approx(1 - (1 - single.pvalue) ** 3)
-    assert answer.headline[0].startswith("geometric mean of 2 benchmarks, 2x minheap: x86 is fastest, ")
+    assert answer.headline[0].startswith(
+        "geometric mean of 2 benchmarks, 2x minheap: x86 (2 hosts) is fastest, "
+    )
+    assert "faster than arm (1 host, emulated) (n = 40 rounds)" in answer.headline[0]
+    assert answer.headline[0].endswith("; valid for these hosts only")
     pairs, ranking = (
         next(table for table in PLATFORMS.tables_of(View(answer)) if table.title == title)
         for title in ("All pairs", "Ranking")

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from regatta.answers.across import Across
+from regatta.answers.across import PLATFORM, Across
 from regatta.answers.context import Context
 from regatta.answers.families.words import Sampled, family_words, leaders, ranking, winner
 from regatta.answers.names import heap_words
@@ -121,7 +121,10 @@ def _compared(
     if len(logs) < 2:
         return None
     made = list(combinations(logs, 2))
-    found = [simultaneous(_ratio(logs[a], logs[b], level), len(made)) for a, b in made]
+    found = [
+        simultaneous(_ratio(list(logs[a].values()), list(logs[b].values()), level), len(made))
+        for a, b in made
+    ]
     pairs = tuple(FamilyPair(a, b, one.interval, one.p) for (a, b), one in zip(made, found, strict=True))
     first, several = _first(members[0]), len(members) > 1
     cells = [one.cell.place for on_host in members for one in on_host.values()]
@@ -142,19 +145,36 @@ def _compared(
     )
     if len(logs) < _LEAST_NAMED:
         return found_all
-    n = sum(values.size for own in logs.values() for values in own)
+    titles = {name: _title(name, own, context) for name, own in logs.items()}
+    n = sum(values.size for own in logs.values() for values in own.values())
     sample = sample_words(n, "round" if several else "invocation")
-    words = family_words(ranked, pairs, Sampled(first.cell, first.unit, sample, across.by))
+    words = family_words(
+        [titles[name] for name in ranked],
+        [replace(pair, a_name=titles[pair.a_name], b_name=titles[pair.b_name]) for pair in pairs],
+        Sampled(first.cell, first.unit, sample, across.by),
+    )
     where = context.names.place(first.cell, first.parameters)
     if several:
         where = f"geometric mean of {len(members)} benchmarks{heap_words(place.heap)}"
-    return replace(found_all, words=f"{where}{context.names.within(first.cell)}: {words}")
+    scope = "; valid for these hosts only" if across.by == PLATFORM else ""
+    return replace(found_all, words=f"{where}{context.names.within(first.cell)}: {words}{scope}")
 
 
-def _logs(members: Sequence[_OnHosts], hosts: Sequence[str]) -> list[Floats]:
-    """Return the logarithms on each host that has all members: of the values, or the mean of each round over several members."""
-    own = [[one[host] for one in members] for host in hosts if all(host in one for one in members)]
-    return [np.log(series[0].values) if len(series) == 1 else round_means(series) for series in own]
+def _title(name: str, logs: Mapping[str, Floats], context: Context) -> str:
+    """Return `x86 (1 of 2 hosts: xeon)`, or the name of a host."""
+    if context.across.by != PLATFORM:
+        return name
+    platform = next(one for one in context.platforms if one.name == name)
+    return platform.title([host for host, values in logs.items() if values.size > 1] or list(logs))
+
+
+def _logs(members: Sequence[_OnHosts], hosts: Sequence[str]) -> dict[str, Floats]:
+    """Return host -> logarithms, for the hosts that have all members: of values, or the mean of each round over several members."""
+    own = {host: [one[host] for one in members] for host in hosts if all(host in one for one in members)}
+    return {
+        host: np.log(series[0].values) if len(series) == 1 else round_means(series)
+        for host, series in own.items()
+    }
 
 
 def _ratio(a: Sequence[Floats], b: Sequence[Floats], level: float) -> Contrast:

@@ -154,7 +154,10 @@ def test_an_alternative_that_was_measured_later_and_is_faster_is_not_ignored(tmp
             for i, one in enumerate(cells)
             for r in range(count if i == 2 else 8)
         ]
-        (family,) = answer_experiment(write_experiment(tmp_path / str(count), cells, records, 8)).families
+        answer = answer_experiment(write_experiment(tmp_path / str(count), cells, records, 8))
+        (family,) = answer.families
+        (shown,) = document_of(answer)["families"]
+        assert (shown["winner"], shown["leaders"]) == (expected, [expected or "g1"])
         assert winner(family.pairs, family.names, "lower") == expected
         if expected:
             assert ": z is fastest, " in family.words
