@@ -262,15 +262,27 @@ def test_a_vector_has_the_calls_of_the_source(profiled: Profiled, tmp_path: Path
 def test_the_unit_of_a_program_with_the_harness_is_an_iteration(profiled: Profiled, tmp_path: Path) -> None:
     command = profiled.programs.command("vm/jess", "command", size=1, iterations=3, data_seed=1)
     done = trace_java(
-        tmp_path, "--overhead", "1", "--warmup", "2", "--configuration", "temurin-21 g1", "-o", "jess.yml",
-        "--", "java", QUICK, *command,
+        tmp_path, "--overhead", "1", "--warmup", "2", "--configuration", "temurin-21 g1 c1-only", "-o", "jess.yml",
+        "--", jvm("21"), "-XX:+UseG1GC", QUICK, *command,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     vector = read_vector(tmp_path / "jess.yml")
     assert (vector.per, vector.provenance["units"]) == ("iteration", "1")
-    assert vector.provenance["configuration"] == "temurin-21 g1"
+    assert vector.provenance["configuration"] == "temurin-21 g1 c1-only"
+    assert vector.provenance["jvm"].startswith("OpenJDK 64-Bit Server VM 21.0.8")
+    assert vector.provenance["jvm_flags"] == f"-XX:+UseG1GC {QUICK}"
     assert vector.user_time is not None
     assert vector.user_time.value > 0
+
+
+def test_a_jvm_that_is_not_that_of_the_configuration_is_refused(profiled: Profiled, tmp_path: Path) -> None:
+    java = (jvm("17"), "-XX:+UseG1GC", "-cp", str(profiled.classes), "Profiled", "calls")
+    done = trace_java(
+        tmp_path, "--overhead", "0", "--configuration", "temurin-21 g1", "-o", "calls.yml", "--", *java
+    )
+    assert done.returncode != 0
+    assert "expected a JVM of release 21.0.8" in done.stderr
+    assert not (tmp_path / "calls.yml").exists()
 
 
 def test_a_command_that_starts_no_jvm_is_refused(tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from regatta.host.errors import RegattaError, VerificationError
+from regatta.host.errors import Problem, RegattaError, SpecError, VerificationError
 from regatta.spec.calls import CallTable
+from regatta.spec.home import find_home
+from regatta.spec.registries import read_registries
 from regatta.spec.vectors import ApplicationVector, Value
 from regatta.trace.application import About, Trace, application_vector, ratio_of
 from regatta.trace.java import (
@@ -25,6 +27,7 @@ from regatta.trace.java import (
     tally_of,
     with_profiler,
 )
+from regatta.trace.java_configuration import NamedJvm, check_flags, check_release, flags_of, named_jvm
 from regatta.trace.java_events import (
     counted_of,
     events_agent,
@@ -34,6 +37,7 @@ from regatta.trace.java_events import (
     words_of,
 )
 from regatta.trace.java_samples import read_samples, share_words, with_recording
+from regatta.trace.planned_command import PlannedCommand
 from regatta.trace.processes import is_there
 from regatta.trace.runs import TRACER, Figure, Figures, Run, read_figure, run_command, run_driver, watch
 from regatta.trace.tools import NoTracer, make_tracer
@@ -66,6 +70,8 @@ class Wanted:
     #: with the profiler of Java: iterations of each run that are left out, and the name of this JVM in system vectors
     warmup: int = 0
     configuration: str = ""
+    #: of the experiment's cell that `command` is from
+    cell: PlannedCommand | None = None
     #: of this machine, as in system vectors
     fingerprint: str = ""
 
@@ -114,6 +120,7 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
     """
     if wanted.pid is not None:
         return _windows(wanted, wanted.pid, tool, table)
+    named = _named_jvm(wanted) if tool == JAVA else None
     jar = profiler_jar() if tool == JAVA else None
     pairs = _PAIRS if wanted.pairs is None else wanted.pairs
     measured = Measured()
@@ -124,7 +131,7 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
                 if not traced and not pairs:
                     continue
                 if tool == JAVA:
-                    _run_java(wanted, jar if traced else None, table, measured)
+                    _run_java(wanted, jar if traced else None, table, measured, named)
                 else:
                     _run(wanted, tool if traced else "none", table, measured)
         if tool == JAVA and wanted.output is not None:
@@ -158,17 +165,50 @@ def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> Non
         measured.traces.append(Trace(tally, run.units))
 
 
-def _run_java(wanted: Wanted, jar: Path | None, table: CallTable, measured: Measured) -> None:
+def _reporting(wanted: Wanted, command: Sequence[str], results: Path) -> list[str]:
+    """Return the command that makes Regatta's harness report to a file; that of a cell in an environment as planned."""
+    if wanted.cell is None:
+        return reporting_to(command, results)
+    return [*wanted.cell.words(results.parent, results), *command]
+
+
+def _flags(wanted: Wanted) -> list[str]:
+    environment = os.environ if wanted.cell is None else wanted.cell.environment
+    return flags_of(wanted.command, environment)
+
+
+def _named_jvm(wanted: Wanted) -> NamedJvm | None:
+    """Check the command against the configuration that it should have, before it runs. None without one, or from a cell."""
+    if wanted.cell is not None:
+        wanted.cell.check_files()
+    if not wanted.configuration or wanted.cell is not None:
+        return None
+    problems: list[Problem] = []
+    registries = read_registries(find_home(), problems)
+    if problems:
+        raise SpecError(problems)
+    named = named_jvm(wanted.configuration, registries)
+    check_flags(_flags(wanted), wanted.configuration, named)
+    return named
+
+
+def _run_java(
+    wanted: Wanted, jar: Path | None, table: CallTable, measured: Measured, named: NamedJvm | None
+) -> None:
     """Run a JVM, with the profiler if there is a `jar`. Without it, the harness tells the time of its iterations."""
     with tempfile.TemporaryDirectory() as folder:
         profile, results = Path(folder) / "profile.json", Path(folder) / "results.jsonl"
         command = with_profiler(wanted.command, jar, profile) if jar else wanted.command
-        run, _ = run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+        run, _ = run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         if jar is None:
             own_ns = iteration_ns(results, wanted.warmup)
             measured.without.append(replace(run, user_ns=run.elapsed_ns if own_ns is None else own_ns))
             return
-        tally, iterations = tally_of(read_profile(profile), table, wanted.warmup)
+        told = read_profile(profile)
+        tally, iterations = tally_of(told, table, wanted.warmup)
+    if named is not None and (note := check_release(told.java, wanted.configuration, named)):
+        measured.notes.append(note)
+    measured.told |= {"jvm": told.java, "jvm_flags": " ".join(_flags(wanted))}
     measured.traced.append(run)
     measured.traces.append(Trace(tally, iterations))
 
@@ -179,7 +219,7 @@ def _run_with_events(wanted: Wanted) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         events, results = Path(folder) / "events.json", Path(folder) / "results.jsonl"
         command = with_events(wanted.command, agent, events)
-        run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+        run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         found = read_events(events)
         return words_of(found, counted_of(found, wanted.warmup, results.exists()))
 
@@ -192,7 +232,7 @@ def _run_sampled(wanted: Wanted) -> dict[str, str]:
         command, recording = with_recording(wanted.command, Path(folder))
         command = with_events(command, agent, events, windows_only=True)
         try:
-            run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+            run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         except VerificationError as error:
             got = f"a failure with {command[2].partition(':filename')[0]}"
             raise RegattaError("samples", "a JVM with the flight recorder (JFR)", got) from error
@@ -282,6 +322,7 @@ def origin_of(wanted: Wanted, tool: str) -> dict[str, str]:
         "host": f"{platform.node()}, {kernel.sysname} {kernel.release} {kernel.machine}",
         **({"fingerprint": wanted.fingerprint} if wanted.fingerprint else {}),
         **({"configuration": wanted.configuration} if wanted.configuration else {}),
+        **({"experiment": wanted.cell.experiment, "heap": wanted.cell.heap} if wanted.cell else {}),
     }
 
 
