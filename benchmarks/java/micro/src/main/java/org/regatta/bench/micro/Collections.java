@@ -34,16 +34,24 @@ final class Collections extends Group {
         value("array_deque_turn", i -> {
             queue.addLast(keys[(int) i & SIZE - 1]);
             return queue.removeFirst();
-        });
+        }, i -> keys[(int) i & SIZE - 1]);
+    }
+
+    /** A baseline of operations on one of the keys. */
+    private static ObjectOperation keyOf(Integer[] keys) {
+        return i -> keys[(int) i & SIZE - 1];
     }
 
     private void addLists(Integer[] keys) throws Exception {
         List<Integer> list = new ArrayList<>(Arrays.asList(keys));
         object("array_list_new", i -> new ArrayList<Integer>());
-        object("array_list_get", i -> list.get((int) i & SIZE - 1));
+        object("array_list_get", i -> list.get((int) i & SIZE - 1), keyOf(keys));
         value("array_list_size", i -> {
             list.set((int) i & SIZE - 1, keys[0]);
             return list.size();
+        }, i -> {
+            list.set((int) i & SIZE - 1, keys[0]);
+            return i;
         });
         ArrayList<Integer> growing = new ArrayList<>();
         value("array_list_add", i -> {
@@ -52,7 +60,7 @@ final class Collections extends Group {
             }
             growing.add(keys[(int) i & SIZE - 1]);
             return i;
-        });
+        }, i -> (i & SIZE - 1) == 0 || keys[(int) i & SIZE - 1] == null ? 1 : i);
         List<Integer> walked = new ArrayList<>(Arrays.asList(keys));
         List<Iterator<Integer>> walks = new ArrayList<>(List.of(walked.iterator()));
         object("array_list_iterate", i -> {
@@ -62,37 +70,39 @@ final class Collections extends Group {
                 walks.set(0, walk);
             }
             return walk.next();
-        });
+        }, i -> walks.get(0));
         Vector<Integer> vector = new Vector<>(Arrays.asList(keys));
-        object("vector_element_at", i -> vector.elementAt((int) i & SIZE - 1));
+        object("vector_element_at", i -> vector.elementAt((int) i & SIZE - 1), keyOf(keys));
     }
 
     private void addMaps(Integer[] keys) throws Exception {
+        ObjectOperation key = keyOf(keys);
         Map<Integer, Integer> map = new HashMap<>();
         Map<Integer, Integer> tree = new TreeMap<>();
         Map<Integer, Integer> concurrent = new ConcurrentHashMap<>();
         Map<Integer, Integer> table = new Hashtable<>();
-        for (Integer key : keys) {
-            map.put(key, key);
-            tree.put(key, key);
-            concurrent.put(key, key);
-            table.put(key, key);
+        for (Integer each : keys) {
+            map.put(each, each);
+            tree.put(each, each);
+            concurrent.put(each, each);
+            table.put(each, each);
         }
         Set<Integer> set = new HashSet<>(map.keySet());
         object("hash_map_new", i -> new HashMap<Integer, Integer>());
-        object("hash_map_get", i -> map.get(keys[(int) i & SIZE - 1]));
-        object("hash_map_put", i -> map.put(keys[(int) i & SIZE - 1], keys[0]));
+        object("hash_map_get", i -> map.get(keys[(int) i & SIZE - 1]), key);
+        object("hash_map_put", i -> map.put(keys[(int) i & SIZE - 1], keys[0]), key);
         object("hash_map_insert", i -> {
-            Integer key = keys[(int) i & SIZE - 1];
-            Integer removed = map.remove(key);
-            map.put(key, key);
+            Integer inserted = keys[(int) i & SIZE - 1];
+            Integer removed = map.remove(inserted);
+            map.put(inserted, inserted);
             return removed;
-        });
-        value("hash_set_contains", i -> set.contains(keys[(int) i & SIZE - 1]) ? 1 : i);
-        object("tree_map_get", i -> tree.get(keys[(int) i & SIZE - 1]));
-        object("concurrent_map_get", i -> concurrent.get(keys[(int) i & SIZE - 1]));
-        object("concurrent_map_put", i -> concurrent.put(keys[(int) i & SIZE - 1], keys[0]));
-        object("hashtable_get", i -> table.get(keys[(int) i & SIZE - 1]));
+        }, key);
+        value("hash_set_contains", i -> set.contains(keys[(int) i & SIZE - 1]) ? 1 : i,
+                i -> keys[(int) i & SIZE - 1] == null ? 1 : i);
+        object("tree_map_get", i -> tree.get(keys[(int) i & SIZE - 1]), key);
+        object("concurrent_map_get", i -> concurrent.get(keys[(int) i & SIZE - 1]), key);
+        object("concurrent_map_put", i -> concurrent.put(keys[(int) i & SIZE - 1], keys[0]), key);
+        object("hashtable_get", i -> table.get(keys[(int) i & SIZE - 1]), key);
     }
 
     private void addArrays() throws Exception {
@@ -110,6 +120,12 @@ final class Collections extends Group {
                 array[(int) i & elements - 1]++;
                 return array.clone();
             };
+        }, elements -> {
+            int[] array = new int[elements];
+            return i -> {
+                array[(int) i & elements - 1]++;
+                return array;
+            };
         });
         values("arrays_fill", "bytes", new int[] {16, 256, 4096}, bytes -> {
             byte[] array = new byte[bytes];
@@ -125,6 +141,9 @@ final class Collections extends Group {
                 Arrays.sort(sorted);
                 return sorted;
             };
+        }, elements -> {
+            int[] numbers = new Random(elements).ints(elements).toArray();
+            return i -> numbers.clone();
         });
         object("object_new", i -> new Object());
         object("object_get_class", i -> (i & 1) == 0 ? "".getClass() : this.getClass());

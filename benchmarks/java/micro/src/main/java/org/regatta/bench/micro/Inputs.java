@@ -16,6 +16,16 @@ final class Inputs {
         return (int) i & COUNT - 1;
     }
 
+    /** @return a baseline of operations on one of some inputs whose result is a number */
+    static ValueOperation indexed(Object[] some) {
+        return i -> some[index(i)] == null ? 1 : i;
+    }
+
+    /** @return a baseline of operations on one of some inputs whose result is an object */
+    static ObjectOperation one(Object[] some) {
+        return i -> some[index(i)];
+    }
+
     /** @return different words of so many lower-case letters */
     static String[] words(int letters) {
         Random random = new Random(letters);

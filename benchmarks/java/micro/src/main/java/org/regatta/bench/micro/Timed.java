@@ -51,12 +51,21 @@ final class Timed {
         return fastest;
     }
 
-    /** Runs the operation for so many intervals, and finds out how often it runs in one. */
-    void warmUp(int intervals, long intervalNs) throws Exception {
-        long end = System.nanoTime() + intervals * intervalNs;
+    /**
+     * Runs the operation until it is compiled, and finds out how often it runs in an interval.
+     *
+     * @param least intervals, and {@code operations} of it
+     * @param most intervals, after which it ends with fewer operations
+     */
+    void warmUp(int least, int most, long operations, long intervalNs) throws Exception {
+        long start = System.nanoTime();
+        long done = 0;
         while (true) {
             long elapsed = Math.max(1, elapsedNs());
-            if (elapsed >= intervalNs && System.nanoTime() - end >= 0) {
+            done += times;
+            long spent = System.nanoTime() - start;
+            boolean isWarm = spent >= least * intervalNs && done >= operations || spent >= most * intervalNs;
+            if (elapsed >= intervalNs && isWarm) {
                 times = Math.max(1, Math.round((double) times * intervalNs / elapsed));
                 return;
             }
