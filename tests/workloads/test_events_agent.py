@@ -164,6 +164,15 @@ def test_a_jvm_that_interprets_compiles_nothing(counted: Counted) -> None:
     assert total(events, "methods_compiled") == total(events, "code_bytes") == 0
 
 
+@pytest.mark.parametrize("name", JVMS)
+def test_the_time_of_threads_is_counted_whether_they_run_or_have_ended(counted: Counted, name: str) -> None:
+    """Most of the work is that of a hundred threads that have ended; none is that of the compilers."""
+    run, events = counted.counted("Events", "together", "100", program=jvm(name))
+    assert run.code == 0, run.stderr
+    _, nothing = counted.counted("Events", "exceptions", "1", program=jvm(name))
+    assert total(events, "thread_cpu_ns") > total(nothing, "thread_cpu_ns") > 0
+
+
 # ---- windows ----
 
 

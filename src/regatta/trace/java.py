@@ -78,8 +78,13 @@ def reporting_to(command: Sequence[str], results: Path) -> list[str]:
     return ["env", f"REGATTA_RESULTS={results}", *command]
 
 
-def iteration_ns(results: Path, warmup: int) -> float | None:
+def iteration_ns(results: Path, warmup: int, metric: str = "elapsed") -> float | None:
     """Return the mean elapsed time of the iterations after warm-up, in ns; None for a program without the harness.
+
+    Args:
+        results: lines of the harness.
+        warmup: iterations to leave out, from the first.
+        metric: another time, such as `gc_time`; None if the harness does not report it.
 
     Raises:
         RegattaError: the file has another form, or no iteration is left.
@@ -90,10 +95,12 @@ def iteration_ns(results: Path, warmup: int) -> float | None:
     try:
         for text in results.read_text(encoding="utf-8").splitlines():
             line = json.loads(text)
-            if line.get("metric") == "elapsed" and line["iteration"] >= warmup:
+            if line.get("metric") == metric and line["iteration"] >= warmup:
                 elapsed.append(float(line["value"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RegattaError("results of the harness", "lines of the protocol", repr(error)) from error
+    if not elapsed and metric != "elapsed":
+        return None
     if not elapsed:
         raise _all_left_out(warmup)
     return math.fsum(elapsed) / len(elapsed)

@@ -18,7 +18,7 @@ from regatta.spec.calls import CallTable
 from regatta.spec.home import find_home
 from regatta.spec.registries import read_registries
 from regatta.spec.vectors import ApplicationVector, Value
-from regatta.trace.application import About, Trace, application_vector, ratio_of
+from regatta.trace.application import About, Trace, application_vector, mean_of, ratio_of
 from regatta.trace.java import (
     iteration_ns,
     profiler_jar,
@@ -32,6 +32,7 @@ from regatta.trace.java_events import (
     counted_of,
     events_agent,
     intervals_ns,
+    parallelism_of,
     read_events,
     with_events,
     words_of,
@@ -45,6 +46,8 @@ from regatta.trace.tools import NoTracer, make_tracer
 #: the tool that counts calls into system classes; it is no tracer, because the JVM itself loads it
 JAVA = "java"
 _PAIRS = 3
+#: of the harness: pauses of the garbage collector
+_PAUSES = "gc_time"
 _ENDED = "process {} has ended: later windows are missing"
 
 
@@ -87,6 +90,10 @@ class Measured:
     notes: list[str] = field(default_factory=list)
     #: further provenance of the vector
     told: dict[str, str] = field(default_factory=dict)
+    #: pauses of a garbage collector per unit, of each run without the profiler that knows them
+    pauses_ns: list[float] = field(default_factory=list)
+    #: threads that worked at the same time; None: unknown
+    parallelism: float | None = None
 
 
 class _Ended(Exception):
@@ -138,7 +145,7 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
             for name, run in (("events", _run_with_events), ("system_share", _run_sampled)):
                 # The counts remain valid without what these runs add.
                 try:
-                    measured.told |= run(wanted)
+                    run(wanted, measured)
                 except RegattaError as error:
                     measured.notes.append(f"{name} is unknown: {error}")
     return measured
@@ -203,6 +210,8 @@ def _run_java(
         if jar is None:
             own_ns = iteration_ns(results, wanted.warmup)
             measured.without.append(replace(run, user_ns=run.elapsed_ns if own_ns is None else own_ns))
+            pause_ns = iteration_ns(results, wanted.warmup, _PAUSES)
+            measured.pauses_ns += [] if pause_ns is None else [pause_ns]
             return
         told = read_profile(profile)
         tally, iterations = tally_of(told, table, wanted.warmup)
@@ -213,18 +222,22 @@ def _run_java(
     measured.traces.append(Trace(tally, iterations))
 
 
-def _run_with_events(wanted: Wanted) -> dict[str, str]:
+def _run_with_events(wanted: Wanted, measured: Measured) -> None:
     """Run a JVM with the agent that counts events, without the profiler, which itself loads classes and is compiled."""
     agent = events_agent()
     with tempfile.TemporaryDirectory() as folder:
         events, results = Path(folder) / "events.json", Path(folder) / "results.jsonl"
         command = with_events(wanted.command, agent, events)
-        run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
+        run, _ = run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         found = read_events(events)
-        return words_of(found, counted_of(found, wanted.warmup, results.exists()))
+        counted = counted_of(found, wanted.warmup, results.exists())
+        elapsed_ns = iteration_ns(results, wanted.warmup) or run.elapsed_ns
+        pause_ns = iteration_ns(results, wanted.warmup, _PAUSES) or 0.0
+    measured.told |= words_of(found, counted)
+    measured.parallelism = parallelism_of(found, counted, elapsed_ns, pause_ns)
 
 
-def _run_sampled(wanted: Wanted) -> dict[str, str]:
+def _run_sampled(wanted: Wanted, measured: Measured) -> None:
     """Run a JVM that samples its threads. The agent only reports when the iterations were."""
     agent = events_agent()
     with tempfile.TemporaryDirectory() as folder:
@@ -239,7 +252,7 @@ def _run_sampled(wanted: Wanted) -> dict[str, str]:
         found = read_events(events)
         intervals = intervals_ns(found, counted_of(found, wanted.warmup, results.exists()))
         samples = read_samples(recording, wanted.command[0])
-        return {"system_share": share_words(samples, intervals, wanted.level)}
+        measured.told["system_share"] = share_words(samples, intervals, wanted.level)
 
 
 def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
@@ -293,6 +306,7 @@ def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -
     """Return the vector of the measurements, with its provenance."""
     if not any(trace.tally.seen for trace in measured.traces):
         raise RegattaError("trace", "at least one call", "none", "set a longer --for, or add work")
+    measured.notes += _unknown_of_a_jvm(measured) if tool == JAVA else []
     user = tuple(run.user_ns / run.units for run in measured.without if run.user_ns is not None)
     provenance = {
         **origin_of(wanted, tool),
@@ -301,7 +315,22 @@ def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -
         **measured.told,
         "notes": "; ".join(dict.fromkeys(measured.notes)),
     }
-    return application_vector(measured.traces, table, about_of(wanted, user), provenance)
+    vector = application_vector(measured.traces, table, about_of(wanted, user), provenance)
+    if tool != JAVA:
+        return vector
+    pauses = mean_of(measured.pauses_ns, wanted.level, "one run") if measured.pauses_ns else None
+    return replace(vector, pause_time=pauses, parallelism=measured.parallelism or 1.0)
+
+
+def _unknown_of_a_jvm(measured: Measured) -> list[str]:
+    notes = []
+    if measured.parallelism is None:
+        notes.append("the number of threads at work is unknown: predictions assume one")
+    if measured.without and not measured.pauses_ns:
+        notes.append(
+            "pauses of the garbage collector are unknown: predictions treat them as code of the application"
+        )
+    return notes
 
 
 def about_of(wanted: Wanted, user_ns: tuple[float, ...] = ()) -> About:

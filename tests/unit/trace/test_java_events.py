@@ -13,6 +13,7 @@ from regatta.trace.java_events import (
     Events,
     counted_of,
     intervals_ns,
+    parallelism_of,
     read_events,
     with_events,
     words_of,
@@ -93,6 +94,20 @@ def test_the_agents_are_the_first_options_of_the_jvm(tmp_path: Path) -> None:
     command, recording = with_recording(java, tmp_path)
     assert command[1].startswith(f"-XX:StartFlightRecording:filename={recording},")
     assert "10 ms" in (tmp_path / "samples.jfc").read_text()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "threads"),
+    [([9, 9, 9, 150, 9, 210, 9], 2.0), ([0, 0, 0, 88, 0, 92, 0], 1.0), ([0, 0, 0, 40, 0, 40, 0], 1.0)],
+)
+def test_threads_at_work_are_their_processor_time_without_pauses(
+    tmp_path: Path, cpu: list[int], threads: float
+) -> None:
+    """The last is one thread that waits, such as for a connection."""
+    events = events_of(tmp_path, counts={"thread_cpu_ns": cpu})
+    counted = counted_of(events, 1, harness=True)
+    assert parallelism_of(events, counted, 100.0, 10.0) == threads
+    assert parallelism_of(events_of(tmp_path), counted, 100.0, 10.0) is None
 
 
 # ---- samples ----
