@@ -36,7 +36,7 @@ OPERATIONS = {
     },
     "collections": {
         "value": ("array_list_add", "array_copy/4096", "stream_map_sum/128"),
-        "object": ("array_list_get", "hash_map_get", "hash_map_put", "tree_map_get", "concurrent_map_get",
+        "object": ("array_list_get", "hash_map_get/16", "hash_map_put/16", "tree_map_get", "concurrent_map_get/16",
                    "arrays_sort/128"),
     },
     "codes": {

@@ -186,15 +186,38 @@ def tally_of(profile: Profile, table: CallTable, warmup: int) -> tuple[Tally, in
     """
     counted = counted_windows(profile.windows, warmup)
     by_descriptor = {call for rule in table.rules.values() for call in rule.calls if "(" in call}
+    with_argument = {
+        call
+        for rule in table.rules.values()
+        if any(one.argument for one in rule.counts)
+        for call in rule.calls
+    }
     seen: dict[Seen, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    known: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    unknown: dict[str, list[tuple[str, int]]] = defaultdict(list)
+
+    def see(call: str, calls: int, amount: int) -> None:
+        key = Seen(call, size=size_class(round(amount / calls)))
+        seen[key] = (seen[key][0] + calls, seen[key][1] + amount)
+
     for line in profile.methods:
         calls = sum(line["calls"][at] for at in counted)
-        amount = sum(line["amount"][at] for at in counted) if "amount" in line else 0
         if not calls:
             continue
         method = line["method"]
         call = method if method in by_descriptor else method.partition("(")[0]
-        key = Seen(call, size=size_class(round(amount / calls)))
-        seen[key] = (seen[key][0] + calls, seen[key][1] + amount)
-    remarks = tuple(f"{name} is not counted: {why}" for name, why in sorted(profile.not_profiled.items()))
-    return Tally(dict(seen), remarks), len(counted)
+        if "amount" not in line:
+            unknown[call].append((method, calls))
+            continue
+        amount = sum(line["amount"][at] for at in counted)
+        known[call] = (known[call][0] + calls, known[call][1] + amount)
+        see(call, calls, amount)
+    remarks = [f"{name} is not counted: {why}" for name, why in sorted(profile.not_profiled.items())]
+    for call, overloads in unknown.items():
+        for method, calls in overloads:
+            # With nothing instead, an overload without an amount would make the mean of the others too small.
+            mean = known[call][1] / known[call][0] if call in known else 0.0
+            see(call, calls, round(calls * mean))
+            if mean and call in with_argument:
+                remarks.append(f"{calls} calls of {method} have the mean amount of its overloads")
+    return Tally(dict(seen), tuple(remarks)), len(counted)

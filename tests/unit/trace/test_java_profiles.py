@@ -62,6 +62,22 @@ def test_iterations_after_warmup_count_and_nothing_between_them(tmp_path: Path, 
     }
 
 
+def test_an_overload_without_an_amount_has_the_mean_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "calls.yml"
+    path.write_text(
+        "rules: {sort: {calls: java.util.Arrays.sort, counts: [{primitive: sort, argument: elements}]}}"
+    )
+    methods = [
+        {"method": "java.util.Arrays.sort([I)V", "calls": [4], "unit": "elements", "amount": [400]},
+        {"method": "java.util.Arrays.sort([III)V", "calls": [6]},
+        {"method": "java.lang.Object.wait()V", "calls": [1]},
+    ]
+    profile = profile_of(tmp_path, windows=["rest"], methods=methods)
+    tally, _ = tally_of(profile, read_calls(path), 1)
+    assert tally.seen[Seen("java.util.Arrays.sort", size=6)] == (10, 1000)
+    assert tally.remarks == ("6 calls of java.util.Arrays.sort([III)V have the mean amount of its overloads",)
+
+
 def test_a_program_without_the_harness_is_counted_whole(tmp_path: Path, table: CallTable) -> None:
     line = {"method": CHAR_AT, "calls": [7]}
     tally, units = tally_of(profile_of(tmp_path, windows=["rest"], methods=[line]), table, 1)

@@ -28,9 +28,14 @@ final class Inputs {
 
     /** @return different words of so many lower-case letters */
     static String[] words(int letters) {
+        return words(letters, COUNT);
+    }
+
+    /** @return so many words of so many lower-case letters */
+    static String[] words(int letters, int count) {
         Random random = new Random(letters);
-        String[] words = new String[COUNT];
-        for (int i = 0; i < COUNT; i++) {
+        String[] words = new String[count];
+        for (int i = 0; i < count; i++) {
             words[i] = word(random, letters);
         }
         return words;
