@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from regatta.host.errors import RegattaError
-from regatta.spec.calls import CallTable, Seen, read_calls
+from regatta.spec.calls import CallTable, Seen, Tally, read_calls
 from regatta.trace.application import About, Trace, application_vector
+from regatta.trace.counting import count_calls
 from regatta.trace.java import Profile, iteration_ns, read_profile, tally_of, with_profiler
 
 APPEND_CHAR = "java.lang.StringBuilder.append(C)Ljava/lang/StringBuilder;"
@@ -60,6 +61,14 @@ def test_iterations_after_warmup_count_and_nothing_between_them(tmp_path: Path, 
         Seen(APPEND_TEXT, size=3): (8, 100),
         Seen("java.lang.Object.wait"): (2, 0),
     }
+
+
+def test_each_connection_waits_for_an_answer() -> None:
+    table = read_calls(Path(__file__).parents[3] / "configs" / "primitives" / "java-calls.yml")
+    tally = Tally({Seen("java.net.Socket.<init>"): (3, 0), Seen("java.net.ServerSocket.accept"): (3, 0)})
+    entries = count_calls(tally, table).entries
+    counts = {primitive: entry.count for (primitive, _), entry in entries.items()}
+    assert counts == {"socket_connect": 3, "socket_round_trip": 3}
 
 
 def test_an_overload_without_an_amount_has_the_mean_of_the_others(tmp_path: Path) -> None:
