@@ -153,6 +153,25 @@ def test_only_samples_within_the_iterations_count() -> None:
         share_words(samples, [(200, 300)], 0.95)
 
 
+def test_threads_that_wait_are_no_part_of_the_share() -> None:
+    """Of 40 samples, 20 are of the thread that accepts connections, which ran Java code once."""
+    works = [Sample(at, at < 5, "main", native=at < 3) for at in range(20)]
+    waits = [Sample(at, True, "acceptor", native=at > 0) for at in range(20)]
+    found = share_words([*works, *waits], [(0, 99)], 0.95)
+    assert found == "25.0 % [8.7, 49.1] (95% CI, 20 samples of main, without 1 waiting thread)"
+    # Without Java code, no thread is known to work.
+    assert "20 samples of acceptor" in share_words(
+        [Sample(at, True, "acceptor", True) for at in range(20)], [(0, 99)], 0.95
+    )
+
+
+def test_a_sample_has_its_thread_and_its_kind(tmp_path: Path) -> None:
+    event = recorded(BOOT, 1) | {"type": "jdk.NativeMethodSample"}
+    event["values"]["sampledThread"] = {"javaName": "main"}
+    (sample,) = read_samples(*as_jfr_reads(tmp_path, [event]))
+    assert (sample.thread, sample.native) == ("main", True)
+
+
 @pytest.mark.parametrize(
     "code", ["exit 1", "echo no JSON; exit", "echo '{}'; exit", "echo 'broken file' >&2; exit 1"]
 )
