@@ -115,7 +115,7 @@ def test_an_operation_runs_often_enough_to_be_compiled_before_it_is_measured(
 # ---- calls of the operations count as the primitives that they measure ----
 
 #: an operation whose calls have the primitive of another one
-COUNTED_AS = {"string_is_empty": "string_length", "string_compare_to": "string_starts_with"}
+COUNTED_AS = {"string_compare_to": "string_starts_with"}
 #: their amount is not that of the operation, as the rules say
 OTHER_AMOUNT = {"string_starts_with", "string_concat"}
 CALLS = read_calls(ROOT / "configs" / "primitives" / "java-calls.yml")

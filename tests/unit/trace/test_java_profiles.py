@@ -10,6 +10,7 @@ import pytest
 
 from regatta.host.errors import RegattaError
 from regatta.spec.calls import CallTable, Seen, Tally, read_calls
+from regatta.spec.primitives import read_primitives
 from regatta.trace.application import About, Trace, application_vector
 from regatta.trace.counting import count_calls
 from regatta.trace.java import Profile, iteration_ns, read_profile, tally_of, with_profiler
@@ -61,6 +62,20 @@ def test_iterations_after_warmup_count_and_nothing_between_them(tmp_path: Path, 
         Seen(APPEND_TEXT, size=3): (8, 100),
         Seen("java.lang.Object.wait"): (2, 0),
     }
+
+
+#: no calls: instructions of the language, and what the profiler cannot tell from other calls
+NOT_CALLED = {
+    "class_for_name_fresh", "exception_throw", "lock_contended", "monitor_contended", "monitor_free", "string_compare_to",
+    "thread_hand_over", "user_work",
+}  # fmt: skip
+
+
+def test_each_primitive_is_counted_by_a_rule_or_is_no_call() -> None:
+    folder = Path(__file__).parents[3] / "configs" / "primitives"
+    rules = read_calls(folder / "java-calls.yml").rules.values()
+    counted = {one.primitive for rule in rules for one in rule.counts}
+    assert {*read_primitives(folder / "java.yml").primitives} - counted == NOT_CALLED
 
 
 def test_each_connection_waits_for_an_answer() -> None:
