@@ -57,7 +57,7 @@ def vectors() -> Dashboard:
             .current(VariableOption(selected=True, text=["All"], value=["$__all"])),
         ),
         (
-            Section(f"Costs of primitives (experiments that measure the suite lm: {_RUN})", (
+            Section(f"Costs of primitives (experiments that measure the suites lm or micro: {_RUN})", (
                 Row(10, ((24, _costs()),)),
                 Row(10, ((24, repeated(_curve(), "curve")),)),
             ), collapsed=False),

@@ -36,7 +36,7 @@ OPERATIONS = {
     },
     "collections": {
         "value": ("array_list_add", "array_copy/4096", "stream_map_sum/128"),
-        "object": ("array_list_get", "hash_map_get", "hash_map_put", "tree_map_get", "concurrent_map_get",
+        "object": ("array_list_get", "hash_map_get/16", "hash_map_put/16", "tree_map_get", "concurrent_map_get/16",
                    "arrays_sort/128"),
     },
     "codes": {
@@ -80,11 +80,12 @@ def _ours(place: Path, jar: Path, group: str) -> dict[str, float]:
 
 
 def _by_jmh(place: Path, jar: Path, kind: str, operations: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Return the score of each operation without that of the empty loop, and the half width of JMH's interval, in ns."""
+    """Return the score of each operation without that of its baseline, and the half width of JMH's interval, in ns."""
+    both = [*(f"baseline:{name}" for name in operations), *operations]
     told = place / "jmh.json"
     command = [
         *JVM, "-jar", str(jar), f"Oracle[.]{kind}$", "-foe", "true", "-f", "1", "-wi", "3", "-w", "200ms", "-i", "5",
-        "-r", "100ms", "-rf", "json", "-rff", str(told), "-p", f"operation={','.join(['', *operations])}",
+        "-r", "100ms", "-rf", "json", "-rff", str(told), "-p", f"operation={','.join(both)}",
     ]  # fmt: skip
     _run(place, command)
     rows = json.loads(told.read_text())
@@ -92,8 +93,7 @@ def _by_jmh(place: Path, jar: Path, kind: str, operations: Sequence[str]) -> dic
         row["params"]["operation"]: (row["primaryMetric"]["score"], row["primaryMetric"]["scoreError"])
         for row in rows
     }
-    empty, _ = scores.pop("")
-    return {name: (score - empty, half) for name, (score, half) in scores.items()}
+    return {name: (scores[name][0] - scores[f"baseline:{name}"][0], scores[name][1]) for name in operations}
 
 
 def measure_operations(place: Path, quick: bool) -> list[Row]:

@@ -34,6 +34,7 @@
 #define OF_EXCEPTIONS (EV_ONLY(EV_EXCEPTIONS) | EV_ONLY(EV_EXCEPTIONS_UNCAUGHT))
 #define OF_MONITORS (EV_ONLY(EV_CONTENDED_MONITORS) | EV_ONLY(EV_CONTENDED_NS))
 #define OF_THREADS EV_ONLY(EV_THREADS_STARTED)
+#define OF_CPU EV_ONLY(EV_THREAD_CPU_NS)
 #define OF_VIRTUAL_THREADS EV_ONLY(EV_VIRTUAL_THREADS_STARTED)
 #define OF_COMPILATIONS                                                                            \
     (EV_ONLY(EV_METHODS_COMPILED) | EV_ONLY(EV_METHODS_RECOMPILED) | EV_ONLY(EV_BYTES_COMPILED) |  \
@@ -68,7 +69,7 @@ struct own {
 };
 
 static char path[PATH_MAX];
-static bool windows_only;
+static bool windows_only, tells_cpu;
 static jmethodID iteration_starts, iteration_stops;
 static _Atomic unsigned long iterations;
 static pthread_mutex_t tagging = PTHREAD_MUTEX_INITIALIZER;
@@ -162,13 +163,45 @@ static void JNICALL virtual_thread_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread
     (void)open_own(jvmti, thread, VIRTUAL_THREADS);
 }
 
-static void JNICALL thread_ended(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
-    (void)jni;
+static void thread_ended(jvmtiEnv *jvmti, jthread thread) {
     void *own = NULL;
     if ((*jvmti)->GetThreadLocalStorage(jvmti, thread, &own) == JVMTI_ERROR_NONE && own != NULL &&
         (*jvmti)->SetThreadLocalStorage(jvmti, thread, NULL) == JVMTI_ERROR_NONE) {
         free(own);
     }
+}
+
+static void JNICALL virtual_thread_ended(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+    (void)jni;
+    thread_ended(jvmti, thread);
+}
+
+static void JNICALL platform_thread_ended(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+    (void)jni;
+    jlong cpu_ns = 0;
+    if (tells_cpu && (*jvmti)->GetCurrentThreadCpuTime(jvmti, &cpu_ns) == JVMTI_ERROR_NONE) {
+        ev_add(EV_THREAD_CPU_NS, (uint64_t)cpu_ns);
+    }
+    thread_ended(jvmti, thread);
+}
+
+/* Reads the clocks of the threads that run. The JVM does not list its compilers and collectors. */
+static void read_clocks(jvmtiEnv *jvmti, JNIEnv *jni) {
+    jint count = 0;
+    jthread *threads = NULL;
+    if (!tells_cpu || (*jvmti)->GetAllThreads(jvmti, &count, &threads) != JVMTI_ERROR_NONE) {
+        return;
+    }
+    uint64_t sum_ns = 0;
+    for (jint i = 0; i < count; i++) {
+        jlong cpu_ns = 0;
+        if ((*jvmti)->GetThreadCpuTime(jvmti, threads[i], &cpu_ns) == JVMTI_ERROR_NONE) {
+            sum_ns += (uint64_t)cpu_ns;
+        }
+        (*jni)->DeleteLocalRef(jni, threads[i]);
+    }
+    release(jvmti, threads);
+    ev_set_live(EV_THREAD_CPU_NS, sum_ns);
 }
 
 static void JNICALL monitor_entering(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object) {
@@ -261,8 +294,9 @@ static void count_loaded(jvmtiEnv *jvmti, JNIEnv *jni) {
 
 static void JNICALL at_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method,
                                   jlocation location) {
-    (void)jvmti, (void)jni, (void)thread, (void)location;
+    (void)thread, (void)location;
     unsigned long iteration = atomic_load(&iterations);
+    read_clocks(jvmti, jni);
     if (method == iteration_starts) {
         ev_end_window(iteration == 0 ? "startup" : "before %lu", iteration);
     } else if (method == iteration_stops) {
@@ -334,7 +368,7 @@ static void JNICALL vm_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
 }
 
 static void JNICALL vm_ended(jvmtiEnv *jvmti, JNIEnv *jni) {
-    (void)jni;
+    read_clocks(jvmti, jni);
     struct ev_all all = ev_all();
     char *name = NULL, *version = NULL;
     char java[256] = "unknown";
@@ -378,6 +412,8 @@ static union capabilities add_capabilities(jvmtiEnv *jvmti) {
         WANT(can_generate_exception_events, OF_EXCEPTIONS);
         WANT(can_generate_monitor_events, OF_MONITORS);
         WANT(can_generate_compiled_method_load_events, OF_COMPILATIONS);
+        WANT(can_get_thread_cpu_time, OF_CPU);
+        WANT(can_get_current_thread_cpu_time, OF_CPU);
         /* Releases before 21 have no virtual threads to miss. */
         wanted.words[SUPPORTS_VIRTUAL_THREADS_WORD] |=
             available.words[SUPPORTS_VIRTUAL_THREADS_WORD] & 1U << SUPPORTS_VIRTUAL_THREADS_BIT;
@@ -386,6 +422,8 @@ static union capabilities add_capabilities(jvmtiEnv *jvmti) {
         ev_missing("AddCapabilities", EV_EVERY & ~OF_THREADS);
         wanted = (union capabilities){.words = {0}};
     }
+    tells_cpu =
+        wanted.named.can_get_thread_cpu_time && wanted.named.can_get_current_thread_cpu_time;
     return wanted;
 }
 
@@ -426,7 +464,7 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
         .VMInit = vm_started,
         .VMDeath = vm_ended,
         .ThreadStart = thread_started,
-        .ThreadEnd = thread_ended,
+        .ThreadEnd = platform_thread_ended,
         .ClassLoad = class_loaded,
         .ClassPrepare = class_prepared,
         .Exception = thrown,
@@ -436,7 +474,7 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
         .MonitorContendedEntered = monitor_entered,
     };
     callbacks.by_number[VIRTUAL_THREAD_START - FIRST_EVENT] = virtual_thread_started;
-    callbacks.by_number[VIRTUAL_THREAD_END - FIRST_EVENT] = thread_ended;
+    callbacks.by_number[VIRTUAL_THREAD_END - FIRST_EVENT] = virtual_thread_ended;
     return (*jvmti)->SetEventCallbacks(jvmti, &callbacks.named, sizeof callbacks) ==
            JVMTI_ERROR_NONE;
 }

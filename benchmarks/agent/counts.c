@@ -23,9 +23,11 @@ const char *const ev_kind_names[EV_KINDS] = {
     [EV_CONTENDED_NS] = "contended_ns",
     [EV_THREADS_STARTED] = "threads_started",
     [EV_VIRTUAL_THREADS_STARTED] = "virtual_threads_started",
+    [EV_THREAD_CPU_NS] = "thread_cpu_ns",
 };
 
 static _Atomic uint64_t counters[EV_KINDS];
+static _Atomic uint64_t live[EV_KINDS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,6 +62,10 @@ static void add_missing(const char *what) {
     if (missing_count < MOST_MISSING) {
         missing[missing_count++] = what;
     }
+}
+
+void ev_set_live(enum ev_kind kind, uint64_t amount) {
+    atomic_store_explicit(&live[kind], amount, memory_order_relaxed);
 }
 
 void ev_unwanted(unsigned kinds) {
@@ -102,7 +108,10 @@ static void end_window(const char *format, unsigned long number) {
     (void)snprintf(window->name, sizeof window->name, format, number);
     window->ended_ns = since_1970_ns();
     for (int kind = 0; kind < EV_KINDS; kind++) {
-        window->until[kind] = atomic_load(&counters[kind]);
+        uint64_t until = atomic_load(&counters[kind]) + atomic_load(&live[kind]);
+        /* A thread that ends right now may have been in both. */
+        uint64_t before = window_count > 1 ? window[-1].until[kind] : 0;
+        window->until[kind] = until > before ? until : before;
     }
 }
 

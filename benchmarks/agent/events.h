@@ -29,6 +29,8 @@ enum ev_kind {
     /* Without threads that the JVM starts internally. */
     EV_THREADS_STARTED,
     EV_VIRTUAL_THREADS_STARTED,
+    /* Processor time of Java threads: without the collector and the compilers. */
+    EV_THREAD_CPU_NS,
     EV_KINDS
 };
 
@@ -60,6 +62,9 @@ struct ev_thread_sums {
 /* ---- counts.c ---- */
 
 void ev_add(enum ev_kind kind, uint64_t amount);
+
+/* Set the part of a kind that running threads contribute until the end of the current window. */
+void ev_set_live(enum ev_kind kind, uint64_t amount);
 
 /* Mark kinds of events that were not requested: the file has no numbers for them. */
 void ev_unwanted(unsigned kinds);

@@ -20,13 +20,22 @@ public final class PlantedOperations extends Group {
             Math.sqrt(i);
             return i;
         });
-        values("spin", "ns", new int[] {2000, 20_000}, ns -> i -> {
-            long start = System.nanoTime();
-            long now = start;
-            while (now - start < ns) {
-                now = System.nanoTime();
-            }
-            return now;
+        long[] calls = new long[1];
+        opened(() -> System.err.println("counted: " + calls[0] + " calls"));
+        value("counted", i -> {
+            calls[0]++;
+            return spin(20_000);
         });
+        values("spin", "ns", new int[] {2000, 20_000}, ns -> i -> spin(ns));
+        value("prepared", i -> spin(4000) + spin(2000), i -> spin(4000));
+    }
+
+    private static long spin(long ns) {
+        long start = System.nanoTime();
+        long now = start;
+        while (now - start < ns) {
+            now = System.nanoTime();
+        }
+        return now;
     }
 }

@@ -9,11 +9,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Function;
+import java.util.zip.Deflater;
 
 /** Programs whose calls into system classes are known; the first argument says which one runs. */
 public final class Profiled {
@@ -68,6 +72,9 @@ public final class Profiled {
                 break;
             case "texts":
                 texts();
+                break;
+            case "arrays":
+                arrays();
                 break;
             case "loaders":
                 loaders(Integer.parseInt(args[1]));
@@ -145,6 +152,30 @@ public final class Profiled {
         Function<String, Integer> length = String::length;
         sum += length.apply("by reference");
         System.out.println("sum " + sum);
+    }
+
+    private static void arrays() {
+        System.arraycopy(new double[9], 0, new double[9], 1, 5);
+        System.arraycopy(new String[9], 0, new Object[9], 1, 5);
+        int sum = Arrays.copyOf(new char[4], 7).length + Arrays.copyOf(new long[4], 7).length;
+        sum += Arrays.copyOfRange(new byte[9], 1, 4).length;
+        double[] filled = new double[6];
+        Arrays.fill(filled, 1.0);
+        sum += "ABCDE".toLowerCase(Locale.ROOT).length();
+        Map<Object, Object> map = new HashMap<>();
+        map.put("the keys", 1);
+        map.put(new byte[100], 2);
+        sum += map.get("the keys").hashCode();
+        Set<String> set = new HashSet<>();
+        set.add("four");
+        List<String> list = new ArrayList<>();
+        list.add("not a key");
+        Deflater deflater = new Deflater();
+        deflater.setInput(new byte[100], 1, 6);
+        deflater.finish();
+        sum += deflater.deflate(new byte[100]);
+        deflater.end();
+        System.out.println("sum " + (sum + filled[0]));
     }
 
     /** A class of the same name in many loaders, each of which calls. */

@@ -164,6 +164,15 @@ def test_a_jvm_that_interprets_compiles_nothing(counted: Counted) -> None:
     assert total(events, "methods_compiled") == total(events, "code_bytes") == 0
 
 
+@pytest.mark.parametrize("name", JVMS)
+def test_the_time_of_threads_is_counted_whether_they_run_or_have_ended(counted: Counted, name: str) -> None:
+    """Most of the work is that of a hundred threads that have ended; none is that of the compilers."""
+    run, events = counted.counted("Events", "together", "100", program=jvm(name))
+    assert run.code == 0, run.stderr
+    _, nothing = counted.counted("Events", "exceptions", "1", program=jvm(name))
+    assert total(events, "thread_cpu_ns") > total(nothing, "thread_cpu_ns") > 0
+
+
 # ---- windows ----
 
 
@@ -323,7 +332,7 @@ def test_a_vector_has_events_and_the_share_of_system_classes(counted: Counted, t
     assert provenance["events"].startswith("classes_loaded ")
     assert int(re.findall(r"classes_loaded (\d+)", provenance["events_startup"])[0]) > 500
     share = re.fullmatch(
-        r"(\d+\.\d) % \[(\d+\.\d), (\d+\.\d)\] \(95% CI, (\d+) samples\)", provenance["system_share"]
+        r"(\d+\.\d) % \[(\d+\.\d), (\d+\.\d)\] \(95% CI, (\d+) samples of main\)", provenance["system_share"]
     )
     assert share, provenance["system_share"]
     # A rule engine on hash maps: neither all nor nothing of it is in system classes.

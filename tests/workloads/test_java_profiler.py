@@ -144,10 +144,13 @@ def test_calls_and_amounts_are_those_of_the_source(profiled: Profiled) -> None:
     assert told["java.lang.StringBuilder.append(C)Ljava/lang/StringBuilder;"] == 7
     assert told["java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"] == 100
     assert amount_of(profile, "java.lang.System.arraycopy(Ljava/lang/Object;ILjava/lang/Object;II)V") == (
-        10, "elements",
+        10, "bytes",
     )  # fmt: skip
-    assert amount_of(profile, "java.lang.Object.clone()Ljava/lang/Object;") == (2, "elements")
-    assert amount_of(profile, "java.util.Arrays.copyOf([II)[I") == (5, "elements")
+    assert amount_of(profile, "java.lang.Object.clone()Ljava/lang/Object;") == (2 * 4, "bytes")
+    assert amount_of(profile, "java.util.Arrays.copyOf([II)[I") == (5 * 4, "bytes")
+    put = "java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"
+    assert amount_of(profile, put) == (0, "chars"), "its keys are no texts"
+    assert not any("amount" in line for line in profile["methods"] if "ArrayList.add" in line["method"])
     assert amount_of(profile, "java.io.InputStream.read([B)I") == (10, "bytes")
     appended = "java.lang.StringBuilder.append(Ljava/lang/String;)Ljava/lang/StringBuilder;"
     assert amount_of(profile, appended) == (7 * 3, "chars")
@@ -183,6 +186,34 @@ def test_amounts_of_texts_are_the_characters_that_were_looked_at(profiled: Profi
     }
     (of_box,) = (line for line in profile["methods"] if line["method"].startswith("java.lang.Integer.equals"))
     assert "amount" not in of_box
+
+
+def test_amounts_of_arrays_are_bytes_and_those_of_keys_characters(profiled: Profiled) -> None:
+    run, profile = profiled.profiled("arrays")
+    assert run.code == 0, run.stderr
+    amounts = {
+        line["method"]: (sum(line["calls"]), sum(line["amount"]), line["unit"])
+        for line in profile["methods"]
+        if "amount" in line
+        and not line["method"].startswith(("java.lang.String.equals", "java.lang.StringBuilder"))
+    }
+    assert amounts == {
+        "java.lang.System.arraycopy(Ljava/lang/Object;ILjava/lang/Object;II)V": (2, 5 * 8 + 5 * 4, "bytes"),
+        "java.util.Arrays.copyOf([CI)[C": (1, 7 * 2, "bytes"),
+        "java.util.Arrays.copyOf([JI)[J": (1, 7 * 8, "bytes"),
+        "java.util.Arrays.copyOfRange([BII)[B": (1, 3, "bytes"),
+        "java.util.Arrays.fill([DD)V": (1, 6 * 8, "bytes"),
+        "java.lang.String.toLowerCase(Ljava/util/Locale;)Ljava/lang/String;": (1, 5, "chars"),
+        "java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;": (2, 8 + 0, "chars"),
+        "java.util.HashMap.get(Ljava/lang/Object;)Ljava/lang/Object;": (1, 8, "chars"),
+        "java.util.HashSet.add(Ljava/lang/Object;)Z": (1, 4, "chars"),
+        "java.util.zip.Deflater.setInput([BII)V": (1, 6, "bytes"),
+        "java.util.zip.Deflater.deflate([B)I": (
+            1,
+            amounts["java.util.zip.Deflater.deflate([B)I"][1],
+            "bytes",
+        ),
+    }
 
 
 def test_threads_lose_no_call(profiled: Profiled) -> None:
@@ -254,6 +285,7 @@ def test_a_vector_has_the_calls_of_the_source(profiled: Profiled, tmp_path: Path
     assert counts["builder_append_string"] == (7, {"chars": 3})
     assert counts["array_list_add"] == (1000 + 3 + 2, {})
     assert counts["array_copy"] == (1, {"bytes": 10})
+    assert counts["hash_map_put"] == (100, {"chars": 0})
     assert (vector.name, vector.per) == ("java", "run")
     assert "java.util.LinkedList.add 1" in vector.provenance["unknown"]
     assert "one pair of runs" in vector.provenance["overhead"]
@@ -262,15 +294,27 @@ def test_a_vector_has_the_calls_of_the_source(profiled: Profiled, tmp_path: Path
 def test_the_unit_of_a_program_with_the_harness_is_an_iteration(profiled: Profiled, tmp_path: Path) -> None:
     command = profiled.programs.command("vm/jess", "command", size=1, iterations=3, data_seed=1)
     done = trace_java(
-        tmp_path, "--overhead", "1", "--warmup", "2", "--configuration", "temurin-21 g1", "-o", "jess.yml",
-        "--", "java", QUICK, *command,
+        tmp_path, "--overhead", "1", "--warmup", "2", "--configuration", "temurin-21 g1 c1-only", "-o", "jess.yml",
+        "--", jvm("21"), "-XX:+UseG1GC", QUICK, *command,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     vector = read_vector(tmp_path / "jess.yml")
     assert (vector.per, vector.provenance["units"]) == ("iteration", "1")
-    assert vector.provenance["configuration"] == "temurin-21 g1"
+    assert vector.provenance["configuration"] == "temurin-21 g1 c1-only"
+    assert vector.provenance["jvm"].startswith("OpenJDK 64-Bit Server VM 21.0.8")
+    assert vector.provenance["jvm_flags"].startswith(f"-XX:+UseG1GC {QUICK}")
     assert vector.user_time is not None
     assert vector.user_time.value > 0
+
+
+def test_a_jvm_that_is_not_that_of_the_configuration_is_refused(profiled: Profiled, tmp_path: Path) -> None:
+    java = (jvm("17"), "-XX:+UseG1GC", "-cp", str(profiled.classes), "Profiled", "calls")
+    done = trace_java(
+        tmp_path, "--overhead", "0", "--configuration", "temurin-21 g1", "-o", "calls.yml", "--", *java
+    )
+    assert done.returncode != 0
+    assert "expected a JVM of release 21.0.8" in done.stderr
+    assert not (tmp_path / "calls.yml").exists()
 
 
 def test_a_command_that_starts_no_jvm_is_refused(tmp_path: Path) -> None:

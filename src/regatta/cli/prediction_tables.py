@@ -10,6 +10,7 @@ import click
 
 from regatta.cli.tables import plain_console, show_table
 from regatta.host.printable import printable
+from regatta.predict.runtime_tables import runtime_tables
 from regatta.predict.tables import (
     CONTRIBUTIONS,
     EXPLAINED,
@@ -60,6 +61,8 @@ def show_forecast(found: Forecast) -> None:
     for one in found.applications:
         _show_contributions(console, one, found)
     _show_pairs(console, found)
+    for table in runtime_tables(found):
+        _show(console, table, ("CI", "measured CI"), ("application", "system", "primitive", "verdict"))
     for one in found.applications:
         _show_savings(console, one, found)
 

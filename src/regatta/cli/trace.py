@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regatta.cli.options import results_option
 from regatta.host.errors import RegattaError
 
 if TYPE_CHECKING:
@@ -99,8 +100,11 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
 )
 @click.option("--name", help="Name of the vector. [default: name of the command]")
 @click.option("--per", default="iteration", show_default=True, help="Name of one unit of work of the application.")  # fmt: skip
-@click.option("--configuration", default="", help="Name of this JVM in system vectors, such as `temurin-17 parallel`, to predict elapsed times.")  # fmt: skip
-@click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, help="Number of first iterations to exclude.")  # fmt: skip
+@click.option("--cell", "benchmark_of_cell", default="", metavar="SUITE/NAME", help="Trace this benchmark of --experiment with its command, JVM, heap and warm-up, instead of COMMAND.")  # fmt: skip
+@click.option("--experiment", default="", metavar="NAME", help="With --cell: a planned experiment.")
+@results_option
+@click.option("--configuration", default="", help="Name of this JVM in system vectors, such as `temurin-17 parallel`, to predict elapsed times. With --cell: which of its configurations.")  # fmt: skip
+@click.option("--warmup", type=click.IntRange(0), default=None, help="Number of first iterations to exclude. [default: 1; with --cell: as in the experiment]")  # fmt: skip
 @click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector, to find measured times.")  # fmt: skip
 @click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs without and with the profiler, alternating. 0: one run, with the profiler. [default: 3]")  # fmt: skip
 @click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip
@@ -108,21 +112,36 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
     "--tally", type=click.Path(dir_okay=False, path_type=Path), help="Also write the raw counts, as JSON."
 )
 @click.option("--calls", type=click.Path(dir_okay=False, path_type=Path), help="Table of calls. [default: configs/primitives/java-calls.yml]")  # fmt: skip
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def trace_java(command: tuple[str, ...], **options: object) -> None:
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def trace_java(
+    command: tuple[str, ...], benchmark_of_cell: str, experiment: str, results: Path, **options: object
+) -> None:
     """Count the calls of a Java application into system classes, as primitives.
 
     COMMAND starts a JVM: `java -jar app.jar ...`. It runs alternately without and with the profiler, then once with an
-    agent that counts events and once with sampled threads. Its output goes to standard error. The units of work are the iterations of a program with Regatta's harness, or the whole run of any
-    other program.
+    agent that counts events and once with sampled threads. Its output goes to standard error. The units of work are
+    the iterations of a program with Regatta's harness, or the whole run of any other program.
+
+    A JVM that differs from --configuration is refused. `--cell SUITE/NAME --experiment NAME` needs no COMMAND.
     """
     from regatta.trace.windows import JAVA, Wanted
 
+    if bool(benchmark_of_cell) == bool(command) or bool(benchmark_of_cell) != bool(experiment):
+        raise click.UsageError("expected either a command after --, or --cell with --experiment")
     if options["output"] is None and options["tally"] is None:
         raise click.UsageError("expected -o FILE")
     if options["name"] == "" or options["per"] == "":
         raise click.UsageError("--name and --per: expected text, got nothing")
     nothing = dict.fromkeys(("units", "pid", "for_s", "ready"))
+    if benchmark_of_cell:
+        from regatta.cli.planned_java import planned_java
+
+        planned = planned_java(benchmark_of_cell, str(options["configuration"]), experiment, results)
+        command = planned.command
+        given = {key: value for key, value in options.items() if value not in (None, "")}
+        options |= {**planned.options, **given, "configuration": planned.configuration}
+    elif options["warmup"] is None:
+        options["warmup"] = 1
     wanted = Wanted(
         command=command, figures=dict.fromkeys(_FIGURES), fingerprint=_fingerprint(), tool=JAVA, **nothing, **options  # type: ignore[arg-type]
     )  # fmt: skip

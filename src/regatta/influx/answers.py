@@ -46,8 +46,10 @@ FALSE_ALARMS = "false_alarms"
 SYSTEM = "system"
 #: kinds of an application vector and of a prediction (`regatta predict --ingest`)
 APPLICATION, PREDICTION = "application", "prediction"
-#: the suite that measures primitives, and the size that is not shown
-_PRIMITIVES, _USUAL_SIZE = "lm", "default"
+#: the suites that measure primitives, and the size that is not shown
+_PRIMITIVES, _USUAL_SIZE = ("lm", "micro"), "default"
+#: the parameter that names a primitive, in suites whose benchmarks measure several
+_OPERATION = {"micro": "operation"}
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 #: the field `setting` of an estimate without parameters
 NO_SETTING = "none"
@@ -297,13 +299,16 @@ def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
     for cell in answer.cells:
         parts = parts_of_label(cell.place.benchmark)
         metric = metrics.setdefault((cell.place.host, cell.cell_id), cell.metric)
-        if parts.suite != _PRIMITIVES or cell.metric != metric:
+        if parts.suite not in _PRIMITIVES or cell.metric != metric:
             continue
         # The choices of the spec and the modifiers also distinguish vectors.
         parameters = {**parts.chosen, **cell.parameters}
         if cell.place.modifiers not in ("", NO_MODIFIERS):
             parameters["modifiers"] = cell.place.modifiers
-        name = parts.name if parts.size in ("", _USUAL_SIZE) else f"{parts.name}:{parts.size}"
+        if cell.place.collector:
+            parameters["collector"] = cell.place.collector
+        base = str(parameters.pop(_OPERATION.get(parts.suite, ""), parts.name))
+        name = base if parts.size in ("", _USUAL_SIZE) else f"{base}:{parts.size}"
         tags = (
             answer.experiment, cell.place.host, cell.place.platform, cell.place.runtime, SYSTEM, name, canonical_json(parameters), cell.unit,
             "", "",

@@ -154,6 +154,8 @@ class ApplicationForecast:
     #: the suite of the requested score, and its benchmarks; this application's own is not among them
     score: str = ""
     score_of: tuple[str, ...] = ()
+    #: by which share of the user time the primitives exceed it where it was measured; 0 if they do not
+    overcounted: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from regatta.host.errors import RegattaError
 from regatta.predict.prediction import common_level
 from regatta.predict.sums import NS, Sum, uncertain
+from regatta.predict.times import of_one_thread
 from regatta.spec.vectors import ApplicationVector, Count, Value
 
 #: applications and their weights, such as requests of each kind; the weights need not sum to 1
@@ -61,7 +62,7 @@ def mixed(name: str, mix: Mix) -> ApplicationVector:
     Raises:
         RegattaError: the mix is invalid (`normalized`), or its vectors have intervals of different levels.
     """
-    parts = normalized(mix)
+    parts = [(of_one_thread(application), weight) for application, weight in normalized(mix)]
     level = common_level(*(application for application, _ in parts))
     sums: dict[Hashable, Sum] = {}
     firsts: dict[Hashable, Count] = {}
@@ -86,6 +87,7 @@ def mixed(name: str, mix: Mix) -> ApplicationVector:
         _mean_user_time(parts),
         "ns",
         provenance={"mix": told, **_where(parts)},
+        pause_time=_mean_pause_time(parts),
     )
 
 
@@ -115,15 +117,22 @@ def _invocations(numbers: Sequence[Value]) -> int:
 
 
 def _mean_user_time(parts: Mix) -> Value | None:
+    times = [application.user_time for application, _ in parts]
+    return None if None in times else _mean_time(parts, [time for time in times if time is not None])
+
+
+def _mean_pause_time(parts: Mix) -> Value | None:
+    """Return the mean pause; an application without a collector, or with unknown pauses, has none."""
+    times = [application.pause_time for application, _ in parts]
+    if all(time is None for time in times):
+        return None
+    return _mean_time(parts, [Value.exact(0.0) if time is None else time for time in times])
+
+
+def _mean_time(parts: Mix, times: Sequence[Value]) -> Value:
     found = Sum(0.0)
-    times = []
-    for application, weight in parts:
-        if application.user_time is None:
-            return None
-        times.append(application.user_time)
-        found = found.plus(
-            uncertain(application.user_time, application.name, weight * NS[application.time_unit])
-        )
+    for (application, weight), time in zip(parts, times, strict=True):
+        found = found.plus(uncertain(time, application.name, weight * NS[application.time_unit]))
     return replace(found.interval(), n=_invocations(times))
 
 

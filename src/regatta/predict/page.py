@@ -20,6 +20,7 @@ from regatta.predict.figures import (
     speed_up_legend,
 )
 from regatta.predict.forecast import Forecast
+from regatta.predict.runtime_tables import runtime_tables
 from regatta.predict.tables import (
     COMPARED,
     WORDS,
@@ -63,6 +64,7 @@ def sections_of_forecast(forecast: Forecast) -> list[Section]:
         _contributions(forecast),
         _entries(forecast),
         _accuracy(forecast),
+        _runtimes(forecast),
         _savings(forecast),
     ]
     return [*(topic for topic in found if topic is not None), _vectors(forecast)]
@@ -134,6 +136,22 @@ def _accuracy(forecast: Forecast) -> Section | None:
         for what, figure in figures
     ]
     return Section("accuracy", "Accuracy", words, tables=tables, groups=groups)
+
+
+# Runtimes
+
+
+def _runtimes(forecast: Forecast) -> Section | None:
+    tables = runtime_tables(forecast)
+    if not tables:
+        return None
+    words = (
+        "Errors without the systems where an application was traced: a prediction is accurate if the median error is at most 15 %, the "
+        "90th percentile at most 30 %, and at least 85 % of the intervals contain the measured time. Speeds are relative to the traced "
+        "system. The sampled share of system classes is that of the traced system. The last tables show which primitives make the "
+        "slowest system slower than the fastest."
+    )
+    return Section("runtimes", "Runtimes", words, tables=tables)
 
 
 # Speed-ups

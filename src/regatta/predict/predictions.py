@@ -35,6 +35,8 @@ from regatta.predict.times import (
     TracedOn,
     brings_user_time,
     common_benchmarks,
+    of_one_thread,
+    overcounted,
     own_user_time,
     quantity,
     with_own_code,
@@ -136,9 +138,10 @@ def forecast_of(request: Request) -> Forecast:
 
 def _at_level(request: Request, level: float) -> Request:
     def asked(one: Asked) -> Asked:
-        parts = tuple((at_level(part, level), weight) for part, weight in one.parts)
+        parts = tuple((of_one_thread(at_level(part, level)), weight) for part, weight in one.parts)
         # Each part has a different number of traces, which the mix loses.
-        return Asked(mixed(one.vector.name, parts) if parts else at_level(one.vector, level), parts)
+        vector = mixed(one.vector.name, parts) if parts else of_one_thread(at_level(one.vector, level))
+        return Asked(vector, parts)
 
     return replace(
         request,
@@ -228,6 +231,7 @@ class _Forecaster:
             self._unscaled(application, before, traced),
             self.request.score,
             tuple(label.rpartition("/")[2] for label in common_benchmarks(scores.values())),
+            overcounted(asked.vector, traced) if traced and asked.vector.user_time else 0.0,
         )
 
     def _traced_on(self, application: ApplicationVector) -> SystemVector | None:

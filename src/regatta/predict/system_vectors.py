@@ -249,11 +249,15 @@ class _System:
     def _invocations(
         self, rule: PrimitiveRule, series: Sequence[_Series]
     ) -> tuple[list[Points], dict[tuple[float, ...], float]]:
-        """Return the points of each invocation that has all of them, and the limits of points that were too cheap for a number."""
+        """Return the points of each invocation that has all of them, and the limits of points that were too cheap for a number.
+
+        If only some repetitions of an invocation have a number, the invocation has a limit: its number, if that is higher.
+        """
         where, chosen = _chosen(rule.series, rule.series, series)
         points: dict[str, dict[tuple[float, ...], float]] = {}
         seen: dict[tuple[tuple[float, ...], bool], str] = {}
         limits: dict[tuple[float, ...], float] = {}
+        capped: dict[str, dict[tuple[float, ...], float]] = {}
         for each in chosen:
             at, limited = _at(where, rule, each), each.metric != rule.series.metric
             if (at, limited) in seen:
@@ -263,9 +267,15 @@ class _System:
             for invocation, value in each.values.items():
                 cost = _cost_ns(where, value, each.unit, rule.unit)
                 if limited:
-                    limits[at] = max(cost, limits.get(at, 0.0))
-                    cost /= 2.0
-                points.setdefault(invocation, {})[at] = cost
+                    capped.setdefault(invocation, {})[at] = cost
+                else:
+                    points.setdefault(invocation, {})[at] = cost
+        for invocation, caps in capped.items():
+            own = points.setdefault(invocation, {})
+            for at, cap in caps.items():
+                highest = max(cap, own.get(at, 0.0))
+                limits[at] = max(highest, limits.get(at, 0.0))
+                own[at] = highest / 2.0
         places = {at for at, _ in seen}
         whole: list[Points] = [made for made in points.values() if len(made) == len(places)]
         if not whole:

@@ -15,6 +15,7 @@ from regatta.predict.sums import NS, Sum, spread, uncertain
 from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
+    Count,
     PrimitiveCost,
     SystemVector,
     TableCost,
@@ -28,6 +29,8 @@ Quantity = Literal["time", "kernel", "user", "elapsed"]
 TracedOn = Mapping[str, SystemVector]
 #: the primitive of a system vector that scales an application's user time from one system to another
 USER_WORK = "user_work"
+#: key in an application's provenance: number of threads by which its counts were divided
+PARALLELISM = "parallelism"
 
 
 def quantity(
@@ -73,17 +76,19 @@ def own_user_time(
     and with K kinds the ratio sum(w r) has the variance sum((r - mean(r))^2) / (K (K + 1)). The interval includes it. The
     shares are those of the application, and so move its times on all systems together.
 
+    Pauses of a garbage collector are neither primitives nor own code. They are assumed to be those of the traced run.
+
     Counts that were changed after tracing do not change this time.
     """
     there = (traced_on or {}).get(system.name, system)
-    traced = replace(application, counts=application.traced_counts or application.counts)
+    pauses = pause_time(application)
     found = _at_least_0(
-        user_time(application).minus(total(traced, there, "user")),
+        _left_of_user_time(application, there),
         ("own user time", application.name, there.name),
     )
     costs = _user_work_of(system, there)
     if not costs:
-        return found
+        return found.plus(pauses)
     ratios = [here_cost.value / there_cost.value for here_cost, there_cost in costs]
     mean = math.fsum(ratios) / len(ratios)
     half = float(ndtri(0.5 + system.level / 2)) / math.sqrt(len(ratios) * (len(ratios) + 1))
@@ -99,7 +104,52 @@ def own_user_time(
                 ("share of user_work", application.name, kind): (found.value * (each - mean), half, half)
             }
             scaled = scaled.plus(Sum(0.0, share))
-    return scaled
+    return scaled.plus(pauses)
+
+
+def pause_time(application: ApplicationVector) -> Sum:
+    """Return the pauses of a garbage collector in ns; 0 if they are unknown."""
+    if application.pause_time is None:
+        return Sum(0.0)
+    return uncertain(application.pause_time, ("pause_time", application.name), NS[application.time_unit])
+
+
+def _left_of_user_time(application: ApplicationVector, there: SystemVector) -> Sum:
+    """Return the measured user time minus pauses and the primitives' user part there: below 0 if these are too large."""
+    traced = replace(application, counts=application.traced_counts or application.counts)
+    return user_time(application).minus(pause_time(application)).minus(total(traced, there, "user"))
+
+
+def overcounted(application: ApplicationVector, there: SystemVector) -> float:
+    """Return by which share of the user time the primitives and pauses exceed it where it was measured; 0 if they do not."""
+    left = _left_of_user_time(application, there)
+    whole = user_time(application)
+    return max(0.0, -left.value / whole.value) if whole.value > 0.0 and math.isfinite(left.value) else 0.0
+
+
+def of_one_thread(application: ApplicationVector) -> ApplicationVector:
+    """Return the vector with the counts of one of the threads that work at the same time.
+
+    Counts are those of all threads, but `user_time` is elapsed time. With P threads at work, a count takes 1 / P of the elapsed
+    time that it takes alone. P is assumed to be the same on all systems. The provenance keeps it as `parallelism`.
+    """
+    if application.parallelism == 1.0:
+        return application
+
+    def divided(counts: tuple[Count, ...]) -> tuple[Count, ...]:
+        return tuple(replace(one, count=_times(one.count, 1.0 / application.parallelism)) for one in counts)
+
+    return replace(
+        application,
+        counts=divided(application.counts),
+        traced_counts=divided(application.traced_counts),
+        parallelism=1.0,
+        provenance={**application.provenance, PARALLELISM: f"{application.parallelism:.3g}"},
+    )
+
+
+def _times(number: Value, factor: float) -> Value:
+    return replace(number, value=number.value * factor, low=number.low * factor, high=number.high * factor)
 
 
 def with_own_code(

@@ -17,10 +17,12 @@ from regatta.predict.forecast import (
     Verdict,
 )
 from regatta.predict.prediction import LITTLE
-from regatta.predict.times import USER_WORK
+from regatta.predict.times import PARALLELISM, USER_WORK
 from regatta.spec.vectors import Value
 from regatta.stats.estimate import Interval
 
+#: a smaller share of pauses of a garbage collector is not reported
+LITTLE_PAUSE = 0.005
 #: beyond this ratio to the measured kernel time, a vector double-counts, or has costs that the application does not pay
 MUCH = 1.5
 _VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "open", "same", "unknown")
@@ -263,6 +265,29 @@ def _of_user_time(one: ApplicationForecast) -> Iterator[str]:
         )
     elif not one.traced_on:
         yield f"{name}: the user time was measured on none of these systems. Its own part is assumed to be equal on all."
+    if one.overcounted > LITTLE:
+        yield (
+            f"{name}: on {one.traced_on}, where the user time was measured, the primitives are predicted to take"
+            f" {100 * one.overcounted:.0f} % more than all of it. No time is left for the application's own code."
+        )
+    yield from _of_a_jvm(one)
+
+
+def _of_a_jvm(one: ApplicationForecast) -> Iterator[str]:
+    """Yield the assumptions about threads and pauses."""
+    name, application = one.application.name, one.application
+    threads = application.provenance.get(PARALLELISM)
+    if threads is not None:
+        yield (
+            f"{name}: {threads} threads worked at the same time. Counts are divided by this number, which is assumed to be"
+            " the same on all systems."
+        )
+    pause, user = application.pause_time, application.user_time
+    if pause is not None and user is not None and pause.value > LITTLE_PAUSE * user.value:
+        yield (
+            f"{name}: {100 * pause.value / user.value:.2g} % of the measured time are pauses of the garbage collector, which are"
+            " assumed to be the same on all systems."
+        )
 
 
 def _beyond(one: ApplicationForecast) -> Iterator[str]:

@@ -127,6 +127,8 @@ def _application(spec: ApplicationFile) -> ApplicationVector:
         spec.time_unit,
         str(spec.benchmark),
         _texts(spec.provenance),
+        pause_time=None if spec.pause_time is None else _interval(spec.pause_time),
+        parallelism=float(spec.parallelism),
     )
 
 
@@ -200,6 +202,11 @@ def _application_lines(application: ApplicationVector) -> list[str]:
     if application.user_time is not None:
         where = f"{application.name}: user_time"
         lines.append(f"user_time: {_flow(_number_data(application.user_time, where))}")
+    if application.pause_time is not None:
+        where = f"{application.name}: pause_time"
+        lines.append(f"pause_time: {_flow(_number_data(application.pause_time, where))}")
+    if application.parallelism != 1.0:
+        lines.append(f"parallelism: {_flow(application.parallelism)}")
     if application.benchmark:
         lines.append(f"benchmark: {_flow(application.benchmark)}")
     lines.append("counts:")

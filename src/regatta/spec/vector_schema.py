@@ -395,6 +395,18 @@ class ApplicationFile(Strict):
     user_time: AmountSpec | None = Field(
         None, description="Time in user mode per unit of work (`per`), if it was measured.", examples=[81000]
     )
+    pause_time: AmountSpec | None = Field(
+        None,
+        description="Of `user_time`, the pauses of a garbage collector per unit of work. Predictions assume the same pauses on"
+        " all systems.",
+        examples=[1500],
+    )
+    parallelism: Annotated[float, Field(ge=1, le=1e6)] = Field(
+        1.0,
+        description="Number of threads that did the work at the same time. The counts are those of all threads, `user_time` is"
+        " elapsed time. Predictions divide the counts by this number.",
+        examples=[1.8],
+    )
     benchmark: Line = Field(
         "", description="Benchmark that the vector describes.", examples=["web/apache-static"]
     )

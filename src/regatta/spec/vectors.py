@@ -147,6 +147,10 @@ class ApplicationVector:
     provenance: Mapping[str, str] = field(default_factory=dict)
     #: the counts with which `user_time` was measured, if `counts` were changed since; never in a file
     traced_counts: tuple[Count, ...] = ()
+    #: of `user_time`, the pauses of a garbage collector per unit, in `time_unit`; None: unknown or none
+    pause_time: Value | None = None
+    #: how many threads did the work at the same time, at least 1: `counts` are of all threads, `user_time` is elapsed time
+    parallelism: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,13 @@ def reporting_to(command: Sequence[str], results: Path) -> list[str]:
     return ["env", f"REGATTA_RESULTS={results}", *command]
 
 
-def iteration_ns(results: Path, warmup: int) -> float | None:
+def iteration_ns(results: Path, warmup: int, metric: str = "elapsed") -> float | None:
     """Return the mean elapsed time of the iterations after warm-up, in ns; None for a program without the harness.
+
+    Args:
+        results: lines of the harness.
+        warmup: iterations to leave out, from the first.
+        metric: another time, such as `gc_time`; None if the harness does not report it.
 
     Raises:
         RegattaError: the file has another form, or no iteration is left.
@@ -90,10 +95,12 @@ def iteration_ns(results: Path, warmup: int) -> float | None:
     try:
         for text in results.read_text(encoding="utf-8").splitlines():
             line = json.loads(text)
-            if line.get("metric") == "elapsed" and line["iteration"] >= warmup:
+            if line.get("metric") == metric and line["iteration"] >= warmup:
                 elapsed.append(float(line["value"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RegattaError("results of the harness", "lines of the protocol", repr(error)) from error
+    if not elapsed and metric != "elapsed":
+        return None
     if not elapsed:
         raise _all_left_out(warmup)
     return math.fsum(elapsed) / len(elapsed)
@@ -179,15 +186,38 @@ def tally_of(profile: Profile, table: CallTable, warmup: int) -> tuple[Tally, in
     """
     counted = counted_windows(profile.windows, warmup)
     by_descriptor = {call for rule in table.rules.values() for call in rule.calls if "(" in call}
+    with_argument = {
+        call
+        for rule in table.rules.values()
+        if any(one.argument for one in rule.counts)
+        for call in rule.calls
+    }
     seen: dict[Seen, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    known: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    unknown: dict[str, list[tuple[str, int]]] = defaultdict(list)
+
+    def see(call: str, calls: int, amount: int) -> None:
+        key = Seen(call, size=size_class(round(amount / calls)))
+        seen[key] = (seen[key][0] + calls, seen[key][1] + amount)
+
     for line in profile.methods:
         calls = sum(line["calls"][at] for at in counted)
-        amount = sum(line["amount"][at] for at in counted) if "amount" in line else 0
         if not calls:
             continue
         method = line["method"]
         call = method if method in by_descriptor else method.partition("(")[0]
-        key = Seen(call, size=size_class(round(amount / calls)))
-        seen[key] = (seen[key][0] + calls, seen[key][1] + amount)
-    remarks = tuple(f"{name} is not counted: {why}" for name, why in sorted(profile.not_profiled.items()))
-    return Tally(dict(seen), remarks), len(counted)
+        if "amount" not in line:
+            unknown[call].append((method, calls))
+            continue
+        amount = sum(line["amount"][at] for at in counted)
+        known[call] = (known[call][0] + calls, known[call][1] + amount)
+        see(call, calls, amount)
+    remarks = [f"{name} is not counted: {why}" for name, why in sorted(profile.not_profiled.items())]
+    for call, overloads in unknown.items():
+        for method, calls in overloads:
+            # With nothing instead, an overload without an amount would make the mean of the others too small.
+            mean = known[call][1] / known[call][0] if call in known else 0.0
+            see(call, calls, round(calls * mean))
+            if mean and call in with_argument:
+                remarks.append(f"{calls} calls of {method} have the mean amount of its overloads")
+    return Tally(dict(seen), tuple(remarks)), len(counted)

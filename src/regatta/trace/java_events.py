@@ -22,6 +22,9 @@ _BUILD = Build(
 )
 _VERSION = 1
 _STARTUP = "startup"
+_CPU = "thread_cpu_ns"
+#: threads of the JVM itself, such as the one that runs finalizers, add up to this to the one thread of an application
+_ONE = 1.05
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,30 @@ def intervals_ns(events: Events, counted: Sequence[int]) -> list[tuple[int, int]
     """Return start and end of windows in ns since 1970; the first starts at 0."""
     starts = [0, *events.ended_ns]
     return [(starts[at], events.ended_ns[at]) for at in counted]
+
+
+def parallelism_of(
+    events: Events, counted: Sequence[int], elapsed_ns: float, pause_ns: float
+) -> float | None:
+    """Return how many threads of the application worked at the same time, at least 1.
+
+    It is their processor time divided by the elapsed time without pauses. A single thread that waits counts as 1. Threads of the
+    compilers and the collector are not in it.
+
+    Args:
+        events: of one run.
+        counted: its counted windows.
+        elapsed_ns: mean elapsed time of such a window.
+        pause_ns: mean time in it in which the collector stopped all threads.
+
+    Returns:
+        None if the JVM does not report the time of threads.
+    """
+    spent = events.counts.get(_CPU)
+    if spent is None or elapsed_ns <= pause_ns:
+        return None
+    threads = math.fsum(spent[at] for at in counted) / len(counted) / (elapsed_ns - pause_ns)
+    return threads if threads > _ONE else 1.0
 
 
 def words_of(events: Events, counted: Sequence[int]) -> dict[str, str]:

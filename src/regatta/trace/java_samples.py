@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,12 @@ from typing import Any
 from regatta.host.errors import HostError, RegattaError
 from regatta.stats.proportion import proportion_interval
 
-_EVENTS = ("jdk.ExecutionSample", "jdk.NativeMethodSample")
+_NATIVE = "jdk.NativeMethodSample"
+_EVENTS = ("jdk.ExecutionSample", _NATIVE)
+#: a thread that runs Java code less often than this, relative to the busiest one, mostly waits for others
+_WORKS = 0.1
+#: names of threads in the description
+_LISTED = 5
 #: the recorder's shortest period on every release
 _SETTINGS = (
     '<configuration version="2.0">'
@@ -36,6 +42,9 @@ class Sample:
     #: since 1970
     at_ns: int
     of_system: bool
+    thread: str = ""
+    #: whether the thread was in a native method, where it may wait
+    native: bool = False
 
 
 def with_recording(command: Sequence[str], folder: Path) -> tuple[list[str], Path]:
@@ -68,25 +77,31 @@ def read_samples(recording: Path, java: str) -> list[Sample]:
     done = subprocess.run(wanted, capture_output=True, text=True, check=False)
     try:
         events = json.loads(done.stdout)["recording"]["events"]
-        return [sample for event in events if (sample := _sample(event["values"])) is not None]
+        return [sample for event in events if (sample := _sample(event)) is not None]
     except (ValueError, KeyError, TypeError, IndexError) as error:
         got = done.stderr.strip()[-200:] or repr(error)
         raise RegattaError("recording", "samples as `jfr print --json` writes them", got) from error
 
 
-def _sample(values: Any) -> Sample | None:
+def _sample(event: Any) -> Sample | None:
     """Return the sample; None without a stack, or of a class whose loader the recorder has lost."""
+    values = event["values"]
     frames = (values["stackTrace"] or {}).get("frames")
     loader = frames[0]["method"]["type"]["classLoader"] if frames else None
     if loader is None:
         return None
     kind = loader["type"]
     of_system = loader["name"] == _BOOT if kind is None else kind["name"] == _PLATFORM
-    return Sample(round(datetime.fromisoformat(values["startTime"]).timestamp() * 1e9), of_system)
+    at_ns = round(datetime.fromisoformat(values["startTime"]).timestamp() * 1e9)
+    thread = (values.get("sampledThread") or {}).get("javaName") or ""
+    return Sample(at_ns, of_system, thread, event.get("type") == _NATIVE)
 
 
 def share_words(samples: Sequence[Sample], intervals_ns: Sequence[tuple[int, int]], level: float) -> str:
     """Describe the share of the samples within the intervals that are of system classes.
+
+    Only samples of threads that do the work count. A thread that waits, such as for a connection, is in a native method of
+    the system classes all the time.
 
     Args:
         samples: of one run.
@@ -96,10 +111,19 @@ def share_words(samples: Sequence[Sample], intervals_ns: Sequence[tuple[int, int
     Raises:
         RegattaError: no sample is within the intervals.
     """
-    within = [one.of_system for one in samples if any(low <= one.at_ns <= high for low, high in intervals_ns)]
+    every = [one for one in samples if any(low <= one.at_ns <= high for low, high in intervals_ns)]
+    running = Counter(one.thread for one in every if not one.native)
+    least = _WORKS * max(running.values(), default=0)
+    threads = {one.thread for one in every if running[one.thread] >= least}
+    within = [one.of_system for one in every if one.thread in threads]
     if not within:
         fix = "run longer or more iterations"
         raise RegattaError("samples", "at least one in the counted iterations", "none", fix)
     share = proportion_interval(sum(within), len(within), level)
     ends = f"[{100 * share.low:.1f}, {100 * share.high:.1f}]"
-    return f"{100 * share.point:.1f} % {ends} ({level:.0%} CI, {len(within)} samples)"
+    names = sorted(threads - {""})
+    more = f" and {len(names) - _LISTED} others" if len(names) > _LISTED else ""
+    of = f" of {', '.join(names[:_LISTED])}{more}" if names else ""
+    waiting = len({one.thread for one in every} - threads)
+    without = f", without {waiting} waiting thread{'s' if waiting > 1 else ''}" if waiting else ""
+    return f"{100 * share.point:.1f} % {ends} ({level:.0%} CI, {len(within)} samples{of}{without})"

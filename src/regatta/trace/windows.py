@@ -9,14 +9,16 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from regatta.host.errors import RegattaError, VerificationError
+from regatta.host.errors import Problem, RegattaError, SpecError, VerificationError
 from regatta.spec.calls import CallTable
+from regatta.spec.home import find_home
+from regatta.spec.registries import read_registries
 from regatta.spec.vectors import ApplicationVector, Value
-from regatta.trace.application import About, Trace, application_vector, ratio_of
+from regatta.trace.application import About, Trace, application_vector, mean_of, ratio_of
 from regatta.trace.java import (
     iteration_ns,
     profiler_jar,
@@ -25,15 +27,18 @@ from regatta.trace.java import (
     tally_of,
     with_profiler,
 )
+from regatta.trace.java_configuration import NamedJvm, check_flags, check_release, flags_of, named_jvm
 from regatta.trace.java_events import (
     counted_of,
     events_agent,
     intervals_ns,
+    parallelism_of,
     read_events,
     with_events,
     words_of,
 )
 from regatta.trace.java_samples import read_samples, share_words, with_recording
+from regatta.trace.planned_command import PlannedCommand
 from regatta.trace.processes import is_there
 from regatta.trace.runs import TRACER, Figure, Figures, Run, read_figure, run_command, run_driver, watch
 from regatta.trace.tools import NoTracer, make_tracer
@@ -41,6 +46,8 @@ from regatta.trace.tools import NoTracer, make_tracer
 #: the tool that counts calls into system classes; it is no tracer, because the JVM itself loads it
 JAVA = "java"
 _PAIRS = 3
+#: of the harness: pauses of the garbage collector
+_PAUSES = "gc_time"
 _ENDED = "process {} has ended: later windows are missing"
 
 
@@ -66,6 +73,8 @@ class Wanted:
     #: with the profiler of Java: iterations of each run that are left out, and the name of this JVM in system vectors
     warmup: int = 0
     configuration: str = ""
+    #: of the experiment's cell that `command` is from
+    cell: PlannedCommand | None = None
     #: of this machine, as in system vectors
     fingerprint: str = ""
 
@@ -81,6 +90,10 @@ class Measured:
     notes: list[str] = field(default_factory=list)
     #: further provenance of the vector
     told: dict[str, str] = field(default_factory=dict)
+    #: pauses of a garbage collector per unit, of each run without the profiler that knows them
+    pauses_ns: list[float] = field(default_factory=list)
+    #: threads that worked at the same time; None: unknown
+    parallelism: float | None = None
 
 
 class _Ended(Exception):
@@ -114,6 +127,7 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
     """
     if wanted.pid is not None:
         return _windows(wanted, wanted.pid, tool, table)
+    named = _named_jvm(wanted) if tool == JAVA else None
     jar = profiler_jar() if tool == JAVA else None
     pairs = _PAIRS if wanted.pairs is None else wanted.pairs
     measured = Measured()
@@ -124,14 +138,14 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
                 if not traced and not pairs:
                     continue
                 if tool == JAVA:
-                    _run_java(wanted, jar if traced else None, table, measured)
+                    _run_java(wanted, jar if traced else None, table, measured, named)
                 else:
                     _run(wanted, tool if traced else "none", table, measured)
         if tool == JAVA and wanted.output is not None:
             for name, run in (("events", _run_with_events), ("system_share", _run_sampled)):
                 # The counts remain valid without what these runs add.
                 try:
-                    measured.told |= run(wanted)
+                    run(wanted, measured)
                 except RegattaError as error:
                     measured.notes.append(f"{name} is unknown: {error}")
     return measured
@@ -158,33 +172,72 @@ def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> Non
         measured.traces.append(Trace(tally, run.units))
 
 
-def _run_java(wanted: Wanted, jar: Path | None, table: CallTable, measured: Measured) -> None:
+def _reporting(wanted: Wanted, command: Sequence[str], results: Path) -> list[str]:
+    """Return the command that makes Regatta's harness report to a file; that of a cell in an environment as planned."""
+    if wanted.cell is None:
+        return reporting_to(command, results)
+    return [*wanted.cell.words(results.parent, results), *command]
+
+
+def _flags(wanted: Wanted) -> list[str]:
+    environment = os.environ if wanted.cell is None else wanted.cell.environment
+    return flags_of(wanted.command, environment)
+
+
+def _named_jvm(wanted: Wanted) -> NamedJvm | None:
+    """Check the command against the configuration that it should have, before it runs. None without one, or from a cell."""
+    if wanted.cell is not None:
+        wanted.cell.check_files()
+    if not wanted.configuration or wanted.cell is not None:
+        return None
+    problems: list[Problem] = []
+    registries = read_registries(find_home(), problems)
+    if problems:
+        raise SpecError(problems)
+    named = named_jvm(wanted.configuration, registries)
+    check_flags(_flags(wanted), wanted.configuration, named)
+    return named
+
+
+def _run_java(
+    wanted: Wanted, jar: Path | None, table: CallTable, measured: Measured, named: NamedJvm | None
+) -> None:
     """Run a JVM, with the profiler if there is a `jar`. Without it, the harness reports the time of its iterations."""
     with tempfile.TemporaryDirectory() as folder:
         profile, results = Path(folder) / "profile.json", Path(folder) / "results.jsonl"
         command = with_profiler(wanted.command, jar, profile) if jar else wanted.command
-        run, _ = run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+        run, _ = run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         if jar is None:
             own_ns = iteration_ns(results, wanted.warmup)
             measured.without.append(replace(run, user_ns=run.elapsed_ns if own_ns is None else own_ns))
+            pause_ns = iteration_ns(results, wanted.warmup, _PAUSES)
+            measured.pauses_ns += [] if pause_ns is None else [pause_ns]
             return
-        tally, iterations = tally_of(read_profile(profile), table, wanted.warmup)
+        told = read_profile(profile)
+        tally, iterations = tally_of(told, table, wanted.warmup)
+    if named is not None and (note := check_release(told.java, wanted.configuration, named)):
+        measured.notes.append(note)
+    measured.told |= {"jvm": told.java, "jvm_flags": " ".join(_flags(wanted))}
     measured.traced.append(run)
     measured.traces.append(Trace(tally, iterations))
 
 
-def _run_with_events(wanted: Wanted) -> dict[str, str]:
+def _run_with_events(wanted: Wanted, measured: Measured) -> None:
     """Run a JVM with the agent that counts events, without the profiler, which itself loads classes and is compiled."""
     agent = events_agent()
     with tempfile.TemporaryDirectory() as folder:
         events, results = Path(folder) / "events.json", Path(folder) / "results.jsonl"
         command = with_events(wanted.command, agent, events)
-        run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+        run, _ = run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         found = read_events(events)
-        return words_of(found, counted_of(found, wanted.warmup, results.exists()))
+        counted = counted_of(found, wanted.warmup, results.exists())
+        elapsed_ns = iteration_ns(results, wanted.warmup) or run.elapsed_ns
+        pause_ns = iteration_ns(results, wanted.warmup, _PAUSES) or 0.0
+    measured.told |= words_of(found, counted)
+    measured.parallelism = parallelism_of(found, counted, elapsed_ns, pause_ns)
 
 
-def _run_sampled(wanted: Wanted) -> dict[str, str]:
+def _run_sampled(wanted: Wanted, measured: Measured) -> None:
     """Run a JVM that samples its threads. The agent only reports when the iterations were."""
     agent = events_agent()
     with tempfile.TemporaryDirectory() as folder:
@@ -192,14 +245,14 @@ def _run_sampled(wanted: Wanted) -> dict[str, str]:
         command, recording = with_recording(wanted.command, Path(folder))
         command = with_events(command, agent, events, windows_only=True)
         try:
-            run_command(reporting_to(command, results), NoTracer(), Figures(1.0))
+            run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         except VerificationError as error:
             got = f"a failure with {command[2].partition(':filename')[0]}"
             raise RegattaError("samples", "a JVM with the flight recorder (JFR)", got) from error
         found = read_events(events)
         intervals = intervals_ns(found, counted_of(found, wanted.warmup, results.exists()))
         samples = read_samples(recording, wanted.command[0])
-        return {"system_share": share_words(samples, intervals, wanted.level)}
+        measured.told["system_share"] = share_words(samples, intervals, wanted.level)
 
 
 def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
@@ -253,6 +306,7 @@ def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -
     """Return the vector of the measurements, with its provenance."""
     if not any(trace.tally.seen for trace in measured.traces):
         raise RegattaError("trace", "at least one call", "none", "set a longer --for, or add work")
+    measured.notes += _unknown_of_a_jvm(measured) if tool == JAVA else []
     user = tuple(run.user_ns / run.units for run in measured.without if run.user_ns is not None)
     provenance = {
         **origin_of(wanted, tool),
@@ -261,7 +315,22 @@ def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -
         **measured.told,
         "notes": "; ".join(dict.fromkeys(measured.notes)),
     }
-    return application_vector(measured.traces, table, about_of(wanted, user), provenance)
+    vector = application_vector(measured.traces, table, about_of(wanted, user), provenance)
+    if tool != JAVA:
+        return vector
+    pauses = mean_of(measured.pauses_ns, wanted.level, "one run") if measured.pauses_ns else None
+    return replace(vector, pause_time=pauses, parallelism=measured.parallelism or 1.0)
+
+
+def _unknown_of_a_jvm(measured: Measured) -> list[str]:
+    notes = []
+    if measured.parallelism is None:
+        notes.append("the number of threads at work is unknown: predictions assume one")
+    if measured.without and not measured.pauses_ns:
+        notes.append(
+            "pauses of the garbage collector are unknown: predictions treat them as code of the application"
+        )
+    return notes
 
 
 def about_of(wanted: Wanted, user_ns: tuple[float, ...] = ()) -> About:
@@ -282,6 +351,7 @@ def origin_of(wanted: Wanted, tool: str) -> dict[str, str]:
         "host": f"{platform.node()}, {kernel.sysname} {kernel.release} {kernel.machine}",
         **({"fingerprint": wanted.fingerprint} if wanted.fingerprint else {}),
         **({"configuration": wanted.configuration} if wanted.configuration else {}),
+        **({"experiment": wanted.cell.experiment, "heap": wanted.cell.heap} if wanted.cell else {}),
     }
 
 

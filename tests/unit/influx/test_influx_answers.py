@@ -161,6 +161,23 @@ def test_a_system_vector_is_what_each_primitive_costs(tmp_path):
     assert {tags_of(point)["kind"] for point in points} == {"system"}
 
 
+def test_a_system_vector_of_a_jvm_has_its_operations(tmp_path):
+    one = {**cell("parallel"), "benchmark": "micro/strings:default", "metric": "latency"}
+    parameters = [
+        {"operation": "string_length"},
+        *({"operation": "string_equals", "chars": n} for n in (16, 128)),
+    ]
+    values = [[0, "latency", 5.0, "ns", None, chosen] for chosen in parameters]
+    values.append([0, "latency_at_most", 0.1, "ns", None, {"operation": "string_is_empty"}])
+    records = [record(one, r, values) for r in range(3)]
+    points = list(vector_points(answer_experiment(write_experiment(tmp_path, [one], records, 3)), AS_OF_NS))
+    assert [(tags_of(p)["primitive"], tags_of(p)["parameters"], p.fields["label"]) for p in points] == [
+        ("string_equals", '{"chars":16,"collector":"parallel"}', "chars 16"),
+        ("string_equals", '{"chars":128,"collector":"parallel"}', "chars 128"),
+        ("string_length", '{"collector":"parallel"}', "parallel"),
+    ]
+
+
 def test_hosts_that_have_measured_nothing_are_told_as_well(tmp_path):
     cells = [cell(), cell("parallel")]
     for host in ("alpha", "beta"):

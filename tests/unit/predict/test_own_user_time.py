@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.predict.speedup import as_mix, speedup
 from regatta.predict.sums import ratio
-from regatta.predict.times import TracedOn, brings_user_time, quantity
+from regatta.predict.times import TracedOn, brings_user_time, of_one_thread, overcounted, quantity
 from regatta.predict.what_if import changed, effect, parse_change
 from regatta.spec.vectors import ApplicationVector, PrimitiveCost, SystemVector, TableCost, TablePoint, Value
 
@@ -113,3 +115,38 @@ def test_the_mixture_of_an_application_is_the_same_on_all_systems() -> None:
     assert ratio(times[1], times[0]) == Value(2, pytest.approx(2), pytest.approx(2))
     assert not brings_user_time(a, system_of("fewer", user_work=by_kind(1, 1)))
     assert not brings_user_time(a, NEW)
+
+
+# ---- Java ----
+
+
+def test_pauses_of_a_collector_are_no_own_code() -> None:
+    """They stay as they are on a system where own code takes half the time."""
+    application = replace(CGI, pause_time=Value(1000, 900, 1100))
+    traced: TracedOn = {"old": OLD, "new": OLD}
+    assert elapsed(application, OLD, traced).value == pytest.approx(4 * 1000 + 4000)
+    # Without the width of the pauses: they are on both sides.
+    assert elapsed(application, OLD, traced) == elapsed(CGI, OLD, traced)
+    assert elapsed(CGI, NEW, traced).value == pytest.approx(4 * 1000 + 4000 / 2)
+    assert elapsed(application, NEW, traced).value == pytest.approx(4 * 1000 + 3000 / 2 + 1000)
+
+
+def test_counts_of_threads_that_work_at_the_same_time_take_their_part_of_the_elapsed_time() -> None:
+    """Two threads make 4 calls of 1000 ns each in user mode within 5000 ns: 3000 ns are own code."""
+    slow = system_of("slow", a=constant(3000, user=1), user_work=constant(20))
+    fast = system_of("fast", a=constant(1000, user=1), user_work=constant(10))
+    both = application_of(count_of("a", 4), name="both", user=Value.exact(5000))
+    one = of_one_thread(replace(both, parallelism=2.0))
+    assert (one.counts[0].count, one.parallelism, one.provenance["parallelism"]) == (Value.exact(2), 1.0, "2")
+    assert of_one_thread(both) is both
+    assert of_one_thread(one) is one
+    traced = {"slow": fast, "fast": fast}
+    assert elapsed(one, fast, traced).value == pytest.approx(5000)
+    assert elapsed(one, slow, traced).value == pytest.approx(2 * 3000 + (5000 - 2 * 1000) * 2)
+
+
+def test_primitives_that_take_more_than_the_measured_time_are_reported() -> None:
+    system = system_of(a=constant(1000, user=1))
+    assert overcounted(application_of(count_of("a", 4), user=Value.exact(2000)), system) == pytest.approx(1.0)
+    assert overcounted(application_of(count_of("a", 4), user=Value.exact(4000)), system) == 0.0
+    assert overcounted(application_of(count_of("b", 4), user=Value.exact(4000)), system) == 0.0

@@ -272,6 +272,19 @@ def test_a_cost_that_is_too_cheap_for_a_number_lies_between_0_and_its_limit(tmp_
     assert "a number at each size, got a limit at 0" in told[0]
 
 
+def test_an_invocation_with_numbers_and_limits_has_a_limit(tmp_path: Path) -> None:
+    """Of an operation at the resolution, some repetitions have a number."""
+
+    def made(_: int, __: str) -> list[Row]:
+        return [*rows("latency", [3.0, 5.0, 7.0]), *rows("latency_at_most", [4.0])]
+
+    (system,), told = system_vectors(experiment(tmp_path, made), table(x=rule()))
+    cost = system.primitives["x"].cost
+    assert told == []
+    assert isinstance(cost, ConstantCost)
+    assert (cost.cost.low, cost.cost.value, cost.cost.high) == (0.0, 2.5, 5.0)
+
+
 def test_what_was_not_measured_is_left_out_and_told(tmp_path: Path) -> None:
     def made(r: int, _: str) -> list[Row]:
         return [

@@ -120,6 +120,15 @@ def test_an_application_vector_is_read() -> None:
     )
 
 
+def test_pauses_and_threads_of_an_application_are_kept() -> None:
+    text = APPLICATION + "pause_time: {value: 5, low: 4, high: 6, n: 3}\nparallelism: 1.75\n"
+    found = parse_vector(text, "f.yml")
+    assert isinstance(found, ApplicationVector)
+    assert (found.pause_time, found.parallelism) == (Value(5.0, 4.0, 6.0, 3), 1.75)
+    assert parse_vector(vector_text(found), "g.yml") == found
+    assert "parallelism: expected" in problems_of(APPLICATION + "parallelism: 0.5\n")[0]
+
+
 def test_every_problem_is_told_at_once_by_line_and_key() -> None:
     found = problems_of(
         "kind: system\nname: s\ntime_unit: hours\nprimitives:\n"

@@ -13,6 +13,7 @@ from regatta.trace.java_events import (
     Events,
     counted_of,
     intervals_ns,
+    parallelism_of,
     read_events,
     with_events,
     words_of,
@@ -95,6 +96,20 @@ def test_the_agents_are_the_first_options_of_the_jvm(tmp_path: Path) -> None:
     assert "10 ms" in (tmp_path / "samples.jfc").read_text()
 
 
+@pytest.mark.parametrize(
+    ("cpu", "threads"),
+    [([9, 9, 9, 150, 9, 210, 9], 2.0), ([0, 0, 0, 88, 0, 92, 0], 1.0), ([0, 0, 0, 40, 0, 40, 0], 1.0)],
+)
+def test_threads_at_work_are_their_processor_time_without_pauses(
+    tmp_path: Path, cpu: list[int], threads: float
+) -> None:
+    """The last is one thread that waits, such as for a connection."""
+    events = events_of(tmp_path, counts={"thread_cpu_ns": cpu})
+    counted = counted_of(events, 1, harness=True)
+    assert parallelism_of(events, counted, 100.0, 10.0) == threads
+    assert parallelism_of(events_of(tmp_path), counted, 100.0, 10.0) is None
+
+
 # ---- samples ----
 
 BOOT = {"type": None, "name": "bootstrap"}
@@ -136,6 +151,25 @@ def test_only_samples_within_the_iterations_count() -> None:
     assert share_words(samples, [(0, 9), (40, 49)], 0.95) == "30.0 % [11.9, 54.3] (95% CI, 20 samples)"
     with pytest.raises(RegattaError, match="samples: expected at least one in the counted iterations"):
         share_words(samples, [(200, 300)], 0.95)
+
+
+def test_threads_that_wait_are_no_part_of_the_share() -> None:
+    """Of 40 samples, 20 are of the thread that accepts connections, which ran Java code once."""
+    works = [Sample(at, at < 5, "main", native=at < 3) for at in range(20)]
+    waits = [Sample(at, True, "acceptor", native=at > 0) for at in range(20)]
+    found = share_words([*works, *waits], [(0, 99)], 0.95)
+    assert found == "25.0 % [8.7, 49.1] (95% CI, 20 samples of main, without 1 waiting thread)"
+    # Without Java code, no thread is known to work.
+    assert "20 samples of acceptor" in share_words(
+        [Sample(at, True, "acceptor", True) for at in range(20)], [(0, 99)], 0.95
+    )
+
+
+def test_a_sample_has_its_thread_and_its_kind(tmp_path: Path) -> None:
+    event = recorded(BOOT, 1) | {"type": "jdk.NativeMethodSample"}
+    event["values"]["sampledThread"] = {"javaName": "main"}
+    (sample,) = read_samples(*as_jfr_reads(tmp_path, [event]))
+    assert (sample.thread, sample.native) == ("main", True)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from regatta.host.errors import RegattaError
-from regatta.spec.calls import CallTable, Seen, read_calls
+from regatta.spec.calls import CallTable, Seen, Tally, read_calls
+from regatta.spec.primitives import read_primitives
 from regatta.trace.application import About, Trace, application_vector
+from regatta.trace.counting import count_calls
 from regatta.trace.java import Profile, iteration_ns, read_profile, tally_of, with_profiler
 
 APPEND_CHAR = "java.lang.StringBuilder.append(C)Ljava/lang/StringBuilder;"
@@ -60,6 +62,44 @@ def test_iterations_after_warmup_count_and_nothing_between_them(tmp_path: Path, 
         Seen(APPEND_TEXT, size=3): (8, 100),
         Seen("java.lang.Object.wait"): (2, 0),
     }
+
+
+#: no calls: instructions of the language, and what the profiler cannot tell from other calls
+NOT_CALLED = {
+    "class_for_name_fresh", "exception_throw", "lock_contended", "monitor_contended", "monitor_free", "string_compare_to",
+    "thread_hand_over", "user_work",
+}  # fmt: skip
+
+
+def test_each_primitive_is_counted_by_a_rule_or_is_no_call() -> None:
+    folder = Path(__file__).parents[3] / "configs" / "primitives"
+    rules = read_calls(folder / "java-calls.yml").rules.values()
+    counted = {one.primitive for rule in rules for one in rule.counts}
+    assert {*read_primitives(folder / "java.yml").primitives} - counted == NOT_CALLED
+
+
+def test_each_connection_waits_for_an_answer() -> None:
+    table = read_calls(Path(__file__).parents[3] / "configs" / "primitives" / "java-calls.yml")
+    tally = Tally({Seen("java.net.Socket.<init>"): (3, 0), Seen("java.net.ServerSocket.accept"): (3, 0)})
+    entries = count_calls(tally, table).entries
+    counts = {primitive: entry.count for (primitive, _), entry in entries.items()}
+    assert counts == {"socket_connect": 3, "socket_round_trip": 3}
+
+
+def test_an_overload_without_an_amount_has_the_mean_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "calls.yml"
+    path.write_text(
+        "rules: {sort: {calls: java.util.Arrays.sort, counts: [{primitive: sort, argument: elements}]}}"
+    )
+    methods = [
+        {"method": "java.util.Arrays.sort([I)V", "calls": [4], "unit": "elements", "amount": [400]},
+        {"method": "java.util.Arrays.sort([III)V", "calls": [6]},
+        {"method": "java.lang.Object.wait()V", "calls": [1]},
+    ]
+    profile = profile_of(tmp_path, windows=["rest"], methods=methods)
+    tally, _ = tally_of(profile, read_calls(path), 1)
+    assert tally.seen[Seen("java.util.Arrays.sort", size=6)] == (10, 1000)
+    assert tally.remarks == ("6 calls of java.util.Arrays.sort([III)V have the mean amount of its overloads",)
 
 
 def test_a_program_without_the_harness_is_counted_whole(tmp_path: Path, table: CallTable) -> None:

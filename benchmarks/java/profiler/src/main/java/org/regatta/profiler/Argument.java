@@ -2,11 +2,20 @@ package org.regatta.profiler;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 
 /** The argument that drives the cost of a method besides the number of calls, and where a call exposes it. */
 final class Argument {
     private static final int RESULT = -1;
     private static final int SEARCHED = -2;
+    private static final int NONE = -1;
+    /** Maps and sets that compute the hash of a key and compare its characters. */
+    private static final Set<String> HASHED = Set.of(
+            "java/util/HashMap",
+            "java/util/HashSet",
+            "java/util/LinkedHashMap",
+            "java/util/Hashtable",
+            "java/util/concurrent/ConcurrentHashMap");
     private static final Map<String, Argument> BY_METHOD = new HashMap<>();
 
     static {
@@ -18,6 +27,8 @@ final class Argument {
         result("chars", "substring(I)Ljava/lang/String;", "substring(II)Ljava/lang/String;", "toCharArray()[C");
         result("chars", "concat(Ljava/lang/String;)Ljava/lang/String;", "trim()Ljava/lang/String;");
         result("chars", "toLowerCase()Ljava/lang/String;", "toUpperCase()Ljava/lang/String;");
+        result("chars", "toLowerCase(Ljava/util/Locale;)Ljava/lang/String;");
+        result("chars", "toUpperCase(Ljava/util/Locale;)Ljava/lang/String;");
         searched("chars", "equals(Ljava/lang/Object;)Z", "equalsIgnoreCase(Ljava/lang/String;)Z");
         searched("chars", "indexOf(I)I", "indexOf(Ljava/lang/String;)I");
         argument(0, "bytes", "digest([B)[B", "encode([B)[B");
@@ -27,11 +38,24 @@ final class Argument {
         argument(2, "chars", "write([CII)V", "write(Ljava/lang/String;II)V", "<init>([CII)V");
         argument(0, "chars", "append(Ljava/lang/String;)Ljava/lang/StringBuilder;");
         argument(0, "chars", "append(Ljava/lang/String;)Ljava/lang/StringBuffer;");
-        argument(4, "elements", "arraycopy(Ljava/lang/Object;ILjava/lang/Object;II)V");
-        argument(1, "elements", "copyOf([BI)[B", "copyOf([II)[I", "copyOf([Ljava/lang/Object;I)[Ljava/lang/Object;");
-        result("elements", "clone()Ljava/lang/Object;");
+        argument(0, "bytes", "setInput([B)V");
+        argument(2, "bytes", "setInput([BII)V");
+        partOfArray(4, "arraycopy(Ljava/lang/Object;ILjava/lang/Object;II)V");
+        for (String type : new String[] {"Z", "B", "C", "S", "I", "J", "F", "D", "Ljava/lang/Object;"}) {
+            partOfArray(1, "copyOf([" + type + "I)[" + type);
+            array(RESULT, "copyOfRange([" + type + "II)[" + type);
+            array(0, "fill([" + type + type + ")V");
+        }
+        array(RESULT, "copyOf([Ljava/lang/Object;ILjava/lang/Class;)[Ljava/lang/Object;", "clone()Ljava/lang/Object;");
+        key("get(Ljava/lang/Object;)Ljava/lang/Object;", "containsKey(Ljava/lang/Object;)Z");
+        key("put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;");
+        key("putIfAbsent(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;");
+        key("getOrDefault(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;");
+        key("remove(Ljava/lang/Object;)Ljava/lang/Object;", "remove(Ljava/lang/Object;)Z");
+        key("add(Ljava/lang/Object;)Z", "contains(Ljava/lang/Object;)Z");
         argument(0, "elements", "addAll(Ljava/util/Collection;)Z", "<init>(Ljava/util/Collection;)V");
         argument(0, "elements", "sort([I)V", "sort([J)V", "sort([D)V", "sort([Ljava/lang/Object;)V");
+        argument(0, "elements", "sort([B)V", "sort([C)V", "sort([S)V", "sort([F)V");
         argument(0, "elements", "sort(Ljava/util/List;)V", "sort(Ljava/util/List;Ljava/util/Comparator;)V");
         argument(0, "elements", "sort([Ljava/lang/Object;Ljava/util/Comparator;)V");
         argument(0, "elements", "hashCode([B)I", "hashCode([I)I", "equals([B[B)Z");
@@ -41,10 +65,36 @@ final class Argument {
     private final int index;
 
     final String unit;
+    /** which argument is the array whose elements {@link #index} counts; NONE: the amount itself is there */
+    private final int array;
 
-    private Argument(int index, String unit) {
+    /** how {@link Counts} reads an object */
+    private final String reader;
+
+    private Argument(int index, String unit, int array, String reader) {
         this.index = index;
         this.unit = unit;
+        this.array = array;
+        this.reader = reader;
+    }
+
+    /** Elements of the array in argument 0, of the size that its type has. */
+    private static void partOfArray(int index, String method) {
+        BY_METHOD.put(method, new Argument(index, "bytes", 0, "bytesOf"));
+    }
+
+    /** A whole array. */
+    private static void array(int index, String... methods) {
+        for (String method : methods) {
+            BY_METHOD.put(method, new Argument(index, "bytes", NONE, "bytesOf"));
+        }
+    }
+
+    /** A key that is a text: its characters. */
+    private static void key(String... methods) {
+        for (String method : methods) {
+            BY_METHOD.put(method, new Argument(0, "chars", NONE, "charsOf"));
+        }
     }
 
     private static void result(String unit, String... methods) {
@@ -58,7 +108,7 @@ final class Argument {
 
     private static void argument(int index, String unit, String... methods) {
         for (String method : methods) {
-            BY_METHOD.put(method, new Argument(index, unit));
+            BY_METHOD.put(method, new Argument(index, unit, NONE, "lengthOf"));
         }
     }
 
@@ -82,7 +132,20 @@ final class Argument {
 
     /** @return whether the declared method has this argument; {@code type} with slashes */
     boolean isOf(String type) {
+        if (reader.equals("charsOf")) {
+            return HASHED.contains(type);
+        }
         return index != SEARCHED || type.equals("java/lang/String");
+    }
+
+    /** @return which argument is the array whose elements are counted; negative: none */
+    int array() {
+        return array;
+    }
+
+    /** @return the method of {@link Counts} that reads the amount from an object */
+    String reader() {
+        return reader;
     }
 
     int index() {

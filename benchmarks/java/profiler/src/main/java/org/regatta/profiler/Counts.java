@@ -151,6 +151,31 @@ public final class Counts {
         return known ? ((Collection<?>) value).size() : 0;
     }
 
+    /** @return the number of characters of a text; 0 of other things */
+    public static long charsOf(Object value) {
+        return value instanceof String ? ((String) value).length() : 0;
+    }
+
+    /** @return the size of an array, without its header; 0 of null and of other things */
+    public static long bytesOf(Object array) {
+        return array != null && array.getClass().isArray() ? bytesOf(array, java.lang.reflect.Array.getLength(array)) : 0;
+    }
+
+    /** @return the size of the given number of elements of an array; references have 4 bytes, as in heaps of less than 32 GiB */
+    public static long bytesOf(Object array, int elements) {
+        Class<?> type = array == null ? null : array.getClass().getComponentType();
+        if (type == null || elements < 0) {
+            return 0;
+        }
+        if (type == long.class || type == double.class) {
+            return 8L * elements;
+        }
+        if (type == char.class || type == short.class) {
+            return 2L * elements;
+        }
+        return (type == byte.class || type == boolean.class ? 1L : 4L) * elements;
+    }
+
     /** Start the measured part of an iteration: end the preceding window. */
     public static void iterationStarting(int iteration) {
         endWindow(iteration == 0 ? "startup" : "before " + iteration);

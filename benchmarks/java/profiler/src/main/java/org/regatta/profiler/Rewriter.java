@@ -164,8 +164,12 @@ final class Rewriter {
             }
             if (amountFirst) {
                 Type type = types[argument.index()];
+                boolean ofArray = argument.array() >= 0;
+                if (ofArray) {
+                    before.add(new VarInsnNode(Opcodes.ALOAD, locals[argument.array()]));
+                }
                 before.add(new VarInsnNode(type.getOpcode(Opcodes.ILOAD), locals[argument.index()]));
-                before.add(toLong(type));
+                before.add(ofArray ? counts("bytesOf", "(Ljava/lang/Object;I)J") : toLong(type, argument));
             }
             before.add(new LdcInsnNode(number));
             before.add(counts("call", "(" + (fixed ? "" : "Ljava/lang/Object;") + (amountFirst ? "J" : "") + "I)V"));
@@ -174,19 +178,19 @@ final class Rewriter {
             }
             method.instructions.insertBefore(call, before);
             if (amountLast) {
-                insertResult(call, fixed, number, receiver, argument.isSearched());
+                insertResult(call, fixed, number, receiver, argument);
             }
         }
 
-        private void insertResult(MethodInsnNode call, boolean fixed, int number, int receiver, boolean searched) {
+        private void insertResult(MethodInsnNode call, boolean fixed, int number, int receiver, Argument argument) {
             Type type = Type.getReturnType(call.desc);
             InsnList after = new InsnList();
             after.add(new InsnNode(type.getSize() == 2 ? Opcodes.DUP2 : Opcodes.DUP));
-            if (searched) {
+            if (argument.isSearched()) {
                 after.add(new VarInsnNode(Opcodes.ALOAD, receiver));
                 after.add(counts("searched", "(" + type.getDescriptor() + "Ljava/lang/Object;)J"));
             } else {
-                after.add(toLong(type));
+                after.add(toLong(type, argument));
             }
             if (!fixed) {
                 int amount = receiver + 1;
@@ -199,15 +203,15 @@ final class Rewriter {
             method.instructions.insert(call, after);
         }
 
-        /** Convert the value on the stack: a number unchanged, an object to its length. */
-        private AbstractInsnNode toLong(Type type) {
+        /** Convert the value on the stack: a number unchanged, an object to its length or size. */
+        private AbstractInsnNode toLong(Type type, Argument argument) {
             switch (type.getSort()) {
                 case Type.INT:
                     return new InsnNode(Opcodes.I2L);
                 case Type.LONG:
                     return new InsnNode(Opcodes.NOP);
                 default:
-                    return counts("lengthOf", "(Ljava/lang/Object;)J");
+                    return counts(argument.reader(), "(Ljava/lang/Object;)J");
             }
         }
 

@@ -8,6 +8,14 @@ final class Builders extends Group {
     @Override
     void addOperations() throws Exception {
         object("builder_new", i -> new StringBuilder());
+        StringBuilder spare = new StringBuilder(FULL);
+        ValueOperation emptied = i -> {
+            if ((i & FULL - 1) == 0) {
+                spare.setLength(0);
+            }
+            return i + (i & 15);
+        };
+        String[] words = Inputs.words(16);
         StringBuilder ofChars = new StringBuilder(FULL);
         value("builder_append_char", i -> {
             if ((i & FULL - 1) == 0) {
@@ -15,7 +23,7 @@ final class Builders extends Group {
             }
             ofChars.append((char) ('a' + (i & 15)));
             return i;
-        });
+        }, emptied);
         StringBuilder ofNumbers = new StringBuilder(FULL);
         value("builder_append_int", i -> {
             if ((i & 255) == 0) {
@@ -23,7 +31,7 @@ final class Builders extends Group {
             }
             ofNumbers.append((int) i & 0xfffff);
             return i;
-        });
+        }, emptied);
         values("builder_append_string", "chars", CHARS, chars -> {
             String[] some = Inputs.words(chars);
             StringBuilder builder = new StringBuilder(FULL + chars);
@@ -35,6 +43,14 @@ final class Builders extends Group {
                 builder.append(some[Inputs.index(i)]);
                 return i;
             };
+        }, chars -> {
+            int fits = FULL / chars - 1;
+            return i -> {
+                if ((i & fits) == 0) {
+                    spare.setLength(0);
+                }
+                return words[Inputs.index(i)] == null ? 1 : i;
+            };
         });
         objects("builder_to_string", "chars", CHARS, chars -> {
             StringBuilder builder = new StringBuilder(Inputs.words(chars)[0]);
@@ -42,9 +58,15 @@ final class Builders extends Group {
                 builder.setCharAt(0, (char) ('a' + (i & 15)));
                 return builder.toString();
             };
+        }, chars -> {
+            StringBuilder builder = new StringBuilder(words[0]);
+            return i -> {
+                builder.setCharAt(0, (char) ('a' + (i & 15)));
+                return builder;
+            };
         });
         StringBuilder read = new StringBuilder(Inputs.words(1024)[0]);
-        value("builder_char_at", i -> read.charAt((int) i & 1023));
+        value("builder_char_at", i -> read.charAt((int) i & 1023), i -> (int) i & 1023);
         value("builder_length", i -> {
             read.setLength(1024 + ((int) i & 1));
             return read.length();
@@ -56,6 +78,6 @@ final class Builders extends Group {
             }
             buffer.append((char) ('a' + (i & 15)));
             return i;
-        });
+        }, emptied);
     }
 }

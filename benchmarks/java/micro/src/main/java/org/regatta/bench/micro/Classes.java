@@ -19,15 +19,16 @@ final class Classes extends Group {
         object("class_for_name_fresh", i -> Class.forName(fresh, true, new FreshLoader(bytes)));
         object("class_load_fresh", i -> new FreshLoader(bytes).loadClass(fresh));
         Class<?>[] classes = {Fresh.class, Classes.class};
-        object("class_get_name", i -> classes[(int) i & 1].getName());
+        object("class_get_name", i -> classes[(int) i & 1].getName(), i -> classes[(int) i & 1]);
         Method method = Fresh.class.getMethod("own");
         Fresh[] objects = {new Fresh(), new Fresh()};
-        object("method_invoke", i -> method.invoke(objects[(int) i & 1]));
+        ObjectOperation receiver = i -> objects[(int) i & 1];
+        object("method_invoke", i -> method.invoke(objects[(int) i & 1]), receiver);
         Constructor<Fresh> constructor = Fresh.class.getConstructor();
         object("constructor_new_instance", i -> constructor.newInstance());
         MethodHandle handle =
                 MethodHandles.lookup().findVirtual(Fresh.class, "own", MethodType.methodType(Object.class));
-        object("method_handle_invoke", i -> invoke(handle, objects[(int) i & 1]));
+        object("method_handle_invoke", i -> invoke(handle, objects[(int) i & 1]), receiver);
     }
 
     private static Object invoke(MethodHandle handle, Fresh object) {

@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 
 final class Collections extends Group {
     private static final int SIZE = 1024;
+    private static final int[] CHARS = {4, 16, 64};
     private static final int[] ELEMENTS = {16, 128, 1024};
 
     @Override
@@ -34,16 +35,24 @@ final class Collections extends Group {
         value("array_deque_turn", i -> {
             queue.addLast(keys[(int) i & SIZE - 1]);
             return queue.removeFirst();
-        });
+        }, i -> keys[(int) i & SIZE - 1]);
+    }
+
+    /** A baseline of operations on one of the keys. */
+    private static ObjectOperation keyOf(Integer[] keys) {
+        return i -> keys[(int) i & SIZE - 1];
     }
 
     private void addLists(Integer[] keys) throws Exception {
         List<Integer> list = new ArrayList<>(Arrays.asList(keys));
         object("array_list_new", i -> new ArrayList<Integer>());
-        object("array_list_get", i -> list.get((int) i & SIZE - 1));
+        object("array_list_get", i -> list.get((int) i & SIZE - 1), keyOf(keys));
         value("array_list_size", i -> {
             list.set((int) i & SIZE - 1, keys[0]);
             return list.size();
+        }, i -> {
+            list.set((int) i & SIZE - 1, keys[0]);
+            return i;
         });
         ArrayList<Integer> growing = new ArrayList<>();
         value("array_list_add", i -> {
@@ -52,7 +61,7 @@ final class Collections extends Group {
             }
             growing.add(keys[(int) i & SIZE - 1]);
             return i;
-        });
+        }, i -> (i & SIZE - 1) == 0 || keys[(int) i & SIZE - 1] == null ? 1 : i);
         List<Integer> walked = new ArrayList<>(Arrays.asList(keys));
         List<Iterator<Integer>> walks = new ArrayList<>(List.of(walked.iterator()));
         object("array_list_iterate", i -> {
@@ -62,37 +71,81 @@ final class Collections extends Group {
                 walks.set(0, walk);
             }
             return walk.next();
-        });
+        }, i -> walks.get(0));
         Vector<Integer> vector = new Vector<>(Arrays.asList(keys));
-        object("vector_element_at", i -> vector.elementAt((int) i & SIZE - 1));
+        object("vector_element_at", i -> vector.elementAt((int) i & SIZE - 1), keyOf(keys));
     }
 
     private void addMaps(Integer[] keys) throws Exception {
+        ObjectOperation key = keyOf(keys);
         Map<Integer, Integer> map = new HashMap<>();
         Map<Integer, Integer> tree = new TreeMap<>();
-        Map<Integer, Integer> concurrent = new ConcurrentHashMap<>();
-        Map<Integer, Integer> table = new Hashtable<>();
-        for (Integer key : keys) {
-            map.put(key, key);
-            tree.put(key, key);
-            concurrent.put(key, key);
-            table.put(key, key);
+        for (Integer each : keys) {
+            map.put(each, each);
+            tree.put(each, each);
         }
-        Set<Integer> set = new HashSet<>(map.keySet());
         object("hash_map_new", i -> new HashMap<Integer, Integer>());
-        object("hash_map_get", i -> map.get(keys[(int) i & SIZE - 1]));
-        object("hash_map_put", i -> map.put(keys[(int) i & SIZE - 1], keys[0]));
         object("hash_map_insert", i -> {
-            Integer key = keys[(int) i & SIZE - 1];
-            Integer removed = map.remove(key);
-            map.put(key, key);
+            Integer inserted = keys[(int) i & SIZE - 1];
+            Integer removed = map.remove(inserted);
+            map.put(inserted, inserted);
             return removed;
+        }, key);
+        object("tree_map_get", i -> tree.get(keys[(int) i & SIZE - 1]), key);
+        addLookups("hash_map_get", chars -> filled(new HashMap<>(), chars)::get);
+        addLookups("hash_map_put", chars -> putting(filled(new HashMap<>(), chars)));
+        addLookups("hash_set_contains", chars -> {
+            Set<Object> set = new HashSet<>(filled(new HashMap<>(), chars).keySet());
+            return text -> set.contains(text) ? text : null;
         });
-        value("hash_set_contains", i -> set.contains(keys[(int) i & SIZE - 1]) ? 1 : i);
-        object("tree_map_get", i -> tree.get(keys[(int) i & SIZE - 1]));
-        object("concurrent_map_get", i -> concurrent.get(keys[(int) i & SIZE - 1]));
-        object("concurrent_map_put", i -> concurrent.put(keys[(int) i & SIZE - 1], keys[0]));
-        object("hashtable_get", i -> table.get(keys[(int) i & SIZE - 1]));
+        addLookups("concurrent_map_get", chars -> filled(new ConcurrentHashMap<>(), chars)::get);
+        addLookups("concurrent_map_put", chars -> putting(filled(new ConcurrentHashMap<>(), chars)));
+        addLookups("hashtable_get", chars -> filled(new Hashtable<>(), chars)::get);
+    }
+
+    /** A use of a map with a key. */
+    private interface Lookup {
+        Object of(String key);
+    }
+
+    /** Looks up texts that are new objects: their hash is not known yet, and all of their characters are compared. */
+    private void addLookups(String name, OfAmount<Lookup> lookups) throws Exception {
+        objects(name, "chars", CHARS, chars -> {
+            char[][] texts = texts(chars);
+            Lookup lookup = lookups.of(chars);
+            Object[] made = new Object[1];
+            return i -> {
+                String key = new String(texts[(int) i & SIZE - 1]);
+                made[0] = key;
+                return lookup.of(key);
+            };
+        }, chars -> {
+            char[][] texts = texts(chars);
+            Object[] made = new Object[1];
+            return i -> {
+                String key = new String(texts[(int) i & SIZE - 1]);
+                made[0] = key;
+                return key;
+            };
+        });
+    }
+
+    private static char[][] texts(int chars) {
+        String[] words = Inputs.words(chars, SIZE);
+        char[][] texts = new char[SIZE][];
+        Arrays.setAll(texts, i -> words[i].toCharArray());
+        return texts;
+    }
+
+    private static Map<Object, Object> filled(Map<Object, Object> map, int chars) {
+        for (String word : Inputs.words(chars, SIZE)) {
+            map.put(word, word);
+        }
+        return map;
+    }
+
+    private static Lookup putting(Map<Object, Object> map) {
+        return key -> map.put(key, key);
     }
 
     private void addArrays() throws Exception {
@@ -104,11 +157,17 @@ final class Collections extends Group {
                 return to[0];
             };
         });
-        objects("array_clone", "elements", ELEMENTS, elements -> {
-            int[] array = new int[elements];
+        objects("array_clone", "bytes", new int[] {64, 512, 4096}, bytes -> {
+            int[] array = new int[bytes / Integer.BYTES];
             return i -> {
-                array[(int) i & elements - 1]++;
+                array[(int) i & array.length - 1]++;
                 return array.clone();
+            };
+        }, bytes -> {
+            int[] array = new int[bytes / Integer.BYTES];
+            return i -> {
+                array[(int) i & array.length - 1]++;
+                return array;
             };
         });
         values("arrays_fill", "bytes", new int[] {16, 256, 4096}, bytes -> {
@@ -125,6 +184,9 @@ final class Collections extends Group {
                 Arrays.sort(sorted);
                 return sorted;
             };
+        }, elements -> {
+            int[] numbers = new Random(elements).ints(elements).toArray();
+            return i -> numbers.clone();
         });
         object("object_new", i -> new Object());
         object("object_get_class", i -> (i & 1) == 0 ? "".getClass() : this.getClass());

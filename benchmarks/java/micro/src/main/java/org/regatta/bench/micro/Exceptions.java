@@ -5,7 +5,7 @@ final class Exceptions extends Group {
 
     @Override
     void addOperations() throws Exception {
-        objects("exception_new", "depth", DEPTHS, depth -> i -> newAt(depth));
+        objects("exception_new", "depth", DEPTHS, depth -> i -> newAt(depth), depth -> i -> existingAt(depth));
         values("exception_throw", "depth", DEPTHS, depth -> {
             Exception made = new Exception("planted");
             return i -> {
@@ -15,12 +15,22 @@ final class Exceptions extends Group {
                     return i;
                 }
             };
-        });
+        }, depth -> i -> returnAt(depth));
         object("exception_stack_trace", i -> new Exception("planted").getStackTrace());
     }
 
     private static Exception newAt(int depth) {
         return depth <= 1 ? new Exception("planted") : newAt(depth - 1);
+    }
+
+    /** A baseline: the same depth without the exception. */
+    private static Object existingAt(int depth) {
+        return depth <= 1 ? "existing" : existingAt(depth - 1);
+    }
+
+    /** A baseline: the same depth, left by returns. */
+    private static long returnAt(int depth) {
+        return depth <= 1 ? 0 : returnAt(depth - 1) + 1;
     }
 
     /** Never returns; the sum keeps each call on the stack. */

@@ -3,6 +3,8 @@ package org.regatta.bench.micro;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,8 +13,8 @@ import org.regatta.bench.Measurement;
 import org.regatta.bench.OutputDigest;
 
 /**
- * Operations of system classes. An iteration times each of them once, in an interval of {@code size} ms, and reports
- * the time of one operation without the loop.
+ * Operations of system classes. An iteration times each of them once, in an interval of {@code size} ms, and reports the
+ * time of one operation without its baseline: the loop and the preparation of the call.
  */
 abstract class Group implements Benchmark {
     static final int MAX_SIZE = 10_000;
@@ -20,8 +22,12 @@ abstract class Group implements Benchmark {
     private static final String OPERATION = "operation";
     private static final long MS = 1_000_000;
     private static final int ARRAY = 1 << 16;
-    /** Long enough for the last compiler to finish, with intervals of 5 ms. */
+    /** Long enough for the last compiler to finish, with intervals of 5 ms and operations of less than 7 us. */
     private static final int WARM_UP_INTERVALS = 30;
+    /** Slower operations need longer: HotSpot's last compiler compiles a method after 15,000 calls at the latest. */
+    private static final long WARM_UP_OPERATIONS = 20_000;
+    /** Enough for {@link #WARM_UP_OPERATIONS} of 50 us, with intervals of 5 ms; slower operations get fewer calls. */
+    private static final int MOST_WARM_UP_INTERVALS = 200;
     /** The clock error, its resolution at both ends, is then at most 0.2 % of an interval. */
     private static final long RESOLUTIONS_OF_INTERVAL = 1000;
     /** Number of intervals whose fastest decides whether an operation takes longer than the empty loop. */
@@ -36,8 +42,12 @@ abstract class Group implements Benchmark {
     /** Operations without a value, with the upper bound of their cost; ns. */
     private final Map<Timed, Double> limits = new LinkedHashMap<>();
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
-    private Timed emptyValue;
-    private Timed emptyObject;
+    private final ValueOperation emptyValue = i -> i;
+    private final ObjectOperation emptyObject = i -> this;
+    /** Operation to its loop without the measured call */
+    private final Map<Timed, Object> baselineOf = new HashMap<>();
+    /** Operations that have the same baseline share its measurement. */
+    private final Map<Object, Timed> baselines = new IdentityHashMap<>();
     private List<Measurement> measured = List.of();
 
     /** Add the operations with {@link #value} and {@link #object}. */
@@ -45,28 +55,75 @@ abstract class Group implements Benchmark {
 
     /** Add an operation whose result is a number. */
     final void value(String name, ValueOperation operation) throws Exception {
-        operations.add(new Timed(Map.of(OPERATION, name), operation));
+        value(name, operation, emptyValue);
+    }
+
+    /**
+     * Adds an operation whose result is a number.
+     *
+     * @param baseline the same without the measured call: its time is no part of the latency
+     */
+    final void value(String name, ValueOperation operation, ValueOperation baseline) throws Exception {
+        add(new Timed(Map.of(OPERATION, name), operation), baseline);
     }
 
     /** Add an operation whose result is an object. */
     final void object(String name, ObjectOperation operation) throws Exception {
-        operations.add(new Timed(Map.of(OPERATION, name), operation));
+        object(name, operation, emptyObject);
+    }
+
+    /**
+     * Adds an operation whose result is an object.
+     *
+     * @param baseline the same without the measured call: its time is no part of the latency
+     */
+    final void object(String name, ObjectOperation operation, ObjectOperation baseline) throws Exception {
+        add(new Timed(Map.of(OPERATION, name), operation), baseline);
     }
 
     /** Add an operation for each value of an argument that drives its cost. */
     final void values(String name, String argument, int[] amounts, OfAmount<ValueOperation> operation)
             throws Exception {
+        values(name, argument, amounts, operation, amount -> emptyValue);
+    }
+
+    /** The same with a baseline for each value. */
+    final void values(
+            String name,
+            String argument,
+            int[] amounts,
+            OfAmount<ValueOperation> operation,
+            OfAmount<ValueOperation> baseline)
+            throws Exception {
         for (int amount : amounts) {
-            operations.add(new Timed(Map.of(OPERATION, name, argument, amount), operation.of(amount)));
+            Timed timed = new Timed(Map.of(OPERATION, name, argument, amount), operation.of(amount));
+            add(timed, baseline.of(amount));
         }
     }
 
     /** Add an operation for each value of an argument that drives its cost. */
     final void objects(String name, String argument, int[] amounts, OfAmount<ObjectOperation> operation)
             throws Exception {
+        objects(name, argument, amounts, operation, amount -> emptyObject);
+    }
+
+    /** The same with a baseline for each value. */
+    final void objects(
+            String name,
+            String argument,
+            int[] amounts,
+            OfAmount<ObjectOperation> operation,
+            OfAmount<ObjectOperation> baseline)
+            throws Exception {
         for (int amount : amounts) {
-            operations.add(new Timed(Map.of(OPERATION, name, argument, amount), operation.of(amount)));
+            Timed timed = new Timed(Map.of(OPERATION, name, argument, amount), operation.of(amount));
+            add(timed, baseline.of(amount));
         }
+    }
+
+    private void add(Timed operation, Object baseline) {
+        operations.add(operation);
+        baselineOf.put(operation, baseline);
     }
 
     /** Close this at the end, in reverse order of opening. */
@@ -91,6 +148,11 @@ abstract class Group implements Benchmark {
         throw new IllegalArgumentException(name);
     }
 
+    /** @return the loop of an operation without the measured call: an operation of the same kind */
+    final Object baselineOf(Timed operation) {
+        return baselineOf.get(operation);
+    }
+
     /** Create an operation for an amount. */
     interface OfAmount<T> {
         T of(int amount) throws Exception;
@@ -101,17 +163,21 @@ abstract class Group implements Benchmark {
         touchHeap();
         addOperations();
         long intervalNs = Math.max(size * MS, RESOLUTIONS_OF_INTERVAL * clockResolutionNs());
-        emptyValue = new Timed(Map.of(), (ValueOperation) i -> i);
-        emptyObject = new Timed(Map.of(), (ObjectOperation) i -> this);
-        emptyValue.warmUp(WARM_UP_INTERVALS, intervalNs);
-        emptyObject.warmUp(WARM_UP_INTERVALS, intervalNs);
         for (Timed operation : operations) {
-            operation.warmUp(WARM_UP_INTERVALS, intervalNs);
+            Object baseline = baselineOf.get(operation);
+            if (!baselines.containsKey(baseline)) {
+                baselines.put(baseline, operation.isOfValues()
+                        ? new Timed(Map.of(), (ValueOperation) baseline)
+                        : new Timed(Map.of(), (ObjectOperation) baseline));
+            }
+        }
+        List<Timed> all = new ArrayList<>(baselines.values());
+        all.addAll(operations);
+        for (Timed operation : all) {
+            operation.warmUp(WARM_UP_INTERVALS, MOST_WARM_UP_INTERVALS, WARM_UP_OPERATIONS, intervalNs);
         }
         for (int trial = 0; trial < TRIALS; trial++) {
-            emptyValue.nsPerOperation();
-            emptyObject.nsPerOperation();
-            for (Timed operation : operations) {
+            for (Timed operation : all) {
                 operation.nsPerOperation();
             }
         }
@@ -123,11 +189,13 @@ abstract class Group implements Benchmark {
     public final long iterate(int iteration) throws Exception {
         List<Measurement> found = new ArrayList<>();
         for (Timed operation : operations) {
-            double ns = operation.nsPerOperation() - emptyLoopOf(operation).fastest();
-            found.add(new Measurement("latency", ns, "ns", operation.parameters(), operation.times()));
+            double ns = operation.nsPerOperation() - baselineNs(operation);
+            double limitNs = limitNs(operation);
+            // The loop may be faster now than ever before; what is left then is no cost.
+            boolean isKnown = ns > limitNs;
+            found.add(measurement(isKnown ? "latency" : "latency_at_most", isKnown ? ns : limitNs, operation));
         }
-        limits.forEach((operation, ns) -> found.add(
-                new Measurement("latency_at_most", ns, "ns", operation.parameters(), operation.times())));
+        limits.forEach((operation, ns) -> found.add(measurement("latency_at_most", ns, operation)));
         measured = found;
         return found.size();
     }
@@ -148,21 +216,29 @@ abstract class Group implements Benchmark {
         }
     }
 
-    private Timed emptyLoopOf(Timed operation) {
-        return operation.isOfValues() ? emptyValue : emptyObject;
+    private static Measurement measurement(String metric, double ns, Timed operation) {
+        return new Measurement(metric, ns, "ns", operation.parameters(), operation.times());
+    }
+
+    private double baselineNs(Timed operation) {
+        return baselines.get(baselineOf.get(operation)).fastest();
+    }
+
+    /** What cannot be told from the time of the loop. */
+    private double limitNs(Timed operation) {
+        return (LEAST_RATIO - 1) * baselineNs(operation);
     }
 
     /** For an operation that takes hardly longer than its loop, only an upper bound of its cost is known. */
     private void findLimit(Timed operation) {
-        double emptyNs = emptyLoopOf(operation).fastest();
-        if (operation.fastest() > LEAST_RATIO * emptyNs) {
+        double baselineNs = baselineNs(operation);
+        if (operation.fastest() - baselineNs > limitNs(operation)) {
             return;
         }
-        double limitNs = (LEAST_RATIO - 1) * emptyNs;
-        limits.put(operation, limitNs);
+        limits.put(operation, limitNs(operation));
         System.err.printf(
-                "%s: at most %.3f ns: %.3f ns with the loop, %.3f ns for the empty loop%n",
-                operation.parameters(), limitNs, operation.fastest(), emptyNs);
+                "%s: at most %.3f ns: %.3f ns with the loop, %.3f ns for the loop without the call%n",
+                operation.parameters(), limitNs(operation), operation.fastest(), baselineNs);
     }
 
     /** The first use of memory causes page faults, which must not count for the first operations. */

@@ -39,7 +39,13 @@ final class InputOutput extends Group {
             }
             bytes.write((int) i);
             return i;
+        }, i -> {
+            if ((i & 4095) == 0) {
+                bytes.reset();
+            }
+            return i;
         });
+        ValueOperation indexed = Inputs.indexed(Inputs.words(16));
         Writer writer = new BufferedWriter(Writer.nullWriter());
         value("buffered_writer_write", i -> {
             writer.write((int) ('a' + (i & 15)));
@@ -51,7 +57,7 @@ final class InputOutput extends Group {
                 writer.write(some[Inputs.index(i)]);
                 return i;
             };
-        });
+        }, chars -> indexed);
     }
 
     private void addFiles() throws Exception {
@@ -62,13 +68,17 @@ final class InputOutput extends Group {
         });
         value("file_exists", i -> named.exists() ? 1 : i);
         RandomAccessFile random = opened(new RandomAccessFile(named, "rw"));
+        ValueOperation sought = i -> {
+            random.seek(0);
+            return i;
+        };
         values("file_read", "bytes", BYTES, bytes -> {
             byte[] buffer = new byte[bytes];
             return i -> {
                 random.seek(0);
                 return random.read(buffer);
             };
-        });
+        }, bytes -> sought);
         values("file_write", "bytes", BYTES, bytes -> {
             byte[] buffer = Inputs.prose(bytes);
             return i -> {
@@ -76,7 +86,7 @@ final class InputOutput extends Group {
                 random.write(buffer);
                 return i;
             };
-        });
+        }, bytes -> sought);
         FileChannel channel = opened(FileChannel.open(file, StandardOpenOption.READ));
         values("channel_read", "bytes", BYTES, bytes -> {
             ByteBuffer buffer = ByteBuffer.allocateDirect(bytes);

@@ -16,11 +16,26 @@ final class Inputs {
         return (int) i & COUNT - 1;
     }
 
+    /** @return a baseline of operations on one of some inputs whose result is a number */
+    static ValueOperation indexed(Object[] some) {
+        return i -> some[index(i)] == null ? 1 : i;
+    }
+
+    /** @return a baseline of operations on one of some inputs whose result is an object */
+    static ObjectOperation one(Object[] some) {
+        return i -> some[index(i)];
+    }
+
     /** @return different words of the given number of lower-case letters */
     static String[] words(int letters) {
+        return words(letters, COUNT);
+    }
+
+    /** @return the given number of words of the given number of lower-case letters */
+    static String[] words(int letters, int count) {
         Random random = new Random(letters);
-        String[] words = new String[COUNT];
-        for (int i = 0; i < COUNT; i++) {
+        String[] words = new String[count];
+        for (int i = 0; i < count; i++) {
             words[i] = word(random, letters);
         }
         return words;

@@ -14,11 +14,12 @@ final class Locks extends Group {
     @Override
     void addOperations() throws Exception {
         Object free = new Object();
+        ValueOperation unguarded = i -> guarded++;
         value("monitor_free", i -> {
             synchronized (free) {
                 return guarded++;
             }
-        });
+        }, unguarded);
         Lock lock = new ReentrantLock();
         value("lock_free", i -> {
             lock.lock();
@@ -27,7 +28,7 @@ final class Locks extends Group {
             } finally {
                 lock.unlock();
             }
-        });
+        }, unguarded);
         AtomicLong number = new AtomicLong();
         value("atomic_increment", i -> number.incrementAndGet());
         value("atomic_get", i -> number.get());
@@ -35,6 +36,9 @@ final class Locks extends Group {
         value("compare_and_set", i -> {
             Object before = (i & 1) == 0 ? free : lock;
             return reference.compareAndSet(before, before == free ? lock : free) ? 1 : i;
+        }, i -> {
+            Object before = (i & 1) == 0 ? free : lock;
+            return before == (before == free ? lock : free) ? 1 : i;
         });
         Lock reading = new ReentrantReadWriteLock().readLock();
         value("read_lock_free", i -> {
@@ -44,10 +48,11 @@ final class Locks extends Group {
             } finally {
                 reading.unlock();
             }
-        });
+        }, unguarded);
         ThreadLocal<Long> local = ThreadLocal.withInitial(() -> 1L);
         object("thread_local_get", i -> local.get());
-        value("identity_hash_code", i -> System.identityHashCode((i & 1) == 0 ? free : lock));
+        value("identity_hash_code", i -> System.identityHashCode((i & 1) == 0 ? free : lock),
+                i -> ((i & 1) == 0 ? free : lock) == null ? 1 : i);
         addContended();
     }
 

@@ -20,7 +20,7 @@ final class Text extends Group {
             String[] some = Inputs.words(chars);
             Matcher matcher = Pattern.compile("[0-9]+#").matcher("");
             return i -> matcher.reset(some[Inputs.index(i)]).find() ? 1 : i;
-        });
+        }, chars -> Inputs.indexed(words));
         object("string_format", i -> String.format("%d: %s", i, words[Inputs.index(i)]));
         String prose = new String(Inputs.prose(1024), StandardCharsets.US_ASCII);
         StringTokenizer[] tokens = {new StringTokenizer(prose)};

@@ -51,12 +51,21 @@ final class Timed {
         return fastest;
     }
 
-    /** Run the operation for the given number of intervals, and determine the number of operations per interval. */
-    void warmUp(int intervals, long intervalNs) throws Exception {
-        long end = System.nanoTime() + intervals * intervalNs;
+    /**
+     * Run the operation until it is compiled, and determine the number of operations per interval.
+     *
+     * @param least minimum number of intervals, with at least {@code operations} operations
+     * @param most maximum number of intervals, even with fewer operations
+     */
+    void warmUp(int least, int most, long operations, long intervalNs) throws Exception {
+        long start = System.nanoTime();
+        long done = 0;
         while (true) {
             long elapsed = Math.max(1, elapsedNs());
-            if (elapsed >= intervalNs && System.nanoTime() - end >= 0) {
+            done += times;
+            long spent = System.nanoTime() - start;
+            boolean isWarm = spent >= least * intervalNs && done >= operations || spent >= most * intervalNs;
+            if (elapsed >= intervalNs && isWarm) {
                 times = Math.max(1, Math.round((double) times * intervalNs / elapsed));
                 return;
             }

@@ -16,7 +16,10 @@ import org.openjdk.jmh.annotations.TearDown;
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class Oracle {
-    /** Group, operation and the value of its argument, or empty for the empty loop: {@code strings/string_equals/16} */
+    /**
+     * Group, operation and the value of its argument: {@code strings/string_equals/16}. The prefix {@code baseline:} selects
+     * its loop without the measured call.
+     */
     @Param({""})
     public String operation;
 
@@ -28,18 +31,14 @@ public class Oracle {
     /** Create the operation. */
     @Setup
     public void make() throws Exception {
-        if (operation.isEmpty()) {
-            value = number -> number;
-            object = number -> this;
-            return;
-        }
-        String[] words = operation.split("/");
+        String[] words = operation.substring(operation.indexOf(':') + 1).split("/");
         group = Main.group(words[0]);
         Timed found = group.find(words[1], words.length > 2 ? Integer.valueOf(words[2]) : null);
+        Object chosen = operation.startsWith("baseline:") ? group.baselineOf(found) : found.operation();
         if (found.isOfValues()) {
-            value = (ValueOperation) found.operation();
+            value = (ValueOperation) chosen;
         } else {
-            object = (ObjectOperation) found.operation();
+            object = (ObjectOperation) chosen;
         }
     }
 
