@@ -103,10 +103,10 @@ def test_each_row_shows_the_command_and_only_its_own_parameters(tmp_path: Path) 
     # Nothing is compared with the second command at the second value.
     assert [tuple(line.split(" | ")[:2]) for line in shown if not line.startswith("| ---")] == [
         ("| name", "command"),
-        ("| sh-c (beside n=0)", "sh -c :"),
+        ("| sh-c (next to n=0)", "sh -c :"),
         ("| sh-c-exit-0", "sh -c 'exit 0'"),
         ("| sh-c-exit-n n=0", "sh -c 'exit 0'"),
-        ("| sh-c (beside n=00)", "sh -c :"),
+        ("| sh-c (next to n=00)", "sh -c :"),
         ("| sh-c-exit-n n=00", "sh -c 'exit 00'"),
     ]
 

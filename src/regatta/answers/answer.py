@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ def answer_experiment(
     method: str = REGATTA,
     random_hosts: bool = False,
     anova_type: int = 2,
+    without: Collection[str] = (),
 ) -> Answer:
     """Answer an experiment from its records.
 
@@ -39,6 +40,7 @@ def answer_experiment(
             paper.
         random_hosts: treat the hosts as a random sample, so that results over hosts apply to similar hosts.
         anova_type: type of the sums of squares over all factors: 1, 2 or 3.
+        without: keys of topics that are not computed.
 
     Returns:
         Cells with their intervals, comparisons with the baseline, families of collectors, failures, and the result and
@@ -55,7 +57,9 @@ def answer_experiment(
             experiment_dir, connection, facts, Options(baseline, method, random_hosts, anova_type)
         )
         topics = {
-            topic.key: topic.empty if topic.compute is None else topic.compute(context)
+            topic.key: topic.empty
+            if topic.compute is None or topic.key in without
+            else topic.compute(context)
             for topic in registry.TOPICS
         }
         findings = {

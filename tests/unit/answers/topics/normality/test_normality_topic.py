@@ -24,14 +24,29 @@ TORN = [1.00, 1.001, 0.999, 1.002, 0.998, 1.0, 1.001, 0.999, 1.0, 1.9]
 
 
 @pytest.fixture
-def answer(tmp_path: Path) -> Answer:
+def folder(tmp_path: Path) -> Path:
     cells = [cell("serial"), cell("g1")]
     lines = [
         record(c, r, [1e9 * values[r]], position=i)
         for r in range(10)
         for i, (c, values) in enumerate(zip(cells, (CALM, TORN), strict=True))
     ]
-    return answer_experiment(write_experiment(tmp_path / "made-up", cells, lines, 10))
+    return write_experiment(tmp_path / "made-up", cells, lines, 10)
+
+
+@pytest.fixture
+def answer(folder: Path) -> Answer:
+    return answer_experiment(folder)
+
+
+def test_an_answer_without_this_topic_has_all_others(folder: Path, answer: Answer) -> None:
+    without = answer_experiment(folder, without=("normality",))
+    assert NORMALITY.of(without) == ()
+    documents = [document_of(one) for one in (answer, without)]
+    for document in documents:
+        del document["normality"], document["findings"]
+    assert documents[0] == documents[1]
+    assert without.findings == {key: found for key, found in answer.findings.items() if key != "normality"}
 
 
 def test_each_cell_is_tested_and_none_is_changed(answer: Answer) -> None:
