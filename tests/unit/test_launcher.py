@@ -497,7 +497,7 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
         "clang-format",
         "vale",
         "ansible-lint",
-        # prints the help of the commands and what hosts run
+        # prints the help of the commands, the descriptions and what hosts run
         "python",
     )
     for name in named:
@@ -518,6 +518,7 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
         "shellcheck",
         "clang-format",
         "help of commands",
+        "descriptions",
         "vale",
         "documentation site",
         "ansible-lint",

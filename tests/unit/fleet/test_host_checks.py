@@ -312,6 +312,7 @@ def regatta(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.full
 @pytest.mark.skipif(
     shutil.which("gcc") is None or shutil.which("make") is None,
     reason="NO GCC OR MAKE: THIS HOST IS NOT CHECKED",
