@@ -86,14 +86,6 @@ def test_analysis_prints_ours_beside_r_and_scipy(tmp_path: Path) -> None:
         assert all(row["peer"] is not None for row in rows if row["peer_name"].startswith("R:"))
 
 
-def test_predict_prints_a_grid_beside_a_bare_product_and_single_predictions(tmp_path: Path) -> None:
-    rows = rows_of("predict", tmp_path)
-    assert len(rows) == 4
-    assert {row["unit"] for row in rows} == {"s"}
-    assert all(row["peer"] > 0 for row in rows)
-    assert [row["goal"] for row in rows] == ["at most", None] * 2
-
-
 @pytest.mark.skipif(shutil.which("influxd") is None, reason="NOT TESTED: no influxd")
 def test_ingest_prints_a_point_beside_bare_posting_and_memory(tmp_path: Path) -> None:
     point, memory = rows_of("ingest", tmp_path)

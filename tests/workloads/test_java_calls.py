@@ -94,6 +94,8 @@ def test_a_connection_counts_once_with_all_that_its_cost_includes() -> None:
     entries = {primitive: entry for (primitive, _), entry in counted.entries.items() if entry.count}
     assert {primitive: entry.count for primitive, entry in entries.items()} == {
         "socket_connect": 10,
+        # Each connection waits once for its answer.
+        "socket_round_trip": 10,
         "socket_read": 20,
     }
     assert sum(amount for _, amount in entries["socket_read"].sizes.values()) == 4000
