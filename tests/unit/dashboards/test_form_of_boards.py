@@ -10,15 +10,13 @@ from itertools import combinations
 import pytest
 from dashboards.asking import ALL, Range, interpolated, panels_of
 from dashboards.boards import documents, files
-from dashboards.influxql import FAILED
 from dashboards.pieces import COLLECTOR_COLOURS, MODE_COLOURS, STATUS_COLOURS
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
 
-from helpers.boards import ALERTS, ROOT
+from helpers.boards import ROOT
 from regatta.figures.text import show_significance
 from regatta.host.journal.record_shape import STATUSES
-from regatta.influx.points import TAGS
 from regatta.store.events import FAILED as FAILURES_OF_EVENTS
 
 BOARDS = {board["uid"]: board for board in documents()}
@@ -39,16 +37,6 @@ PROPERTIES_OF_9_3 = {
 #: a use of a variable in a query
 VARIABLE = re.compile(r"\$\{?(\w+)")
 VARIABLES = {"experiment", "platform", "runtime", "collector", "benchmark", "heap"}
-
-#: rule -> the panel that it links to
-LINKED = {
-    "regatta-failures": "Which invocations were excluded, and why?",
-    "regatta-perturbed": "How many invocations were perturbed?",
-    "regatta-drift": "Does an A/A test find a difference between identical configurations?",
-    "regatta-regression": "Which alternatives differ from the baseline, by how much?",
-    "regatta-regression-rate": "Which alternatives differ from the baseline, by how much?",
-    "regatta-shift": "What has changed?",
-}
 
 panels = pytest.mark.parametrize(("uid", "panel"), PANELS, ids=NAMES)
 boards = pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
@@ -300,70 +288,6 @@ def test_a_history_is_drawn_with_the_shifts_that_were_found():
     assert drawn["textColumn"] == drawn["target"]["textColumn"] == "text"
 
 
-@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
-def test_a_rule_says_what_to_do_and_reduces_what_it_asks(rule):
-    assert rule["uid"].startswith("regatta-")
-    assert rule["annotations"]["summary"]
-    assert rule["annotations"]["description"]
-    steps = {step["refId"]: step for step in rule["data"]}
-    assert list(steps) == [step["model"]["refId"] for step in rule["data"]]
-    assert steps[rule["condition"]]["model"]["type"] == "math"
-    for step in rule["data"]:
-        if step["datasourceUid"] != "__expr__":
-            assert step["datasourceUid"] == "regatta-influxdb"
-            assert step["relativeTimeRange"]["from"] > 0
-        if step["model"].get("type") == "math":
-            used = re.findall(r"\$(\w*)", step["model"]["expression"])
-            assert used
-            assert {steps[name]["model"].get("type") for name in used} == {"reduce"}
-
-
-def test_boards_alerts_and_events_call_the_same_a_failure():
-    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-failures")
-    (asked,) = (step["model"]["query"] for step in rule["data"] if "query" in step["model"])
-    for text in (FAILED, asked):
-        pattern = re.search(r'"status" =~ /(.*?)/', text)[1]
-        assert [status for status in STATUSES if re.search(pattern, status)] == [
-            status for status in STATUSES if status in FAILURES_OF_EVENTS
-        ]
-
-
-@pytest.mark.parametrize(
-    ("disturbed", "recorded", "alarmed"),
-    [(1, 4, False), (5, 19, False), (5, 20, True), (4, 20, False), (30, 100, True)],
-)
-def test_a_host_is_not_called_unquiet_for_one_of_a_few(disturbed, recorded, alarmed):
-    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-perturbed")
-    steps = {step["refId"]: step["model"] for step in rule["data"]}
-    text = steps[rule["condition"]]["expression"].replace("$", "").replace("&&", "and")
-    assert bool(eval(text, {"C": disturbed, "D": recorded})) is alarmed
-
-
-@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
-def test_a_rule_looks_back_for_a_day_as_points_may_come_hours_after_they_were_measured(rule):
-    for step in rule["data"]:
-        if step["datasourceUid"] != "__expr__":
-            (days,) = re.findall(r"time > now\(\) - (\d+)d", step["model"]["query"])
-            assert step["relativeTimeRange"]["from"] == int(days) * 86400
-
-
-@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
-def test_a_rule_uses_only_labels_that_its_query_has_and_no_doubled_dollar(rule):
-    labels = set()
-    for step in rule["data"]:
-        query = step["model"].get("query", "")
-        # In a query a dollar ends a regular expression, and nothing else.
-        assert re.findall(r"\$(.)", query) == ["/"] * query.count("$")
-        _, _, grouped = query.rpartition(" GROUP BY ")
-        measurement = re.search(r'FROM "(\w+)"', query)
-        if measurement:
-            labels |= set(TAGS[measurement[1]] if grouped == "*" else re.findall(r'"(\w+)"', grouped))
-    for text in rule["annotations"].values():
-        used = re.findall(r"\$labels\.(\w+) \}\}", text)
-        assert text.count("$") == len(used)
-        assert set(used) <= labels
-
-
 def test_provisioning_leaves_no_single_dollar_to_the_environment_but_its_own():
     # Grafana replaces nothing in what the rules of alerts have a dollar in.
     folders = ("dashboards", "datasources")
@@ -376,35 +300,6 @@ def test_provisioning_leaves_no_single_dollar_to_the_environment_but_its_own():
             "REGATTA_BOARDS", "REGATTA_INFLUX_URL", "REGATTA_INFLUX_DATABASE", "REGATTA_INFLUX_READER",
             "REGATTA_INFLUX_READER_PASSWORD",
         }  # fmt: skip
-
-
-@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
-def test_a_rule_links_to_a_panel_that_exists(rule):
-    uid, number = rule["annotations"]["__dashboardUid__"], rule["annotations"]["__panelId__"]
-    titles = {panel["id"]: panel["title"] for panel in panels_of(BOARDS[uid])}
-    assert titles[int(number)] == LINKED[rule["uid"]]
-
-
-@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
-def test_the_link_of_a_rule_selects_what_the_alert_is_about_in_the_time_of_the_rule(rule):
-    start, _, url = rule["annotations"]["dashboard"].partition("/d/")
-    # With a slash at its end, and without.
-    assert start == r'{{ reReplaceAll "/*\\z" "" externalURL }}'
-    uid, _, query = url.partition("?")
-    assert uid == rule["annotations"]["__dashboardUid__"]
-    given = dict(part.split("=", 1) for part in query.split("&"))
-    (days,) = {
-        step["relativeTimeRange"]["from"] // 86400
-        for step in rule["data"]
-        if step["datasourceUid"] != "__expr__"
-    }
-    assert (given.pop("from"), given.pop("to")) == (f"now-{days}d", "now")
-    assert given.pop("var-datasource") == "regatta-influxdb"
-    names = {one["name"] for one in variables(BOARDS[uid])}
-    assert given
-    for name, value in given.items():
-        assert name.removeprefix("var-") in names
-        assert value == f"{{{{ urlquery $labels.{name.removeprefix('var-')} }}}}"
 
 
 @boards
@@ -420,25 +315,6 @@ def test_differences_have_a_zero_in_the_middle_of_an_axis_that_small_ones_do_not
     if panel["type"] == "barchart" and "higher, certain" in columns(panel):
         custom = panel["fieldConfig"]["defaults"]["custom"]
         assert -custom["axisSoftMin"] == custom["axisSoftMax"] == 0.2
-
-
-def test_a_disturbed_host_has_one_alert_however_many_experiments_it_ran():
-    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-perturbed")
-    for step in rule["data"]:
-        if "query" in step["model"]:
-            assert step["model"]["query"].endswith(' GROUP BY "host"')
-
-
-@pytest.mark.parametrize("uid", ["regatta-regression", "regatta-regression-rate"])
-@pytest.mark.parametrize(("p_holm", "alarmed"), [(0.01, True), (0.05, True), (0.06, False)])
-def test_a_regression_fires_only_if_the_adjusted_p_value_is_significant(uid, p_holm, alarmed):
-    (rule,) = (one for one in ALERTS if one["uid"] == uid)
-    steps = {step["refId"]: step["model"] for step in rule["data"]}
-    text = steps[rule["condition"]]["expression"].replace("$", "").replace("&&", "and")
-    worse = 1.1 if uid == "regatta-regression" else 0.9
-    assert bool(eval(text, {"C": worse, "D": p_holm + 0.95})) is alarmed
-    for name in ("metric", "benchmark", "modifiers", "heap", "parameters", "host", "baseline"):
-        assert f"$labels.{name} " in rule["annotations"]["summary"]
 
 
 @panels
