@@ -7,12 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regatta.stats.anova import Anova
-from regatta.stats.dunnett import dunnett_many
 from regatta.stats.levels import VarianceLevels, levels_of
 from regatta.stats.prevalent import INDICATIVE, MISLEADING_AND_INCORRECT, MISLEADING_BUT_CORRECT
 from regatta.stats.steady import steady_windows
-from regatta.stats.tukey import PairDifference
 from regatta.stats.warmup import TOLERANCE, Course, courses_of
 
 
@@ -21,11 +18,6 @@ class Window(NamedTuple):
 
     start: int
     mean: float
-
-
-def dunnett(fit: Anova, control: int, level: float = 0.95) -> tuple[PairDifference, ...]:
-    """The differences of one family from its control."""
-    return dunnett_many([fit], control, level)[0]
 
 
 def course_of(iterations: ArrayLike, higher_is_better: bool = False, tolerance: float = TOLERANCE) -> Course:

@@ -50,8 +50,6 @@ _NAMES = {
     "sidak-stein-paired-log-t": "Stein's two-stage paired t on logs, Šidák",
     "sidak-welch-log": "Welch's t on logs, Šidák",
     "georges2007-anova+tukey": "one-way ANOVA, Tukey (Georges et al. 2007)",
-    "dunnett": "Dunnett",
-    "dunnett-smallest-correlation": "Dunnett, smallest correlation",
     "manova": "one-way MANOVA",
     "block-manova": "MANOVA by round",
     "factorial-anova-balanced": "balanced ANOVA",

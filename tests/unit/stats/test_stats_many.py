@@ -12,17 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.one_at_a_time import dunnett
-from regatta.stats import dunnett as dunnett_module
 from regatta.stats import quadrature, studentized_range
 from regatta.stats.anova import Anova, block_anova, block_anova_many, one_way, one_way_many
-from regatta.stats.dunnett import DUNNETT_SMALLEST
-from regatta.stats.dunnett import quantile as dunnett_quantile
-from regatta.stats.dunnett import upper_tail as dunnett_tail
-from regatta.stats.intervals import t_two_sided_p
 from regatta.stats.manova import Manova, block_manova, manova
 from regatta.stats.multiplicity import benjamini_hochberg, holm
-from regatta.stats.tukey import PairDifference, tukey, tukey_many
+from regatta.stats.tukey import tukey, tukey_many
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
@@ -52,105 +46,6 @@ def test_one_way_anova_and_tukey_agree_with_r(name: str) -> None:
         # R's own quantile is good to some 1e-5
         assert (-interval.high, -interval.low) == pytest.approx((low, high), abs=1e-5)
         assert found[key].p == pytest.approx(p, abs=1e-8)
-
-
-def agree_with_multcomp(pairs: tuple[PairDifference, ...], case: dict[str, Any]) -> None:
-    assert [pair.first for pair in pairs] == list(range(1, len(pairs) + 1))
-    for pair, difference, low, high, p in zip(
-        pairs, case["difference"], case["low"], case["high"], case["p"], strict=True
-    ):
-        assert pair.difference.point == pytest.approx(difference, rel=1e-9)
-        # multcomp integrates by quasi-random points: some four digits
-        assert (pair.difference.low, pair.difference.high) == pytest.approx((low, high), abs=3e-3)
-        assert pair.p == pytest.approx(p, abs=5e-5)
-
-
-@pytest.mark.parametrize("name", ["balanced", "unbalanced"])
-def test_dunnett_agrees_with_multcomp(name: str) -> None:
-    agree_with_multcomp(dunnett(one_way(grouped(R["dunnett"][name])), 0), R["dunnett"][name])
-
-
-def test_dunnett_of_complete_blocks_agrees_with_multcomp() -> None:
-    case = R["dunnett"]["blocked"]
-    pairs = dunnett(block_anova(case["table"]), 0)
-    agree_with_multcomp(pairs, case)
-    assert {pair.difference.method for pair in pairs} == {"dunnett"}
-
-
-def test_dunnett_quantiles_agree_with_mvtnorm_and_with_the_published_table() -> None:
-    for case in R["critical"]:
-        loadings = (math.sqrt(0.5),) * case["k"]
-        found = dunnett_quantile(case["level"], loadings, float(case["df"]))
-        assert found == pytest.approx(case["q"], abs=2e-3), case
-    # Dunnett, Biometrics 20 (1964), table of two-sided comparisons: (comparisons, df, level) -> d
-    table = {
-        (3, 20, 0.95): 2.54,
-        (2, 10, 0.95): 2.57,
-        (9, 60, 0.95): 2.77,
-        (3, 20, 0.99): 3.29,
-        (4, 6, 0.95): 3.26,
-    }
-    for (k, df, level), d in table.items():
-        assert round(dunnett_quantile(level, (math.sqrt(0.5),) * k, float(df)), 2) == d
-
-
-@pytest.mark.parametrize("df", [1.0, 4.0, 30.0])
-@pytest.mark.parametrize("t", [0.0, 0.7, 2.5, 9.0])
-def test_one_comparison_with_a_control_is_students(df: float, t: float) -> None:
-    assert dunnett_tail(t, (0.6,), df)[0] == pytest.approx(t_two_sided_p(t, df), abs=1e-9)
-
-
-def test_uncorrelated_comparisons_with_much_data_are_sidaks() -> None:
-    tail = dunnett_tail(2.0, (0.0, 0.0, 0.0), 1e7)[0]
-    assert tail == pytest.approx(1 - (1 - t_two_sided_p(2.0, 1e7)) ** 3, abs=1e-7)
-
-
-def test_a_control_with_few_values_does_not_break_the_integral() -> None:
-    # 2 values of the control, 500 of each alternative: loadings of 0.998
-    sharp = math.sqrt(500 / 502)
-    found = dunnett_tail(2.0, (sharp,) * 4, 200.0)[0]
-    nearly_one = t_two_sided_p(2.0, 200.0)
-    assert nearly_one < found < 1.2 * nearly_one
-
-
-def test_incomplete_blocks_take_the_smallest_correlation_and_say_so() -> None:
-    table = np.random.default_rng(3).normal(size=(12, 4))
-    table[[0, 1, 2], 1] = np.nan
-    table[5, 0] = np.nan
-    pairs = dunnett(block_anova(table), 0)
-    assert {pair.difference.method for pair in pairs} == {DUNNETT_SMALLEST}
-    plain = tukey(block_anova(table))[:3]
-    for one, other in zip(pairs, plain, strict=True):
-        assert one.difference.point == pytest.approx(-other.difference.point)
-        # fewer comparisons than Tukey's
-        assert one.p < other.p
-
-
-@given(st.integers(2, 6), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=30)
-def test_dunnett_does_not_care_about_the_order_of_alternatives(k: int, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    groups = [random.normal(size=random.integers(2, 7)) for _ in range(k)]
-    order = [0, *(1 + random.permutation(k - 1))]
-    plain = dunnett(one_way(groups), 0)
-    shuffled = dunnett(one_way([groups[i] for i in order]), 0)
-    for place, pair in enumerate(shuffled):
-        other = plain[order[place + 1] - 1]
-        assert pair.p == pytest.approx(other.p, abs=1e-9)
-        assert pair.difference.low == pytest.approx(other.difference.low, rel=1e-6)
-
-
-def test_dunnett_says_why_there_is_no_answer() -> None:
-    (none,) = dunnett(one_way([[1.0, 2.0], []]), 0)
-    assert (math.isnan(none.p), none.difference.reason) == (True, "fewer than two alternatives have values")
-    missing, there = dunnett(one_way([[1.0, 2.0], [], [2.0, 4.0]]), 0)
-    assert (missing.difference.reason, there.difference.reason) == (
-        "one side has no values",
-        "",
-    )
-    assert "do not vary" in dunnett(one_way([[1.0, 1.0], [2.0, 2.0]]), 0)[0].difference.reason
-    with pytest.raises(ValueError, match="column 0 to 1"):
-        dunnett(one_way([[1.0, 2.0], [2.0, 4.0]]), 2)
 
 
 @pytest.mark.parametrize("name", ["balanced", "unbalanced", "two"])
@@ -318,15 +213,12 @@ def test_interpolated_p_values_are_those_of_the_integral(k: int, df: float) -> N
 @pytest.mark.parametrize("df", [1.0, 2.0, 3.0, 5.0, 20.0, 1e6])
 def test_the_integrals_have_nodes_enough(k: int, df: float, monkeypatch: pytest.MonkeyPatch) -> None:
     q = np.geomspace(0.1, 1e5, 20)
-    loadings = tuple(np.linspace(0.3, 0.99, k).tolist())
-    plain = studentized_range.upper_tail(q, k, df), dunnett_tail(q, loadings, df)
+    plain = studentized_range.upper_tail(q, k, df)
     monkeypatch.setattr(quadrature, "_STEP", 0.3)
     monkeypatch.setattr(quadrature, "_SCALE_STEP", 0.15)
     for name in ("normal_rule", "scale_rule"):
-        for module in (studentized_range, dunnett_module):
-            monkeypatch.setattr(module, name, getattr(quadrature, name).__wrapped__)
-    np.testing.assert_allclose(plain[0], studentized_range.upper_tail(q, k, df), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(plain[1], dunnett_tail(q, loadings, df), rtol=0, atol=1e-12)
+        monkeypatch.setattr(studentized_range, name, getattr(quadrature, name).__wrapped__)
+    np.testing.assert_allclose(plain, studentized_range.upper_tail(q, k, df), rtol=0, atol=1e-12)
 
 
 @pytest.mark.full
@@ -338,19 +230,3 @@ def test_tukey_claims_something_false_in_one_family_of_twenty() -> None:
         wrong = sum(any(pair.p < 0.05 for pair in pairs) for pairs in tukey_many(make(values)))
         # 5 % plus or minus four standard deviations
         assert abs(wrong / families - 0.05) < 4 * math.sqrt(0.05 * 0.95 / families)
-
-
-def test_dunnett_claims_something_false_in_one_family_of_twenty() -> None:
-    random = np.random.default_rng(7)
-    families = 4000
-    fits = one_way_many(random.normal(size=(families, 8, 5)))
-    loadings = (round(math.sqrt(0.5), 12),) * 4
-    d = dunnett_quantile(0.95, loadings, 35.0)
-    assert dunnett(fits[0], 0)[0].difference.high - dunnett(fits[0], 0)[0].difference.point == pytest.approx(
-        d * math.sqrt(fits[0].mean_square_error * 2 / 8)
-    )
-    wrong = sum(
-        bool((np.abs(fit.effects[1:] - fit.effects[0]) > d * math.sqrt(fit.mean_square_error * 2 / 8)).any())
-        for fit in fits
-    )
-    assert abs(wrong / families - 0.05) < 4 * math.sqrt(0.05 * 0.95 / families)
