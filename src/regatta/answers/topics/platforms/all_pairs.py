@@ -15,6 +15,7 @@ from regatta.answers.names import heap_words
 from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place, shared_heap
 from regatta.answers.rounds import round_means
 from regatta.answers.samples import Series
+from regatta.answers.suite_means import LEAST_BENCHMARKS
 from regatta.answers.words import sample_words
 from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without
@@ -22,8 +23,6 @@ from regatta.stats.all_pairs import simultaneous
 from regatta.stats.estimate import Contrast, Floats, safe_exp
 from regatta.stats.hosts import platform_difference
 
-#: a mean over benchmarks needs at least this many
-LEAST_BENCHMARKS = 2
 #: of two, the comparison with the baseline is the only pair
 _LEAST_NAMED = 3
 

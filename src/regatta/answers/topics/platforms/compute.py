@@ -18,6 +18,7 @@ from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.ranking import ranked
 from regatta.answers.rounds import FEW_ROUNDS, round_means
 from regatta.answers.samples import Series
+from regatta.answers.suite_means import LEAST_BENCHMARKS
 from regatta.answers.topics.platforms.all_pairs import AllPairs, all_pairs, varying_parameters
 from regatta.answers.words import practical
 from regatta.host.values.experiment import Better, Scalar
@@ -31,9 +32,6 @@ from regatta.stats.hosts import (
     unpaired_effect,
 )
 from regatta.stats.suite_mean import log_variance, suite_ratio, together
-
-#: a mean over benchmarks needs at least this many
-_LEAST_BENCHMARKS = 2
 
 
 @dataclass(frozen=True)
@@ -257,7 +255,7 @@ def _mean(
             left_out.append((benchmark, reason))
         else:
             members.append(several[0])
-    if len(members) < _LEAST_BENCHMARKS:
+    if len(members) < LEAST_BENCHMARKS:
         return None
     ratios, level = [one.ratio for one in members], context.facts.level
     on_a, on_b = _rounds([one.a for one in members]), _rounds([one.b for one in members])
