@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 WIDTH, LINES = 100, 40
 #: maximum lines of conclusions, failures and notes; the table uses the rest
 _CONCLUSIONS, _FAILURES, _NOTES = 14, 3, 4
+#: rows of the table that are always shown
+_LEAST_ROWS = 3
+#: below the table, if its intervals and those of the conclusions differ
+_LEGEND = "CI: of each ratio alone. Intervals in the conclusions hold for all pairs at once, and are wider."
 #: minimum characters of a shortened name
 _LEAST_NAME = 8
 #: harmless statuses first
@@ -49,8 +53,9 @@ def first_screen(answer: Answer, report: str = "", kept: bool = True) -> list[st
     if answer.comparisons:
         # Title, header, the line on omitted rows, and an empty line.
         room = LINES - len(above) - len(below) - len(notes_of(answer)) - 4
+        legend = [_LEGEND] if answer.families and room > _LEAST_ROWS else []
         compared = short_comparisons(answer.comparisons, answer.level, judged=True)
-        table = [_cut(judged_title(answer, compared)), *_table(compared, room), ""]
+        table = [_cut(judged_title(answer, compared)), *_table(compared, room - len(legend)), *legend, ""]
     return [*above, *table, *below]
 
 
@@ -70,7 +75,7 @@ def _counts(answer: Answer) -> str:
 
 
 def _table(table: Table, room: int) -> list[str]:
-    rows = table.rows[: max(3, room)]
+    rows = table.rows[: max(_LEAST_ROWS, room)]
     widths = [max(len(row[at]) for row in (table.columns, *rows)) for at in range(len(table.columns))]
     while sum(widths) + 2 * len(widths) > WIDTH:
         # Numbers and names of alternatives are essential: shorten the longest of the other columns.

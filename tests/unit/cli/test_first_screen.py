@@ -42,6 +42,10 @@ def test_a_large_answer_fits_and_says_what_it_leaves_out(rich: Answer) -> None:
         - 2
     )
     assert lines[at + 2 + shown] == f"  and {len(rich.comparisons) - shown} more"
+    assert rich.families
+    assert lines[at + 3 + shown].startswith(
+        "CI: of each ratio alone. Intervals in the conclusions hold for all pairs"
+    )
     assert lines[-2:] == [
         f"all tables and findings: regatta analyze {rich.experiment} --all",
         "report: results/rich/report.html",
