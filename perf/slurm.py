@@ -15,8 +15,12 @@ from command import run_command
 from experiments import HOME, Unfit
 from rows import Row, say
 
-sys.path.insert(0, str(HOME / "tests" / "fleet"))
-from slurm_cluster import CannotStartError, SlurmCluster, slurm  # a Slurm cluster of two nodes, on loopback
+sys.path.insert(0, str(HOME / "tests"))
+from helpers.hosts.slurm_cluster import (  # a Slurm cluster of two nodes, on loopback
+    CannotStartError,
+    SlurmCluster,
+    slurm,
+)
 
 GOAL_S = 5.0
 WORK_S = 1.0

@@ -1,8 +1,8 @@
 """Fixtures of the fleet: hosts that are reached over SSH (containers), and a Slurm of two nodes, all for the session.
 
-    x86_hosts       two hosts as TestHost (host_containers.py), x86-64, without a compiler
+    x86_hosts       two hosts as TestHost (helpers.hosts.host_containers), x86-64, without a compiler
     arm_host        one that is aarch64, emulated; with gcc and make
-    slurm_cluster   SlurmCluster (slurm_cluster.py): two nodes of this machine, each with a feature of its own
+    slurm_cluster   SlurmCluster (helpers.hosts.slurm_cluster): two nodes of this machine, each with a feature of its own
 
 A test that does something lasting to a host (packages, a reboot) shares it with those after it. What cannot be had
 here is skipped, and the line that says so goes to the terminal, too.
@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import host_images
 import pytest
-from host_containers import HostMaker, TestHost, host_maker
-from slurm_cluster import CannotStartError, SlurmCluster, slurm
 
 from helpers.docker_engine import DockerEngine
+from helpers.hosts import host_images
+from helpers.hosts.host_containers import HostMaker, TestHost, host_maker
+from helpers.hosts.slurm_cluster import CannotStartError, SlurmCluster, slurm
 
 HERE = Path(__file__).parent
 IMAGES_S = 2400

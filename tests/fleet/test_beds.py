@@ -5,9 +5,9 @@ import signal
 import subprocess
 import time
 
-import host_containers
-import host_images
 import pytest
+
+from helpers.hosts import host_containers, host_images
 
 
 def run(argv, **more):

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import host_images
 import pytest
-from certificates import certified
-from host_containers import HostMaker, TestHost
 
+from helpers.hosts import host_images
+from helpers.hosts.certificates import certified
+from helpers.hosts.host_containers import HostMaker, TestHost
 from regatta.fleet.ansible import HostOutcome, run_playbook
 from regatta.host.errors import StoreError
 from regatta.influx.client import Client

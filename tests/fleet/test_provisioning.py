@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_containers import TestHost
 
+from helpers.hosts.host_containers import TestHost
 from regatta.fleet.ansible import HostOutcome, run_playbook
 from regatta.fleet.zipapp import zipapp_file
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_containers import TestHost
 
+from helpers.hosts.host_containers import TestHost
 from helpers.in_process import regatta
 from regatta.host.journal.journal import Damage, read_journal
 

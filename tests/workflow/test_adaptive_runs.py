@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_experiments import HOST, SmallExperiment
 
+from helpers.experiments.small_experiments import HOST, SmallExperiment
 from helpers.runner_plans import end
 from regatta.answers.answer import answer_experiment
 from regatta.answers.topics.stopping.topic import STOPPING

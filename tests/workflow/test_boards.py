@@ -21,11 +21,11 @@ from dashboards.asking import ALL, Answer, Ask, Board, Range, full_range
 from dashboards.frames import frame_of, series_of
 from dashboards.pieces import MODE_COLOURS
 from dashboards.preview import bar_texts, page
-from small_experiments import SmallExperiment
 
 from helpers.board_experiments import write_board_experiments
 from helpers.boards import ALERTS, DOCUMENTS, rows_of_panel, told
 from helpers.chat_experiment import CONNECTIONS, PLATFORM_RATE
+from helpers.experiments.small_experiments import SmallExperiment
 from helpers.influx_server import READER, InfluxServer
 from helpers.opened_pages import (
     BROWSER,

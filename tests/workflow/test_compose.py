@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from user_services import HOME, POINT, asked, run_here
 
 from helpers.docker_engine import DockerEngine
+from helpers.experiments.user_services import HOME, POINT, asked, run_here
 from helpers.influx_server import free_port
 from regatta.host.errors import HostError
 from regatta.services.compose import compose_command

@@ -11,8 +11,8 @@ from statistics import fmean
 
 import duckdb
 import pytest
-from small_experiments import SmallExperiment
 
+from helpers.experiments.small_experiments import SmallExperiment
 from helpers.runner_plans import HOST, Runner, cell, write_plan
 from regatta.answers.verification import verify_experiment
 from regatta.host.journal.record import encode_record

@@ -9,9 +9,9 @@ import signal
 import subprocess
 
 import pytest
-from small_experiments import SmallExperiment
 
 from helpers.contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
+from helpers.experiments.small_experiments import SmallExperiment
 from helpers.runner_plans import PATIENCE_S, Runner, cell, end, printed, wait_until, write_plan
 
 CPU = max(os.sched_getaffinity(0))

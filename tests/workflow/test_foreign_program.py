@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from experiment_parts import NEVER_PERTURBED_LINE
 
 from helpers import in_process
+from helpers.experiments.experiment_parts import NEVER_PERTURBED_LINE
 
 SUITE = """\
 suite: foreign

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_experiments import SmallExperiment
 
 from helpers import synthetic_journal
+from helpers.experiments.small_experiments import SmallExperiment
 from helpers.runner_plans import HOST, Runner, sh, write_plan
 from regatta.host.errors import StoreError
 from regatta.host.journal.journal import Damage, read_file

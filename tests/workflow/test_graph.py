@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from small_experiments import HOME, SmallExperiment
 
+from helpers.experiments.small_experiments import HOME, SmallExperiment
 from regatta.store.folder import Folder
 
 #: a leading dash, tab, glob, blanks, a wildcard, a mapping, quotes, a letter that is not ASCII, a command

@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from experiment_parts import measured, regatta
 
+from helpers.experiments.experiment_parts import measured, regatta
 from regatta.host.measure.cgroup import open_accounting
 from regatta.spec.vector_files import read_vector
 

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiment_parts import NEVER_PERTURBED_LINE
+
+from helpers.experiments.experiment_parts import NEVER_PERTURBED_LINE
 
 PROGRAM = """\
 import os, sys

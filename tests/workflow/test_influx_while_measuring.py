@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_experiments import HOST, SmallExperiment
 
+from helpers.experiments.small_experiments import HOST, SmallExperiment
 from helpers.faulty_proxy import faulty_proxy
 from helpers.influx_server import InfluxServer
 from helpers.runner_plans import PATIENCE_S, wait_until

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_experiments import HOME, HOST, SmallExperiment
 
+from helpers.experiments.small_experiments import HOME, HOST, SmallExperiment
 from helpers.influx_server import WRITER, InfluxServer
 from helpers.runner_plans import PATIENCE_S, wait_until
 from regatta.store.events import append_event, events_path, read_events

@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from experiment_parts import HOME, measured, report_of
 from ruamel.yaml import YAML
+
+from helpers.experiments.experiment_parts import HOME, measured, report_of
 
 pytestmark = pytest.mark.skipif(
     shutil.which("mvn") is None or shutil.which("javac") is None,

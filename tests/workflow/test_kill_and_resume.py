@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from small_experiments import HOME, SmallExperiment
 
+from helpers.experiments.small_experiments import HOME, SmallExperiment
 from helpers.runner_plans import PATIENCE_S, end, is_gone, measured_processes, wait_until
 
 #: kills of the runner of each segment, segments, and a campaign of them

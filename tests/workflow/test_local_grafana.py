@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from user_services import END_S, run_here
 
+from helpers.experiments.user_services import END_S, run_here
 from helpers.influx_server import free_port, need_influxd
 
 PROGRAM = """#!{python}

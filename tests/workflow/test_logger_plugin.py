@@ -12,11 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from small_experiments import HOME, HOST, SmallExperiment, read_terminal
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
+from helpers.experiments.small_experiments import HOME, HOST, SmallExperiment, read_terminal
 from helpers.runner_plans import PATIENCE_S
 from regatta.host.journal.record_shape import STATUSES
 from regatta.store.events import Event, append_event, events_path, read_events

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
-from small_experiments import SmallExperiment
+
+from helpers.experiments.small_experiments import SmallExperiment
 
 #: a JVM that needs 20 MiB, or 24 under G1, and fails as one does when it gets less
 JVM = """#!/bin/sh

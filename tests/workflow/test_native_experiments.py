@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from experiment_parts import measured, report_of
+
+from helpers.experiments.experiment_parts import measured, report_of
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="NOT TESTED: two processes need two CPUs")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_experiments import SmallExperiment
+
+from helpers.experiments.small_experiments import SmallExperiment
 
 KEPT_ROUNDS = 3
 #: one more is run before them, for the first iteration is the number

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_experiments import SmallExperiment
 
+from helpers.experiments.small_experiments import SmallExperiment
 from helpers.runner_plans import PATIENCE_S, wait_until
 from regatta.host.processes import process_start
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiment_parts import HOME, measured, regatta
 
+from helpers.experiments.experiment_parts import HOME, measured, regatta
 from helpers.git_repositories import commit
 
 #: their outputs are compared with what the suite expects

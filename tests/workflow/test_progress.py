@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_experiments import SmallExperiment, read_terminal
 
+from helpers.experiments.small_experiments import SmallExperiment, read_terminal
 from helpers.in_process import PROGRAM
 from helpers.runner_plans import PATIENCE_S, measured_processes, wait_until
 from regatta.host.journal.runner_state import read_state

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiment_parts import NEVER_PERTURBED_LINE
 from ruamel.yaml import YAML
 
 from helpers import in_process
+from helpers.experiments.experiment_parts import NEVER_PERTURBED_LINE
 
 HOME = Path(__file__).parents[2]
 README = (HOME / "README.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ TRIED = {
     './regatta init mine --compare "./old 5" "./new 5"': "unit/cli/test_init.py",
     "./regatta run mine.yml": "test_foreign_program.py",
     "./regatta watch mine": "test_progress.py",
-    "./regatta analyze mine --all": "unit/answers/test_answer_commands.py",
+    "./regatta analyze mine --all": "unit/cli/test_answer_commands.py",
     "./regatta run configs/experiments/gc-shootout.yml": "takes a night; its plan is made below",
     "./regatta plan configs/experiments/gc-shootout.yml": "below, up to the minheaps that it asks for",
     "./regatta run configs/experiments/system-vector.yml": "test_native_experiments.py runs a part of it",
@@ -43,7 +43,7 @@ TRIED = {
     "./regatta import running-ng shootout.yml": "test_import.py",
     "./regatta status": "below",
     "./regatta analyze demo --baseline collector=g1": "test_demo.py",
-    "./regatta analyze demo --method georges2007": "unit/answers/test_answer_commands.py, on made-up records",
+    "./regatta analyze demo --method georges2007": "unit/cli/test_answer_commands.py, on made-up records",
     "./regatta check-host": "unit/fleet/test_host_checks.py",
     "./regatta explain g1": "test_demo.py",
     "./regatta audit demo": "test_demo.py",

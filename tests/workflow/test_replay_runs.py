@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from experiment_parts import NEVER_PERTURBED, regatta
 from ruamel.yaml import YAML
 
+from helpers.experiments.experiment_parts import NEVER_PERTURBED, regatta
 from regatta.answers.replay_plans import compilers_of
 
 SMALL: dict[str, Any] = {

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import click
 import pytest
-from user_services import END_S, HOME, REGATTA, Services
 
+from helpers.experiments.user_services import END_S, HOME, REGATTA, Services
 from helpers.influx_server import free_port, influxd_program, need_influxd
 from regatta.host.errors import VerificationError
 from regatta.services.folder import ServiceFolder

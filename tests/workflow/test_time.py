@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from experiment_parts import HOME
-from small_experiments import read_terminal
 
+from helpers.experiments.experiment_parts import HOME
+from helpers.experiments.small_experiments import read_terminal
 from helpers.in_process import PROGRAM
 from helpers.runner_plans import printed
 from regatta.host.journal.journal import Damage, read_journal

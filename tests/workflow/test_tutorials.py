@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 import pytest
-from experiment_parts import NEVER_PERTURBED_LINE
 
 from helpers import in_process
+from helpers.experiments.experiment_parts import NEVER_PERTURBED_LINE
 from regatta.cli.main import cli
 from regatta.spec.load import load_spec
 

@@ -8,15 +8,13 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import java_cases
-import lm_runs
 import pytest
-import web_runs
-from java_cases import Cases
-from java_runs import Programs, java_release
-from tracing_runs import TRACING, needs
 
 from helpers.shared_locks import made_once
+from helpers.workloads import java_cases, lm_runs, web_runs
+from helpers.workloads.java_cases import Cases
+from helpers.workloads.java_runs import Programs, java_release
+from helpers.workloads.tracing_runs import TRACING, needs
 from regatta.host.measure.cgroup import TreeAccounting, open_accounting
 
 PLANTED = Path(__file__).with_name("planted.c")

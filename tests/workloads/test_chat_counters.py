@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import chat_runs
-import java_runs
 import pytest
 
-FAKE = Path(__file__).with_name("fake_perf.py")
+from helpers.workloads import chat_runs, java_runs
+
+FAKE = Path(chat_runs.__file__).with_name("fake_perf.py")
 #: `perf stat -x,` of perf 6.1 on a machine with counters, as perf-stat(1) documents it under CSV FORMAT
 KEPT = """\
 # started on Mon Mar  3 10:00:00 2025

@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-import chat_runs
-import java_runs
 import pytest
-from chat_runs import PATIENCE_S, RELEASES, Server, message
+
+from helpers.workloads import chat_runs, java_runs
+from helpers.workloads.chat_runs import PATIENCE_S, RELEASES, Server, message
 
 #: each test has a room of its own on the servers that they share
 _ROOMS = count(1)

@@ -8,13 +8,12 @@ import signal
 import subprocess
 from pathlib import Path
 
-import chat_runs
-import java_runs
 import pytest
-from chat_runs import PATIENCE_S, RELEASES, SUITE
 
 from helpers.marked_processes import processes_with
 from helpers.runner_plans import wait_until
+from helpers.workloads import chat_runs, java_runs
+from helpers.workloads.chat_runs import PATIENCE_S, RELEASES, SUITE
 from regatta.host.units import UNITS
 
 MODES = sorted(RELEASES)

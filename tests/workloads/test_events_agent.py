@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from java_runs import JVMS, Programs, Run, expected_digest, jvm
 from test_java_profiler import trace_java
 
 from helpers.shared_locks import made_once
+from helpers.workloads.java_runs import JVMS, Programs, Run, expected_digest, jvm
 from regatta.spec.vector_files import read_vector
 from regatta.trace.java import profiler_jar
 from regatta.trace.java_events import Events, events_agent, read_events

@@ -7,7 +7,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from java_runs import Programs
+from helpers.workloads.java_runs import Programs
 
 
 def test_a_database_rewritten_by_bloat_is_verified_by_the_jvm_and_computes_right_sums(

@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from java_runs import QUICK, ROOT, Programs, Run, jvm
 
+from helpers.workloads.java_runs import QUICK, ROOT, Programs, Run, jvm
 from regatta.spec.calls import Seen, Tally, read_calls
 from regatta.trace.counting import count_calls
 from regatta.trace.java import Profile, profiler_jar, read_profile, tally_of, with_profiler

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from java_runs import SUITES, Programs, Run
 
+from helpers.workloads.java_runs import SUITES, Programs, Run
 from regatta.host.units import UNITS
 
 #: one that is alone, and one that has threads

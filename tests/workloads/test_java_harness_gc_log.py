@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from java_cases import GC_LOG, PAIRS, Cases, by_parameter, of_iteration
-from java_runs import Run
+
+from helpers.workloads.java_cases import GC_LOG, PAIRS, Cases, by_parameter, of_iteration
+from helpers.workloads.java_runs import Run
 
 KINDS = {
     "serial": {"Pause Young", "Pause Full"},

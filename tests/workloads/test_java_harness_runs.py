@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from java_cases import Cases, by_parameter
-from java_runs import JVMS, Run, jvm
+
+from helpers.workloads.java_cases import Cases, by_parameter
+from helpers.workloads.java_runs import JVMS, Run, jvm
 
 MS = 1_000_000
 

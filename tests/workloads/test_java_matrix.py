@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from java_runs import ROOT, SUITES
 from ruamel.yaml import YAML
 
+from helpers.workloads.java_runs import ROOT, SUITES
 from regatta.host.journal.journal import read_records
 
 MATRIX = ROOT / "configs" / "experiments" / "matrix.yml"

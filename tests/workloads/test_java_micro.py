@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from java_runs import ROOT, SUITES, Programs, Run, jvm
 from ruamel.yaml import YAML
 
+from helpers.workloads.java_runs import ROOT, SUITES, Programs, Run, jvm
 from regatta.spec.calls import read_calls
 from regatta.trace.counting import count_calls
 from regatta.trace.java import profiler_jar, read_profile, tally_of, with_profiler

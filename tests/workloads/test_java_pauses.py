@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from java_cases import COLLECTORS, PAIRS, Cases, by_parameter, of_iteration
-from java_runs import Programs, Run, jvm
+
+from helpers.workloads.java_cases import COLLECTORS, PAIRS, Cases, by_parameter, of_iteration
+from helpers.workloads.java_runs import Programs, Run, jvm
 
 #: what the JVM does in safepoints for other reasons
 NOT_OF_COLLECTOR = {

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from java_runs import JVMS, QUICK, ROOT, Programs, Run, expected_digest, jvm
 
 from helpers.shared_locks import made_once
+from helpers.workloads.java_runs import JVMS, QUICK, ROOT, Programs, Run, expected_digest, jvm
 from regatta.spec.vector_files import read_vector
 from regatta.trace.java import profiler_jar
 

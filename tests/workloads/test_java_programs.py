@@ -5,7 +5,8 @@ alone; nothing left behind; and an exhausted heap told by name. That other JVMs 
 from __future__ import annotations
 
 import pytest
-from java_runs import QUICK, SUITES, Programs, Run, expected_digest, jvm
+
+from helpers.workloads.java_runs import QUICK, SUITES, Programs, Run, expected_digest, jvm
 
 LABELS = [f"{suite}/{name}" for suite in ("vm", "apps") for name in SUITES[suite]["benchmarks"]]
 #: every program, some of them in the first tier

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from java_runs import QUICK, TIMEOUT_S, Programs, Run, entry, jvm
 
+from helpers.workloads.java_runs import QUICK, TIMEOUT_S, Programs, Run, entry, jvm
 from regatta.host.adapters import regatta_lines
 from regatta.host.adapters.result import Left
 

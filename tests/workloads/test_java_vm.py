@@ -8,7 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from java_runs import QUICK, ROOT, Programs, Run
+
+from helpers.workloads.java_runs import QUICK, ROOT, Programs, Run
 
 JAVA = ROOT / "benchmarks" / "java"
 SOURCES = JAVA / "vm" / "src" / "main" / "java"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from java_runs import Programs
+
+from helpers.workloads.java_runs import Programs
 
 APPS = ["apps/batik", "apps/fop", "apps/xalan"]
 

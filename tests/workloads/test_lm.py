@@ -9,7 +9,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lm_runs import PATIENCE_S, SUITE, Run, assert_conforms, command_of, compile_against, run
+
+from helpers.workloads.lm_runs import (
+    PATIENCE_S,
+    SUITE,
+    Run,
+    assert_conforms,
+    command_of,
+    compile_against,
+    run,
+)
 
 #: each call to what strace shows of it
 CALLS = {

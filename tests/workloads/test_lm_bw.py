@@ -9,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lm_runs import PATIENCE_S, assert_conforms, command_of, run
+
+from helpers.workloads.lm_runs import PATIENCE_S, assert_conforms, command_of, run
 
 CONNECTIONS = ["bw_pipe", "bw_tcp", "bw_unix"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from lm_runs import PATIENCE_S, Interval, Run, intervals_of, run
 
 from helpers.marked_processes import processes_with
 from helpers.runner_plans import wait_until as wait_until_or_fail
+from helpers.workloads.lm_runs import PATIENCE_S, Interval, Run, intervals_of, run
 
 # ---- children in step ----
 

@@ -13,9 +13,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lm_runs import PATIENCE_S, Interval, Run, assert_conforms, command_of, in_a_group, intervals_of, run
 
 from helpers.marked_processes import processes_with
+from helpers.workloads.lm_runs import (
+    PATIENCE_S,
+    Interval,
+    Run,
+    assert_conforms,
+    command_of,
+    in_a_group,
+    intervals_of,
+    run,
+)
 from regatta.host.measure.cgroup import open_accounting
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")

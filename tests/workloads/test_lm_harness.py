@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_runs import ROOT, Interval, Run, compile_against, intervals_of, run
+
+from helpers.workloads.lm_runs import ROOT, Interval, Run, compile_against, intervals_of, run
 
 #: longer than any time slice, and short enough for a test
 SEVERAL = ("--parallel", "2", "--interval-us", "100000")

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lm_runs import Run, altered, command_of, run
+
+from helpers.workloads.lm_runs import Run, altered, command_of, run
 
 NOISE = [
     "quantum_median",

@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from lm_runs import PATIENCE_S, Run, assert_conforms, command_of, run, skip_a_refusal
 
 from helpers.runner_plans import wait_until
+from helpers.workloads.lm_runs import PATIENCE_S, Run, assert_conforms, command_of, run, skip_a_refusal
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_runs import PATIENCE_S, Run, altered, assert_conforms, command_of, run
+
+from helpers.workloads.lm_runs import PATIENCE_S, Run, altered, assert_conforms, command_of, run
 
 OPERATIONS = ["read", "write", "copy", "fill", "libc_copy", "libc_fill"]
 KERNELS = [(1, "copy"), (1, "scale"), (1, "add"), (1, "triad"), (2, "fill"), (2, "copy"), (2, "daxpy"), (2, "sum")]  # fmt: skip

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_runs import PATIENCE_S, Run, altered, assert_conforms, command_of, run
+
+from helpers.workloads.lm_runs import PATIENCE_S, Run, altered, assert_conforms, command_of, run
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")
 needs_two_processors = pytest.mark.skipif(

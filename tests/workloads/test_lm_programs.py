@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lm_runs import SUITE, command_of, run
+
+from helpers.workloads.lm_runs import SUITE, command_of, run
 
 BENCHMARKS = sorted(SUITE["benchmarks"])
 #: with the harness' own options: all but those that have a command line of another kind

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lm_runs import PATIENCE_S, Run, command_of, in_a_group, run
 
 from helpers.runner_plans import wait_until
+from helpers.workloads.lm_runs import PATIENCE_S, Run, command_of, in_a_group, run
 from regatta.host.measure.cgroup import TreeAccounting
 
 IN_USER_MODE = "int main(void) { for (volatile unsigned i = 0; i < 40000000; i++) {} return 0; }"

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from speclike_runs import ROOT, SUITE, needs
+
+from helpers.workloads.speclike_runs import ROOT, SUITE, needs
 
 SOURCES = ROOT / "benchmarks/spec/c"
 EMULATOR = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from speclike_runs import (
+
+from helpers.workloads.speclike_runs import (
     ROOT,
     SUITE,
     Builds,

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from speclike_runs import ROOT, SUITE, needs
+
+from helpers.workloads.speclike_runs import ROOT, SUITE, needs
 
 BUILD = SUITE["builds"]["copies"]
 pytestmark = needs(*BUILD["needs"])

@@ -11,7 +11,8 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from speclike_runs import INPUTS, execute, generate, needs, sha256
+
+from helpers.workloads.speclike_runs import INPUTS, execute, generate, needs, sha256
 
 SMALL = {
     "text": (["--kib", "64"], "251bc15ff83f15357ad292f22ec9880c00bfb405866918a0fb14ce93137ff1b4"),

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tracing_runs import HOME, PATIENCE_S, REGATTA, TABLE, needs, trace
 
+from helpers.workloads.tracing_runs import HOME, PATIENCE_S, REGATTA, TABLE, needs, trace
 from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import HostError, VerificationError
 from regatta.spec.calls import FORK_ALONE, FORK_EXEC, FORK_FAULT, FORK_MAPPING, THREAD, Seen

@@ -11,8 +11,17 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tracing_runs import HOME, PATIENCE_S, REGATTA, TABLE, begin_watching, let_turn, needs, wait_for
 
+from helpers.workloads.tracing_runs import (
+    HOME,
+    PATIENCE_S,
+    REGATTA,
+    TABLE,
+    begin_watching,
+    let_turn,
+    needs,
+    wait_for,
+)
 from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import HostError, RegattaError
 from regatta.spec.calls import Seen

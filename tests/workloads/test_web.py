@@ -10,9 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from lm_runs import PATIENCE_S
-from web_runs import SUITE, values, watched, web
 
+from helpers.workloads.lm_runs import PATIENCE_S
+from helpers.workloads.web_runs import SUITE, values, watched, web
 from regatta.host.measure.cgroup import TreeAccounting
 from regatta.host.units import UNITS
 

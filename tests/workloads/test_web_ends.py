@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import web_runs
-from lm_runs import PATIENCE_S
-from web_runs import processes_of, reachable_directory, web
 
 from helpers.runner_plans import wait_until
+from helpers.workloads import web_runs
+from helpers.workloads.lm_runs import PATIENCE_S
+from helpers.workloads.web_runs import processes_of, reachable_directory, web
 
 CAPABILITIES = ["setpriv", "--bounding-set=-all,+setuid,+setgid", "--inh-caps=-all"]
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imported import REBENCH, RUNNING_NG, of_rebench, of_running_ng
 
 import regatta.imports.rebench
 import regatta.imports.running_ng
+from helpers.specs.imported import REBENCH, RUNNING_NG, of_rebench, of_running_ng
 from regatta.host.errors import SpecError
 from regatta.imports.drafts import Imported
 from regatta.imports.ledger import Ledger

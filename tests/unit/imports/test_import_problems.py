@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from imported import HOME, load, of_rebench
 
+from helpers.specs.imported import HOME, load, of_rebench
 from regatta.host.errors import Problem, SpecError
 from regatta.imports.drafts import write_files
 from regatta.imports.names import Names, clean

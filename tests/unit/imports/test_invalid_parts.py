@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from imported import HERE, HOME, load, of_rebench, of_running_ng
 
+from helpers.specs.imported import HERE, HOME, load, of_rebench, of_running_ng
 from regatta.cli.import_ import import_
 from regatta.host.errors import SpecError
 from regatta.imports.drafts import Imported

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from rebench.interop.adapter import ExecutionDeliveredNoResults, ResultsIndicatedAsInvalid
-from rebench_itself import measurements
 
+from helpers.specs.rebench_itself import measurements
 from regatta.host.adapters.regex import read
 from regatta.host.adapters.result import Left, Reported
 from regatta.host.units import UNITS

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from imported import REBENCH, commands, load, of_rebench
-from rebench_itself import Run, runs
 
+from helpers.specs.imported import REBENCH, commands, load, of_rebench
+from helpers.specs.rebench_itself import Run, runs
 from regatta.host.values.experiment import Experiment
 
 _NO_LIMIT_S = 604_800

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from imported import REBENCH, load, of_rebench
-
+from helpers.specs.imported import REBENCH, load, of_rebench
 from regatta.host.values.experiment import Experiment
 from regatta.imports.drafts import to_yaml
 

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from imported import HERE, HOME, commands, load, of_running_ng
 
+from helpers.specs.imported import HERE, HOME, commands, load, of_running_ng
 from regatta.cli.import_ import import_
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Experiment

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
-from imported import commands, load, of_rebench, of_running_ng
 from test_import_problems import REBENCH, RUNNING_NG
 
+from helpers.specs.imported import commands, load, of_rebench, of_running_ng
 from regatta.host.errors import SpecError
 from regatta.imports.yaml_1_1 import resolve_plain_1_1
 from regatta.spec.yaml_lines import parse_yaml

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from made_experiments import COLLECTORS, java_benchmark, resolved_runtime
 
+from helpers.specs.made_experiments import COLLECTORS, java_benchmark, resolved_runtime
 from regatta.host.values.experiment import (
     Collector,
     Cores,

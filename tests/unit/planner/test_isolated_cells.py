@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_experiments import java_benchmark, native_benchmark, resolved_runtime
 
+from helpers.specs.made_experiments import java_benchmark, native_benchmark, resolved_runtime
 from regatta.host.errors import SpecError
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment, Modifier, Runtime

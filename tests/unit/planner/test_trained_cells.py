@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from made_experiments import java_benchmark, native_benchmark
-
+from helpers.specs.made_experiments import java_benchmark, native_benchmark
 from regatta.host.values.cell import TrainingRun
 from regatta.host.values.experiment import Experiment, Modifier, Runtime, Training, UserFile
 from regatta.host.values.resolved import File, ResolvedHost

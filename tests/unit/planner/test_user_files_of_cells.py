@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_experiments import java_benchmark
 
+from helpers.specs.made_experiments import java_benchmark
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment, UserFile
 from regatta.host.values.resolved import File, ResolvedHost

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec_examples import FILES, write
 
+from helpers.specs.spec_examples import FILES, write
 from regatta.host.errors import Problem, SpecError
 from regatta.host.values.experiment import Experiment
 from regatta.spec.load import load_spec

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec_examples import JAVA, MINIMAL, write
 
+from helpers.specs.spec_examples import JAVA, MINIMAL, write
 from regatta.host.errors import Problem, SpecError
 from regatta.host.values.experiment import Experiment, Heap
 from regatta.imports.running_ng_files import read_configuration

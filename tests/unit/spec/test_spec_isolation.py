@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spec_examples import JAVA
-
+from helpers.specs.spec_examples import JAVA
 from regatta.host.errors import Problem
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.isolation import DEFAULT_IMAGE, Isolation

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spec_examples import JAVA, MINIMAL, write
 
+from helpers.specs.spec_examples import JAVA, MINIMAL, write
 from regatta.host.errors import RegattaError, SpecError
 from regatta.host.values.experiment import Cores, Exclude, Experiment, Heap, SteadyState
 from regatta.spec.heap_schema import FactorRange

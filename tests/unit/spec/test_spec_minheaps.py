@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec_examples import JAVA, write
 
+from helpers.specs.spec_examples import JAVA, write
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Experiment
 from regatta.spec.minheaps import MinheapsFile, merged_minheaps, minheaps_text, read_minheaps

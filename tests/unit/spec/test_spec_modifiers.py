@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec_examples import JAVA, write
 
+from helpers.specs.spec_examples import JAVA, write
 from regatta.fleet.user_files import find_user_files
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Experiment, Training, plan_path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from spec_examples import MINIMAL
 
+from helpers.specs.spec_examples import MINIMAL
 from regatta.host.errors import Problem
 from regatta.host.values.experiment import Experiment
 from regatta.spec import chooser

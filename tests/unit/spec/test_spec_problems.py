@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
-from spec_examples import JAVA, MINIMAL, write
 
+from helpers.specs.spec_examples import JAVA, MINIMAL, write
 from regatta.host.errors import Problem, SpecError
 from regatta.host.values.experiment import Experiment
 from regatta.spec.load import load_spec

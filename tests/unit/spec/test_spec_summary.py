@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec_examples import write
 
+from helpers.specs.spec_examples import write
 from regatta.host.errors import Problem
 from regatta.host.values.experiment import Experiment
 

@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-import java_runs
 from ruamel.yaml import YAML
 
+from helpers.workloads import java_runs
 from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
 

@@ -24,7 +24,7 @@ from regatta.host.values.experiment import Build
 from regatta.spec.registries import as_runtime
 from regatta.spec.registry_schema import RuntimeSpec
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SUITES: dict[str, dict[str, Any]] = {
     name: YAML(typ="safe").load((ROOT / "configs" / "suites" / f"{name}.yml").read_text(encoding="utf-8"))
     for name in ("vm", "apps", "micro")
@@ -47,11 +47,12 @@ _BUILT = re.compile(r"\{(vm|apps|micro)\.(\w+)\}")
 def entry(label: str) -> dict[str, Any]:
     """A benchmark's block in its suite, by `suite/name`."""
     suite, name = label.split("/")
-    return SUITES[suite]["benchmarks"][name]
+    found: dict[str, Any] = SUITES[suite]["benchmarks"][name]
+    return found
 
 
 def expected_digest(label: str, size: str) -> str:
-    return entry(label)["sizes"][size]["expect"]["digest"]
+    return str(entry(label)["sizes"][size]["expect"]["digest"])
 
 
 @cache

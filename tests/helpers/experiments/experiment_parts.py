@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from helpers import in_process
 
-HOME = Path(__file__).resolve().parents[2]
+HOME = Path(__file__).resolve().parents[3]
 NEVER_PERTURBED = dict.fromkeys(
     ("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent",
      "frequency_drop_percent", "swapped_pages", "throttle_events")

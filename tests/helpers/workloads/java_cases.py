@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from java_runs import JVMS, QUICK, Programs, Run, jvm
+from helpers.workloads.java_runs import JVMS, QUICK, Programs, Run, jvm
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "workloads"
 COLLECTORS = {
     "serial": "-XX:+UseSerialGC",
     "parallel": "-XX:+UseParallelGC",

@@ -19,9 +19,10 @@ from helpers.runner_plans import PATIENCE_S, measured_processes, wait_until
 from regatta.host.journal.journal import Damage, read_journal, segment_files
 from regatta.host.measure.pauses import _LONGEST_S as LONGEST_PAUSE_S
 from regatta.host.measure.scratch import results_of
+from regatta.host.values.record import Record
 from regatta.store.folder import Folder
 
-HOME = Path(__file__).resolve().parents[2]
+HOME = Path(__file__).resolve().parents[3]
 HOST = "local"
 
 SPEC: dict[str, Any] = {
@@ -172,7 +173,7 @@ class SmallExperiment:
         """The journal file of a segment."""
         return self.folder.journal / HOST / f"{number:05d}.jsonl"
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Record]:
         """All whole records."""
         return [item for item in read_journal(self.folder.path) if not isinstance(item, Damage)]
 

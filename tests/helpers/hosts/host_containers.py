@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import host_images
-
+from helpers.hosts import host_images
 from helpers.influx_server import free_port
 
 #: Marks the containers of tests with the process that made them.
@@ -35,7 +34,7 @@ class TestHost:
     #: as `uname -m` says it
     architecture: str
     docker: str = "docker"
-    _routes: list[list[str]] = field(default_factory=list)
+    _routes: list[dict[str, str]] = field(default_factory=list)
 
     def inventory_entry(self, user: str = "") -> dict[str, Any]:
         """Its variables in an Ansible inventory, for `user` (root, or bench, which has to become root)."""

@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 
 from regatta.host.measure.cgroup import TreeAccounting
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SUITE = YAML(typ="safe").load(ROOT / "configs/suites/lm.yml")
 BUILD = SUITE["builds"]["lm"]
 MISSING = [program for program in ("gcc", "make") if shutil.which(program) is None]
@@ -39,6 +39,7 @@ class Run:
 
     @property
     def info(self) -> dict[str, Any]:
+        info: dict[str, Any]
         (info,) = (line["info"] for line in self.lines if "info" in line)
         return info
 
@@ -154,7 +155,7 @@ def assert_conforms(outcome: Run, repetitions: int, metric: str = "latency", uni
 
 def compile_against(sources: Path, source: Path, program: Path, *flags: str) -> Path:
     objects = sorted((sources / "build/harness").glob("*.o"))
-    command = ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-I.", *flags, "-o", program, source]
+    command: list[str | Path] = ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-I.", *flags, "-o", program, source]
     subprocess.run([*command, *objects, "-pthread", "-lm"], cwd=sources, check=True)
     return program
 
@@ -166,7 +167,7 @@ def altered(sources: Path, place: Path, program: str, right: str, wrong: str) ->
     source = place / f"{program}.c"
     source.write_text(text.replace(right, wrong))
     objects = [*(sources / "build/harness").glob("*.o"), *(sources / "build/ipc").glob("*.o")]
-    command = ["gcc", "-std=c11", "-O2", f"-I{sources}", "-o", place / program, source]
+    command: list[str | Path] = ["gcc", "-std=c11", "-O2", f"-I{sources}", "-o", place / program, source]
     subprocess.run([*command, *objects, "-pthread", "-lm"], check=True)
     return place / program
 

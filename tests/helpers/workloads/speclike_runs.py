@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SUITE = YAML(typ="safe").load(ROOT / "configs/suites/speclike.yml")
 INPUTS = ROOT / "benchmarks/spec/inputs"
 

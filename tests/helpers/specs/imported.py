@@ -12,7 +12,7 @@ from regatta.imports.running_ng import import_running_ng
 from regatta.spec.load import load_spec
 
 HOME = Path(__file__).parents[3]
-HERE = Path(__file__).parent
+HERE = HOME / "tests" / "unit" / "imports"
 REBENCH = sorted((HERE / "rebench").glob("*.conf"))
 RUNNING_NG = sorted((HERE / "running_ng").glob("*.yml"))
 

@@ -14,7 +14,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.topics.hosts.topic import HOSTS
 
-_FOLDER = Path(__file__).parents[2] / "reference"
+_FOLDER = Path(__file__).parents[4] / "reference"
 REFERENCE = json.loads((_FOLDER / "hosts.json").read_text())
 WELCH = json.loads((_FOLDER / "hosts_welch.json").read_text())
 CELLS = [cell("serial"), cell("g1"), cell("z")]

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lm_runs import Run, run
 from ruamel.yaml import YAML
 
-ROOT = Path(__file__).resolve().parents[2]
+from helpers.workloads.lm_runs import Run, run
+
+ROOT = Path(__file__).resolve().parents[3]
 SUITE = YAML(typ="safe").load(ROOT / "configs/suites/web.yml")
 BUILD = SUITE["builds"]["web"]
 _PATH = f"{os.environ['PATH']}:/usr/sbin"
@@ -77,7 +78,7 @@ _LINE = re.compile(r'"GET ([^ ?]+)\??(\S*) (HTTP/1\.[01])" (\d+) (\d+)')
 
 def web(sources: Path, directory: Path, *arguments: str, **environment: str) -> Run:
     """A run of the driver; its folder is where it puts it."""
-    return run([sources / "build/web", *BRIEF, *arguments], directory, **environment)
+    return run([sources / "build/web", *BRIEF, *arguments], directory, may_refuse=True, **environment)
 
 
 def watched(sources: Path, directory: Path, *arguments: str, requests: int, **environment: str) -> Watched:

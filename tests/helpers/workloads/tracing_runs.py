@@ -6,18 +6,19 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from regatta.host.errors import HostError
-from regatta.spec.calls import read_calls
+from regatta.spec.calls import Tally, read_calls
 from regatta.trace.bpftrace import START_S, STOP_S, check_bpftrace
 from regatta.trace.processes import tree_of
 from regatta.trace.runs import Figures, run_command
 from regatta.trace.tools import make_tracer
 
-HOME = Path(__file__).parents[2]
+HOME = Path(__file__).parents[3]
 TABLE = read_calls(HOME / "configs" / "primitives" / "os-calls.yml")
 REGATTA = [sys.executable, "-m", "regatta"]
 TRACING = Path("/sys/kernel/tracing")
@@ -25,7 +26,8 @@ TRACING = Path("/sys/kernel/tracing")
 PATIENCE_S = START_S + STOP_S
 
 
-def needs(tool):
+def needs(tool: str) -> None:
+    """Skip the test where a tracer cannot trace."""
     if tool == "bpftrace":
         try:
             check_bpftrace()
@@ -35,11 +37,13 @@ def needs(tool):
         pytest.skip("NOT TESTED: strace is not installed")
 
 
-def trace(tool, *command):
+def trace(tool: str, *command: str) -> Tally:
     return run_command(command, make_tracer(tool, TABLE), Figures(1.0))[1]
 
 
-def begin_watching(server, tool, folder, *options):
+def begin_watching(
+    server: subprocess.Popen[str], tool: str, folder: Path, *options: str | Path
+) -> subprocess.Popen[str]:
     """`regatta trace os --pid` in the background, once it watches."""
     ready = folder / "ready"
     command = [*REGATTA, "trace", "os", "--pid", str(server.pid), "--ready", ready, "--tool", tool, *options]
@@ -55,24 +59,26 @@ def begin_watching(server, tool, folder, *options):
     except BaseException:
         watching.kill()
         raise
-    assert watching.poll() is None, watching.stderr.read()
+    assert watching.poll() is None, watching.communicate()[1]
     return watching
 
 
-def turns_of(server):
+def turns_of(server: subprocess.Popen[str]) -> list[int]:
     """How often the processes of a server have begun to wait: once or more in each of their turns, which has a call."""
     status = [Path(f"/proc/{pid}/status").read_text() for pid in tree_of(server.pid)]
-    return [int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)[1]) for text in status]
+    found = [re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE) for text in status]
+    return [int(turns) for (turns,) in found]
 
 
-def let_turn(server, turns=100):
+def let_turn(server: subprocess.Popen[str], turns: int = 100) -> None:
     """Wait until every process of a server has had some turns more: a tracer may need several switches for each."""
     wait_for(lambda: len(turns_of(server)) == 2)
     before = turns_of(server)
     wait_for(lambda: all(now >= first + turns for first, now in zip(before, turns_of(server), strict=True)))
 
 
-def wait_for(what, seconds=PATIENCE_S):
+def wait_for(what: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
+    """Wait until something is so, which must be within `seconds`."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end

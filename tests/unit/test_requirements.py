@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 LOCKS = ["uv.txt", "build.txt", "lock.txt", "lock-dev.txt"]
 
 

@@ -156,12 +156,11 @@ def test_a_runner_that_is_killed_is_started_again(bed: Bed, no_signals: None) ->
 def test_a_controller_that_is_killed_finds_its_runner_again(bed: Bed, tmp_path: Path) -> None:
     held, go_on = bed.plan_held(10)
     code = (
-        "import sys; from pathlib import Path; sys.path[:0] = sys.argv[3:]; from test_detached import Bed;"
+        "import sys; from pathlib import Path; sys.path[:0] = sys.argv[3:]; from helpers.detached_beds import Bed;"
         "from regatta.store.folder import Folder; Bed(Folder(Path(sys.argv[1])), Path(sys.argv[2])).measure()"
     )
-    here = Path(__file__).parent
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(bed.folder.path), str(bed.root), str(here), str(here.parents[1])]
+        [sys.executable, "-c", code, str(bed.folder.path), str(bed.root), str(Path(__file__).parents[3])]
     )
     wait_until(lambda: bed.complete_records() == 2, "two records here")
     process.kill()

@@ -1,0 +1,1 @@
+"""Experiments that tests measure through the command line."""

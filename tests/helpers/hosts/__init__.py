@@ -1,0 +1,1 @@
+"""Hosts that tests make: images, containers, a Slurm cluster, certificates."""

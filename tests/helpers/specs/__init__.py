@@ -1,0 +1,1 @@
+"""Specs that tests read, and experiments planned from them."""

@@ -1,0 +1,1 @@
+"""Compile and run the programs of benchmarks/."""
