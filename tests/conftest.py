@@ -10,11 +10,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from helpers import golden as golden_files
 from helpers import in_parallel, tiers
 from helpers.docker_engine import docker_engine
+from helpers.golden import golden
 from helpers.influx_server import influx_server, own_influx_server
 
-__all__ = ["docker_engine", "influx_server", "own_influx_server"]  # fixtures for all of them
+__all__ = ["docker_engine", "golden", "influx_server", "own_influx_server"]  # fixtures for all of them
 
 # No test writes into the InfluxDB of who runs them: those that need one name their own.
 os.environ["REGATTA_INFLUX"] = "none"
@@ -50,6 +52,7 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_addoption(parser):
     """Add the options that choose which tests run."""
     tiers.add_options(parser)
+    golden_files.add_option(parser)
 
 
 def pytest_collection_modifyitems(config, items):

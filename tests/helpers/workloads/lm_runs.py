@@ -155,7 +155,19 @@ def assert_conforms(outcome: Run, repetitions: int, metric: str = "latency", uni
 
 def compile_against(sources: Path, source: Path, program: Path, *flags: str) -> Path:
     objects = sorted((sources / "build/harness").glob("*.o"))
-    command: list[str | Path] = ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-I.", *flags, "-o", program, source]
+    command: list[str | Path] = [
+        "gcc",
+        "-std=c11",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-I.",
+        *flags,
+        "-o",
+        program,
+        source,
+    ]
     subprocess.run([*command, *objects, "-pthread", "-lm"], cwd=sources, check=True)
     return program
 
