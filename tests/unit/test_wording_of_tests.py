@@ -40,5 +40,7 @@ def test_no_test_holds_a_sentence(file: Path) -> None:
 
 
 def test_sentences_are_found() -> None:
-    source = "assert 'a b c d e' in text\nwith pytest.raises(E, match='v w x y z'): pass\nassert 'a b c d' == 'ü 1 2 3 4'"
-    assert sentences(source) == ["a b c d e", "v w x y z"]
+    sentence, name = " ".join("abcde"), " ".join("abcd")
+    source = f"assert {sentence!r} in text\nwith raises(E, match={name!r}): pass\nwith p.raises(E, match={sentence!r}): pass"
+    assert sentences(source) == [sentence, sentence]
+    assert sentences(f"assert {name + ' 1 2'!r} == text, {sentence!r}") == []
