@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,20 +84,17 @@ def _host(place: Folder, name: str) -> Host:
     )
 
 
-def runner_command(
-    place: Folder, name: str, number: int, receipt: Path, runner: Sequence[str] = ()
-) -> list[str]:
-    """Return the command that measures a segment on this machine.
+def runner_arguments(place: Folder, name: str, number: int, receipt: Path) -> list[str]:
+    """Return the arguments of the runner that measures a segment on this machine.
 
     Args:
         place: folder of the experiment.
         name: host of the plan.
         number: of the segment, from 0.
         receipt: file to write at the end.
-        runner: arguments of Python that start the runner; by default the zipapp of the plan.
     """
     return [
-        sys.executable, "-I", *(runner or [str(place.runner)]), "segment",
+        "segment",
         "--plan", str(place.host_plan(name)),
         "--segment", str(number),
         "--journal", str(place.journal / name),
@@ -109,7 +106,7 @@ def runner_command(
 
 def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, retry_failed: bool) -> None:
     """Replace this process by the runner, so that no other process waits for it during measurements."""
-    argv = runner_command(place, name, number, receipt)
+    argv = [sys.executable, "-I", str(place.runner), *runner_arguments(place, name, number, receipt)]
     from regatta.fleet.zipapp import zipapp_bytes
 
     # After an upgrade of Regatta, a running experiment keeps its runner.

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 NAME, _SUITE, _BENCHMARK = "time", "time", "command"
 _LOOK_S = 1.0
 _INTERRUPTED = 130
-#: The plan was made by this package, so its zipapp has the same modules; those of the package are already compiled.
+#: A runner that has loaded its modules and waits for its arguments, a line of JSON. It is not the zipapp of the plan: it has the
+#: same modules, for this package made the plan, and those of the package are already compiled.
 _RUNNER = (
-    "-c",
-    f"import sys; sys.path.insert(0, {str(Path(regatta.__file__).parents[1])!r}); "
-    "from regatta.host.__main__ import main; sys.exit(main())",
+    f"import json, sys; sys.path.insert(0, {str(Path(regatta.__file__).parents[1])!r}); "
+    "from regatta.host.__main__ import main; import regatta.host.verbs.segment_command; "
+    "line = sys.stdin.readline(); sys.exit(main(json.loads(line)) if line else 0)"
 )
 #: the benchmark in labels of cells
 _LABEL = f"{_SUITE}/{_BENCHMARK}:default (· )?"
@@ -158,11 +159,11 @@ def time(
             raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
     for program in [*(command[0] for command in words), *before[:1]]:
         _find(program)
-    with told_to_stop(), _folder(save) as folder, _told_by_options(folder):
+    with told_to_stop(), _folder(save) as folder, _told_by_options(folder), _runner() as runner:
         spec, results = folder / f"{NAME}.yml", folder / "results"
         _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, before, variables))
         _write(spec, _spec(called, words, given, before, runs, precision, timeout))
-        ready, complete = _measured(spec, results)
+        ready, complete = _measured(spec, results, runner)
         if not complete:
             click.echo("stopped: the answer is about the runs so far", err=True)
 
@@ -425,8 +426,18 @@ def _unneeded(
     return found
 
 
-def _measured(spec: Path, results: Path) -> tuple[Ready, bool]:
-    """Plan and measure on this machine without a workflow; return whether all segments ended."""
+@contextmanager
+def _runner() -> Iterator[subprocess.Popen[bytes]]:
+    """Start the runner, which loads its modules while this process plans."""
+    # A separate session: Ctrl-C reaches only this process, which then ends the runner.
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", _RUNNER], stdin=subprocess.PIPE, start_new_session=True
+    ) as process:
+        yield process
+
+
+def _measured(spec: Path, results: Path, runner: subprocess.Popen[bytes]) -> tuple[Ready, bool]:
+    """Plan, and measure on this machine without a workflow. Return whether the measurement ended."""
     from regatta.cli.options import make_ready
     from regatta.cli.plan import write_plans
     from regatta.planner.plan import plan_host
@@ -438,13 +449,13 @@ def _measured(spec: Path, results: Path) -> tuple[Ready, bool]:
     }
     write_plans(ready, plans, [])
     (name,) = ready.hosts
-    return ready, _run_segments(ready, name, sum(plan.row_count for plan in plans.values()))
+    return ready, _run_segment(ready, name, sum(plan.row_count for plan in plans.values()), runner)
 
 
-def _run_segments(ready: Ready, name: str, total: int) -> bool:
-    """Run the segments of the plan one after the other. Return whether all ended."""
+def _run_segment(ready: Ready, name: str, total: int, runner: subprocess.Popen[bytes]) -> bool:
+    """Measure the only segment of the plan. Return whether it ended."""
     from regatta.cli.bar import progress_bar
-    from regatta.cli.segment import runner_command
+    from regatta.cli.segment import runner_arguments
     from regatta.host.errors import HostError
     from regatta.host.journal.runner_state import read_state
     from regatta.host.verbs.segment_command import INTERRUPTED_EXIT
@@ -455,25 +466,23 @@ def _run_segments(ready: Ready, name: str, total: int) -> bool:
         seen = read_state(state) or {}
         progress(int(seen.get("index") or 0), total)
 
+    (number,) = range(ready.experiment.segments)
+    words = runner_arguments(ready.folder, name, number, ready.folder.receipts / name / f"{number:05}.json")
     with progress_bar("measuring") as progress:
-        for number in range(ready.experiment.segments):
-            receipt = ready.folder.receipts / name / f"{number:05}.json"
-            # A separate session: Ctrl-C reaches only this process, which then ends the runner.
-            process = subprocess.Popen(
-                runner_command(ready.folder, name, number, receipt, _RUNNER), start_new_session=True
-            )
-            try:
-                code = _wait(process, lambda: look(progress))
-            except KeyboardInterrupt:
-                stop_session(process)
-                return False
-            if code == INTERRUPTED_EXIT:
-                return False
-            if code:
-                raise HostError(
-                    f"segment {number}", "measurements", f"exit {code} of the runner", "see the message above"
-                )
-    return True
+        try:
+            assert runner.stdin is not None
+            # A runner that died does not read; its exit code says so below.
+            with suppress(BrokenPipeError), runner.stdin:
+                runner.stdin.write(json.dumps(words).encode() + b"\n")
+            code = _wait(runner, lambda: look(progress))
+        except KeyboardInterrupt:
+            stop_session(runner)
+            return False
+    if code and code != INTERRUPTED_EXIT:
+        raise HostError(
+            f"segment {number}", "measurements", f"exit {code} of the runner", "see the message above"
+        )
+    return code == 0
 
 
 def _wait(process: subprocess.Popen[bytes], look: Callable[[], None]) -> int:
