@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from helpers.git_repositories import commit
 from helpers.hosts.host_containers import TestHost
 from helpers.in_process import regatta
 from regatta.host.journal.journal import Damage, read_journal
@@ -41,6 +42,7 @@ builds:
 benchmarks:
   spin: {command: ["{spin.spin}", "100000"]}
   version: {kind: java, command: ["{runtime}", -version]}
+  revision: {kind: program, command: ["{runtime}", "1000"]}
   wait: {command: [sleep, "0.4"]}
   gated: {command: [sh, -c, "echo >>/var/gate/begun; until [ $(wc -l </var/gate/begun) -le $(cat /var/gate/allowed) ]; do sleep 0.05; done"]}
 """
@@ -52,9 +54,13 @@ BOTH = """\
 name: both
 platforms: [x86, arm]
 suites: own.yml
-runtimes: [%s]
+define:
+  runtimes:
+    committed: {kind: program, language: c, provider: git, repository: repository, revision: v1,
+      command: [cc, -o, spin, spin.c], needs: [cc], program: spin}
+runtimes: [committed, %s]
 heap: {sizes_mib: [32]}
-benchmarks: [{suite: own, benchmark: spin}, {suite: own, benchmark: version}]
+benchmarks: [{suite: own, benchmark: [spin, version, revision]}]
 invocations: {fixed: 2}
 iterations: {method: fixed}
 segment: {rounds: 1}
@@ -192,6 +198,7 @@ def fleet(
     (folder / "own.yml").write_text(SUITE)
     (folder / "src").mkdir()
     (folder / "src" / "spin.c").write_text(SPIN)
+    commit(folder / "repository", {"spin.c": SPIN}, "v1")
     environment = {
         **os.environ,
         "REGATTA_HOME": str(home),
@@ -221,7 +228,7 @@ def test_one_spec_runs_on_x86_and_arm_and_every_planned_invocation_is_recorded_o
     }
     assert {r["status"] for r in records} == {"ok"}
     assert set(both.invocations("both").values()) == {1}
-    assert Counter(r["host"] for r in records) == dict.fromkeys(both.hosts, 4)
+    assert Counter(r["host"] for r in records) == dict.fromkeys(both.hosts, 6)
 
 
 def test_hosts_of_one_class_measure_the_same_cells_and_another_architecture_others(both: Fleet) -> None:
