@@ -57,7 +57,8 @@ def test_each_value_is_a_cell_even_where_the_command_does_not_show_it(
 
 
 def test_values_that_nothing_uses_are_the_same_command_twice(
-    experiment: Experiment, host: ResolvedHost,
+    experiment: Experiment,
+    host: ResolvedHost,
     golden: Golden,
 ) -> None:
     benchmarks = [program(("true",), parallel=n) for n in (1, 2)]

@@ -22,6 +22,8 @@ from regatta.host.values.resolved import File, ResolvedHost
 from regatta.planner.cells import cross
 
 Minheaps = dict[tuple[str, str], int]
+#: as a JVM that lacks a collector was found to say
+REFUSAL = "the JVM refuses: no such option"
 
 
 def ids(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> set[str]:

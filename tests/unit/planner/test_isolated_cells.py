@@ -88,7 +88,8 @@ def test_a_plan_says_what_a_container_needs(small: Experiment, docker_host: Reso
 
 
 def test_a_program_of_the_host_does_not_enter_a_container(
-    small: Experiment, docker_host: ResolvedHost,
+    small: Experiment,
+    docker_host: ResolvedHost,
     golden: Golden,
 ) -> None:
     benchmark = native_benchmark("p")

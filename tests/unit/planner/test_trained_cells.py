@@ -70,7 +70,9 @@ def test_two_training_runs_for_one_command_are_impossible(
 
 
 def test_flags_of_a_jvm_are_impossible_with_a_native_program(
-    experiment: Experiment, host: ResolvedHost, minheaps: Minheaps,
+    experiment: Experiment,
+    host: ResolvedHost,
+    minheaps: Minheaps,
     golden: Golden,
 ) -> None:
     mixed = replace(
@@ -86,7 +88,9 @@ def test_flags_of_a_jvm_are_impossible_with_a_native_program(
 
 
 def test_the_content_of_a_compilation_plan_is_part_of_what_is_measured(
-    experiment: Experiment, host: ResolvedHost, minheaps: Minheaps,
+    experiment: Experiment,
+    host: ResolvedHost,
+    minheaps: Minheaps,
     golden: Golden,
 ) -> None:
     replay = Modifier("replay", ("-XX:Directives={plan}",), plans="/plans")
