@@ -206,7 +206,7 @@ def test_a_backup_that_is_interrupted_leaves_nothing(two):
 
 def test_two_do_not_write_one_file_at_once(backed_up):
     def in_the_middle(done: int, total: int) -> None:
-        with pytest.raises(StoreError, match="another backup writes this file"):
+        with pytest.raises(StoreError, match="another backup"):
             backed_up.take()
 
     back_up(Client(backed_up.source, "read"), backed_up.file, in_the_middle)
@@ -219,7 +219,7 @@ def test_what_is_no_file_is_not_replaced(two, kind):
     make = {"pipe": os.mkfifo, "link": lambda path: path.symlink_to("mine"), "folder": Path.mkdir}[kind]
     make(two.file)
     before = two.file.lstat()
-    with pytest.raises(StoreError, match="expected a regular file or a new name"):
+    with pytest.raises(StoreError, match="expected a regular file"):
         two.take()
     assert os.path.samestat(two.file.lstat(), before)
     assert two.file.with_name("mine").read_text() == "mine"
@@ -240,7 +240,7 @@ def test_what_was_there_before_stays_and_restoring_twice_changes_nothing(backed_
 
 def test_points_that_the_database_refuses_are_told_and_the_others_written(backed_up):
     backed_up.server.write("event,kind=other part=1.5 5", backed_up.target.database)
-    with pytest.raises(VerificationError, match="1 rejected, the first because of field type conflict"):
+    with pytest.raises(VerificationError, match=r"1 rejected, .* field type conflict"):
         backed_up.restore()
     assert len(backed_up.held(backed_up.target)) == 8
 
@@ -250,13 +250,13 @@ def test_a_database_that_loses_points_is_found_out(backed_up):
         def write(self, blocks):
             super().write([block.replace(b"iteration value=3.0 -1\n", b"") for block in blocks])
 
-    with pytest.raises(VerificationError, match="series of iteration: expected 5 · got 4"):
+    with pytest.raises(VerificationError, match="iteration: expected 5 · got 4"):
         backed_up.restore(writer=Careless(backed_up.target, "write"))
 
 
 def test_a_field_of_two_types_is_named(two):
     two.server.write('m f=1.5 1\nm f="text" 1700000000000000000', two.source.database)
-    with pytest.raises(StoreError, match="field f of m: expected one type · got float and string"):
+    with pytest.raises(StoreError, match=r"f of m: .*float.*string"):
         two.take()
     assert not two.file.exists()
 
@@ -291,7 +291,8 @@ def test_the_command_says_what_it_has_done(backed_up):
             cli, ["backup", str(backed_up.file), *arguments], env={"REGATTA_INFLUX": str(settings.path)}
         )
         assert told.exit_code == 0, told.output
-        assert "10 points in 7 series of 3 measurements" in told.output
+        assert "10 points in 7 series" in told.output
+        assert "3 measurements" in told.output
     as_json = CliRunner().invoke(
         cli,
         ["backup", str(backed_up.file), "--json"],

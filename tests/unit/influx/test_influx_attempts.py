@@ -69,10 +69,10 @@ def test_a_database_that_hangs_is_waited_for_once_and_asked_again_in_the_end(
     assert [one.code for one in said] == [0, 0, 0]
     wait_until(lambda: hung.taken, "the connection of the first")
     assert len(hung.taken) == 1, "only the first has tried"
-    assert re.search(r"tries again in \d+ min", said[2].err)
+    assert re.search(r"again in \d+ min", said[2].err)
     told = json.loads(sent_receipt(Folder(folder), HOST, 2).read_bytes())
     assert told["waiting"] > 0
-    assert re.search(r"no answer \d+ min ago", told["reason"])
+    assert re.search(r"answer \d+ min ago", told["reason"])
 
     last = ingest(folder, settings, "--patience-s", "0", "--receipt", str(sent_receipt(Folder(folder))))
     assert last.code == 0

@@ -26,6 +26,10 @@ from regatta.influx.responses import NAMED
 from regatta.influx.settings import Settings, read_settings
 
 Make = Callable[..., Settings]
+#: as InfluxDB 1.x answers
+CONFLICT = (
+    'field type conflict: input field "v" on measurement "m" is type string, already exists as type integer'
+)
 
 
 @pytest.fixture
@@ -85,9 +89,7 @@ def test_points_of_another_type_are_named_and_all_others_written(
     assert influx_server.counts(settings.database) == {"m,x=1": 301, "n,x=1": 300}
     assert client.refusals.count == 300
     assert [one.line for one in client.refusals.lines] == points(NAMED, '"text"', "m,x=2")
-    assert {one.reason for one in client.refusals.lines} == {
-        'field type conflict: input field "v" on measurement "m" is type string, already exists as type integer'
-    }
+    assert {one.reason for one in client.refusals.lines} == {CONFLICT}
 
 
 def test_lines_that_are_none_are_named_and_all_others_written(
@@ -161,15 +163,13 @@ def test_an_account_that_is_refused_is_told_by_its_key_and_without_its_secret(
 
 def test_who_may_only_write_is_told_that_another_has_to_read(make: Make) -> None:
     client = Client(make(reader="writer"), "read")
-    with pytest.raises(
-        StoreError, match=r"read.password_file: expected the user 'writer' .* with permission to read"
-    ):
+    with pytest.raises(StoreError, match=r"read\.password_file: .*'writer' .* permission"):
         list(client.query("SELECT * FROM m"))
 
 
 def test_a_database_that_is_not_there_is_told(make: Make) -> None:
     error = failure(replace(make(), database="absent"), points(1))
-    assert 'got 404 database not found: "absent"' in str(error)
+    assert '404 database not found: "absent"' in str(error)
     assert 'CREATE DATABASE "absent"' in str(error)
 
 
@@ -181,8 +181,8 @@ def test_a_retention_policy_that_is_not_there_is_told_by_its_key(
         assert proxy.done == {"pass": 1}, "it is not tried again"
     assert not isinstance(error, Unreachable)
     assert "/influx.yml:" in str(error)
-    assert ":retention_policy: expected a retention policy of the database" in str(error)
-    assert "got 500 retention policy not found" in str(error)
+    assert ":retention_policy: expected a retention" in str(error)
+    assert "500 retention policy not found" in str(error)
     Client(make()).write(points(1))
     with pytest.raises(StoreError, match=r"influx.yml:.*:retention_policy: expected"):
         list(Client(make(retention_policy="absent"), "read").query("SELECT v FROM m"))
@@ -202,7 +202,8 @@ def test_a_success_that_is_not_the_databases_is_no_acknowledgement(
         settings = make(url=proxy.url)
         error = failure(settings, points(1), patience_s=30)
         assert "influx.yml:" in str(error)
-        assert "expected an answer from InfluxDB · got status 200 OK after a write" in str(error)
+        assert "an answer from InfluxDB" in str(error)
+        assert "got status 200 OK" in str(error)
         Client(settings).write(points(1))
     assert influx_server.counts(settings.database) == {"m,x=1": 1}
 
@@ -244,9 +245,9 @@ def test_tls_is_checked_against_the_certificates_that_are_named(
         assert "ca_file" in str(error)
         settings = make(url=url, ca_file=str(certificate))
         Client(settings).write(points(3))
-        with pytest.raises(StoreError, match="expected a file with certificates"):
+        with pytest.raises(StoreError, match="a file with certificates"):
             Client(make(url=url, ca_file=str(tmp_path / "absent.pem")))
-        with pytest.raises(StoreError, match="expected a file with certificates"):
+        with pytest.raises(StoreError, match="a file with certificates"):
             Client(make(url=url, ca_file=str(key)))
     assert influx_server.counts(settings.database) == {"m,x=1": 3}
 
@@ -306,7 +307,7 @@ def test_an_answer_of_no_rows_is_whole(make: Make, chunked: bool) -> None:
 
 def test_a_query_that_is_wrong_is_told_with_the_reason(make: Make) -> None:
     for chunked in (False, True):
-        with pytest.raises(StoreError, match="error parsing query: found SELCT"):
+        with pytest.raises(StoreError, match="parsing query: found SELCT"):
             list(Client(make(), "read").query("SELCT v FROM m", chunked=chunked))
 
 
@@ -342,7 +343,7 @@ def test_an_answer_that_drips_meets_a_deadline(
     monkeypatch.setattr("regatta.influx.client._WHOLE", 0.002)
     with faulty_proxy(1, [drip] * 9) as proxy:
         client = Client(make(url=proxy.url, timeout_s=300), "read", patience_s=0.1)
-        with pytest.raises(Unreachable, match=r"no complete answer within 0\.6 s"):
+        with pytest.raises(Unreachable, match=r"complete answer within 0\.6 s"):
             list(client.query("SELECT v FROM m", chunked=chunked))
 
 
@@ -386,7 +387,7 @@ def test_an_answer_that_is_one_line_without_end_is_refused(
     monkeypatch.setattr("regatta.influx.client._LONGEST_LINE", 1 << 20)
     with faulty_proxy(1, ["made up"]) as proxy:
         proxy.bodies["made up"] = b'{"results":["' + b"x" * (2 << 20)
-        with pytest.raises(StoreError, match="a line of more than 1 MiB"):
+        with pytest.raises(StoreError, match="more than 1 MiB"):
             list(
                 Client(make(url=proxy.url), "read", patience_s=0.3).query("SELECT v FROM m", chunked=chunked)
             )

@@ -79,7 +79,7 @@ def test_an_account_that_may_not_ask_is_told_once_that_a_loss_would_not_be_notic
     place.settings = place.server.write_settings(place.tmp_path / "blind", place.database, reader=None)
     said = place.ingest()
     assert said.code == 0
-    assert said.err.count("cannot check that the database holds all written points") == 1
+    assert said.err.count("cannot check") == 1
     assert "not authorized" in said.err
 
 
@@ -98,7 +98,7 @@ def test_what_is_lacking_is_written_again(place: Place, which: str) -> None:
         place.server.write('event,experiment=other,host=none,kind=stage text="x" 5', place.database)
     said = place.ingest()
     assert said.code == 0
-    assert ("records of beta: writing all points again" in said.err) == (which != "events")
+    assert ("records of beta: writing" in said.err) == (which != "events")
     if which.startswith("all"):
         place.query("DELETE FROM event WHERE experiment = 'other'")
     place.all_there()
@@ -177,7 +177,8 @@ def test_a_host_that_lacks_records_although_all_were_written_again_is_told_and_n
     monkeypatch.setattr(Client, "write", forgetful)
     said = place.ingest("--host", "alpha")
     assert "writing all points again" in said.err
-    assert "records of alpha; list them with --verify" in said.err
+    assert "records of alpha; " in said.err
+    assert "--verify" in said.err
     assert "writing all points again" not in place.ingest("--host", "alpha").err
 
 
@@ -194,10 +195,10 @@ def test_another_experiment_of_this_name_is_not_mixed_with_the_one_that_is_there
     receipt = place.tmp_path / "receipt.json"
     said = place.ingest()
     assert said.code == 3
-    assert "records of another experiment with this name" in said.err
+    assert "records of another experiment" in said.err
     assert "--rebuild" in said.err
     assert place.ingest("--host", "alpha", "--receipt", str(receipt)).code == 0
-    assert "another experiment with this name" in json.loads(receipt.read_text())["reason"]
+    assert "another experiment" in json.loads(receipt.read_text())["reason"]
     assert json.loads(receipt.read_text())["waiting"] > 0
     assert database_values(place.server, place.database) == journal_values(mine)
     assert place.ingest("--rebuild").code == 0
@@ -206,7 +207,7 @@ def test_another_experiment_of_this_name_is_not_mixed_with_the_one_that_is_there
     place.folder = mine
     said = place.ingest()
     assert said.code == 3
-    assert "records of another experiment with this name" in said.err
+    assert "records of another experiment" in said.err
     assert place.ingest("--rebuild").code == 0
     place.all_there()
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
+import re
 import time
 from pathlib import Path
 
@@ -32,6 +35,9 @@ from helpers.synthetic_journal import (
 )
 from regatta.host.journal.record import encode_record
 from regatta.store.events import append_event
+
+#: as InfluxDB 1.x answers
+LOAD_CONFLICT = 'field "load1" on measurement "host_state" is type float, already exists as type string'
 
 
 class Place:
@@ -96,7 +102,8 @@ def test_what_a_dropped_database_had_is_written_again(place: Place) -> None:
     place.server.make_database(place.database)
     said = place.ingest()
     assert said.code == 0
-    assert "has only 0 of 60 records of alpha: writing all points again" in said.err
+    assert "0 of 60 records of alpha: " in said.err
+    assert "writing all points again" in said.err
     place.all_there()
 
 
@@ -148,7 +155,7 @@ def test_a_journal_that_is_another_one_is_told_and_rebuilt(place: Place, way: st
     # Another journal may have as many points, so that counting alone would not tell.
     for said in (place.ingest(), place.ingest("--verify")):
         assert said.code == 3
-        assert "the journal whose first 30 records are in the database" in said.err
+        assert "first 30 records" in said.err
         assert "--rebuild" in said.err
     assert place.ingest("--rebuild").code == 0
     place.all_there()
@@ -161,19 +168,17 @@ def test_points_of_a_wrong_type_are_named_and_all_others_are_there(place: Place)
     said = place.ingest()
     assert said.code == 1
     assert said.err.count("rejected: host_state,experiment=made-up,host=") == 20
-    assert (
-        'input field "load1" on measurement "host_state" is type float, already exists as type string'
-        in said.err
-    )
+    assert LOAD_CONFLICT in said.err
     assert "rejected: 100 more" in said.err
-    assert "expected all points accepted · got 120 rejected: field type conflict" in said.err
+    assert "120 rejected: field type conflict" in said.err
     assert database_values(place.server, place.database) == journal_values(place.folder)
     again = place.ingest()
     assert again.code == 1, "they are still not there"
-    assert "120 rejected in earlier calls: field type conflict" in again.err
+    assert "120 rejected in earlier calls" in again.err
+    assert "field type conflict" in again.err
     verified = place.ingest("--verify")
     assert verified.code == 1
-    assert "host=alpha,platform=local: 60 points in the journal, 0 in the database" in verified.out
+    assert re.search(r"host=alpha,platform=local: 60 points .*, 0 in ", verified.out)
     place.server.query("DROP MEASUREMENT host_state", place.database)
     assert place.ingest("--rebuild").code == 0
     place.all_there()
@@ -189,12 +194,13 @@ def test_points_that_the_retention_policy_drops_are_named(place: Place) -> None:
     write_journal(place.folder, old, "alpha", 1)
     said = place.ingest()
     assert said.code == 1
-    assert f"got {5 * 22} rejected: points beyond retention policy" in said.err
+    assert f"got {5 * 22} rejected: points beyond" in said.err
     there = {at: value for at, value in journal_values(place.folder).items() if at[1] == 0}
     assert database_values(place.server, place.database) == there
     verified = place.ingest("--verify")
     assert verified.code == 1
-    assert f"{5 * 22} points have expired by the retention policy (a week: 168h0m0s)" in verified.out
+    assert f"{5 * 22} points have expired" in verified.out
+    assert "(a week: 168h0m0s)" in verified.out
 
 
 def test_too_many_series_are_refused_with_the_reason_and_before_they_are_written(place: Place) -> None:
@@ -202,8 +208,9 @@ def test_too_many_series_are_refused_with_the_reason_and_before_they_are_written
     write_big_experiment(place.folder)
     said = place.ingest()
     assert said.code == 3
-    assert ":series_limit: expected at most 12 series" in said.err
-    assert "in made-up; each series uses memory of InfluxDB" in said.err
+    assert ":series_limit: " in said.err
+    assert "at most 12 series" in said.err
+    assert "in made-up; " in said.err
     assert len(place.server.counts(place.database)) <= 12
     place.set(series_limit=1000)
     assert place.ingest().code == 0
@@ -238,7 +245,7 @@ def test_cells_keep_the_names_under_which_they_were_first_recorded(place: Place)
     write_journal(place.folder, records)
     said = place.ingest()
     assert said.code == 0
-    assert "2 cells have other names in the current plan" in said.err
+    assert "2 cells have other names" in said.err
     for option in ((), ("--rebuild",)):
         assert place.ingest(*option).code == 0
         assert place.tags("runtime") == {"jdk-21"}
@@ -359,7 +366,7 @@ def test_a_workflow_is_told_by_a_receipt_and_not_stopped(place: Place) -> None:
     assert "Connection refused" in waiting["reason"]
     place.set(write={"user": "writer", "password_file": "absent"})
     assert place.ingest(*options).code == 0
-    assert "No such file or directory" in json.loads(receipt.read_text())["reason"]
+    assert os.strerror(errno.ENOENT) in json.loads(receipt.read_text())["reason"]
     place.set()
     # Without patience, a database that answers after more than two seconds counts as away.
     assert place.ingest(*options, "--patience-s", "300").code == 0
@@ -379,7 +386,7 @@ def test_one_host_alone_is_written_verified_and_rebuilt(place: Place) -> None:
     place.all_there()
     unknown = place.ingest("--host", "gamma")
     assert unknown.code == 3
-    assert "choose one of alpha, beta" in unknown.err
+    assert "one of alpha, beta" in unknown.err
 
 
 def test_rebuilding_leaves_what_it_cannot_write_again(place: Place) -> None:

@@ -192,9 +192,9 @@ def documents_of(hosts, counts=None, own=None):
     ids=lambda one: one[:12],
 )
 def test_no_host_of_the_database_becomes_another_folder_than_one_below_the_plan(name):
-    with pytest.raises(StoreError, match="expected host names that are valid folder names"):
+    with pytest.raises(StoreError, match="valid folder names"):
         read_plan(asking(documents_of([name])), "made-up")
-    with pytest.raises(StoreError, match="expected host names that are valid folder names"):
+    with pytest.raises(StoreError, match="valid folder names"):
         read_plan(asking(documents_of(["alpha"], {name: {"records": 1, "lines": 1}})), "made-up")
 
 
@@ -252,7 +252,7 @@ def test_records_that_were_lost_are_no_answer(settings, influx_server, tmp_path)
     for measurement in ("iteration", "invocation"):
         influx_server.query(f"DELETE FROM {measurement} WHERE time < {START_NS + 10**9}", database)
     with (
-        pytest.raises(StoreError, match=r"alpha of .* expected 3 records · got 2: .*--rebuild"),
+        pytest.raises(StoreError, match=r"alpha .* 3 records · got 2: .*--rebuild"),
         read_back(settings),
     ):
         pass
@@ -271,7 +271,7 @@ def test_two_runs_of_one_name_are_no_answer(settings, influx_server, tmp_path, o
         )
         regatta(blind, "ingest", folder)
     with (
-        pytest.raises(StoreError, match=r"expected the records of one run · got 2 records for"),
+        pytest.raises(StoreError, match="one run · got 2 records"),
         read_back(settings),
     ):
         pass
@@ -315,7 +315,7 @@ def test_a_large_plan_is_cut_into_parts_and_read_back_whole(tmp_path):
     assert documents.counts == {"alpha": {"records": 1, "lines": 1}}
     of_cells = [n for n, point in enumerate(points) if point.measurement == "cell"]
     for lacking in (of_cells[3], of_cells[8]):
-        with pytest.raises(StoreError, match="a description of each cell"):
+        with pytest.raises(StoreError, match="description of each cell"):
             read_plan(asking(points[:lacking] + points[lacking + 1 :]), "made-up")
     own = next(n for n, point in enumerate(points) if point.measurement == "plan" and point.tags[1])
     with pytest.raises(StoreError, match="other contents"):
@@ -328,7 +328,7 @@ def test_what_an_older_version_wrote_asks_for_another_ingest(settings):
     line = 'event,experiment=made-up,host=none,kind=plan text="eJyrVg==",document="x",part=0i,parts=1i 1\n'
     Client(read_settings(settings)).write([line.encode()])
     with (
-        pytest.raises(StoreError, match=r"its complete plan · got none .*run `regatta ingest`"),
+        pytest.raises(StoreError, match=r"complete plan · got none.*`regatta"),
         read_back(settings),
     ):
         pass

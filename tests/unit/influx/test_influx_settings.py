@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from regatta.host.errors import SpecError
 from regatta.influx.settings import (
     HANDED_ON,
@@ -69,7 +71,7 @@ def test_the_variable_comes_before_the_home_and_the_home_before_services(
 
 def test_a_variable_that_names_no_file_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGATTA_INFLUX", str(home / "absent.yml"))
-    with pytest.raises(SpecError, match=r"\$REGATTA_INFLUX: expected a settings file, or `none`"):
+    with pytest.raises(SpecError, match=r"\$REGATTA_INFLUX: .* file, or `none`"):
         find_settings(home)
 
 
@@ -86,23 +88,23 @@ def test_the_example_is_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("case", "text"),
     [
-        ("", "influx.yml:1:url: expected the key `url`"),
-        ("url: localhost:8086\n", "influx.yml:1:url: expected an address that starts with http:// or https://"),
-        ("url: http://h:99999\n", "influx.yml:1:url: expected an InfluxDB address"),
-        ("url: http://h/?db=x\n", "influx.yml:1:url: expected an address without `?` and `#`"),
-        (URL + "passwort: x\n", "influx.yml:2:passwort: expected a known key"),
-        (URL + "batch_points: 0\n", "influx.yml:2:batch_points: expected a number >= 1"),
-        (URL + "write: {user: a}\n", "influx.yml:2:write: expected one of password_file, password_env, token_file, token_env"),
-        (URL + "write: {password_env: A}\n", "influx.yml:2:write: expected `user` with a password"),
-        (URL + "write: {user: a, token_env: A}\n", "influx.yml:2:write: expected `user` with a password, or a token without `user`"),
-        (URL + "read: {user: 'a:b', password_env: A}\n", "influx.yml:2:read.user: expected a user name without `:`"),
-        (URL + "database: \"a\\nb\"\n", "influx.yml:2:database: expected a name of printable characters"),
+        ("no address", ""),
+        ("address without a scheme", "url: localhost:8086\n"),
+        ("port out of range", "url: http://h:99999\n"),
+        ("address with a query", "url: http://h/?db=x\n"),
+        ("unknown key", URL + "passwort: x\n"),
+        ("number below its limit", URL + "batch_points: 0\n"),
+        ("user without a secret", URL + "write: {user: a}\n"),
+        ("password without a user", URL + "write: {password_env: A}\n"),
+        ("token with a user", URL + "write: {user: a, token_env: A}\n"),
+        ("colon in a user name", URL + "read: {user: 'a:b', password_env: A}\n"),
+        ("line break in a name", URL + 'database: "a\\nb"\n'),
     ],
-)  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, expected: str) -> None:
-    assert expected in problems(tmp_path / "influx.yml", text)
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, case: str, text: str, golden: Golden) -> None:
+    golden(case, problems(tmp_path / "influx.yml", text).replace(str(tmp_path), "TMP"))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_a_secret_that_was_written_into_the_file_is_refused_and_not_shown(tmp_pa
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (None, "No such file or directory"),
+        (None, os.strerror(errno.ENOENT)),
         (b"", "expected a secret in"),
         (b"\n", "got nothing"),
         (b"two\nlines\n", "on one line"),
@@ -157,7 +159,7 @@ def test_passwords_and_tokens_come_from_files_and_variables(
     assert settings.read is not None
     assert settings.write.authorization() == "Basic YTp0w7Zrw6luOiAx"
     monkeypatch.delenv("READ_TOKEN", raising=False)
-    with pytest.raises(SpecError, match=r"read.token_env: expected a secret in \$READ_TOKEN · got nothing"):
+    with pytest.raises(SpecError, match=r"read\.token_env: .*\$READ_TOKEN · got nothing"):
         settings.read.authorization()
     monkeypatch.setenv("READ_TOKEN", "abc==")
     assert settings.read.authorization() == "Token abc=="

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,8 @@ def test_another_run_of_the_same_shape_does_not_agree(place: Place) -> None:
     write_big_experiment(place.folder, seed=2)
     said = place.ingest("--verify")
     assert said.code == 1
-    assert "invocation            120 in the journal          120 in the database" in said.out
-    assert "no send position for alpha, beta" in said.out
+    assert re.search(r"invocation +120 in .* 120 in ", said.out)
+    assert "position for alpha, beta" in said.out
 
 
 def test_values_that_no_field_holds_and_sums_that_no_float_holds_agree(place: Place) -> None:

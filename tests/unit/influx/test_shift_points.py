@@ -49,9 +49,7 @@ def test_shifts_that_the_database_refuses_are_told_and_fail(
     database = influx_server.new_database()
     influx_server.query(f'CREATE RETENTION POLICY short ON "{database}" DURATION 1h REPLICATION 1 DEFAULT')
     monkeypatch.setenv("REGATTA_INFLUX", str(influx_server.write_settings(tmp_path, database)))
-    with pytest.raises(
-        VerificationError, match=r"expected all 2 shifts accepted · got 1 rejected: points beyond"
-    ):
+    with pytest.raises(VerificationError, match=r"2 shifts .* 1 rejected: points beyond"):
         write(history_of(1000, 2000, time.time_ns()))
     (kept,) = influx_server.query("SELECT count(text) FROM event", database)
     assert kept["values"][0][1] == 1

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.specs.made_experiments import java_benchmark, resolved_runtime
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import (
@@ -56,12 +57,14 @@ def test_each_value_is_a_cell_even_where_the_command_does_not_show_it(
 
 
 def test_values_that_nothing_uses_are_the_same_command_twice(
-    experiment: Experiment, host: ResolvedHost
+    experiment: Experiment,
+    host: ResolvedHost,
+    golden: Golden,
 ) -> None:
     benchmarks = [program(("true",), parallel=n) for n in (1, 2)]
-    with pytest.raises(SpecError, match=r"the same command for .*parallel=1.* and .*parallel=2") as caught:
+    with pytest.raises(SpecError, match=r"same command .*parallel=1.*parallel=2") as caught:
         cross(of(experiment, *benchmarks), host, {})
-    assert caught.value.problems[0].fix == "use the parameter in this command, or `exclude` one of them"
+    golden("fix of a parameter without use", caught.value.problems[0].fix)
 
 
 def test_a_parameter_of_one_language_needs_an_exclude_for_the_other(

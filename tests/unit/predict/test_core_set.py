@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.golden import Golden
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.host.errors import RegattaError
 from regatta.predict.core_set import Calls, CoreSet, core_set
@@ -98,29 +99,27 @@ def test_entries_of_one_primitive_are_added_at_their_arguments() -> None:
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.01, math.nan, math.inf])
 def test_a_share_out_of_range_is_refused(share: float) -> None:
-    with pytest.raises(RegattaError, match="--share: expected a share above 0 and at most 1"):
+    with pytest.raises(RegattaError, match=r"^--share: .* at most 1"):
         of(app(a=1), share=share)
 
 
-def test_a_primitive_without_a_cost_is_in_no_share_and_is_told() -> None:
+def test_a_primitive_without_a_cost_is_in_no_share_and_is_told(golden: Golden) -> None:
     found = of(app("x", a=8, b=2, gone=1e9), app("y", a=1, gone=0, lost=3))
     assert {one.primitive: one.shares["x"] for one in found.primitives} == {"a": 0.8, "b": 0.2}
     assert [(one.name, one.counts) for one in found.without_cost] == [
         ("gone", {"x": 1e9}),
         ("lost", {"y": 3}),
     ]
-    assert core_warnings(found) == (
-        "x: no cost of gone on s. All shares exclude their time.",
-        "y: no cost of lost on s. All shares exclude their time.",
-    )
+    golden("no cost", "\n".join(core_warnings(found)))
 
 
 @pytest.mark.parametrize("counts", [{}, {"gone": 4.0}, {"a": 0.0}])
 def test_an_application_without_any_time_on_the_system_is_refused_by_name(
     counts: Mapping[str, float],
 ) -> None:
-    with pytest.raises(RegattaError, match=r"application y: expected a cost on s above 0 .* · got none"):
+    with pytest.raises(RegattaError, match=r"^application y: .* on s ") as caught:
         of(app("x", a=1), app("y", **counts))
+    assert caught.value.problems[0].got == "none"
 
 
 @settings(max_examples=60, deadline=None)
@@ -170,7 +169,9 @@ rules:
     return application_vector([Trace(tally, units)] * 2, read_calls(path), About(name, "iteration"), {})
 
 
-def test_calls_without_a_rule_are_listed_per_unit_of_work_with_their_share(tmp_path: Path) -> None:
+def test_calls_without_a_rule_are_listed_per_unit_of_work_with_their_share(
+    tmp_path: Path, golden: Golden
+) -> None:
     calls = {"java.lang.String.charAt": 60, "java.util.HashMap.get": 20, "java.util.HashMap.containsKey": 10}
     x = java_vector(tmp_path, "x", {**calls, "java.util.List.of": 6, "java.lang.Object.wait": 4})
     y = java_vector(tmp_path, "y", {"java.lang.String.charAt": 5, "java.lang.Object.wait": 15})
@@ -180,10 +181,7 @@ def test_calls_without_a_rule_are_listed_per_unit_of_work_with_their_share(tmp_p
         ("java.util.List.of", {"x": 3}),
     ]
     assert [one.without_rule for one in found.applications] == pytest.approx([0.1, 0.75])
-    assert core_warnings(found) == (
-        "x: 10.0 % of the calls have no rule. All shares exclude their time.",
-        "y: 75.0 % of the calls have no rule. All shares exclude their time.",
-    )
+    golden("calls without a rule", "\n".join(core_warnings(found)))
     assert found.core[1].calls == (Calls(("java.util.HashMap.containsKey", "java.util.HashMap.get"), ""),)
     mix = [(x, 3.0), (y, 1.0)]
     (both,) = core_set([Asked(mixed("mix", mix), tuple(mix))], SYSTEM).applications
@@ -199,30 +197,32 @@ def test_a_long_list_of_calls_ends_with_the_others(tmp_path: Path) -> None:
     assert found.without_rule[-1].counts == {"x": 55 / 2}
     assert found.applications[0].without_rule == pytest.approx(0.5)
     table = without_rule_table(found)
-    assert table.title == "Calls without a rule, per iteration"
+    assert table.title.endswith("per iteration")
     assert len(table.rows) == 10
     assert table.rows[0] == ("java.lang.A.m40", "20")
     # 1 to 31, half of them per unit of work
     assert table.rows[-1] == ("others", "248")
 
 
-def test_system_calls_without_a_rule_count_as_another_and_are_a_lower_bound() -> None:
+def test_system_calls_without_a_rule_count_as_another_and_are_a_lower_bound(golden: Golden) -> None:
     entry = Count("a", Value.exact(3), stands_for=("membarrier",), rule="unknown")
     told = {"unknown": "membarrier 30", "units": "10", "calls": "100"}
     found = of(replace(app("x", b=7), counts=(entry, count_of("b", 7)), provenance=told))
-    assert core_warnings(found) == (
-        "x: 30.0 % of the calls have no rule and count as a. Their time is a lower bound.",
-    )
+    (warning,) = core_warnings(found)
+    golden("system calls without a rule", warning)
     assert found.core[1].shares == pytest.approx({"x": 0.3})
 
 
 @pytest.mark.parametrize(
     "told", [{"unknown": "wait 30"}, {"unknown": "wait 30", "units": "some", "calls": "1"}]
 )
-def test_a_vector_that_does_not_say_its_units_has_no_share_of_calls(told: dict[str, str]) -> None:
+def test_a_vector_that_does_not_say_its_units_has_no_share_of_calls(
+    told: dict[str, str], golden: Golden
+) -> None:
     found = of(replace(app("x", a=1), provenance=told))
     assert math.isnan(found.applications[0].without_rule)
-    assert core_warnings(found) == ("x: some calls have no rule. All shares exclude their time.",)
+    (warning,) = core_warnings(found)
+    golden("no units", warning)
     assert without_rule_table(found).rows == [("wait", "–")]
 
 
@@ -257,14 +257,8 @@ def test_a_table_of_few_rows_sums_up_what_does_not_fit() -> None:
     assert table.columns == ("primitive", "share", "cumulative")
 
 
-def test_sentences_name_the_core_set_and_what_is_outside() -> None:
+def test_sentences_name_the_core_set_and_what_is_outside(golden: Golden) -> None:
     one = of(app(a=60, b=20, c=20), share=0.8)
-    assert core_sentences(one) == (
-        "2 of 3 primitives explain at least 80 % of the time in primitives of x on s: a and b",
-        "outside the core set: 1 primitive with 20.0 % of the time",
-    )
+    golden("core set of one application", "\n".join(core_sentences(one)))
     two = of(app("x", a=95, b=5), app("y", a=91, b=9))
-    assert core_sentences(two) == (
-        "1 of 2 primitives explains at least 90 % of the time in primitives of each of 2 applications on s: a",
-        "outside the core set: 1 primitive with 7.0 % of the time in the mean, at most 9.0 % (y)",
-    )
+    golden("core set of two applications", "\n".join(core_sentences(two)))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from helpers.golden import Golden
 from helpers.served_experiment import as_home, refused, regatta, write_served_experiment
 from helpers.synthetic_journal import native, record, write_experiment
 from regatta.cli.main import cli
@@ -21,18 +22,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return as_home(write_served_experiment(tmp_path_factory.mktemp("served")))
 
 
-def test_the_first_lines_answer_and_the_tables_follow(home: Path, tmp_path: Path) -> None:
+def test_the_first_lines_answer_and_the_tables_follow(home: Path, tmp_path: Path, golden: Golden) -> None:
     page = tmp_path / "page.html"
     done = regatta(home, "predict", "apache-static", "--on", "served", "--optimise", "--html", str(page))
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0].startswith(
-        "• apache-static: alpha is fastest of 3, 672.6 µs [666.6, 678.5] per request; beta takes 5.4 %"
-    )
-    assert any("compared with measured: rank of pairs: 3 right;" in line for line in lines[:10])
+    golden("first line", lines[0])
+    (compared,) = [line for line in lines[:10] if "compared with measured" in line]
+    assert "pairs: 3 right;" in compared
     text = done.stdout
-    for told in ("Contributions to the time of apache-static", "a=tcp_transfer", "u=application in user mode",
-                 "times, getpid (light calls cost a null call)", "Pairs of systems", "Possible savings for"):  # fmt: skip
+    for told in ("Contributions to the time", "a=tcp_transfer", "u=application in user",
+                 "times, getpid (light calls", "Pairs of systems", "Possible savings for"):  # fmt: skip
         assert told in text
     assert page.stat().st_size > 1_000_000
     bar = next(line for line in lines if line.startswith("alpha  ") and "aaaa" in line).split()[1]
@@ -55,46 +55,36 @@ def test_several_systems_may_follow_one_option_and_options_may_stand_anywhere(ho
     ]
 
 
-def test_every_problem_of_a_call_is_told_at_once(home: Path, tmp_path: Path) -> None:
+def test_every_problem_of_a_call_is_told_at_once(home: Path, tmp_path: Path, golden: Golden) -> None:
     wrong = tmp_path / "wrong.yml"
     wrong.write_text("kind: system\nname: x\ntime_unit: us\nprimitives: {stat: {unit: mile, cost: -1}}\n")
     done = regatta(home, "predict", "apache-statik", "--on", "served", "hbench", str(wrong), "--what-if", "stat=half",
                    "--measured", "nothing")  # fmt: skip
     problems = refused(done)
-    assert any("'apache-statik' · fix: did you mean apache-static" in one for one in problems)
-    assert any("--on: expected" in one and "'hbench'" in one for one in problems)
     assert sum("wrong.yml:4" in one for one in problems) == 2
-    assert any("--what-if stat: expected a change, for example 0.5x" in one for one in problems)
-    assert any(
-        "--measured: expected an experiment's name or folder · got 'nothing'" in one for one in problems
-    )
+    golden("every problem", "\n".join(sorted(one.replace(str(tmp_path), "TMP") for one in problems)))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("case", "arguments"),
     [
-        (["sun-400", "--on", "sun-400"], "expected the file of an application vector"),
-        (["apache-static", "--on", "apache-static"], "expected a file or folder of system vectors"),
+        ("system as application", ["sun-400", "--on", "sun-400"]),
+        ("application as system", ["apache-static", "--on", "apache-static"]),
+        ("one weight of two", ["apache-static=1", "apache-cgi", "--on", "sun-400"]),
+        ("weights of 0", ["apache-static=0", "apache-cgi=0", "--on", "sun-400"]),
+        ("weight below 0", ["apache-static=1", "apache-cgi=-1", "--on", "sun-400"]),
+        ("application twice", ["apache-static", "apache-static", "--on", "sun-400"]),
         (
-            ["apache-static=1", "apache-cgi", "--on", "sun-400"],
-            "APP: expected a weight for each application · got 1 of 2",
-        ),
-        (["apache-static=0", "apache-cgi=0", "--on", "sun-400"], "mix: expected a weight above 0"),
-        (
-            ["apache-static=1", "apache-cgi=-1", "--on", "sun-400"],
-            "mix: apache-cgi: expected a weight of at least 0 · got -1",
-        ),
-        (["apache-static", "apache-static", "--on", "sun-400"], "APP: expected each application once"),
-        (
+            "replacement of another application",
             ["apache-static", "--on", "sun-400", "--replace", "apache-cgi=apache-fastcgi"],
-            "with OLD one of apache-static · got 'apache-cgi=apache-fastcgi'",
         ),
-        (["apache-static", "--on", "sun-400", "--replace", "apache-static"], "--replace: expected OLD=NEW"),
+        ("replacement by nothing", ["apache-static", "--on", "sun-400", "--replace", "apache-static"]),
         (
+            "benchmark of two applications",
             ["apache-static", "apache-cgi", "--on", "sun-400", "--benchmark", "web/apache-static"],
-            "--benchmark: expected one application or mix, and no --replace · got 2 applications · fix: set `benchmark:`",
         ),
         (
+            "benchmark of a replacement",
             [
                 "apache-cgi",
                 "--on",
@@ -104,10 +94,13 @@ def test_every_problem_of_a_call_is_told_at_once(home: Path, tmp_path: Path) -> 
                 "--replace",
                 "apache-cgi=apache-fastcgi",
             ],
-            "--benchmark: expected one application or mix, and no --replace · got --replace apache-cgi=apache-fastcgi",
         ),
-        (["apache-static", "--on", "sun-400", "--what-if", "tcp_conect=0.5x"], "`tcp_connect`"),
         (
+            "change of an unknown primitive",
+            ["apache-static", "--on", "sun-400", "--what-if", "tcp_conect=0.5x"],
+        ),
+        (
+            "primitive changed twice",
             [
                 "apache-static",
                 "--on",
@@ -119,9 +112,9 @@ def test_every_problem_of_a_call_is_told_at_once(home: Path, tmp_path: Path) -> 
                 "--what-if",
                 "tcp_connect=12us",
             ],
-            "--what-if tcp_connect: expected each primitive once · got tcp_connect=0.5x and tcp_connect=12us",
         ),
         (
+            "application replaced twice",
             [
                 "apache-cgi",
                 "--on",
@@ -131,20 +124,20 @@ def test_every_problem_of_a_call_is_told_at_once(home: Path, tmp_path: Path) -> 
                 "--replace",
                 "apache-cgi.yml=apache-static",
             ],
-            "--replace apache-cgi: expected each application once · got apache-cgi=apache-fastcgi and apache-cgi.yml=apache-static",
         ),
     ],
 )
 def test_a_wrong_name_weight_or_change_is_refused_with_what_mends_it(
-    home: Path, arguments: list[str], told: str
+    home: Path, case: str, arguments: list[str], golden: Golden
 ) -> None:
     problems = refused(regatta(home, "predict", *arguments))
-    assert any(told in one for one in problems), problems
-    assert all(" · got " in one for one in problems)
+    golden(case, "\n".join(problems).replace(str(home), "HOME"))
 
 
 def test_hypothetical_predictions_are_not_written_over_real_ones_and_not_even_made(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    golden: Golden,
 ) -> None:
     from regatta.predict import predictions
 
@@ -156,20 +149,18 @@ def test_hypothetical_predictions_are_not_written_over_real_ones_and_not_even_ma
         home, "predict", "apache-static", "--on", "sun-400", "--ingest", "--what-if", "stat=2x", "--what-if", "count:fcntl=-5%"
     )  # fmt: skip
     (problem,) = refused(done)
-    assert problem.startswith(
-        "--ingest: expected predictions with unchanged costs and counts, without --what-if"
-    )
-    assert "got --what-if stat=2x --what-if count:fcntl=-5% · fix: remove one of them" in problem
+    golden("hypothetical predictions", problem)
 
 
-def test_a_changed_count_is_beside_a_changed_cost_and_is_told(home: Path) -> None:
+def test_a_changed_count_is_beside_a_changed_cost_and_is_told(home: Path, golden: Golden) -> None:
     call = ("predict", "apache-static", "--on", "sun-400")
     before = json.loads(regatta(home, *call, "--json").stdout)["applications"][0]["systems"][0]
     done = regatta(
         home, *call, "--what-if", "stat=2x", "--what-if", "count:stat=5", "--what-if", "count:mmap=-100%"
     )
     assert done.exit_code == 0, done.output
-    assert "Effect of stat 2x, count of stat 5, count of mmap -100% on apache-static" in done.stdout
+    (title,) = [line for line in done.stdout.splitlines() if line.startswith("Effect of")]
+    golden("effect of changes", title)
     document = json.loads(
         regatta(home, *call, "--what-if", "stat=2x", "--what-if", "count:stat=5", "--what-if", "count:mmap=-100%", "--json").stdout
     )  # fmt: skip
@@ -188,25 +179,22 @@ def test_a_changed_count_is_beside_a_changed_cost_and_is_told(home: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    "change",
     [
-        ("count:stat=half", "--what-if count:stat: expected a change of a count, for example 0.5x"),
-        ("count:stat=12us", "--what-if count:stat: expected a change of a count"),
-        ("count:stat=-3", "--what-if count:stat: expected a change of a count"),
-        ("count:stta=0.5x", "what-if count:stta: expected a primitive that apache-static counts · got stta · fix: `count:stat`"),
+        "count:stat=half",
+        "count:stat=12us",
+        "count:stat=-3",
+        "count:stta=0.5x",
         # The system has its cost, but the application does not use it.
-        ("count:pipe_read=0.5x", "expected a primitive that apache-static counts · got pipe_read"),
+        "count:pipe_read=0.5x",
     ],
-)  # fmt: skip
-def test_a_wrong_change_of_a_count_is_refused(home: Path, change: str, told: str) -> None:
+)
+def test_a_wrong_change_of_a_count_is_refused(home: Path, change: str, golden: Golden) -> None:
     (problem,) = refused(regatta(home, "predict", "apache-static", "--on", "sun-400", "--what-if", change))
-    assert told in problem
+    golden(change, problem)
     twice = ("--what-if", "count:stat=2x", "--what-if", "count:stat=3")
     problems = refused(regatta(home, "predict", "apache-static", "--on", "sun-400", *twice))
-    assert (
-        "--what-if count:stat: expected each primitive once · got count:stat=2x and count:stat=3"
-        in problems[0]
-    )
+    golden("count changed twice", problems[0])
 
 
 def test_a_count_that_only_one_application_has_changes_that_one(home: Path) -> None:
@@ -247,14 +235,16 @@ def test_one_benchmark_may_be_named_for_one_mix(home: Path) -> None:
     assert all("elapsed" in row["ratios"] for row in one["systems"])
 
 
-def test_what_comes_in_the_place_of_another_has_a_name_of_its_own(home: Path, tmp_path: Path) -> None:
+def test_what_comes_in_the_place_of_another_has_a_name_of_its_own(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     text = (home / "applications" / "apache-fastcgi.yml").read_text()
     namesake = tmp_path / "new.yml"
     namesake.write_text(text.replace("name: apache-fastcgi", "name: apache-cgi"))
     (problem,) = refused(
         regatta(home, "predict", "apache-cgi", "--on", "sun-400", "--replace", f"apache-cgi={namesake}")
     )
-    assert "another vector has the name apache-cgi · got name: apache-cgi" in problem
+    golden("name of another vector", problem.replace(str(tmp_path), "TMP"))
     same = regatta(
         home, "predict", "apache-static=1", "apache-cgi=1", "--on", "sun-400", "--replace", "apache-static=apache-cgi"
     )  # fmt: skip
@@ -275,12 +265,12 @@ def refused_on(home: Path, folder: Path, system: str, count: str) -> str:
     return problem
 
 
-def test_a_cost_below_zero_is_refused_with_whose_it_is_and_what_mends_it(home: Path, tmp_path: Path) -> None:
+def test_a_cost_below_zero_is_refused_with_whose_it_is_and_what_mends_it(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     falling = "{table: {arguments: [bytes], outside: extend, points: [{at: 10, cost: 4}, {at: 20, cost: 1}]}}"
     problem = refused_on(home, tmp_path, falling, ", arguments: {bytes: 30}")
-    assert "application app, primitive file_read on system s: expected a cost of at least 0" in problem
-    assert "got -2000 ns at bytes=30 · fix: measure it there" in problem
-    assert "`outside: hold`" in problem
+    golden("cost below zero", problem)
 
 
 def test_an_argument_that_an_application_does_not_give_is_refused_by_name(home: Path, tmp_path: Path) -> None:
@@ -319,7 +309,8 @@ def test_vectors_that_are_older_than_their_records_are_noted(tmp_path: Path) -> 
     for path in (folder / "results" / "served" / "vectors").iterdir():
         os.utime(path, (1, 1))
     done = regatta(folder, "predict", "apache-static", "--on", "served")
-    assert "is older than the newest records; update it with `regatta vector system" in done.stderr
+    assert "older than the newest" in done.stderr
+    assert "`regatta vector system" in done.stderr
 
 
 # `regatta vector`
@@ -349,6 +340,7 @@ def measured_calls(tmp_path: Path) -> Path:
 
 def test_the_vectors_of_an_experiment_are_made_in_memory_or_written_and_give_the_same(
     measured_calls: Path,
+    golden: Golden,
 ) -> None:
     folder = measured_calls / "results" / "calls" / "vectors"
     call = ("predict", str(measured_calls / "app.yml"), "--on", "calls", "--json")
@@ -361,7 +353,8 @@ def test_the_vectors_of_an_experiment_are_made_in_memory_or_written_and_give_the
     assert written.stdout.count("2 primitives") == 2
     (folder / "gone.yml").write_text((folder / "alpha.yml").read_text().replace("name: alpha", "name: gone"))
     again = regatta(measured_calls, "vector", "system", "calls")
-    assert "gone.yml is from an earlier run" in again.stderr
+    (line,) = [line for line in again.stderr.splitlines() if "gone.yml" in line]
+    golden("file of an earlier run", line.replace(str(measured_calls), "HOME"))
     (folder / "gone.yml").unlink()
     (made,) = json.loads(unwritten.stdout)["applications"]
     (read,) = json.loads(regatta(measured_calls, *call).stdout)["applications"]
@@ -389,10 +382,12 @@ def test_another_table_of_primitives_is_chosen_by_its_name_or_file(measured_call
         times = {row["system"]: row["prediction"]["time"]["value"] for row in one["systems"]}
         assert times["alpha"] == pytest.approx(2 * 5 * 101.5)
     (problem,) = refused(regatta(measured_calls, *call, "gone"))
-    assert "configs/primitives (os, own) · got 'gone'" in problem
+    assert "(os, own) · got 'gone'" in problem
 
 
-def test_checking_files_names_every_problem_and_shows_what_is_right(home: Path, tmp_path: Path) -> None:
+def test_checking_files_names_every_problem_and_shows_what_is_right(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     wrong = tmp_path / "wrong.yml"
     wrong.write_text(
         "kind: application\nname: x\nper: request\ncounts: [{primitive: stat, count: -1}, {primitve: stat, count: 1}]\n"
@@ -400,7 +395,7 @@ def test_checking_files_names_every_problem_and_shows_what_is_right(home: Path, 
     good = home / "systems" / "sun-400.yml"
     done = CliRunner().invoke(cli, ["vector", "check", str(good), str(wrong)])
     assert len(refused(done)) >= 2
-    assert "sun-400.yml: system vector sun-400, 16 primitives in us" in done.stdout
+    golden("checked file", done.stdout.replace(str(home), "HOME"))
 
 
 def test_a_vector_is_shown_with_its_entries_rules_and_where_it_comes_from(home: Path) -> None:
@@ -410,11 +405,11 @@ def test_a_vector_is_shown_with_its_entries_rules_and_where_it_comes_from(home: 
     assert "[345.94, 360.06]" in shown
     assert "experiment     thesis" in shown
     shown = CliRunner().invoke(cli, ["vector", "show", "apache-static"], env=env).stdout
-    assert "times, getpid (light calls cost a null call)" in shown
+    assert "times, getpid (light calls" in shown
     assert "user time: 80 us" in shown
     document = json.loads(
         CliRunner().invoke(cli, ["vector", "show", "apache-static", "--json"], env=env).stdout
     )
     assert (document["kind"], document["per"]) == ("application", "request")
     done = CliRunner().invoke(cli, ["vector", "show", "nothing"], env=env)
-    assert "choose one of intel-550, sun-333, sun-400" in refused(done)[0]
+    assert "intel-550, sun-333, sun-400" in refused(done)[0]

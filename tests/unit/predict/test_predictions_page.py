@@ -14,6 +14,8 @@ from regatta.predict.page import sections_of_forecast, write_predictions
 from regatta.predict.tables import pairs_table
 from regatta.spec.vectors import ApplicationVector, Contribution, Count, Measured, Prediction, Value
 
+#: why one entry stands for others, as a vector says it
+RULE = "the cheapest call"
 HOSTILE = "</script><b>&amp;$x$\u202e"
 
 
@@ -28,7 +30,7 @@ def system(name: str, factor: float = 1.0, entries: int = 3, measured: float | N
     rows = tuple(
         Contribution(f"primitive_{n}", "operation", {"bytes": 512.0} if n == 1 else {}, number(1e3 * factor), number(1.0 + n),
                      number(1e3 * factor * (1 + n)), (1 + n) / sum(range(1, entries + 1)), 0.0,
-                     ("getpid", "times") if n == 0 else (), "the cheapest call" if n == 0 else "")
+                     ("getpid", "times") if n == 0 else (), RULE if n == 0 else "")
         for n in range(entries)
     )  # fmt: skip
     time = number(sum(row.time.value for row in rows))
@@ -86,7 +88,7 @@ def test_many_entries_share_the_last_colour_and_none_is_lost() -> None:
 def test_approximated_entries_say_what_they_stand_for_and_why() -> None:
     (table,) = topic(forecast(system("one")), "entries").tables
     rows = {row[0]: row for row in table.rows}
-    assert rows["primitive_0"][-1] == "getpid, times (the cheapest call)"
+    assert rows["primitive_0"][-1] == f"getpid, times ({RULE})"
     assert rows["primitive_1"][table.columns.index("arguments")] == "bytes 512"
     assert table.rows[-1][0] == "total"
     assert [row[0] for row in table.rows[:3]] == ["primitive_2", "primitive_1", "primitive_0"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from helpers.golden import Golden
 from helpers.served_experiment import as_home, refused, regatta, write_served_experiment
 from regatta.cli.main import cli
 
@@ -26,7 +27,8 @@ def test_the_web_servers_of_the_repository_share_a_core_set() -> None:
     done = CliRunner().invoke(cli, call, env={"REGATTA_HOME": str(ROOT)})
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert " primitives explain at least 90 % of the time in primitives of each of 3 applications" in lines[0]
+    assert "at least 90 %" in lines[0]
+    assert "each of 3 applications" in lines[0]
     header = next(line for line in lines if line.startswith("primitive "))
     assert header.split() == ["primitive", "mean", "cumulative", *names]
     # CGI starts a process for each request.
@@ -75,19 +77,24 @@ def test_times_are_those_of_predict(home: Path) -> None:
     assert {row["primitive"]: row["mean"] for row in ranked["primitives"]} == pytest.approx(shares)
 
 
-def test_a_system_without_some_costs_is_ranked_with_a_warning(home: Path, tmp_path: Path) -> None:
+def test_a_system_without_some_costs_is_ranked_with_a_warning(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     text = (home / "systems" / "sun-400.yml").read_text()
     less = tmp_path / "less.yml"
     less.write_text("\n".join(line for line in text.splitlines() if "tcp_connect" not in line))
     done = regatta(home, "primitives", "apache-static", "--on", str(less))
     assert done.exit_code == 0, done.output
-    assert "apache-static: no cost of tcp_connect on sun-400. All shares exclude their time." in done.stderr
-    assert "Primitives without a cost on sun-400, per request" in done.stdout
+    (warning,) = [line for line in done.stderr.splitlines() if "tcp_connect" in line]
+    golden("no cost", warning)
+    (title,) = [line for line in done.stdout.splitlines() if line.startswith("Primitives without a cost")]
+    golden("title of those without a cost", title)
 
 
 def test_an_experiment_of_several_systems_is_refused_with_their_names(home: Path, tmp_path: Path) -> None:
     (problem,) = refused(regatta(home, "primitives", "apache-static", "--on", "served"))
-    assert "--on: expected one system · got 3: alpha-half-quota, alpha, beta" in problem
+    assert "--on: " in problem
+    assert "got 3: alpha-half-quota, alpha, beta" in problem
     vector = home / "results" / "served" / "vectors" / "alpha-half-quota.yml"
     assert f"fix: --on {vector}" in problem
     assert regatta(home, "primitives", "apache-static", "--on", str(vector)).exit_code == 0
@@ -96,22 +103,24 @@ def test_an_experiment_of_several_systems_is_refused_with_their_names(home: Path
     for name in ("sun-333", "sun-400"):
         shutil.copy(home / "systems" / f"{name}.yml", folder)
     (problem,) = refused(regatta(home, "primitives", "apache-static", "--on", str(folder)))
-    assert "got 2: sun-333, sun-400 · fix: name the file of one of them" in problem
+    assert "got 2: sun-333, sun-400 · fix: " in problem
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("case", "arguments"),
     [
-        (["apache-statik", "--on", "sun-400"], "did you mean apache-static"),
-        (["apache-static", "apache-static", "--on", "sun-400"], "APP: expected each application once"),
-        (["apache-static", "--on", "nothing"], "--on: expected a file or folder of system vectors"),
-        (["sun-400", "--on", "sun-400"], "expected the file of an application vector"),
-        (["apache-static", "--on", "sun-400", "--share", "nan"], "--share: expected a share above 0 and at most 1"),
+        ("unknown application", ["apache-statik", "--on", "sun-400"]),
+        ("application twice", ["apache-static", "apache-static", "--on", "sun-400"]),
+        ("unknown system", ["apache-static", "--on", "nothing"]),
+        ("system as application", ["sun-400", "--on", "sun-400"]),
+        ("share that is no number", ["apache-static", "--on", "sun-400", "--share", "nan"]),
     ],
-)  # fmt: skip
-def test_a_wrong_name_or_share_is_refused(home: Path, arguments: list[str], told: str) -> None:
+)
+def test_a_wrong_name_or_share_is_refused(
+    home: Path, case: str, arguments: list[str], golden: Golden
+) -> None:
     (problem,) = refused(regatta(home, "primitives", *arguments))
-    assert told in problem
+    golden(case, problem.replace(str(home), "HOME"))
 
 
 @pytest.mark.parametrize("share", ["0", "1.1", "-1", "90", "most"])

@@ -107,9 +107,7 @@ def test_a_distribution_is_the_sum_of_its_shares() -> None:
 @pytest.mark.parametrize("given", [{}, {"size": 3.0}, {"bytes": math.nan}, {"bytes": math.inf}])
 def test_a_missing_argument_is_named_with_whose_cost_it_is(given: dict[str, float]) -> None:
     cost = LinearCost("bytes", exact(1.0), exact(1.0))
-    with pytest.raises(
-        RegattaError, match="file_read on x: expected a finite number for the argument `bytes`"
-    ):
+    with pytest.raises(RegattaError, match=r"file_read on x: .*`bytes`"):
         weights(cost, given, "file_read on x")
 
 
@@ -117,7 +115,5 @@ def test_a_table_with_a_hole_is_refused_where_it_matters() -> None:
     points = tuple(TablePoint(at, exact(1.0)) for at in ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0)))
     cost = TableCost(("a", "b"), points)
     assert evaluate(cost, {"a": 0.0, "b": 0.5}).value == 1.0
-    with pytest.raises(
-        RegattaError, match=r"a point for every combination of the grid · got none at \[1.0, 1.0\]"
-    ):
+    with pytest.raises(RegattaError, match=r"got none at \[1\.0, 1\.0\]"):
         evaluate(cost, {"a": 0.5, "b": 0.5})

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.predict.coverage import coverage, shared_processor
 from regatta.predict.ranking import compared
@@ -25,29 +26,29 @@ def measured(kernel: float, spread: float = 0.0) -> Value:
     return Value(kernel, kernel - spread, kernel + spread)
 
 
-def test_coverage_is_the_explained_share_with_its_interval() -> None:
-    assert coverage(Value(80, 76, 84), Value.exact(100)) == (
-        "Explained kernel time: 80 % [76, 84] of the measured one.",
-        "",
-    )
+def test_coverage_is_the_explained_share_with_its_interval(golden: Golden) -> None:
+    words, warning = coverage(Value(80, 76, 84), Value.exact(100))
+    golden("explained share", words)
+    assert warning == ""
 
 
-def test_a_vector_that_explains_little_is_warned_of() -> None:
+def test_a_vector_that_explains_little_is_warned_of(golden: Golden) -> None:
     _, warning = coverage(Value.exact(30), Value(100, 90, 110))
-    assert warning.startswith("The vector explains only 30 % of the measured kernel time")
+    golden("little explained", warning)
     assert coverage(Value.exact(50), Value.exact(100))[1] == ""
 
 
-def test_more_than_everything_is_told() -> None:
+def test_more_than_everything_is_told(golden: Golden) -> None:
     more, _ = coverage(Value(130, 120, 140), Value(100, 98, 102))
-    assert more.endswith("The prediction exceeds the measurement.")
+    golden("more than everything", more)
     open_, _ = coverage(Value(103, 90, 110), Value.exact(100))
     assert "exceeds" not in open_
 
 
 def test_coverage_of_what_was_not_measured_is_not_known() -> None:
-    words, warning = coverage(Value.exact(5), Value(math.nan, reason="the kernel has no counters"))
-    assert words.endswith("undefined (the kernel has no counters).")
+    reason = "the kernel has no counters"
+    words, warning = coverage(Value.exact(5), Value(math.nan, reason=reason))
+    assert words.endswith(f"undefined ({reason}).")
     assert warning == ""
 
 

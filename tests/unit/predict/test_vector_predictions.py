@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from helpers.golden import Golden
 from helpers.vector_examples import (
     application_of,
     application_vectors,
@@ -116,13 +117,14 @@ def test_units_of_time_are_converted_to_nanoseconds() -> None:
     assert ends(found.contributions[0].cost) == (2_000, 1_000, 3_000)
 
 
-def test_a_missing_primitive_makes_the_time_undefined_and_is_named() -> None:
+def test_a_missing_primitive_makes_the_time_undefined_and_is_named(golden: Golden) -> None:
     found = predict(
         application_of(count_of("a", 5), count_of("b", 1), count_of("b", 2, x=1)), system_of(a=constant(2))
     )
     assert found.missing == ("b",)
     assert math.isnan(found.time.value)
-    assert found.time.reason == found.kernel.reason == "s has no cost for b"
+    assert found.time.reason == found.kernel.reason
+    golden("no cost", found.time.reason)
     assert found.contributions[0].time.value == 10
     assert math.isnan(found.contributions[0].share)
     assert math.isnan(found.contributions[1].time.value)
@@ -146,20 +148,22 @@ def test_an_unknown_interval_leaves_the_value_and_says_why() -> None:
     assert found.reason == "one invocation"
 
 
-def test_a_missing_argument_names_application_primitive_and_system() -> None:
+def test_a_missing_argument_names_application_primitive_and_system(golden: Golden) -> None:
     line = PrimitiveCost("operation", LinearCost("bytes", Value.exact(1), Value.exact(1)))
-    with pytest.raises(RegattaError, match=r"application a, primitive r on system s: expected .* `bytes`"):
+    with pytest.raises(RegattaError) as caught:
         predict(application_of(count_of("r", 1)), system_of(r=line))
+    golden("missing argument", str(caught.value))
 
 
-def test_a_cost_below_zero_is_refused_even_in_one_part_of_a_distribution() -> None:
+def test_a_cost_below_zero_is_refused_even_in_one_part_of_a_distribution(golden: Golden) -> None:
     points = (TablePoint((10.0,), Value.exact(4)), TablePoint((20.0,), Value.exact(1)))
     falling = system_of(r=PrimitiveCost("operation", TableCost(("bytes",), points, "extend")))
     shares = (Share({"bytes": 12.0}, 0.9), Share({"bytes": 30.0}, 0.1))
     parts = application_of(Count("r", Value.exact(2), distribution=shares))
     for application in (application_of(count_of("r", 3, bytes=30)), parts):
-        with pytest.raises(RegattaError, match="expected a cost of at least 0 · got -2 ns at bytes=30"):
+        with pytest.raises(RegattaError) as caught:
             predict(application, falling)
+        golden("cost below zero", str(caught.value))
     # What is counted exactly 0 times has no cost that could be wrong.
     assert predict(application_of(count_of("r", 0, bytes=30)), falling).time.value == 0
 

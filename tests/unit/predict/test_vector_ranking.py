@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import assume, given, settings
 
+from helpers.golden import Golden
 from helpers.vector_examples import (
     application_of,
     application_vectors,
@@ -64,13 +65,13 @@ def test_groups_are_the_longest_runs_that_cannot_be_told_apart() -> None:
     assert [(pair.first, pair.second) for pair in found.pairs if not pair.told_apart] == list(found.groups)
 
 
-def test_a_system_without_a_cost_comes_last_and_is_in_no_pair() -> None:
+def test_a_system_without_a_cost_comes_last_and_is_in_no_pair(golden: Golden) -> None:
     found = rank(
         application_of(count_of("a", 1)), [system_of("empty", b=constant(1)), system_of("s", a=constant(1))]
     )
     assert found.systems == ("s", "empty")
     assert math.isnan(found.times["empty"].value)
-    assert found.times["empty"].reason == "empty has no cost for a"
+    golden("no cost", found.times["empty"].reason)
     assert found.pairs == ()
 
 
@@ -127,10 +128,10 @@ def test_a_ratio_has_the_limits_at_which_the_difference_ends_at_zero() -> None:
     assert found.high == pytest.approx((40 + math.sqrt(1600 - 12 * 3 * 8 * 5)) / (3 * 5))
 
 
-def test_a_ratio_by_what_may_be_zero_has_no_upper_limit_and_says_so() -> None:
+def test_a_ratio_by_what_may_be_zero_has_no_upper_limit_and_says_so(golden: Golden) -> None:
     found = ratio(uncertain(Value(10, 8, 12), "a"), uncertain(Value(4, -1, 9), "b"))
     assert found.value == 2.5
     assert found.low > 0
     assert math.isnan(found.high)
-    assert found.reason == "the interval of the divisor contains 0"
+    golden("divisor that may be zero", found.reason)
     assert math.isnan(ratio(Sum(1.0), Sum(0.0)).value)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.golden import Golden
 from regatta.stats.anova import one_way
 from regatta.stats.factorial import FactorialAnova, factorial_anova
 
@@ -49,11 +50,11 @@ def test_factors_and_interactions_agree_with_r(shape: str, kind: int) -> None:
     agrees(factorial_anova(case["y"], factors_of(case), kind, lower), case[f"lower_{KINDS[kind]}"])
 
 
-def test_empty_cells_take_degrees_of_freedom_from_the_interaction_as_in_r() -> None:
+def test_empty_cells_take_degrees_of_freedom_from_the_interaction_as_in_r(golden: Golden) -> None:
     case = R["two_holes"]
     answer = factorial_anova(case["y"], factors_of(case), 1)
     agrees(answer, case["I"])
-    assert answer.rows[-1].note == "4 of 6 degrees of freedom: cells are empty"
+    golden("empty cells", answer.rows[-1].note)
     third = factorial_anova(case["y"], factors_of(case), 3)
     assert "2 of 12 are empty" in third.reason
     assert third.reason.endswith("use type 2")
@@ -140,7 +141,7 @@ def test_digits_in_common_and_extreme_units_do_not_hurt() -> None:
             assert row.f == pytest.approx(f, rel=1e-3 if moved[0] == y[0] - 1000.0 + 2.0**40 else 1e-8)
 
 
-def test_what_cannot_be_estimated_says_why() -> None:
+def test_what_cannot_be_estimated_says_why(golden: Golden) -> None:
     empty: list[int] = []
     cases = [
         (factorial_anova([], [("a", empty)]), "no values"),
@@ -149,22 +150,24 @@ def test_what_cannot_be_estimated_says_why() -> None:
         (factorial_anova([1.0, 2.0], [("a", [0, 1])]), "no degrees of freedom"),
         (factorial_anova([1.0, 1.0, 2.0, 2.0], [("a", [0, 0, 1, 1])]), "do not vary"),
         (factorial_anova([0.0, 0.0, 0.0], [("a", [0, 0, 1])]), "do not vary"),
-        (factorial_anova([1.0, 2.0, 4.0, 8.0], [("a", [0, 0, 1, 1]), ("b", [0, 1, 0, 1])]),
-         "one value per cell leaves no degrees of freedom for the error; omit the highest interaction (order 1)"),
+        (factorial_anova([1.0, 2.0, 4.0, 8.0], [("a", [0, 0, 1, 1]), ("b", [0, 1, 0, 1])]), "(order 1)"),
     ]  # fmt: skip
     for answer, reason in cases:
         assert reason in answer.reason
         assert all(math.isnan(row.f) and math.isnan(row.p) and reason in row.reason for row in answer.rows)
+    golden("one value per cell", cases[-1][0].reason)
 
 
-def test_a_factor_of_one_level_and_factors_that_are_one_are_named() -> None:
+def test_a_factor_of_one_level_and_factors_that_are_one_are_named(golden: Golden) -> None:
     y = [1.0, 2.0, 4.0, 8.0, 3.0]
     for kind in KINDS:
         answer = factorial_anova(y, [("a", [0, 0, 1, 1, 0]), ("host", [5] * 5)], kind)
         assert answer.reason == ""
-        assert [row.reason for row in answer.rows] == ["", "only one level of host", "only one level of host"]
+        assert ["one level of host" in row.reason for row in answer.rows] == [False, True, True]
+        assert answer.rows[0].reason == ""
     answer = factorial_anova(y, [("a", [0, 0, 1, 1, 0]), ("b", [7, 7, 9, 9, 7])], 2)
-    assert {row.reason for row in answer.rows} == {"not identifiable from the other terms: cells are empty"}
+    (reason,) = {row.reason for row in answer.rows}
+    golden("factors that are one", reason)
     first = factorial_anova(y, [("a", [0, 0, 1, 1, 0]), ("b", [7, 7, 9, 9, 7])], 1)
     assert [math.isnan(row.f) for row in first.rows] == [False, True, True]
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
 
+from helpers.golden import Golden
 from helpers.one_at_a_time import variance_levels
 from regatta.stats.intervals import geometric_mean
 from regatta.stats.levels import optimal_repetitions
@@ -58,21 +59,21 @@ def test_repetitions_follow_costs_and_variances() -> None:
     assert [r.count for r in found] == pytest.approx([8, 7], abs=1)
 
 
-def test_a_level_without_variance_of_its_own_is_repeated_once_and_the_one_below_as_often_as_one_likes() -> (
-    None
-):
+def test_a_level_without_variance_of_its_own_is_repeated_once_and_the_one_below_as_often_as_one_likes(
+    golden: Golden,
+) -> None:
     found = optimal_repetitions(variance_levels(KALIBERA), [1, 10, 100])
     assert [r.count for r in found] == [math.inf, 1.0]
-    assert "level 2 adds no visible variance" in found[0].reason
+    golden("no variance of its own", found[0].reason)
 
 
-def test_a_level_with_one_repetition_has_no_variance_to_tell() -> None:
+def test_a_level_with_one_repetition_has_no_variance_to_tell(golden: Golden) -> None:
     levels = variance_levels(np.arange(6.0).reshape(3, 1, 2))
     assert math.isnan(levels.s_squared[1])
     assert math.isnan(levels.t_squared[1])
     assert math.isnan(levels.t_squared[2])
     assert levels.s_squared[2] == pytest.approx(4.0)
-    assert levels.reason == "one repetition at level 2 has no variance"
+    golden("one repetition", levels.reason)
     assert all(math.isnan(r.count) and r.reason for r in optimal_repetitions(levels, [1, 1, 1]))
 
 
@@ -124,7 +125,7 @@ def test_variances_that_are_known_take_the_normal_distribution() -> None:
         ([0.1, 0.2], [0.1, math.nan], [5, 5], "1 of 2 benchmarks"),
         ([0.1, 0.2], [0.1, 0.0], [5, 5], "1 of 2 benchmarks"),
         ([0.1, 0.2], [0.1, 0.1], [5, math.nan], "1 of 2 benchmarks"),
-        ([0.1], [math.nan], [5], "the variance of the benchmark is unknown"),
+        ([0.1], [math.nan], [5], "the benchmark is unknown"),
     ],
 )
 def test_an_undefined_suite_ratio_is_nan_with_a_reason(logs, variances, dfs, reason: str) -> None:

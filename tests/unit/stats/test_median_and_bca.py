@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from helpers.golden import Golden
 from regatta.stats.bca import BCA, LEAST_RESAMPLES, _count_matrix, _means, bca_means
 from regatta.stats.estimate import Interval
 from regatta.stats.median import median_interval, median_ranks
@@ -52,9 +53,9 @@ def test_the_median_of_ten_values_lies_between_the_second_and_the_ninth() -> Non
     ("values", "point", "reason"),
     [
         ([], math.nan, "no values"),
-        ([3.0], 3.0, "one value has no variance"),
+        ([3.0], 3.0, "has no variance"),
         ([3.0, 1.0], 2.0, "no interval of 2 values"),
-        ([5.0, 1.0, 2.0, 4.0, 3.0], 3.0, "no interval of 5 values covers the median with 95 %"),
+        ([5.0, 1.0, 2.0, 4.0, 3.0], 3.0, "no interval of 5 values"),
         ([2.0] * 20, 2.0, "all 20 values are equal"),
         ([1.0, math.nan] * 10, math.nan, "not a finite number"),
     ],
@@ -65,6 +66,10 @@ def test_an_undefined_median_interval_is_nan_with_a_reason(values, point: float,
     assert math.isnan(interval.low)
     assert math.isnan(interval.high)
     assert reason in interval.reason
+
+
+def test_too_few_values_for_an_interval_of_the_median_are_named_with_the_level(golden: Golden) -> None:
+    golden("5 values", median_interval([5.0, 1.0, 2.0, 4.0, 3.0]).reason)
 
 
 def test_the_median_of_values_near_the_end_of_the_numbers_does_not_overflow() -> None:
@@ -167,7 +172,7 @@ def test_bca_of_permuted_values_differs_only_by_the_luck_of_the_draw() -> None:
     ("values", "reason"),
     [
         ([], "no values"),
-        ([3.0], "one value has no variance"),
+        ([3.0], "has no variance"),
         ([3.0, 4.0], "too few different resamples"),
         ([3.0, 4.0, 5.0, 6.0], "too few different resamples"),
         ([3.0] * 8, "all 8 values are equal"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.golden import Golden
 from regatta.stats.overhead import LowerBounds, lower_bound_overheads
 
 
@@ -44,28 +45,27 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert bounds(totals, known, 7) == bounds(totals, known, 7)
 
 
-def test_who_does_not_tell_its_known_cost_is_still_set_over_the_distilled_cost_of_others() -> None:
+def test_who_does_not_tell_its_known_cost_is_still_set_over_the_distilled_cost_of_others(
+    golden: Golden,
+) -> None:
     totals, known = made(10, [1, 1.2, 1.3], [0.1, 0.1, 0.1], 4)
     known[:, 0] = np.nan
     found = bounds(totals, known)
     assert found.cheapest == 1
     assert found.overheads[0].point == pytest.approx(1.1 / 1.2, rel=0.03)
-    assert found.overheads[0].reason.startswith(
-        "below 1, which is impossible for an overhead: its own identifiable cost is unknown"
-    )
+    assert found.overheads[0].reason.startswith("below 1,")
+    golden("below 1 without its own known cost", found.overheads[0].reason)
     assert math.isfinite(found.overheads[0].low)
     assert found.overheads[1].reason == ""
 
 
-def test_a_bound_that_chance_puts_below_1_says_so() -> None:
+def test_a_bound_that_chance_puts_below_1_says_so(golden: Golden) -> None:
     # Nothing is identifiable: all have the same cost, and which round is whose cheapest is chance.
     for seed in range(40):
         totals, known = made(6, [1.0] * 6, [0.0] * 6, seed)
         low = [one for one in bounds(totals, known).overheads if one.point < 1.0]
-        assert all(
-            one.reason.startswith("below 1, which is impossible for an overhead: the cheapest was selected")
-            for one in low
-        )
+        for one in low:
+            golden("below 1 by chance", one.reason)
         if low:
             return
     pytest.fail("no bound below 1 was made up")
@@ -103,9 +103,9 @@ def test_few_rounds_give_no_interval(n: int) -> None:
 @pytest.mark.parametrize(
     ("totals", "known", "reason"),
     [
-        (np.full((6, 2), 5.0), np.full((6, 2), np.nan), "identifiable cost of the collector"),
+        (np.full((6, 2), 5.0), np.full((6, 2), np.nan), "cost of the collector"),
         (np.full((6, 2), np.nan), np.full((6, 2), 1.0), "no values"),
-        (np.full((6, 2), 5.0), np.full((6, 2), 5.0), "as large as the total"),
+        (np.full((6, 2), 5.0), np.full((6, 2), 5.0), "large as the total"),
         (np.full((6, 2), 5.0), np.full((6, 2), 1.0), "equal"),
         (np.full((6, 2), -5.0), np.full((6, 2), 1.0), "no values"),
     ],

@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from helpers.golden import Golden
 from regatta.stats.ratios import paired_log_ratio, paired_log_ratios
 
 
-def test_a_batch_gives_what_each_comparison_gives_alone() -> None:
+def test_a_batch_gives_what_each_comparison_gives_alone(golden: Golden) -> None:
     rng = np.random.default_rng(11)
     a, b = np.exp(rng.normal(0, 0.1, (6, 9))), np.exp(rng.normal(0, 0.1, (6, 9)))
     a[1, 3] = math.nan
@@ -18,11 +19,7 @@ def test_a_batch_gives_what_each_comparison_gives_alone() -> None:
     a[3] = 2.0 * b[3]
     a[4] = b[4] * 1e300
     batch = paired_log_ratios(a, b, 0.9)
-    assert [c.interval.reason for c in batch][1:4] == [
-        "a value is not a finite number",
-        "a value is not positive, so it has no logarithm",
-        "all 9 ratios are equal, so the variance is unknown",
-    ]
+    golden("reasons of a batch", "\n".join(c.interval.reason for c in batch[1:4]))
     for row, found in enumerate(batch):
         alone = paired_log_ratio(a[row], b[row], 0.9)
         assert (found.interval.reason, found.interval.n) == (alone.interval.reason, alone.interval.n)
@@ -33,14 +30,14 @@ def test_a_batch_gives_what_each_comparison_gives_alone() -> None:
         )
 
 
-def test_batches_without_rows_or_pairs_are_empty_or_undefined() -> None:
+def test_batches_without_rows_or_pairs_are_empty_or_undefined(golden: Golden) -> None:
     assert paired_log_ratios(np.empty((0, 5)), np.empty((0, 5))) == []
     assert [c.interval.reason for c in paired_log_ratios(np.empty((2, 0)), np.empty((2, 0)))] == [
         "no pairs"
     ] * 2
     one = paired_log_ratios([[2.0], [0.0]], [[1.0], [1.0]])
     assert one[0].interval.point == pytest.approx(2.0)
-    assert one[0].interval.reason == "one pair has no variance"
+    golden("one pair", one[0].interval.reason)
     assert "logarithm" in one[1].interval.reason
     with pytest.raises(ValueError, match="as many values"):
         paired_log_ratios([[1.0, 2.0]], [[1.0]])

@@ -123,14 +123,15 @@ def test_the_vector_can_be_written_and_read_and_says_what_it_does_not_know(tmp_p
         Seen("poll", ending="some"): (5, 0),
         Seen("read", "file", "some", size=9): (2, 1200),
     }
-    traces = [Trace(Tally(seen, ("1 lines could not be read",)), 4)] * 2
+    remark = "1 lines could not be read"
+    traces = [Trace(Tally(seen, (remark,)), 4)] * 2
     about = About("web", "request", "web/apache-static", user_ns=(100.0, 120.0))
     vector = application_vector(traces, TABLE, about, {"tool": "strace"})
     write_vector(vector, tmp_path / "web.yml")
     again = read_vector(tmp_path / "web.yml")
     assert again == vector
     assert again.provenance["unknown"] == "bpf 6"
-    assert again.provenance["remarks"] == "1 lines could not be read"
+    assert again.provenance["remarks"] == remark
     assert again.provenance["covered"] == "close 4"
     by_key = {(count.primitive, count.rule): count for count in again.counts}
     assert by_key["null_call", "unknown"].stands_for == ("bpf",)

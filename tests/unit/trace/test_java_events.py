@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from helpers.golden import Golden
 from regatta.host.errors import HostError, RegattaError
 from regatta.trace.java_events import (
     Events,
@@ -56,23 +57,23 @@ def test_without_the_harness_the_whole_run_counts(tmp_path: Path) -> None:
 
 def test_a_program_with_iterations_that_the_jvm_did_not_report_is_refused(tmp_path: Path) -> None:
     events = events_of(tmp_path, windows=["rest"], ended_ns=[9], counts={}, missing=["can_get_bytecodes"])
-    with pytest.raises(RegattaError, match="expected iterations as windows · got can_get_bytecodes"):
+    with pytest.raises(RegattaError, match="windows · got can_get_bytecodes"):
         counted_of(events, 1, harness=True)
 
 
 def test_intervals_are_those_of_the_counted_iterations(tmp_path: Path) -> None:
     events = events_of(tmp_path)
     assert intervals_ns(events, counted_of(events, 1, harness=True)) == [(210, 300), (310, 400)]
-    with pytest.raises(RegattaError, match="--warmup: expected fewer than the iterations"):
+    with pytest.raises(RegattaError, match=r"--warmup: expected fewer .*got 3"):
         counted_of(events, 3, harness=True)
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"events": 2}, "expected version 1, and a value for each window · got version 2"),
-        ({"ended_ns": [1]}, "expected version 1, and a value for each window"),
-        ({"counts": {"exceptions": [1]}}, "expected version 1, and a value for each window"),
+        ({"events": 2}, "version 1, .* got version 2"),
+        ({"ended_ns": [1]}, "value for each window"),
+        ({"counts": {"exceptions": [1]}}, "value for each window"),
         ({"counts": {"exceptions": ["1"]}}, r"events.counts.exceptions\[0\]: expected int"),
         ({"missing": 7}, "events.missing: expected a list"),
     ],
@@ -82,9 +83,10 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, changed: dict[str, A
         events_of(tmp_path, **changed)
 
 
-def test_without_a_file_the_error_says_what_writes_it(tmp_path: Path) -> None:
-    with pytest.raises(RegattaError, match="events: expected a file written by the JVM at its end"):
+def test_without_a_file_the_error_says_what_writes_it(tmp_path: Path, golden: Golden) -> None:
+    with pytest.raises(RegattaError) as caught:
         read_events(tmp_path / "events.json")
+    golden("no file", str(caught.value))
 
 
 def test_the_agents_are_the_first_options_of_the_jvm(tmp_path: Path) -> None:
@@ -145,20 +147,22 @@ def test_the_loader_of_the_top_method_decides(tmp_path: Path) -> None:
     assert [one.at_ns // 10**9 for one in samples] == [0, 1, 2, 3, 7]
 
 
-def test_only_samples_within_the_iterations_count() -> None:
+def test_only_samples_within_the_iterations_count(golden: Golden) -> None:
     samples = [Sample(at, of_system=at % 4 == 0) for at in range(100)]
     # 6 of 20, by Clopper and Pearson.
     assert share_words(samples, [(0, 9), (40, 49)], 0.95) == "30.0 % [11.9, 54.3] (95% CI, 20 samples)"
-    with pytest.raises(RegattaError, match="samples: expected at least one in the counted iterations"):
+    with pytest.raises(RegattaError) as caught:
         share_words(samples, [(200, 300)], 0.95)
+    golden("no samples", str(caught.value))
 
 
-def test_threads_that_wait_are_no_part_of_the_share() -> None:
+def test_threads_that_wait_are_no_part_of_the_share(golden: Golden) -> None:
     """Of 40 samples, 20 are of the thread that accepts connections, which ran Java code once."""
     works = [Sample(at, at < 5, "main", native=at < 3) for at in range(20)]
     waits = [Sample(at, True, "acceptor", native=at > 0) for at in range(20)]
     found = share_words([*works, *waits], [(0, 99)], 0.95)
-    assert found == "25.0 % [8.7, 49.1] (95% CI, 20 samples of main, without 1 waiting thread)"
+    assert found.startswith("25.0 % [8.7, 49.1] (95% CI, 20 samples")
+    golden("threads that wait", found)
     # Without Java code, no thread is known to work.
     assert "20 samples of acceptor" in share_words(
         [Sample(at, True, "acceptor", True) for at in range(20)], [(0, 99)], 0.95
@@ -176,15 +180,19 @@ def test_a_sample_has_its_thread_and_its_kind(tmp_path: Path) -> None:
     "code", ["exit 1", "echo no JSON; exit", "echo '{}'; exit", "echo 'broken file' >&2; exit 1"]
 )
 def test_a_recording_that_cannot_be_read_is_refused(tmp_path: Path, code: str) -> None:
-    with pytest.raises(RegattaError, match="recording: expected samples as `jfr print --json` writes them"):
+    with pytest.raises(RegattaError, match="recording: expected samples"):
         read_samples(*as_jfr_reads(tmp_path, [], code))
 
 
-def test_a_missing_recording_or_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_recording_or_tool_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
+) -> None:
     recording, java = as_jfr_reads(tmp_path, [])
-    with pytest.raises(RegattaError, match="recording: expected a file written by the JVM at its end"):
+    with pytest.raises(RegattaError) as caught:
         read_samples(tmp_path / "none.jfr", java)
+    golden("no recording", str(caught.value))
     (tmp_path / "jfr").unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HostError, match="jfr: expected the tool next to java, or on PATH"):
+    with pytest.raises(HostError) as caught:
         read_samples(recording, java)
+    golden("no jfr", str(caught.value))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from helpers.golden import Golden
 from regatta.host.errors import RegattaError
 from regatta.spec.calls import CallTable, Seen, Tally, read_calls
 from regatta.spec.primitives import read_primitives
@@ -86,7 +87,7 @@ def test_each_connection_waits_for_an_answer() -> None:
     assert counts == {"socket_connect": 3, "socket_round_trip": 3}
 
 
-def test_an_overload_without_an_amount_has_the_mean_of_the_others(tmp_path: Path) -> None:
+def test_an_overload_without_an_amount_has_the_mean_of_the_others(tmp_path: Path, golden: Golden) -> None:
     path = tmp_path / "calls.yml"
     path.write_text(
         "rules: {sort: {calls: java.util.Arrays.sort, counts: [{primitive: sort, argument: elements}]}}"
@@ -99,7 +100,8 @@ def test_an_overload_without_an_amount_has_the_mean_of_the_others(tmp_path: Path
     profile = profile_of(tmp_path, windows=["rest"], methods=methods)
     tally, _ = tally_of(profile, read_calls(path), 1)
     assert tally.seen[Seen("java.util.Arrays.sort", size=6)] == (10, 1000)
-    assert tally.remarks == ("6 calls of java.util.Arrays.sort([III)V have the mean amount of its overloads",)
+    (remark,) = tally.remarks
+    golden("overload without an amount", remark)
 
 
 def test_a_program_without_the_harness_is_counted_whole(tmp_path: Path, table: CallTable) -> None:
@@ -109,7 +111,7 @@ def test_a_program_without_the_harness_is_counted_whole(tmp_path: Path, table: C
 
 
 def test_warmup_must_leave_an_iteration(tmp_path: Path, table: CallTable) -> None:
-    with pytest.raises(RegattaError, match="--warmup: expected fewer than the iterations of the run · got 3"):
+    with pytest.raises(RegattaError, match=r"--warmup: expected fewer .*got 3"):
         tally_of(profile_of(tmp_path), table, 3)
 
 
@@ -132,16 +134,19 @@ def test_of_many_calls_without_a_rule_the_most_frequent_are_listed(tmp_path: Pat
     assert vector.provenance["unknown"].endswith(", java.lang.A.m11 11, and 10 others 55")
 
 
-def test_classes_that_were_not_profiled_are_a_remark(tmp_path: Path, table: CallTable) -> None:
+def test_classes_that_were_not_profiled_are_a_remark(
+    tmp_path: Path, table: CallTable, golden: Golden
+) -> None:
     tally, _ = tally_of(profile_of(tmp_path, not_profiled={"a.B": "too large"}), table, 1)
-    assert tally.remarks == ("a.B is not counted: too large",)
+    (remark,) = tally.remarks
+    golden("class that was not profiled", remark)
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"profile": 2}, "expected version 1, and a value for each window · got version 2"),
-        ({"windows": ["rest"]}, "expected version 1, and a value for each window"),
+        ({"profile": 2}, "version 1, .* got version 2"),
+        ({"windows": ["rest"]}, "value for each window"),
         ({"methods": [{"method": CHAR_AT, "calls": ["7"]}]}, r"profile.methods\[0\].calls\[0\]: expected int"),
         ({"methods": 7}, "profile.methods: expected a list"),
     ],
@@ -151,9 +156,10 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, changed: dict[str, A
         profile_of(tmp_path, **changed)
 
 
-def test_without_a_file_the_error_says_what_writes_it(tmp_path: Path) -> None:
-    with pytest.raises(RegattaError, match="expected a file written by the JVM at its end"):
+def test_without_a_file_the_error_says_what_writes_it(tmp_path: Path, golden: Golden) -> None:
+    with pytest.raises(RegattaError) as caught:
         read_profile(tmp_path / "profile.json")
+    golden("no file", str(caught.value))
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(RegattaError, match="profile: expected JSON"):
         read_profile(tmp_path / "broken.json")
@@ -167,10 +173,10 @@ def test_the_time_of_an_iteration_is_the_mean_of_those_after_warmup(tmp_path: Pa
     lines += [{"iteration": 2, "metric": "cpu", "value": 9, "unit": "ns"}]
     results.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert iteration_ns(results, 1) == 150
-    with pytest.raises(RegattaError, match="--warmup: expected fewer than the iterations"):
+    with pytest.raises(RegattaError, match=r"--warmup: expected fewer .*got 3"):
         iteration_ns(results, 3)
     results.write_text('{"iteration": 0, "metric": "elapsed", "value": "fast"}\n')
-    with pytest.raises(RegattaError, match="results of the harness: expected lines of the protocol"):
+    with pytest.raises(RegattaError, match=r"^results of the harness: "):
         iteration_ns(results, 0)
 
 

@@ -1,5 +1,6 @@
 """Runs, windows and options that are not as they should be: told early, and what was traced is kept."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from helpers.golden import Golden
 from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import RegattaError, SpecError
 from regatta.spec.calls import Seen, Tally, read_calls
@@ -27,14 +29,14 @@ def printing(text: str) -> list[str]:
 
 def test_no_elapsed_time_is_refused_in_the_run():
     elapsed = Figures(1.0, elapsed_ns=Figure("-", "k"))
-    with pytest.raises(RegattaError, match="elapsed time: expected more than 0 ns per run · got 0"):
+    with pytest.raises(RegattaError, match=r"elapsed time: .* got 0"):
         run_command(printing('{"k": 0}'), NoTracer(), elapsed)
     assert run_command(printing('{"k": 5}'), NoTracer(), elapsed)[0].elapsed_ns == 5
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1e999", "NaN", "-1", '"1"', "true"])
 def test_a_figure_is_a_finite_number(number):
-    with pytest.raises(RegattaError, match="k in the output of the command: expected a number of at least 0"):
+    with pytest.raises(RegattaError, match=r"^k in .*least 0"):
         read_figure(Figure("-", "k"), f'{{"k": {number}}}')
 
 
@@ -73,14 +75,14 @@ def wanted(folder: Path, **more: object) -> Wanted:
 
 
 @pytest.mark.parametrize(
-    ("units", "user", "note"),
+    ("note", "units", "user"),
     [
-        (5.0, None, "process 1234, or a child of it, ended in a window without the tracer: its user time in that window is unknown"),
-        (0.0, None, "process 1234 has ended: later windows are missing"),
+        ("ended in a window", 5.0, None),
+        ("process that has ended", 0.0, None),
     ],
-)  # fmt: skip
+)
 def test_a_process_that_ends_in_the_last_window_leaves_what_was_traced(
-    monkeypatch, tmp_path, units, user, note
+    monkeypatch, tmp_path, note, units, user, golden: Golden
 ):
     told = iter([Run(5, 1e9, 50.0), Run(5, 2e9, 99.0), Run(5, 2e9, 99.0), Run(units, 1e8, user)])
     left = iter([True, True, False, False])
@@ -94,19 +96,20 @@ def test_a_process_that_ends_in_the_last_window_leaves_what_was_traced(
     asked = wanted(tmp_path)
     measured = measure(asked, "strace", TABLE)
     vector = vector_of(asked, "strace", TABLE, measured)
-    assert vector.provenance["notes"] == note
+    golden(note, vector.provenance["notes"])
     assert (vector.counts[0].count.value, vector.counts[0].count.n) == (2, 2)
     assert vector.user_time is not None
     assert (vector.user_time.value, vector.user_time.n) == (10, 1)
 
 
-def test_a_process_that_has_ended_has_no_more_windows(monkeypatch, tmp_path):
+def test_a_process_that_has_ended_has_no_more_windows(monkeypatch, tmp_path, golden: Golden):
     monkeypatch.setattr(windows, "watch", lambda *_: (Run(5, 1e9, 50.0), Tally({Seen("fcntl"): (10, 0)})))
     monkeypatch.setattr(windows, "make_tracer", lambda tool, table: NoTracer())
     monkeypatch.setattr(windows, "is_there", lambda pid: False)
     measured = measure(wanted(tmp_path), "strace", TABLE)
     assert (len(measured.without), len(measured.traces)) == (1, 1)
-    assert measured.notes == ["process 1234 has ended: later windows are missing"]
+    (note,) = measured.notes
+    golden("process that has ended", note)
 
 
 def test_an_argument_that_is_no_text_is_told_by_its_bytes(tmp_path):
@@ -117,14 +120,14 @@ def test_an_argument_that_is_no_text_is_told_by_its_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--per", ""], "--per: expected text, got nothing"),
-        (["--name", ""], "--name: expected text, got nothing"),
-        (["--per", "a\nb"], "per: expected a string without NUL and line breaks"),
+        (["--per", ""], "--per: expected text, got"),
+        (["--name", ""], "--name: expected text, got"),
+        (["--per", "a\nb"], "per: expected a string"),
         (["--name", "x" * 300], "the new vector:2:name: expected"),
-        (["--benchmark", "a\nb"], "benchmark: expected a string without NUL and line breaks"),
-        (["-o", "{file}/x.yml"], "expected a writable file · got "),
-        (["-o", "/proc/nowhere/x.yml"], "expected a writable file · got No such file or directory"),
-        (["--tally", "{folder}/none/t.json"], "expected a writable file · got No such file or directory"),
+        (["--benchmark", "a\nb"], "benchmark: expected a string"),
+        (["-o", "{file}/x.yml"], "writable file · got "),
+        (["-o", "/proc/nowhere/x.yml"], f"writable file · got {os.strerror(errno.ENOENT)}"),
+        (["--tally", "{folder}/none/t.json"], f"writable file · got {os.strerror(errno.ENOENT)}"),
     ],
 )
 def test_what_no_vector_can_be_written_with_is_told_before_anything_runs(tmp_path, words, said, monkeypatch):
