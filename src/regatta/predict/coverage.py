@@ -47,13 +47,13 @@ def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
     interval = (
         "" if math.isnan(share.low + share.high) else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
     )
-    words = f"Explained kernel time: {percent}{interval} of the measured one."
+    words = f"Explained: {percent}{interval} of the measured kernel time."
     if share.low > 1.0:
         words += " The prediction exceeds the measurement."
     warning = ""
     if share.value < LITTLE:
         warning = (
-            f"The vector explains only {percent} of the measured kernel time. Rank and ratio possibly do not hold for the rest."
+            f"The vector explains only {percent} of the measured kernel time. For the rest, rank and ratio are unknown."
             " Possible causes: calls without a primitive, or costs that rise under load."
         )
     return words, warning

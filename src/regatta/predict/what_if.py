@@ -125,7 +125,7 @@ def changed(system: SystemVector, changes: Mapping[str, Change], name: str = "")
 def _unknown(name: str, expected: str, known: Iterable[str], kind: str = "") -> RegattaError:
     near = difflib.get_close_matches(name[:80], names := sorted(known), n=3, cutoff=0.5)
     fix = " or ".join(f"`{kind}{one}`" for one in near or names[:5])
-    return RegattaError(f"what-if {kind}{name}", expected, name, fix)
+    return RegattaError(f"--what-if {kind}{name}", expected, name, fix)
 
 
 def check_counted(applications: Sequence[ApplicationVector], changes: Iterable[str]) -> None:

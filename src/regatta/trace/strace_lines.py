@@ -233,7 +233,7 @@ class StraceReader:
         self.tree.finish()
         remarks = []
         if self.damaged:
-            remarks.append(f"{self.damaged} unreadable lines of strace (first: {self.example!r})")
+            remarks.append(f"unreadable lines of strace: {self.damaged} (first: {self.example!r})")
         if self.other_mode:
             remarks.append(
                 f"{self.other_mode} changes to another mode (32 bit), whose calls have other costs"
