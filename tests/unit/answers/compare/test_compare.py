@@ -231,7 +231,9 @@ def test_two_groups_are_answered_by_welch_or_by_pairs(tmp_path: Path, golden: Go
     golden("two-groups-in-blocks", out.splitlines()[0])
 
 
-def test_a_baseline_that_is_not_positive_is_answered_in_the_unit_of_the_values(tmp_path: Path, golden: Golden) -> None:
+def test_a_baseline_that_is_not_positive_is_answered_in_the_unit_of_the_values(
+    tmp_path: Path, golden: Golden
+) -> None:
     rows = [{"vm": "ab"[i % 2], "t": -10.0 * (i % 2) + i / 10} for i in range(12)]
     out, _ = shown(file_of(tmp_path, rows), "--value", "t", "--by", "vm")
     golden("baseline-that-is-not-positive", out.splitlines()[0])

@@ -130,7 +130,9 @@ def test_many_wrong_rows_are_not_all_told(tmp_path: Path) -> None:
         ("too-many-groups", "vm,time\n" + "".join(f"g{i},1\n" for i in range(101))),
     ],
 )
-def test_what_cannot_be_compared_is_refused(tmp_path: Path, name: str, text: str | bytes, golden: Golden) -> None:
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path, name: str, text: str | bytes, golden: Golden
+) -> None:
     golden(name, refused(written(tmp_path, text)))
 
 

@@ -137,7 +137,9 @@ def test_collectors_that_no_block_ties_are_compared_unpaired(tmp_path: Path, gol
     assert winner(family.pairs, family.names, "lower") == "z"
 
 
-def test_an_alternative_that_was_measured_later_and_is_faster_is_not_ignored(tmp_path: Path, golden: Golden) -> None:
+def test_an_alternative_that_was_measured_later_and_is_faster_is_not_ignored(
+    tmp_path: Path, golden: Golden
+) -> None:
     """serial and g1 share blocks; z was added later, and is faster than both, or has one value."""
     cells = [cell(name) for name in ("serial", "g1", "z")]
     rng = np.random.default_rng(14)

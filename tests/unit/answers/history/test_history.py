@@ -26,7 +26,9 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return write_week(tmp_path_factory.mktemp("week"))
 
 
-def test_a_shift_is_told_with_its_ratio_and_the_commit_since_which_it_is(week: list[Path], golden: Golden) -> None:
+def test_a_shift_is_told_with_its_ratio_and_the_commit_since_which_it_is(
+    week: list[Path], golden: Golden
+) -> None:
     found = history_of(week)
     serial, g1 = found.series
     assert (serial.shifts, serial.reason) == ((), "")
