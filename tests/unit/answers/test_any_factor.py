@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
@@ -103,7 +104,9 @@ def test_programs_are_compared_at_each_value_of_their_parameters(tmp_path: Path)
     assert not SUITES.of(answer)
 
 
-def test_heaps_are_compared_within_each_collector_and_collectors_within_each_heap(tmp_path: Path) -> None:
+def test_heaps_are_compared_within_each_collector_and_collectors_within_each_heap(
+    tmp_path: Path, golden: Golden
+) -> None:
     heaps = ((1.5, 48), (2.0, 64), (4.0, 128))
     cells = [cell(name, heap_factor=f, heap_mib=mib) for f, mib in heaps for name in ("serial", "g1")]
     _, folder = measured(tmp_path, cells, compare=["heap", "collector"])
@@ -122,7 +125,7 @@ def test_heaps_are_compared_within_each_collector_and_collectors_within_each_hea
         ("collector", "", 1.5), ("collector", "", 2.0), ("collector", "", 4.0), ("heap", "serial", None), ("heap", "g1", None),
     ]  # fmt: skip
     # What the spec compares beyond the usual factors is the question.
-    assert answer.headline[0].startswith("h2, serial: 1.5x is fastest")
+    golden("heaps-of-a-collector", answer.headline[0])
 
 
 def test_the_mean_of_a_suite_compares_the_values_of_a_parameter(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def test_an_older_experiment_without_the_new_keys_compares_what_it_did(tmp_path:
     assert {c.factors for c in answer_experiment(folder).comparisons} == {("collector",)}
 
 
-def test_all_combinations_of_a_crossing_are_one_family(tmp_path: Path) -> None:
+def test_all_combinations_of_a_crossing_are_one_family(tmp_path: Path, golden: Golden) -> None:
     cells = [cell(name, runtime=jvm) for jvm in ("jdk-21", "jdk-25") for name in ("serial", "g1", "z")]
     _, folder = measured(tmp_path, cells, compare=["runtime*collector"])
     answer = answer_experiment(folder)
@@ -165,17 +168,19 @@ def test_all_combinations_of_a_crossing_are_one_family(tmp_path: Path) -> None:
     )
     assert len(crossing.pairs) == 15
     assert (crossing.place.runtime, crossing.place.collector) == ("", "")
-    assert answer.headline[0].startswith("h2, 2x minheap: jdk-21 serial is fastest, ")
+    golden("crossing", answer.headline[0])
 
 
-def test_levels_of_a_parameter_are_tested_over_all_benchmarks_and_explain_variation(tmp_path: Path) -> None:
+def test_levels_of_a_parameter_are_tested_over_all_benchmarks_and_explain_variation(
+    tmp_path: Path, golden: Golden
+) -> None:
     cells = [*threads(1, 2, 8), *threads(1, 2, 8, program="gzip")]
     _, folder = measured(tmp_path, cells, compare=["parameters.threads"])
     effects = EFFECTS.of(answer_experiment(folder))
     (manova,) = effects.manovas
     assert (manova.factor, manova.groups) == ("parameters.threads", ("threads=1", "threads=2", "threads=8"))
     assert (manova.benchmarks, manova.n) == (("c/sort:small", "c/gzip:small"), 3 * ROUNDS)
-    assert "values of threads differ significantly in at least one benchmark" in manova.words
+    golden("levels-of-a-parameter", manova.words)
     assert dict(effects.tables[0].factors) == {
         "benchmark": ("c/sort:small", "c/gzip:small"), "threads": ("1", "2", "8")
     }  # fmt: skip
@@ -183,6 +188,7 @@ def test_levels_of_a_parameter_are_tested_over_all_benchmarks_and_explain_variat
 
 def test_pairs_with_different_blocks_have_no_common_order_if_they_contradict_each_other(
     tmp_path: Path,
+    golden: Golden,
 ) -> None:
     cells = threads(1, 2, 8)
     rng = np.random.default_rng(4)
@@ -195,6 +201,5 @@ def test_pairs_with_different_blocks_have_no_common_order_if_they_contradict_eac
     folder = write_experiment(tmp_path, cells, records, 30, compare=["parameters.threads"])
     (family,) = answer_experiment(folder).families
     # 2 is faster than 1, 8 is faster than 2, and 1 is faster than 8.
-    assert "no common order, because pairs have different blocks: " in family.words
+    golden("no-common-order", family.words)
     assert "fastest" not in family.words
-    assert family.words.endswith("(n = 10 blocks)")

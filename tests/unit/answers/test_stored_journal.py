@@ -43,4 +43,7 @@ def test_the_answer_is_what_it_was(place: Path) -> None:
 def test_its_report_is_written(place: Path) -> None:
     done = in_process.regatta("report", "stored", cwd=place)
     assert done.returncode == 0, done.stderr
-    assert "What does a longer loop cost?" in (place / "results" / "stored" / "report.html").read_text()
+    folder = place / "results" / "stored"
+    question = json.loads((folder / "plan" / "experiment.json").read_text())["experiment"]["question"]
+    assert question
+    assert question in (folder / "report.html").read_text()

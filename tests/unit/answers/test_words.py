@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import regatta
+from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
@@ -35,9 +36,9 @@ def sentences_of(answer: Answer) -> list[str]:
     return found
 
 
-def test_a_difference_is_read_aloud_with_its_interval() -> None:
+def test_a_difference_is_read_aloud_with_its_interval(golden: Golden) -> None:
     found = compared("g1", "serial", ratio(0.959, 0.95, 0.968), "elapsed", "ns", "lower")
-    assert found == "g1 is 4.1 % [3.2, 5.0] faster than serial"
+    golden("difference-with-its-interval", found)
 
 
 def test_an_end_beyond_nothing_is_negative() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.golden import Golden
 from regatta.answers.compare.table import ForeignTable, read_foreign
 from regatta.host.errors import SpecError
 
@@ -84,28 +85,25 @@ def test_factors_keep_the_given_order_when_the_groups_are_among_them(tmp_path: P
     assert read().order == ()
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    assert refused(tmp_path / "no.csv").endswith("expected a CSV file · got no such file")
-    assert "expected a readable CSV file · got Is a directory" in refused(tmp_path)
+def test_a_missing_file_is_told(tmp_path: Path, golden: Golden) -> None:
+    golden("missing-file", refused(tmp_path / "no.csv"))
+    golden("directory", refused(tmp_path))
 
 
-def test_a_missing_column_is_told_with_the_nearest_name(tmp_path: Path) -> None:
+def test_a_missing_column_is_told_with_the_nearest_name(tmp_path: Path, golden: Golden) -> None:
     path = written(tmp_path, "collector,time_ms\na,1\nb,2\n")
-    told = refused(path, "time", "colector")
-    assert "F:1: expected a column 'colector' · got columns collector, time_ms · fix: use `collector`" in told
-    assert "F:1: expected a column 'time' " in told
+    golden("missing-columns", refused(path, "time", "colector"))
 
 
-def test_columns_that_are_not_separated_by_commas_are_told(tmp_path: Path) -> None:
-    assert "fix: separate the columns by commas" in refused(written(tmp_path, "vm;time\na;1\n"))
+def test_columns_that_are_not_separated_by_commas_are_told(tmp_path: Path, golden: Golden) -> None:
+    golden("semicolons", refused(written(tmp_path, "vm;time\na;1\n")))
 
 
-def test_a_cell_that_is_no_number_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_cell_that_is_no_number_is_told_with_its_line(tmp_path: Path, golden: Golden) -> None:
     path = written(tmp_path, 'vm,time\na,1\n\nb,"2,5"\nb,fast\na,inf\na,1_000\n')
-    told = refused(path).splitlines()
-    assert told[0] == "F:4:time: expected a finite number · got '2,5' · fix: use a decimal point: 1.5"
-    assert told[1].startswith("F:5:time: expected a finite number · got 'fast'")
-    assert [line.split(":")[1] for line in told] == ["4", "5", "6", "7"]
+    told = refused(path)
+    assert [line.split(":")[1] for line in told.splitlines()] == ["4", "5", "6", "7"]
+    golden("no-numbers", told)
 
 
 def test_lines_are_counted_through_cells_of_several_lines(tmp_path: Path) -> None:
@@ -119,43 +117,38 @@ def test_many_wrong_rows_are_not_all_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text"),
     [
-        ("", "F: expected column names in the first line · got an empty file"),
-        ("vm,time\n", "F: time: expected at least one value · got no rows"),
-        ("vm,time\na,\nb,\n", "F: time: expected at least one value · got 2 rows without a value"),
-        ("vm,time\na,1\n,2\n", "F:3:vm: expected a name · got an empty cell"),
-        ("vm,time\na,1\nb\n", "F:3: expected 2 cells, as in the first line · got 1"),
-        ("vm,time,time\na,1,2\n", "F:1: expected one column 'time' · got 2"),
-        ('vm,time\na,1\nb,"2\n', "F:3: expected a row of CSV"),
-        (b"vm,time\n\xe9,1\n", "F: expected text in UTF-8 · got a byte that is not UTF-8 (0xe9)"),
-        ("vm,time\n" + "".join(f"g{i},1\n" for i in range(101)), "expected at most 100 groups · got 101"),
+        ("empty-file", ""),
+        ("no-rows", "vm,time\n"),
+        ("no-values", "vm,time\na,\nb,\n"),
+        ("empty-name", "vm,time\na,1\n,2\n"),
+        ("short-row", "vm,time\na,1\nb\n"),
+        ("column-twice", "vm,time,time\na,1,2\n"),
+        ("open-quote", 'vm,time\na,1\nb,"2\n'),
+        ("not-utf-8", b"vm,time\n\xe9,1\n"),
+        ("too-many-groups", "vm,time\n" + "".join(f"g{i},1\n" for i in range(101))),
     ],
 )
-def test_what_cannot_be_compared_is_refused(tmp_path: Path, text: str | bytes, message: str) -> None:
-    assert message in refused(written(tmp_path, text))
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path, name: str, text: str | bytes, golden: Golden
+) -> None:
+    golden(name, refused(written(tmp_path, text)))
 
 
-def test_two_values_of_a_group_in_a_block_are_refused_with_both_lines(tmp_path: Path) -> None:
+def test_two_values_of_a_group_in_a_block_are_refused_with_both_lines(tmp_path: Path, golden: Golden) -> None:
     path = written(tmp_path, "day,vm,time\n1,a,1\n1,b,2\n1,a,3\n")
-    told = refused(path, "time", "vm", "day")
-    assert told.startswith(
-        "F:4: expected one value of 'a' in block '1' · got a second value, after line 2 · fix: "
-    )
+    golden("two-values-in-a-block", refused(path, "time", "vm", "day"))
 
 
-def test_a_factor_of_one_level_is_refused(tmp_path: Path) -> None:
+def test_a_factor_of_one_level_is_refused(tmp_path: Path, golden: Golden) -> None:
     path = written(tmp_path, "heap,vm,time\n64,a,1\n64,b,2\n")
-    assert "F: heap: expected a factor with at least two levels · got one" in refused(
-        path, "time", "vm", None, ["heap"]
-    )
+    golden("factor-of-one-level", refused(path, "time", "vm", None, ["heap"]))
 
 
-def test_a_column_cannot_be_two_things(tmp_path: Path) -> None:
+def test_a_column_cannot_be_two_things(tmp_path: Path, golden: Golden) -> None:
     path = written(tmp_path, "vm,time\na,1\nb,2\n")
-    assert "F: --by: expected a column of names · got the column of values" in refused(path, "time", "time")
-    assert "F: --block: expected a column of names" in refused(path, "time", "vm", "time")
-    assert "F: --by: expected another column than the block" in refused(path, "time", "vm", "vm")
-    assert "F: --factors: expected another column than the block" in refused(
-        path, "time", "vm", "day", ["day"]
-    )
+    golden("groups-are-values", refused(path, "time", "time"))
+    golden("blocks-are-values", refused(path, "time", "vm", "time"))
+    golden("groups-are-blocks", refused(path, "time", "vm", "vm"))
+    golden("factor-is-block", refused(path, "time", "vm", "day", ["day"]))

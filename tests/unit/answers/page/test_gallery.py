@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.synthetic_answers import curve_answer, empty_answer, hostile_answer, java_answer
 from regatta.answers.page.gallery import Picture, gallery, standalone
 from regatta.answers.result import Answer
@@ -62,10 +63,10 @@ def test_no_slot_of_a_colour_is_left(name: str) -> None:
         assert figure["layout"]["paper_bgcolor"] == "#ffffff"
 
 
-def test_title_and_legend_take_their_place_above_the_plot() -> None:
+def test_title_and_legend_take_their_place_above_the_plot(golden: Golden) -> None:
     one = picture(java_answer(), "spread")
     layout = standalone(one, 640)["layout"]
-    assert layout["title"]["text"] == "Distribution: vm/compress:s10 · heap 1.5x (36 MiB)"
+    golden("title-of-a-distribution", layout["title"]["text"])
     assert layout["showlegend"] is True
     assert layout["height"] - one.figure.height == layout["margin"]["t"] - 12
     narrow = standalone(one, 240)["layout"]

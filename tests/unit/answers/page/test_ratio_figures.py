@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.synthetic_answers import curve_answer, failed_answer, java_answer, shared_cells_answer, undefined
 from regatta.answers.page.cell_table import tables_of
 from regatta.answers.page.page import render
@@ -57,7 +58,7 @@ def test_the_axis_shows_every_interval_and_the_band() -> None:
     assert ratio_span([], 1) == (0.99, 1.01)
 
 
-def test_every_pair_of_collectors_has_a_row_with_its_simultaneous_interval() -> None:
+def test_every_pair_of_collectors_has_a_row_with_its_simultaneous_interval(golden: Golden) -> None:
     answer = java_answer(collectors=("serial", "parallel", "g1", "z"), runtimes=("r",))
     topic = pairs(answer)
     assert topic is not None
@@ -73,7 +74,7 @@ def test_every_pair_of_collectors_has_a_row_with_its_simultaneous_interval() -> 
     assert len(bars) == 2 * 6
     assert figure.traces[0]["x"] == [1, 1]
     assert figure.layout["xaxis"]["title"]["text"] == "ratio (lower is better)"
-    assert topic.groups[0].note == "Method: Tukey HSD on logs"
+    golden("method-of-pairs", topic.groups[0].note)
 
 
 def test_pairs_that_are_not_shown_to_differ_are_faint() -> None:

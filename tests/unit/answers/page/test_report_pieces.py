@@ -68,7 +68,7 @@ def test_heaps_are_named_by_factor_and_size() -> None:
     assert show_heap(Heap(1.5)) == "1.5x"
     assert show_heap(Heap()) == ""
     # The label of a cell names its heap in the same way.
-    assert cell_label("a", "jdk", "g1", "none", 1.5, 96) == "a · jdk g1 · 1.5x (96 MiB)"
+    assert cell_label("a", "jdk", "g1", "none", 1.5, 96) == f"a · jdk g1 · {show_heap(Heap(1.5, 96))}"
     assert cell_label("a", "jdk", "g1", "none", None, None) == "a · jdk g1"
 
 

@@ -91,7 +91,8 @@ def test_the_table_says_which_is_better_by_what(answer: Answer) -> None:
     rows = {row[1:4]: row[6] for row in table.rows if row[0].startswith("temurin-21")}
     assert rows["messages delivered per second", "virtual / platform", "20"] == "platform"
     assert rows["messages delivered per second", "virtual / platform", "200"] == "not significant"
-    assert rows["server CPU time per message", "virtual / platform", "20"] == "virtual"
+    of_cost = {key[1:]: better for key, better in rows.items() if "CPU time" in key[0]}
+    assert of_cost["virtual / platform", "20"] == "virtual"
 
 
 def test_the_page_has_the_topic_and_its_sentences(answer: Answer) -> None:

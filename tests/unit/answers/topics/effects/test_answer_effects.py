@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.golden import Golden
 from helpers.one_at_a_time import variance_levels
 from helpers.synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
@@ -86,9 +87,9 @@ def test_sentences_say_what_is_explained_and_what_depends_on_what(tmp_path: Path
     assert not any("100 %" in w for w in words)
 
 
-def test_what_does_not_matter_is_only_not_shown(tmp_path: Path) -> None:
+def test_what_does_not_matter_is_only_not_shown(tmp_path: Path, golden: Golden) -> None:
     words = answered(tmp_path, *made(crossing(), effect=0.0)).findings["effects"]
-    assert any(w.startswith("elapsed: no significant effect of collector (F(2, 60) = ") for w in words)
+    golden("no-significant-effect", "\n".join(words))
 
 
 def test_what_missing_combinations_leave_open_is_said(tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_what_missing_combinations_leave_open_is_said(tmp_path: Path) -> None:
 
 
 def test_what_would_cost_too_much_is_left_out_and_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
 ) -> None:
     places = crossing(without=((0, 0, 2),))
     cells, logs = made(places)
@@ -111,7 +112,7 @@ def test_what_would_cost_too_much_is_left_out_and_said(
     small = answered(tmp_path / "small", cells, logs)
     assert EFFECTS.of(small).tables[0].order == 1
     words = EFFECTS.of(small).tables[0].words
-    assert words[-1].startswith("all interactions are part of the error")
+    golden("interactions-in-the-error", words[-1])
     assert not any(" × " in sentence for sentence in words)
     monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 0.0)
     none = EFFECTS.of(answered(tmp_path / "none", cells, logs)).tables[0]
@@ -127,7 +128,7 @@ def test_one_factor_alone_has_no_table(tmp_path: Path) -> None:
     assert EFFECTS.of(answer).manovas == ()
 
 
-def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path) -> None:
+def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path, golden: Golden) -> None:
     places = crossing()
     cells, logs = made(places)
     answer = answered(tmp_path, cells, logs)
@@ -142,13 +143,11 @@ def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path) -> None
     assert (pillai.value, pillai.f, pillai.p) == pytest.approx(
         (expected.pillai.value, expected.pillai.f, expected.pillai.p), rel=1e-6
     )
-    assert large.words.startswith(
-        "2 benchmarks, 3x minheap: collectors differ significantly in at least one "
-    )
+    golden("manova", large.words)
     assert small.place.heap.factor == 1.5
 
 
-def test_a_collector_that_failed_on_one_benchmark_has_no_rows(tmp_path: Path) -> None:
+def test_a_collector_that_failed_on_one_benchmark_has_no_rows(tmp_path: Path, golden: Golden) -> None:
     cells, logs = made(crossing())
     records = [
         record(one, r, status="oom", reason="out of memory", block=i // 3, position=i % 3)
@@ -160,7 +159,7 @@ def test_a_collector_that_failed_on_one_benchmark_has_no_rows(tmp_path: Path) ->
     answer = answer_experiment(write_experiment(tmp_path, cells, records, ROUNDS))
     manovas = EFFECTS.of(answer).manovas
     assert [one.n for one in manovas] == [12, 12]
-    assert all(one.words.endswith("; not on every benchmark: z") for one in manovas)
+    golden("manova-without-a-collector", "\n".join(one.words for one in manovas))
 
 
 def test_levels_without_rounds_in_common_are_a_manova_without_blocks(tmp_path: Path) -> None:
@@ -248,7 +247,7 @@ def test_the_variance_is_split_between_iterations_and_invocations(tmp_path: Path
     json.dumps(document_of(answer), allow_nan=False)
 
 
-def test_invocations_that_add_nothing_are_told(tmp_path: Path) -> None:
+def test_invocations_that_add_nothing_are_told(tmp_path: Path, golden: Golden) -> None:
     one = cell("g1")
     # Every invocation has the same iterations in another order: the means do not differ.
     turns = [[1e8, 1.1e8, 1.2e8], [1.1e8, 1.2e8, 1e8], [1.2e8, 1e8, 1.1e8], [1.2e8, 1.1e8, 1.0001e8]]
@@ -260,7 +259,7 @@ def test_invocations_that_add_nothing_are_told(tmp_path: Path) -> None:
     assert found.t_squared[1] < 0
     assert math.isinf(found.best_iterations)
     assert found.share_percent == pytest.approx((100.0, 0.0))
-    assert answer.findings["levels"][0].endswith("invocations add no visible variance")
+    golden("no-variance-of-invocations", answer.findings["levels"][0])
 
 
 def test_several_hosts_are_a_level_of_their_own(tmp_path: Path) -> None:
@@ -283,6 +282,7 @@ def test_one_invocation_has_no_spread_of_invocations(tmp_path: Path) -> None:
 
 def test_a_window_that_was_chosen_for_its_calm_tells_the_least_that_iterations_vary_by(
     tmp_path: Path,
+    golden: Golden,
 ) -> None:
     # White noise of 2.2 %: the first ten in a row below 2 % vary by less than all do.
     rng = np.random.default_rng(31)
@@ -293,12 +293,9 @@ def test_a_window_that_was_chosen_for_its_calm_tells_the_least_that_iterations_v
     (found,) = LEVELS.of(answer)
     assert found.spread_percent[0] < 2.0
     assert math.isnan(found.best_iterations)
-    assert found.reason.startswith("the window was selected for low variation")
+    golden("selected-window", found.reason)
     (words,) = answer.findings["levels"]
-    assert "standard deviation of iterations at least 1." in words
-    assert words.endswith(
-        "; the window was selected for low variation, so the variation of iterations is a lower bound"
-    )
+    golden("variation-in-a-selected-window", words)
 
 
 def test_startup_has_no_levels(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
@@ -54,7 +55,7 @@ def family(modifiers: str, pairs: Sequence[tuple[str, str, Any]], **more: Any) -
     return replace(plain, **more)
 
 
-def test_each_set_and_phase_is_counted_apart() -> None:
+def test_each_set_and_phase_is_counted_apart(golden: Golden) -> None:
     phases = [{"phase": "mix"}, {"phase": "stable"}]
     families = [
         family(modifiers, [("serial", "g1", ends)], parameters=phase, names=("serial", "g1"))
@@ -68,25 +69,22 @@ def test_each_set_and_phase_is_counted_apart() -> None:
         ("aot-cache", "mix", "startup", "agree"),
         ("aot-cache", "stable", "steady state", "agree"),
     ]
-    assert found[0].words == (
-        "mix with c1-only, startup without: conclusions about collectors agree in 0 %, are inconclusive in 0 % and "
-        "disagree in 100 % (n = 1 comparison); opposite conclusions: serial and g1 on s/lzw:x, 2x minheap"
-    )
+    golden("opposite-conclusions", found[0].words)
 
 
-def test_agreement_on_no_difference_is_told_apart() -> None:
+def test_agreement_on_no_difference_is_told_apart(golden: Golden) -> None:
     pairs = [("serial", "parallel", MORE), ("serial", "g1", NEITHER), ("parallel", "g1", NEITHER)]
     (found,) = judge_control([family("none", pairs), family("c1-only", pairs)], ("c1-only",), "startup")
-    assert "agree in 100 % (in 67 % because neither is significant)" in found.words
+    golden("agreement-on-no-difference", found.words)
 
 
-def test_what_has_no_interval_on_one_side_is_left_out_and_counted() -> None:
+def test_what_has_no_interval_on_one_side_is_left_out_and_counted(golden: Golden) -> None:
     nothing = (math.nan, 1.0, math.nan)
     plain = family("none", [("serial", "parallel", MORE), ("serial", "g1", LESS), ("parallel", "g1", LESS)])
     controlled = family("c1-only", [("serial", "parallel", MORE), ("serial", "g1", nothing)])
     (found,) = judge_control([plain, controlled], ("c1-only",), "startup")
     assert (found.phase, found.against, len(found.pairs), found.left_out) == ("startup", "startup", 1, 2)
-    assert found.words.endswith("excluded: 2 without confidence intervals on both sides")
+    golden("no-interval-on-one-side", found.words)
     (empty,) = judge_control([plain, replace(controlled, pairs=())], ("c1-only",), "fixed")
     assert "no comparison" in empty.words
     assert empty.left_out == 3
@@ -101,7 +99,7 @@ def test_places_that_differ_are_not_compared() -> None:
     assert judge_control([plain, family("thp", [("serial", "g1", MORE)])], ("c1-only",), "startup") == ()
 
 
-def test_an_experiment_says_whether_its_conclusions_survive_control(tmp_path: Path) -> None:
+def test_an_experiment_says_whether_its_conclusions_survive_control(tmp_path: Path, golden: Golden) -> None:
     import json
 
     cells = [cell(c, modifiers=m) for m in ("none", "c1-only") for c in ("serial", "g1")]
@@ -132,4 +130,6 @@ def test_an_experiment_says_whether_its_conclusions_survive_control(tmp_path: Pa
     assert document_of(answer)["compilation"][0]["pairs"][0]["agreement"] == "disagree"
     page = render(answer)
     assert "Compilation control" in page
-    assert "stable with c1-only, steady state without" in page
+    for words in answer.findings["replay"]:
+        assert words.partition(":")[0] in page
+    golden("findings", "\n".join(answer.findings["replay"]))

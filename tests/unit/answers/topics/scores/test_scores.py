@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
@@ -144,7 +145,9 @@ def test_the_interval_covers_what_it_says(shared: float) -> None:
     assert 0.90 <= hits / 300 <= 0.99
 
 
-def test_a_rate_counts_its_copies_and_is_apart_from_the_speed(home: Path, tmp_path: Path) -> None:
+def test_a_rate_counts_its_copies_and_is_apart_from_the_speed(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     measured = {
         "speclike/gzip:test copies=1": times(5, 1),
         "speclike/gzip:test copies=4 placement=compact": times(8, 2),
@@ -158,7 +161,7 @@ def test_a_rate_counts_its_copies_and_is_apart_from_the_speed(home: Path, tmp_pa
         {"placement": "compact"},
     )
     assert rate.members[0].score.point == pytest.approx(4 * 10 / (np.mean(times(8, 2)) / 1e9))
-    assert "rate of 4 copies, placement compact" in rate.words
+    golden("rate", rate.words)
 
 
 def test_a_failed_rate_is_missed_among_the_rates(home: Path, tmp_path: Path) -> None:
@@ -168,28 +171,29 @@ def test_a_failed_rate_is_missed_among_the_rates(home: Path, tmp_path: Path) -> 
 
 
 def test_an_incomplete_suite_is_called_so_and_every_benchmark_that_is_missing_named(
-    home: Path, tmp_path: Path
+    home: Path, tmp_path: Path, golden: Golden
 ) -> None:
     measured = {"speclike/gzip:test": times(5, 1), "speclike/gcc:test": []}
     score = only(answered(tmp_path, measured))
     assert not score.complete
     assert score.of == 3
-    assert score.words.endswith(
-        "geometric mean of 1 of 3 benchmarks; excluded: "
-        "gcc: no valid invocation among 8 (8 failed); perl: not measured"
-    )
+    golden("incomplete-suite", score.words)
 
 
-def test_a_benchmark_without_a_reference_time_is_named_and_in_no_mean(home: Path, tmp_path: Path) -> None:
+def test_a_benchmark_without_a_reference_time_is_named_and_in_no_mean(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     path = home / "configs/suites/reference/speclike.yml"
     path.write_text(REFERENCE.replace("  perl: {test: 40}\n", ""))
     score = only(answered(tmp_path, ALL))
-    assert score.left_out == (("perl", "no reference time on old-iron"),)
+    assert [name for name, _ in score.left_out] == ["perl"]
     assert len(score.members) == 2
-    assert "2 of 3 benchmarks" in score.words
+    golden("no-reference-time", score.words)
 
 
-def test_a_size_without_any_reference_time_has_no_score_but_says_so(home: Path, tmp_path: Path) -> None:
+def test_a_size_without_any_reference_time_has_no_score_but_says_so(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     path = home / "configs/suites/reference/speclike.yml"
     path.write_text("suite: speclike\nmachine: old-iron\ntimes_s: {gzip: {ref: 10}}\n")
     score = only(answered(tmp_path, ALL))
@@ -198,13 +202,13 @@ def test_a_size_without_any_reference_time_has_no_score_but_says_so(home: Path, 
         True,
         "no benchmarks",
     )
-    assert "no score relative to old-iron (gzip, gcc and perl: no reference time on old-iron)" in score.words
+    golden("no-score", score.words)
 
 
-def test_other_work_than_the_reference_s_is_not_scored(home: Path, tmp_path: Path) -> None:
+def test_other_work_than_the_reference_s_is_not_scored(home: Path, tmp_path: Path, golden: Golden) -> None:
     score = only(answered(tmp_path, {"speclike/gzip:test kib=9": times(5, 1)}))
     assert score.members == ()
-    assert dict(score.left_out)["gzip"] == "the spec changes kib, so the work differs from the reference"
+    golden("other-work", dict(score.left_out)["gzip"])
 
 
 def test_sizes_and_configurations_have_scores_of_their_own(home: Path, tmp_path: Path) -> None:
@@ -223,13 +227,13 @@ def test_heaps_have_scores_of_their_own(home: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_one_invocation_has_a_score_without_an_interval(home: Path, tmp_path: Path) -> None:
+def test_one_invocation_has_a_score_without_an_interval(home: Path, tmp_path: Path, golden: Golden) -> None:
     one = native("speclike/gzip:test")
     folder = write_experiment(tmp_path / "r", [one], [record(one, 0, [5e9])], 1)
     score = only(answer_experiment(folder))
     assert score.overall.point == score.members[0].score.point == 2.0
     assert math.isnan(score.overall.low)
-    assert "no CI: the variance of the benchmark is unknown" in score.words
+    golden("one-invocation", score.words)
 
 
 def test_nothing_is_said_where_the_suite_has_no_reference(home: Path, tmp_path: Path) -> None:
@@ -268,7 +272,7 @@ def test_scores_are_in_the_table_the_document_and_the_rows(home: Path, tmp_path:
     folder = write(tmp_path, ALL)
     shown = CliRunner().invoke(analyze, [str(folder), "--all"]).stdout
     assert "Scores" in shown
-    assert "geometric mean of all 3 benchmarks" in shown
+    assert "all 3 benchmarks" in shown
     document = document_of(answer_experiment(folder))
     assert (document["scores"][0]["of"], document["scores"][0]["complete"]) == (3, True)
     rows = list(csv.DictReader(io.StringIO(CliRunner().invoke(analyze, [str(folder), "--csv"]).stdout)))
@@ -297,7 +301,9 @@ def made(*arguments: str) -> Any:
     return CliRunner().invoke(cli, ["reference", *arguments])
 
 
-def test_a_reference_made_of_an_experiment_scores_it_with_one(home: Path, tmp_path: Path) -> None:
+def test_a_reference_made_of_an_experiment_scores_it_with_one(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     path = home / "configs/suites/reference/speclike.yml"
     path.unlink()
     folder = write(tmp_path, ALL)
@@ -305,7 +311,7 @@ def test_a_reference_made_of_an_experiment_scores_it_with_one(home: Path, tmp_pa
     done = made(str(folder), "--name", "this machine")
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{path}\n"
-    assert "95 % CI half-widths of the times are at most" in done.stderr
+    golden("precision-of-a-reference", done.stderr)
     score = only(answer_experiment(folder))
     assert (score.machine, score.complete) == ("this machine", True)
     assert [member.score.point for member in score.members] == pytest.approx([1.0] * 3, rel=1e-5)
@@ -323,7 +329,9 @@ def test_a_reference_is_not_written_over_another_unless_asked(home: Path, tmp_pa
     assert 'description: "a: b"' in path.read_text()
 
 
-def test_what_has_no_time_is_told_when_a_reference_is_made(home: Path, tmp_path: Path) -> None:
+def test_what_has_no_time_is_told_when_a_reference_is_made(
+    home: Path, tmp_path: Path, golden: Golden
+) -> None:
     measured = {
         "speclike/gzip:test": times(5, 1), "speclike/gcc:test": [], "speclike/gzip:test copies=2": times(9, 3),
     }  # fmt: skip
@@ -331,29 +339,28 @@ def test_what_has_no_time_is_told_when_a_reference_is_made(home: Path, tmp_path:
     copies = {"speclike/gzip:test copies=2": {"copies": 2}}
     done = made(str(write(tmp_path, measured, copies)), "--name", "m", "--output", str(output))
     assert done.exit_code == 0, done.output
-    assert "no time for gcc:test: no valid invocation among 8 (8 failed)" in done.stderr
-    assert "no time for perl:test: not measured" in done.stderr
+    golden("no-time", done.stderr)
     text = output.read_text()
     assert f"gzip: {{test: {np.mean(times(5, 1)) / 1e9:.6g}}}" in text
     assert "gcc" not in text
 
 
 @pytest.mark.parametrize(
-    ("labels", "arguments", "expected"),
+    ("name", "labels", "arguments"),
     [
-        (["speclike/gzip:test", "lm/x:test"], [], "--suite: expected one of the measured ones (speclike, lm) · got none"),
-        (["speclike/gzip:test"], ["--suite", "spec"], "--suite: expected one of the measured ones (speclike) · got spec"),
-        (["speclike/gzip:test", "speclike/gzip:test placement=compact"], [], "gzip:test: expected one elapsed time of one copy"),
-        (["speclike/gzip:test kib=2"], [], "made-up: expected elapsed times of one copy of speclike"),
-        (["speclike/gzip:test"], ["--name", "a\nb"], "--name: expected text on one line"),
+        ("two-suites", ["speclike/gzip:test", "lm/x:test"], []),
+        ("unknown-suite", ["speclike/gzip:test"], ["--suite", "spec"]),
+        ("two-times", ["speclike/gzip:test", "speclike/gzip:test placement=compact"], []),
+        ("other-work-only", ["speclike/gzip:test kib=2"], []),
+        ("name-of-two-lines", ["speclike/gzip:test"], ["--name", "a\nb"]),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_reference_is_told(
-    home: Path, tmp_path: Path, labels: list[str], arguments: list[str], expected: str
+    home: Path, tmp_path: Path, name: str, labels: list[str], arguments: list[str], golden: Golden
 ) -> None:
     folder = write(tmp_path, {label: times(5, i) for i, label in enumerate(labels)})
     output = tmp_path / "made.yml"
     done = CliRunner().invoke(reference, [str(folder), "--output", str(output), "--name", "m", *arguments])
     assert isinstance(done.exception, SpecError)
-    assert expected in str(done.exception)
+    golden(name, str(done.exception).replace(str(tmp_path), "TMP"))
     assert not output.exists()
