@@ -332,7 +332,7 @@ def test_a_vector_has_events_and_the_share_of_system_classes(counted: Counted, t
     assert provenance["events"].startswith("classes_loaded ")
     assert int(re.findall(r"classes_loaded (\d+)", provenance["events_startup"])[0]) > 500
     share = re.fullmatch(
-        r"(\d+\.\d) % \[(\d+\.\d), (\d+\.\d)\] \(95% CI, (\d+) samples of main\)", provenance["system_share"]
+        r"(\d+\.\d) % \[(\d+\.\d), (\d+\.\d)\] \(95 % CI, (\d+) samples of main\)", provenance["system_share"]
     )
     assert share, provenance["system_share"]
     # A rule engine on hash maps: neither all nor nothing of it is in system classes.

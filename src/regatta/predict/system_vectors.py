@@ -242,7 +242,7 @@ class _System:
                 self.fits[name] = fitted
                 if fitted.worst > FAR:
                     self.told.append(
-                        f"{name}: the linear fit deviates by {fitted.worst:.0%} at {rule.cost.arguments[0]}="
+                        f"{name}: the linear fit deviates by {100 * fitted.worst:.0f} % at {rule.cost.arguments[0]}="
                         f"{fitted.worst_at:g}; try `cost: {{piecewise: ...}}`"
                     )
 
@@ -375,7 +375,9 @@ def _provenance(
     facts: Facts, key: SystemKey, platform: str, summary: str, table: PrimitiveTable, system: _System
 ) -> dict[str, str]:
     """Return the provenance of the vector; every value is one line of text."""
-    fits = "; ".join(f"{name} {found.worst:.1%} at {found.worst_at:g}" for name, found in system.fits.items())
+    fits = "; ".join(
+        f"{name} {100 * found.worst:.1f} % at {found.worst_at:g}" for name, found in system.fits.items()
+    )
     given = {
         "experiment": facts.name,
         "host": key.host,

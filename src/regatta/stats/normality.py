@@ -38,7 +38,7 @@ def shapiro_wilk(values: ArrayLike) -> Normality:
     x = np.sort(vector(values))
     n = int(x.size)
     if not LEAST <= n <= MOST:
-        return Normality(n, NAN, NAN, f"{n} values; the test needs {LEAST} to {MOST}")
+        return Normality(n, NAN, NAN, f"n = {n}; the test needs {LEAST} to {MOST} values")
     if not np.isfinite(x).all():
         return Normality(n, NAN, NAN, "a value is not finite")
     largest = float(np.abs(x).max())

@@ -206,7 +206,7 @@ def _units_beside(beside: float, window: float) -> tuple[str, ...]:
     if beside <= _BESIDE * window:
         return ()
     return (
-        f"{beside:g} units of work completed while the tracer attached and detached, {beside / window:.1%} of the "
+        f"{beside:g} units of work completed while the tracer attached and detached, {100 * beside / window:.1f} % of the "
         f"{window:g} in the window: counts can be too high by this share"
         if window
         else f"{beside:g} units of work completed while the tracer attached and detached, and none in the window",

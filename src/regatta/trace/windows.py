@@ -369,4 +369,4 @@ def overhead_words(measured: Measured, level: float) -> str:
 def _ratio(ratio: Value, level: float) -> str:
     if ratio.n == 1:
         return f"{ratio.value:.3g} times as long (one pair of runs)"
-    return f"{ratio.value:.3g} times as long [{ratio.low:.3g}, {ratio.high:.3g}] ({level:.0%} CI, {ratio.n} pairs of runs)"
+    return f"{ratio.value:.3g} times as long [{ratio.low:.3g}, {ratio.high:.3g}] ({100 * level:g} % CI, {ratio.n} pairs of runs)"

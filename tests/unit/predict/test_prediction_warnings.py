@@ -82,7 +82,7 @@ def test_the_measured_share_of_system_classes_is_told_with_the_predicted_one(gol
     put = constant(1000, user=1)
     old = on_host(system_of("old", put=put))
     new = on_host(system_of("new", put=put))
-    share = "62.1 % [58.0, 66.1] (95% CI, 523 samples)"
+    share = "62.1 % [58.0, 66.1] (95 % CI, 523 samples)"
     jess = application_of(count_of("put", 4), name="jess", user=Value.exact(10_000))
     traced = replace(jess, provenance={"fingerprint": "old", "system_share": share})
     (said,) = [one for one in forecast(traced, old, new).sentences if "system classes" in one]

@@ -42,7 +42,7 @@ def system(name: str, times: dict[str, float], elapsed: float, ratio: float | No
 def application(*systems: SystemForecast, name: str = "app", **more: object) -> ApplicationForecast:
     vector = ApplicationVector(
         name, "iteration", (Count("hash", EXACT(1)),), user_time=EXACT(1000),
-        provenance={"system_share": "70.0 % [65.0, 75.0] (95% CI, 300 samples of main)"}, pause_time=EXACT(100),
+        provenance={"system_share": "70.0 % [65.0, 75.0] (95 % CI, 300 samples of main)"}, pause_time=EXACT(100),
     )  # fmt: skip
     return ApplicationForecast(vector, systems, traced_on="17", **more)  # type: ignore[arg-type]
 

@@ -135,7 +135,7 @@ def test_lines_give_their_parts_and_each_part_has_the_interval_over_invocations(
     assert latency == ConstantCost(reading.fixed)
     assert transfer == ConstantCost(reading.per)
     assert told == []
-    assert "reading 0.0% at" in system.provenance["largest_residuals"]
+    assert "reading 0.0 % at" in system.provenance["largest_residuals"]
 
 
 def test_a_line_that_misses_is_told_and_pieces_hit(tmp_path: Path, golden: Golden) -> None:

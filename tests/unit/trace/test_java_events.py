@@ -150,7 +150,7 @@ def test_the_loader_of_the_top_method_decides(tmp_path: Path) -> None:
 def test_only_samples_within_the_iterations_count(golden: Golden) -> None:
     samples = [Sample(at, of_system=at % 4 == 0) for at in range(100)]
     # 6 of 20, by Clopper and Pearson.
-    assert share_words(samples, [(0, 9), (40, 49)], 0.95) == "30.0 % [11.9, 54.3] (95% CI, 20 samples)"
+    assert share_words(samples, [(0, 9), (40, 49)], 0.95) == "30.0 % [11.9, 54.3] (95 % CI, 20 samples)"
     with pytest.raises(RegattaError) as caught:
         share_words(samples, [(200, 300)], 0.95)
     golden("no samples", str(caught.value))
@@ -161,7 +161,7 @@ def test_threads_that_wait_are_no_part_of_the_share(golden: Golden) -> None:
     works = [Sample(at, at < 5, "main", native=at < 3) for at in range(20)]
     waits = [Sample(at, True, "acceptor", native=at > 0) for at in range(20)]
     found = share_words([*works, *waits], [(0, 99)], 0.95)
-    assert found.startswith("25.0 % [8.7, 49.1] (95% CI, 20 samples")
+    assert found.startswith("25.0 % [8.7, 49.1] (95 % CI, 20 samples")
     golden("threads that wait", found)
     # Without Java code, no thread is known to work.
     assert "20 samples of acceptor" in share_words(

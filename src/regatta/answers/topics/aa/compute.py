@@ -12,6 +12,7 @@ from regatta.answers.context import Context
 from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
 from regatta.answers.words import counted, shows_difference
+from regatta.figures.text import show_percent
 from regatta.stats.estimate import Floats, Interval, undefined
 from regatta.stats.proportion import proportion_interval, too_often_p
 from regatta.stats.ratios import PAIRED, paired_log_ratio
@@ -138,7 +139,7 @@ def _words(
         return f"{found}; too few blocks to check the intervals"
     share = (
         f"false alarms in {window_alarms} of {windows} intervals of {WINDOW_BLOCKS} blocks "
-        f"({window_alarms / windows:.0%}, expected {1.0 - level:.0%})"
+        f"({show_percent(window_alarms / windows, 2)}, expected {show_percent(1.0 - level)})"
     )
     if holds:
         return f"{found}; {share}: no evidence against the intervals"

@@ -129,7 +129,7 @@ def dependence_words(
     if len(named) > _NAMED:
         return f"significant dependence on the host ({numbers}), see the hosts"
     values = ", ".join(dict.fromkeys(results[host] for host in named))
-    outliers = "; different from the others" if odd else ""
+    outliers = "; different from the others" if odd and len(set(results.values())) > 1 else ""
     return f"significant dependence on the host ({numbers}){outliers}: {values}"
 
 
