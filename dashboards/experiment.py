@@ -124,7 +124,7 @@ def ratio_table(kind: str, where: str) -> PanelBuilder:
 def rank_table(
     kind: str, title: str, how: str, empty: str, where: str, names: Mapping[str, str], more: Sequence[str] = ()
 ) -> PanelBuilder:
-    """Return the table of alternatives, the best first.
+    """Return the table of alternatives, by benchmark and with the best first, or by `rank` with further columns.
 
     Args:
         kind: start of the kind of estimates: `platform` or `suite`.
@@ -148,7 +148,9 @@ def rank_table(
         columns=("benchmark", "rank", "alternative", "leader", "ratio", "low", "high", "p", *more, "setting", "n", "reason"),
         units={"rank": "none", "n": "none"},
         names={"p": "adj. p", "setting": "parameters", **names},
-        order="place",
+        # The places of platforms and hosts on a benchmark follow their rank; those of configurations do not.
+        order="" if more else "place",
+        sort="rank" if more else "",
     )  # fmt: skip
     panel.override_by_name("leader", coloured({"yes": GREEN, "no": "transparent"}))
     for name in ("low", "ratio", "high"):
@@ -162,7 +164,7 @@ def _suites() -> PanelBuilder:
         "Which alternatives lead over a suite?",
         "Geometric means over the benchmarks that all alternatives completed, for exactly these benchmarks.",
         "run `regatta ingest EXPERIMENT`; a ranking needs three alternatives with two common benchmarks",
-        chosen("experiment", "platform", "host", "metric"),
+        chosen("experiment", "platform", "host", "heap", "metric"),
         {"benchmark": "suite"},
         ("heap", "metric"),
     )

@@ -319,7 +319,7 @@ def test_alternatives_are_ranked_over_a_suite(ask: Ask) -> None:
     rows = rows_of_panel(board, "Which alternatives lead over a suite?")
     assert rows
     for heap in {row["heap"] for row in rows}:
-        of_heap = [row for row in rows if row["heap"] == heap]
+        of_heap = sorted((row for row in rows if row["heap"] == heap), key=lambda row: row["rank"])
         assert [row["rank"] for row in of_heap] == list(range(1, len(of_heap) + 1))
         assert (of_heap[0]["suite"], of_heap[0]["leader"], of_heap[0]["reason"]) == ("apps", "yes", "best")
         assert {row["leader"] for row in of_heap if row["low"] is not None and row["low"] > 1} == {"no"}
