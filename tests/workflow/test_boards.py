@@ -169,6 +169,13 @@ def test_shifts_of_a_history_are_drawn_once_where_they_began(ask: Ask) -> None:
     (first,) = ask("SELECT first(started_utc_ns) FROM invocation WHERE experiment = 'nightly-3'")
     assert began == first["values"][0][1] // 10**6
     assert all("slower than before" in row["text"] for row in rows)
+    listed = rows_of_panel(board, "What has changed?")
+    assert {row["text"] for row in listed} == {row["text"] for row in rows}
+    assert all(1 < row["low"] < row["ratio"] < row["high"] for row in listed)
+    # Lines of one collector have its shift alone.
+    alone = Board(DOCUMENTS["history"], ask, full_range(ask), {**CHOSEN["history"], "collector": "g1"})
+    (events,) = alone.annotations()
+    assert len(events["values"]) == 1
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])

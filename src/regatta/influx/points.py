@@ -17,7 +17,7 @@ Field = bool | int | float | str
 ITERATION, INVOCATION, HOST_STATE = "iteration", "invocation", "host_state"
 ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
 PLAN, CELL = "plan", "cell"
-#: kind of an event that marks a shift in a history of experiments; it belongs to no journal
+#: kind of an estimate: a shift in a history of experiments; it belongs to no journal
 SHIFT = "shift"
 
 _CELL = ("experiment", "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
