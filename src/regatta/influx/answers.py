@@ -22,7 +22,13 @@ from regatta.answers.topics.collectors.compute import Overhead
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.result import HostComparison
 from regatta.answers.topics.hosts.topic import HOSTS
-from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, place_on, rankings
+from regatta.answers.topics.platforms.compute import (
+    PlatformMean,
+    PlatformRatio,
+    Platforms,
+    place_on,
+    rankings,
+)
 from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.answers.topics.registry import TOPICS
 from regatta.answers.topics.runtimes.topic import RUNTIMES

@@ -16,8 +16,8 @@ from regatta.answers.parts import INLINED, FamilyPair, Place, shared_heap
 from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.suite_means import LEAST_BENCHMARKS, suite_mean, suite_of, why_no_ratio
 from regatta.answers.words import sample_words
-from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.benchmark_label import parts_of_label
+from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without, parameters_in
 from regatta.stats.all_pairs import simultaneous
 from regatta.stats.estimate import Contrast
@@ -131,7 +131,9 @@ def _compared(
 def _place(of: Place, heap: Heap, factors: Collection[str]) -> Place:
     """Return the place of an alternative over the suite, by its place on one benchmark."""
     parts = parts_of_label(of.benchmark)
-    chosen = [f"{name}={parts.chosen[name]}" for name in sorted(parameters_in(factors)) if name in parts.chosen]
+    chosen = [
+        f"{name}={parts.chosen[name]}" for name in sorted(parameters_in(factors)) if name in parts.chosen
+    ]
     label = " ".join(filter(None, (parts.suite, *chosen)))
     return replace(of, benchmark=label, heap=of.heap.asked if "heap" in factors else heap)
 
