@@ -82,8 +82,8 @@ def _alternatives() -> str:
 def _leading() -> PanelBuilder:
     return rank_table(
         "platform",
-        "Which lead, over all benchmarks and on each?",
-        "Benchmark `none`: the geometric mean over the benchmarks that all of them have. For exactly these benchmarks and hosts.",
+        "Which platforms or hosts lead, over all benchmarks and on each?",
+        "Ranking for exactly these benchmarks and hosts. Benchmark `none`: the geometric mean over the benchmarks that all completed.",
         _NOTHING,
         _CONFIGURED,
         {"alternative": "compared"},
@@ -202,8 +202,8 @@ def _pairs() -> PanelBuilder:
     panel = rows_of(
         "Which pairs differ?",
         "The ratio of each pair, also without the baseline, for exactly these hosts and benchmarks (benchmark `none`: the geometric mean). "
-        "Intervals are simultaneous for all pairs, and `adj. p` is adjusted over them (Šidák). Of more than ten hosts or platforms, only "
-        "the ranking above is known here; `regatta report` has all pairs.",
+        "Intervals are simultaneous for all pairs, and `adj. p` is adjusted over them (Šidák). With more than ten "
+        "hosts or platforms, InfluxDB has only the ranking; `regatta report` shows all pairs.",
         _NOTHING,
         [Query(newest("estimate", columns, f"\"kind\" = 'platform-pair' AND {_CONFIGURED}"))],
         "none",

@@ -162,7 +162,7 @@ def _suites() -> PanelBuilder:
     return rank_table(
         "suite",
         "Which alternatives lead over a suite?",
-        "Geometric means over the benchmarks that all alternatives completed, for exactly these benchmarks.",
+        "Geometric mean over the benchmarks that all alternatives completed, for exactly these benchmarks.",
         "run `regatta ingest EXPERIMENT`; a ranking needs three alternatives with two common benchmarks",
         chosen("experiment", "platform", "host", "heap", "metric"),
         {"benchmark": "suite"},

@@ -307,7 +307,7 @@ def test_platforms_are_ranked_over_all_benchmarks_and_compared_on_each(ask: Ask)
     assert statements["these benchmarks and hosts"]["low"] - 1 == pytest.approx(mean["low"])
     assert statements["similar hosts"]["low"] < 1 < statements["these benchmarks and hosts"]["low"]
     assert len(rows_of_panel(board, "What is the ratio in every configuration?")) == 4 * (3 * 2 + 3 + 1)
-    leading = rows_of_panel(board, "Which lead, over all benchmarks and on each?")
+    leading = rows_of_panel(board, "Which platforms or hosts lead, over all benchmarks and on each?")
     assert [(row["benchmark"], row["rank"], row["compared"], row["leader"]) for row in leading] == [
         (benchmark, *row)
         for benchmark in ("none", "apps/ecj:small", "apps/h2:small", "apps/xalan:small")

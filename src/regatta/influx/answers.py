@@ -47,9 +47,9 @@ MEAN, RATIO, RUNTIME, OVERHEAD, DRIFT = "mean", "ratio", "runtime", "overhead", 
 PLATFORM, SIMILAR_HOSTS, SIMILAR_BENCHMARKS = "platform", "platform-hosts", "platform-benchmarks"
 #: kind: change of a platform's values during its measurement
 PLATFORM_DRIFT = "platform-drift"
-#: ends of the kinds of all pairs (`platform-pair`), and of each alternative relative to the best one (`platform-rank`)
+#: ends of kinds: all pairs (`platform-pair`), and each alternative relative to the best (`platform-rank`)
 PAIR, RANK = "pair", "rank"
-#: With more alternatives, pairs are no points: the number of series would grow with the square of the number of hosts.
+#: Pairs of more alternatives are not written: the number of series would grow with the square of that of hosts.
 _MOST_PAIRED = 10
 #: the reference of an overhead, of a drift and of a rank
 DISTILLED, ITSELF, BEST = "distilled", "itself", "best"
@@ -71,7 +71,7 @@ _CONFIGURATION = ("runtime", "collector", "modifiers", "heap")
 
 
 def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
-    """Yield means, ratios to the baseline, to the first runtime and of platforms, all pairs, lower-bound GC overheads, and drift.
+    """Yield means, ratios (to the baseline, to the first runtime, of platforms), pairs, GC overheads and drift.
 
     Args:
         answer: answer of one experiment.

@@ -1,7 +1,8 @@
-"""Shifts in a history of experiments as points: estimates of the kind `shift`, with the tags of the shifted series.
+"""Shifts in a history of experiments as points: estimates of kind `shift`, with the tags of the shifted series.
 
-Grafana shows them as annotations, and an alert names them: it can read tags only. They belong to no journal: `regatta history`
-detects them, and more experiments can change the result. Earlier shifts of the same experiments are therefore deleted first.
+Grafana shows them as annotations. An alert can name only tags. Shifts belong to no journal: `regatta history`
+detects them, and more experiments can change the result. Therefore earlier shifts of the same experiments are
+deleted first.
 """
 
 from __future__ import annotations
