@@ -5,6 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import repeated
+from dashboards.experiment import rank_table
 from dashboards.influxql import SERIES, Query, chosen, newest
 from dashboards.intervals import difference_bars, mean_bars
 from dashboards.layout import (
@@ -25,7 +26,7 @@ _PLATFORM = "\"kind\" = 'platform'"
 #: a mean over benchmarks has no benchmark
 _OF_ALL, _OF_EACH = "\"benchmark\" = 'none'", "\"benchmark\" <> 'none'"
 _CONFIGURATION = ("experiment", "runtime", "collector", "modifiers", "heap", "metric")
-_CHOSEN = chosen(*_CONFIGURATION, "baseline")
+_CONFIGURED, _CHOSEN = chosen(*_CONFIGURATION), chosen(*_CONFIGURATION, "baseline")
 #: all kinds of ratios, which `label` distinguishes
 _RATIOS = '"kind" =~ /^platform(-hosts|-benchmarks)?$/'
 _NOTHING = (
@@ -58,6 +59,7 @@ def compare_platforms() -> Dashboard:
         ),
         (
             Section("Ratios (experiments that compare platforms or hosts: `compare: [platform]` in the spec)", (
+                Row(6, ((24, _leading()),)),
                 Row(6, ((24, _ranking()),)),
                 Row(6, ((24, _means()),)),
                 Row(9, ((24, repeated(_each(), "alternative")),)),
@@ -65,6 +67,7 @@ def compare_platforms() -> Dashboard:
             Section("Times of measurement", (Row(7, ((16, _times()), (8, _drift()))),), collapsed=False),
             Section("Details: all ratios, and the means of each host", (
                 Row(10, ((24, _table()),)),
+                Row(8, ((24, _pairs()),)),
                 Row(8, ((24, repeated(_hosts(), "benchmark")),)),
             )),
         ),
@@ -74,6 +77,17 @@ def compare_platforms() -> Dashboard:
 def _alternatives() -> str:
     where = chosen("experiment", "baseline", also=(_PLATFORM, _OF_EACH))
     return f'SELECT "alternative" FROM "estimate" WHERE {where}'
+
+
+def _leading() -> PanelBuilder:
+    return rank_table(
+        "platform",
+        "Which platforms or hosts lead, over all benchmarks and on each?",
+        "Ranking for exactly these benchmarks and hosts. Benchmark `none`: the geometric mean over the benchmarks that all completed.",
+        _NOTHING,
+        _CONFIGURED,
+        {"alternative": "compared"},
+    )
 
 
 def _ranking() -> PanelBuilder:
@@ -179,6 +193,28 @@ def _table() -> PanelBuilder:
         order="place",
     )  # fmt: skip
     return _judged(panel)
+
+
+def _pairs() -> PanelBuilder:
+    columns = (
+        ("point", "ratio"), "low", "high", "p", "n", "alternative", ("short", "configuration"), "setting", "reason", "place",
+    )  # fmt: skip
+    panel = rows_of(
+        "Which pairs differ?",
+        "The ratio of each pair, also without the baseline, for exactly these hosts and benchmarks (benchmark `none`: the geometric mean). "
+        "Intervals are simultaneous for all pairs, and `adj. p` is adjusted over them (Šidák). With more than ten "
+        "hosts or platforms, InfluxDB has only the ranking; `regatta report` shows all pairs.",
+        _NOTHING,
+        [Query(newest("estimate", columns, f"\"kind\" = 'platform-pair' AND {_CONFIGURED}"))],
+        "none",
+        columns=("benchmark", "alternative", "baseline", "ratio", "low", "high", "p", "configuration", "metric", "setting", "n", "reason"),
+        units={"n": "none"},
+        names={"alternative": "compared", "baseline": "relative to", "p": "adj. p", "setting": "parameters"},
+        order="place",
+    )  # fmt: skip
+    for name in ("low", "ratio", "high"):
+        panel.override_by_name(name, [setting("decimals", 4)])
+    return panel.override_by_name("adj. p", p_value())
 
 
 def _judged(panel: PanelBuilder) -> PanelBuilder:

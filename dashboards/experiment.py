@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from grafana_foundation_sdk.models.dashboard import Dashboard, DataTransformerConfig
 
 from dashboards.changes import repeated, unit_columns
@@ -21,6 +23,7 @@ from dashboards.influxql import (
 from dashboards.intervals import difference_bars, mean_bars
 from dashboards.layout import Row, Section, board, differing, experiments, hidden, many, one, settings
 from dashboards.pieces import (
+    GREEN,
     GREY,
     ORANGE,
     STATUS_COLOURS,
@@ -72,6 +75,7 @@ def experiment() -> Dashboard:
                 Row(10, ((24, repeated(_means(), "benchmark")),)),
                 Row(10, ((24, _table()),)),
             )),
+            Section("Details: ranking over a suite", (Row(8, ((24, _suites()),)),)),
             Section("Details: order of execution", (Row(9, ((24, repeated(_order(), "benchmark")),)),)),
         ),
         since="now-24h",
@@ -115,6 +119,55 @@ def ratio_table(kind: str, where: str) -> PanelBuilder:
     for name in ("low", "ratio", "high"):
         panel.override_by_name(name, [setting("decimals", 4)])
     return panel.override_by_name("adj. p", p_value())
+
+
+def rank_table(
+    kind: str, title: str, how: str, empty: str, where: str, names: Mapping[str, str], more: Sequence[str] = ()
+) -> PanelBuilder:
+    """Return the table of alternatives, by benchmark and with the best first, or by `rank` with further columns.
+
+    Args:
+        kind: start of the kind of estimates: `platform` or `suite`.
+        title: a question.
+        how: what is ranked.
+        empty: what to do if the table is empty.
+        where: further conditions.
+        names: column -> shown name, if different.
+        more: further columns.
+    """
+    columns = (
+        ("point", "ratio"), "low", "high", "p", "n", "alternative", "rank", "leader", "setting", "reason", "place",
+    )  # fmt: skip
+    panel = rows_of(
+        title,
+        f"{how} `ratio`: relative to the best, with an interval that is simultaneous for all pairs. `leader`: the best, and those that do "
+        "not differ significantly from it. `adj. p`: adjusted over the pairs (Šidák).",
+        empty,
+        [Query(newest("estimate", columns, f"\"kind\" = '{kind}-rank' AND {where}"))],
+        "none",
+        columns=("benchmark", "rank", "alternative", "leader", "ratio", "low", "high", "p", *more, "setting", "n", "reason"),
+        units={"rank": "none", "n": "none"},
+        names={"p": "adj. p", "setting": "parameters", **names},
+        # The places of platforms and hosts on a benchmark follow their rank; those of configurations do not.
+        order="" if more else "place",
+        sort="rank" if more else "",
+    )  # fmt: skip
+    panel.override_by_name("leader", coloured({"yes": GREEN, "no": "transparent"}))
+    for name in ("low", "ratio", "high"):
+        panel.override_by_name(name, [setting("decimals", 4)])
+    return panel.override_by_name("adj. p", p_value())
+
+
+def _suites() -> PanelBuilder:
+    return rank_table(
+        "suite",
+        "Which alternatives lead over a suite?",
+        "Geometric mean over the benchmarks that all alternatives completed, for exactly these benchmarks.",
+        "run `regatta ingest EXPERIMENT`; a ranking needs three alternatives with two common benchmarks",
+        chosen("experiment", "platform", "host", "heap", "metric"),
+        {"benchmark": "suite"},
+        ("heap", "metric"),
+    )
 
 
 def _means() -> PanelBuilder:

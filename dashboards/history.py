@@ -5,9 +5,9 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import repeated, unit_columns
-from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, escaped, grouped
+from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, grouped
 from dashboards.layout import Annotation, Row, Section, board, experiments, hidden, many, one, settings
-from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of
+from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of, setting
 
 _CELL = (
     "experiment",
@@ -25,15 +25,16 @@ _WHERE = chosen(*_CELL, also=("\"kind\" = 'mean'", TIMES))
 _EMPTY = (
     "choose a longer time or more experiments, or measure the same again and run `regatta ingest EXPERIMENT`"
 )
-_SHIFTS = f"\"kind\" = 'shift' AND {chosen('experiment', also=TIMES)}"
+_SHIFT = "\"kind\" = 'shift'"
 
 
 def history() -> Dashboard:
     """Return the dashboard."""
     mean = "\"kind\" = 'mean'"
     cell = ("experiment", "benchmark", "runtime")
-    # The shift of another host is no shift of the shown lines.
-    drawn = f'SELECT "text", "experiment", "cell" FROM "event" WHERE {_SHIFTS} AND "host" =~ /^{escaped("host")}$/'
+    # The shift of another cell or metric is no shift of the shown lines.
+    shown = chosen(*_CELL, also=(_SHIFT, TIMES))
+    drawn = f'SELECT "label" AS "text", "experiment" FROM "estimate" WHERE {shown}'
     return board(
         "history",
         "Has anything become slower or faster, since when, and by how much?",
@@ -60,18 +61,23 @@ def history() -> Dashboard:
 
 
 def _shifts() -> PanelBuilder:
-    return rows_of(
+    panel = rows_of(
         "What has changed?",
-        "Shifts that `regatta history` found, with the time of the first experiment after them. In the panels below they are vertical lines.",
+        "Shifts that `regatta history` found, with the time of the first experiment after them. `ratio`: the level after a shift over that "
+        "before it, with its interval. In the panels below, the shifts of their lines are vertical lines.",
         "no shift is known in the selected time; `regatta history EXPERIMENT... --ingest` looks for them",
         [
             Query(
-                f'SELECT "experiment", "host", "cell", "text" FROM "event" WHERE {_SHIFTS} ORDER BY time DESC'
+                'SELECT "experiment", "host", "benchmark", "metric", "point" AS "ratio", "low", "high", "label" AS "text" FROM "estimate"'
+                f" WHERE {chosen('experiment', also=(_SHIFT, TIMES))} ORDER BY time DESC"
             )
         ],
         "none",
-        columns=("Time", "experiment", "host", "cell", "text"),
+        columns=("Time", "experiment", "host", "benchmark", "metric", "ratio", "low", "high", "text"),
     )
+    for name in ("low", "ratio", "high"):
+        panel.override_by_name(name, [setting("decimals", 4)])
+    return panel
 
 
 def _band() -> PanelBuilder:

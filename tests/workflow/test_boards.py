@@ -71,6 +71,7 @@ REAL = {
     },
     "experiment": {
         "Which alternatives differ from the baseline, by how much?", "Which invocations were excluded, and why?",
+        "Which alternatives lead over a suite?",
     },
     "host-health": {"Does the clock change?", "Does it get hot?", "Is it throttled?"},
 }  # fmt: skip
@@ -168,6 +169,13 @@ def test_shifts_of_a_history_are_drawn_once_where_they_began(ask: Ask) -> None:
     (first,) = ask("SELECT first(started_utc_ns) FROM invocation WHERE experiment = 'nightly-3'")
     assert began == first["values"][0][1] // 10**6
     assert all("slower than before" in row["text"] for row in rows)
+    listed = rows_of_panel(board, "What has changed?")
+    assert {row["text"] for row in listed} == {row["text"] for row in rows}
+    assert all(1 < row["low"] < row["ratio"] < row["high"] for row in listed)
+    # Lines of one collector have its shift alone.
+    alone = Board(DOCUMENTS["history"], ask, full_range(ask), {**CHOSEN["history"], "collector": "g1"})
+    (events,) = alone.annotations()
+    assert len(events["values"]) == 1
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
@@ -299,8 +307,29 @@ def test_platforms_are_ranked_over_all_benchmarks_and_compared_on_each(ask: Ask)
     assert statements["these benchmarks and hosts"]["low"] - 1 == pytest.approx(mean["low"])
     assert statements["similar hosts"]["low"] < 1 < statements["these benchmarks and hosts"]["low"]
     assert len(rows_of_panel(board, "What is the ratio in every configuration?")) == 4 * (3 * 2 + 3 + 1)
+    leading = rows_of_panel(board, "Which platforms or hosts lead, over all benchmarks and on each?")
+    assert [(row["benchmark"], row["rank"], row["compared"], row["leader"]) for row in leading] == [
+        (benchmark, *row)
+        for benchmark in ("none", "apps/ecj:small", "apps/h2:small", "apps/xalan:small")
+        for row in ((1, "x86", "yes"), (2, "arm", "no"))
+    ]
+    assert {row["reason"] for row in leading[::2]} == {"best"}
+    assert all(1 < row["low"] < row["ratio"] < row["high"] for row in leading[1::2])
+    pairs = rows_of_panel(board, "Which pairs differ?")
+    assert [row["benchmark"] for row in pairs] == [row["benchmark"] for row in leading[::2]]
     hosts = rows_of_panel(board, "$benchmark: how much do the hosts differ?")
     assert sorted(row["host"] for row in hosts) == sorted(["altra", "graviton", "ryzen", "xeon"] * 3)
+
+
+def test_alternatives_are_ranked_over_a_suite(ask: Ask) -> None:
+    board = Board(DOCUMENTS["experiment"], ask, full_range(ask), CHOSEN["experiment"])
+    rows = rows_of_panel(board, "Which alternatives lead over a suite?")
+    assert rows
+    for heap in {row["heap"] for row in rows}:
+        of_heap = sorted((row for row in rows if row["heap"] == heap), key=lambda row: row["rank"])
+        assert [row["rank"] for row in of_heap] == list(range(1, len(of_heap) + 1))
+        assert (of_heap[0]["suite"], of_heap[0]["leader"], of_heap[0]["reason"]) == ("apps", "yes", "best")
+        assert {row["leader"] for row in of_heap if row["low"] is not None and row["low"] > 1} == {"no"}
 
 
 def test_the_times_of_measurement_of_platforms_are_shown_with_their_drift(ask: Ask) -> None:
@@ -371,12 +400,12 @@ def test_a_preview_overlaps_nowhere_cuts_no_text_and_leaves_nothing_empty_at_two
                 assert browser.evaluate(CUT) == [], (width, scheme)
                 assert browser.evaluate(NOTHING) == [], (width, scheme)
             assert browser.evaluate("document.documentElement.scrollWidth") == width
-            # Ranking and times of platforms fit; the details may scroll on a narrow screen.
+            # Both rankings and the times of platforms fit; the details may scroll on a narrow screen.
             scrolled = (
                 "[...document.querySelectorAll('#compare-platforms ~ .grid')][0].querySelectorAll('.rows')"
             )
             cut = browser.evaluate(f"[...{scrolled}].map(one => one.scrollWidth > one.clientWidth)")
-            assert cut == [False, False, width < 1600]
+            assert cut == [False] * 3 + [width < 1600] * 2
         # The rows of a table are alike.
         browser.evaluate("document.querySelectorAll('tr:nth-child(n + 3)').forEach(row => row.remove())")
         for scheme in ("dark", "light"):

@@ -219,6 +219,11 @@ def test_the_hosts_of_the_only_platform_are_shown_like_platforms(made_of: Writte
         (1, "epyc"), (2, "ryzen"), (3, "xeon"),
     }  # fmt: skip
     assert {row["holds for"] for row in ranking} == {"these benchmarks and hosts", "similar benchmarks", None}
+    leading = rows_of_panel(board, "Which platforms or hosts lead, over all benchmarks and on each?")
+    assert [(row["rank"], row["compared"], row["leader"]) for row in leading] == [
+        (1, "epyc", "yes"), (2, "ryzen", "no"), (3, "xeon", "no"),
+    ] * 3  # fmt: skip
+    assert len(rows_of_panel(board, "Which pairs differ?")) == 3 * 3
     each = rows_of_panel(board, "$alternative: how far from the baseline on each benchmark?")
     assert len(each) == 4
     times = rows_of_panel(board, "When was each measured, and did its values change meanwhile?")

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
-from regatta.host.values.experiment import Better
+from regatta.answers.parts import FamilyPair, Place
+from regatta.host.values.experiment import Better, Scalar
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Standings:
+    """The alternatives of one place, or over several benchmarks, best first, with all their pairs."""
+
+    #: what the alternatives are: `platform` (or hosts of one), `suite`
+    kind: str
+    metric: str
+    better: Better
+    parameters: Mapping[str, Scalar]
+    #: name -> place of the alternative, best first
+    places: Mapping[str, Place]
+    #: simultaneous intervals, and p adjusted over the pairs
+    pairs: tuple[FamilyPair, ...]
+    #: the best, and those that do not differ significantly from it; empty without intervals
+    leaders: tuple[str, ...]
 
 
 def ranked(baseline: T, entries: Iterable[tuple[float, T]], better: Better) -> list[tuple[int, T]]:

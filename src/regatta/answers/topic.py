@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from regatta.answers.context import Context
 from regatta.answers.page.view import View
 from regatta.answers.plain import plain
+from regatta.answers.ranking import Standings
 from regatta.answers.result import Answer
 from regatta.figures.section import Section, Table
 
@@ -77,6 +78,8 @@ class Topic(Generic[T]):
     terminal: bool = False
     #: computed quantity -> methods, for the report's account of methods
     methods: Callable[[T], Mapping[str, set[str]]] | None = None
+    #: the order of its alternatives and all their pairs, which become points in InfluxDB
+    standings: Callable[[T, Answer], Iterable[Standings]] | None = None
     #: UID of the dashboard that shows it; a report with a result links to it
     board: str = ""
     #: its contribution to the first sentences of the answer

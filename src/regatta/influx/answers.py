@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from regatta.answers.families.words import pair_of
 from regatta.answers.parts import Place
+from regatta.answers.ranking import Standings
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.answers.topics.aa.compute import Gate
 from regatta.answers.topics.aa.topic import AA
@@ -20,8 +22,15 @@ from regatta.answers.topics.collectors.compute import Overhead
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.result import HostComparison
 from regatta.answers.topics.hosts.topic import HOSTS
-from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, rankings
+from regatta.answers.topics.platforms.compute import (
+    PlatformMean,
+    PlatformRatio,
+    Platforms,
+    place_on,
+    rankings,
+)
 from regatta.answers.topics.platforms.topic import PLATFORMS
+from regatta.answers.topics.registry import TOPICS
 from regatta.answers.topics.runtimes.topic import RUNTIMES
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, cell_label, heap_text
@@ -38,8 +47,12 @@ MEAN, RATIO, RUNTIME, OVERHEAD, DRIFT = "mean", "ratio", "runtime", "overhead", 
 PLATFORM, SIMILAR_HOSTS, SIMILAR_BENCHMARKS = "platform", "platform-hosts", "platform-benchmarks"
 #: kind: change of a platform's values during its measurement
 PLATFORM_DRIFT = "platform-drift"
-#: the reference of an overhead and of a drift
-DISTILLED, ITSELF = "distilled", "itself"
+#: ends of kinds: all pairs (`platform-pair`), and each alternative relative to the best (`platform-rank`)
+PAIR, RANK = "pair", "rank"
+#: Pairs of more alternatives are not written: the number of series would grow with the square of that of hosts.
+_MOST_PAIRED = 10
+#: the reference of an overhead, of a drift and of a rank
+DISTILLED, ITSELF, BEST = "distilled", "itself", "best"
 #: metric: the share of false alarms among the short intervals of an A/A test
 FALSE_ALARMS = "false_alarms"
 #: kind of a vector that holds the cost of each primitive on a system
@@ -58,7 +71,7 @@ _CONFIGURATION = ("runtime", "collector", "modifiers", "heap")
 
 
 def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
-    """Yield means, ratios to the baseline, to the first runtime and of platforms, lower-bound GC overheads, and drift.
+    """Yield means, ratios (to the baseline, to the first runtime, of platforms), pairs, GC overheads and drift.
 
     Args:
         answer: answer of one experiment.
@@ -83,6 +96,10 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
     if len(over.hosts) > 1:
         yield from map(make.ratio_over_hosts, over.comparisons)
     yield from make.platforms(PLATFORMS.of(answer))
+    for topic in TOPICS:
+        for standings in topic.standings(topic.of(answer), answer) if topic.standings else ():
+            yield from make.ranks(standings)
+            yield from make.pairs(standings)
     for overhead in COLLECTORS.of(answer).overheads:
         yield make.overhead(overhead, cells[overhead.place.host, overhead.cell_id])
     for gate in AA.of(answer):
@@ -210,7 +227,9 @@ class _Maker:
             yield from self._ranking(found, ranking)
         for times in found.times:
             yield self._point(
-                self._named(found, times.platform, Place("", "", "", "", "", "", Heap())),
+                place_on(
+                    found.by, times.platform, Place("", "", "", "", "", "", Heap()), self._answer.platforms
+                ),
                 ("", "ratio", {}),
                 (PLATFORM_DRIFT, ITSELF),
                 times.drift,
@@ -243,16 +262,38 @@ class _Maker:
         self, found: Platforms, of: PlatformRatio | PlatformMean, kind: str, ratio: Interval, **more: Any
     ) -> Point:
         """Return a ratio of platforms; one of a mean over benchmarks has no benchmark."""
-        place = self._named(found, of.a, of.place)
+        place = place_on(found.by, of.a, of.place, self._answer.platforms)
         series = (of.metric, "ratio", of.parameters)
         return self._point(place, series, (kind, of.b), ratio, alternative=of.a, better=of.better, **more)
 
-    def _named(self, found: Platforms, name: str, place: Place) -> Place:
-        """Return the place on a platform, or on a host of the only platform."""
-        if found.by == "platform":
-            return replace(place, platform=name)
-        platform = next((one.place.platform for one in self._answer.cells if one.place.host == name), "")
-        return replace(place, host=name, platform=platform)
+    def ranks(self, of: Standings) -> Iterator[Point]:
+        """Yield each alternative relative to the best one, the best first: dashboards keep this order."""
+        best = next(iter(of.places))
+        for rank, (name, place) in enumerate(of.places.items(), 1):
+            if name == best:
+                any_ratio = of.pairs[0].ratio
+                ratio, p = Interval(any_ratio.n, 1.0, math.nan, math.nan, any_ratio.level, "", BEST), None
+            else:
+                pair = pair_of(of.pairs, name, best)
+                ratio, p = pair.ratio, pair.p
+            leader = ("yes" if name in of.leaders else "no") if of.leaders else None
+            kind = (f"{of.kind}-{RANK}", BEST)
+            series = (of.metric, "ratio", of.parameters)
+            yield self._point(
+                place, series, kind, ratio, alternative=name, better=of.better, rank=rank, leader=leader, p=p,
+            )  # fmt: skip
+
+    def pairs(self, of: Standings) -> Iterator[Point]:
+        """Yield all pairs, in the order of the plan: a series does not depend on which one is better."""
+        if len(of.places) > _MOST_PAIRED:
+            return
+        for pair in of.pairs:
+            kind = (f"{of.kind}-{PAIR}", pair.b_name)
+            series = (of.metric, "ratio", of.parameters)
+            yield self._point(
+                of.places[pair.a_name], series, kind, pair.ratio, alternative=pair.a_name, better=of.better, p=pair.p,
+                label=f"{pair.a_name} / {pair.b_name}",
+            )  # fmt: skip
 
     def overhead(self, overhead: Overhead, of: CellAnswer) -> Point:
         """Return the lower-bound overhead of a collector; the metric is the resource: `wall` or `cpu`."""

@@ -17,7 +17,7 @@ Field = bool | int | float | str
 ITERATION, INVOCATION, HOST_STATE = "iteration", "invocation", "host_state"
 ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
 PLAN, CELL = "plan", "cell"
-#: kind of an event that marks a shift in a history of experiments; it belongs to no journal
+#: kind of an estimate: a shift in a history of experiments; it belongs to no journal
 SHIFT = "shift"
 
 _CELL = ("experiment", "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
@@ -81,7 +81,7 @@ FIELDS: dict[str, dict[str, type]] = {
     ESTIMATE: {
         "n": int, "point": float, "low": float, "high": float, "level": float, "method": str, "reason": str,
         "better": str, "practical": str, "label": str, "p": float, "p_holm": float, "theta_percent": float,
-        "heap_factor": float, "heap_mib": float, "short": str, "setting": str, "place": int, "alternative": str, "rank": int,
+        "heap_factor": float, "heap_mib": float, "short": str, "setting": str, "place": int, "alternative": str, "rank": int, "leader": str,
         "first_utc_ns": int, "last_utc_ns": int, "number": float, UNHELD: str,
     },
     VECTOR: {

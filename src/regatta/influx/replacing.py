@@ -20,6 +20,8 @@ from regatta.store.folder import Folder
 
 #: Points of one answer that would collide are a few ns apart; two records never begin so close together.
 _APART_NS = 1_000
+#: Shifts come from several experiments; `regatta history --ingest` replaces them.
+_NO_SHIFT = f"{identifier('kind')} != {quoted(SHIFT)}"
 
 
 def drop(
@@ -61,10 +63,11 @@ def _delete_all(folder: Folder, client: Client, hosts: Sequence[str] | None, est
         delete(client, measurement, conditions)
     if hosts is not None:
         return
-    # Shifts come from several experiments; `regatta history --ingest` replaces them.
-    delete(client, EVENT, [*conditions, f"{identifier('kind')} != {quoted(SHIFT)}"])
-    for measurement in (ESTIMATE, VECTOR, PLAN, CELL) if estimates else ():
-        delete(client, measurement, conditions)
+    delete(client, EVENT, conditions)
+    if estimates:
+        delete(client, ESTIMATE, [*conditions, _NO_SHIFT])
+        for measurement in (VECTOR, PLAN, CELL):
+            delete(client, measurement, conditions)
 
 
 def delete(client: Client, measurement: str, conditions: Sequence[str]) -> None:
@@ -96,7 +99,7 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
         tagged(experiment=experiment), f"time >= {as_of_ns:d}", f"time < {as_of_ns + _APART_NS:d}",
     ]  # fmt: skip
     try:
-        delete(client, ESTIMATE, conditions)
+        delete(client, ESTIMATE, [*conditions, _NO_SHIFT])
         delete(client, VECTOR, [*conditions, tagged(kind=SYSTEM)])
     except Unreachable:
         raise

@@ -138,3 +138,11 @@ def test_a_regression_fires_only_if_the_adjusted_p_value_is_significant(uid, p_h
     assert bool(eval(text, {"C": worse, "D": p_holm + 0.95})) is alarmed
     for name in ("metric", "benchmark", "modifiers", "heap", "parameters", "host", "baseline"):
         assert f"$labels.{name} " in rule["annotations"]["summary"]
+
+
+def test_a_shift_names_what_shifted_and_links_to_it():
+    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-shift")
+    for name in ("metric", "benchmark", "runtime", "collector", "modifiers", "heap", "host"):
+        assert f"$labels.{name} " in rule["annotations"]["summary"]
+        assert f"var-{name}=" in rule["annotations"]["dashboard"]
+    assert "$labels.parameters " in rule["annotations"]["summary"]

@@ -20,6 +20,7 @@ from regatta.answers.topics.aa.topic import AA
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.answers.topics.platforms.topic import PLATFORMS
+from regatta.answers.topics.suite_pairs.topic import SUITE_PAIRS
 from regatta.influx.answers import estimate_points, vector_points
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, TAGS
@@ -35,6 +36,10 @@ def answer(tmp_path_factory):
 
 def of_kind(points, kind):
     return [point for point in points if tags_of(point)["kind"] == kind]
+
+
+def batches(points, size):
+    return [points[first : first + size] for first in range(0, len(points), size)]
 
 
 def tags_of(point):
@@ -280,6 +285,95 @@ def test_hosts_of_the_only_platform_are_points_of_their_host(tmp_path):
         (point.fields["rank"], point.fields["alternative"]) for point in ratios if "rank" in point.fields
     ]
     assert ranks == [(1, "epyc"), (2, "ryzen"), (3, "xeon")]
+
+
+def test_all_pairs_of_hosts_and_their_ranking_are_points(tmp_path):
+    hosts = {"xeon": ("x86", 1.0), "ryzen": ("x86", 0.8), "epyc": ("x86", 0.5)}
+    fleet = Fleet(hosts=hosts, collectors=("g1",), primitives={}, compare=("platform",), baseline={})
+    answer = answer_experiment(write_fleet(tmp_path, fleet))
+    points = list(estimate_points(answer, AS_OF_NS))
+    ranks, pairs = (of_kind(points, kind) for kind in ("platform-rank", "platform-pair"))
+    every = PLATFORMS.of(answer).all_pairs
+    assert len(ranks) == len(pairs) == 3 * len(every) == 9
+    for own, of_place, ranked in zip(every, batches(pairs, 3), batches(ranks, 3), strict=True):
+        for point, pair in zip(of_place, own.pairs, strict=True):
+            tags = tags_of(point)
+            assert (tags["platform"], tags["host"], tags["baseline"]) == ("x86", pair.a_name, pair.b_name)
+            assert (tags["benchmark"], tags["unit"]) == (own.place.benchmark, "ratio")
+            assert (point.fields["low"], point.fields["p"]) == (pair.ratio.low, pair.p)
+        assert [(tags_of(one)["host"], one.fields["rank"], one.fields["leader"]) for one in ranked] == [
+            ("epyc", 1, "yes"), ("ryzen", 2, "no"), ("xeon", 3, "no"),
+        ]  # fmt: skip
+        assert [one.fields["place"] for one in ranked] == sorted(one.fields["place"] for one in ranked)
+        best, second, _ = ranked
+        assert (best.fields["point"], best.fields["reason"]) == (1.0, "best")
+        assert not {"low", "high", "p"} & best.fields.keys()
+        (pair,) = (one for one in own.pairs if {one.a_name, one.b_name} == {"ryzen", "epyc"})
+        assert second.fields["point"] == pytest.approx(1.6, rel=0.03)
+        # The ratio to the best, in whichever direction the pair is stored.
+        low = pair.ratio.low if pair.a_name == "ryzen" else 1 / pair.ratio.high
+        assert (second.fields["low"], second.fields["p"]) == (pytest.approx(low), pair.p)
+        assert {tags_of(one)["baseline"] for one in ranked} == {"best"}
+
+
+def test_platforms_are_ranked_over_their_hosts(tmp_path):
+    fleet = Fleet(hosts=TWO_EACH, collectors=("g1",), primitives={}, compare=("platform",), baseline={})
+    answer = answer_experiment(write_fleet(tmp_path, fleet))
+    ranks = of_kind(estimate_points(answer, AS_OF_NS), "platform-rank")
+    assert {(tags_of(one)["platform"], tags_of(one)["host"]) for one in ranks} == {("x86", ""), ("arm", "")}
+    assert {(one.fields["alternative"], one.fields["rank"]) for one in ranks} == {("x86", 1), ("arm", 2)}
+
+
+def test_pairs_of_many_hosts_are_no_points_but_their_ranking_is(tmp_path):
+    hosts = {f"host{number}": ("x86", 1.0 + number / 10) for number in range(11)}
+    fleet = Fleet(
+        rounds=3, hosts=hosts, programs=("apps/h2:small",), collectors=("g1",), primitives={}, compare=("platform",)
+    )  # fmt: skip
+    points = list(estimate_points(answer_experiment(write_fleet(tmp_path, fleet)), AS_OF_NS))
+    assert of_kind(points, "platform-pair") == []
+    assert [one.fields["rank"] for one in of_kind(points, "platform-rank")] == list(range(1, 12))
+
+
+def test_all_pairs_over_a_suite_and_their_ranking_are_points_of_the_alternatives(answer):
+    points = list(estimate_points(answer, AS_OF_NS))
+    ranks, pairs = (of_kind(points, kind) for kind in ("suite-rank", "suite-pair"))
+    found = SUITE_PAIRS.of(answer)
+    assert len(ranks) == sum(len(one.names) for one in found) > 0
+    assert len(pairs) == sum(len(one.pairs) for one in found)
+    by_name = iter(ranks)
+    for own in found:
+        for rank, name in enumerate(own.names, 1):
+            point = next(by_name)
+            tags = tags_of(point)
+            assert (tags["host"], tags["platform"], tags["benchmark"]) == (own.host, "local", own.suite)
+            assert f"{tags['runtime']} {tags['collector']}" == name == point.fields["alternative"]
+            assert point.fields["rank"] == rank
+            assert point.fields["leader"] == ("yes" if name in own.leaders else "no")
+    assert [(one.fields["alternative"], tags_of(one)["baseline"], one.fields["p"]) for one in pairs] == [
+        (pair.a_name, pair.b_name, pair.p) for own in found for pair in own.pairs
+    ]
+    assert len({point.tags for point in (*ranks, *pairs)}) == len(ranks) + len(pairs)
+
+
+def test_alternatives_over_a_suite_that_differ_in_a_parameter_or_the_heap_are_different_series(tmp_path):
+    for factor, choices in (("heap", (1.5, 2.0, 3.0)), ("parameters.threads", (1, 2, 4))):
+        cells = [
+            cell("g1", benchmark=f"apps/{program}:small threads={choice if factor != 'heap' else 1}",
+                 heap_factor=choice if factor == "heap" else 1.5, heap_mib=48)
+            for program in ("h2", "lzw")
+            for choice in choices
+        ]  # fmt: skip
+        records = [
+            record(one, r, [1e9 * (1 + i % 3) * (1 + (r * i % 5) / 1000)], block=i // 3, position=i % 3)
+            for r in range(5)
+            for i, one in enumerate(cells)
+        ]
+        folder = write_experiment(tmp_path / factor, cells, records, 5, compare=(factor,))
+        points = list(estimate_points(answer_experiment(folder), AS_OF_NS))
+        ranks = [tags_of(one) for one in of_kind(points, "suite-rank")]
+        heaps = ["1.5x", "2x", "3x"] if factor == "heap" else ["1.5x"] * 3
+        labels = ["apps"] * 3 if factor == "heap" else [f"apps threads={n}" for n in choices]
+        assert [(one["benchmark"], one["heap"]) for one in ranks] == list(zip(labels, heaps, strict=True))
 
 
 def test_platforms_are_points_on_request_alone(answer):

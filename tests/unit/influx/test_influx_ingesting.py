@@ -393,15 +393,21 @@ def test_rebuilding_leaves_what_it_cannot_write_again(place: Place) -> None:
     write_big_experiment(place.folder)
     append_event(place.folder, "experiment_started")
     assert place.ingest().code == 0
-    for kind in ("shift", "stage"):
-        place.server.write(f'event,experiment=made-up,host=none,kind={kind} text="x" 5', place.database)
+    place.server.write('event,experiment=made-up,host=none,kind=stage text="x" 5', place.database)
+    for kind in ("shift", "obsolete"):
+        place.server.write(f"estimate,experiment=made-up,host=none,kind={kind} n=1i 5", place.database)
     place.server.write('event,experiment=another,host=none,kind=stage text="x" 5', place.database)
     place.server.write("invocation,experiment=another,host=alpha elapsed_ns=1i 5", place.database)
     assert place.ingest("--rebuild").code == 0
     kinds = place.server.query("SELECT count(text) FROM event GROUP BY experiment, kind", place.database)
     assert {(one["tags"]["experiment"], one["tags"]["kind"]): one["values"][0][1] for one in kinds} == {
-        ("made-up", "experiment_started"): 1, ("made-up", "shift"): 1, ("another", "stage"): 1,
+        ("made-up", "experiment_started"): 1, ("another", "stage"): 1,
     }  # fmt: skip
+    assert ingest(place.folder, place.settings, "--rebuild", estimates=True).code == 0
+    counted = place.server.query("SELECT count(n) FROM estimate GROUP BY kind", place.database)
+    kept = {one["tags"]["kind"] for one in counted}
+    assert "shift" in kept
+    assert "obsolete" not in kept
     assert place.tags("experiment", "invocation") == {"made-up", "another"}
 
 

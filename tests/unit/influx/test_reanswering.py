@@ -75,12 +75,14 @@ def test_answers_of_fewer_records_stay_and_those_of_other_experiments_too(
     times = [1000, 1001, 1999, 2000, 999]
     for name in ("made-up", "other"):
         client.write([f"estimate,experiment={name} n=1i {time}\n".encode() for time in times])
+    # No answer has it.
+    client.write([b"estimate,experiment=made-up,kind=shift n=2i 1000\n"])
     drop_answer(client, "made-up", 1000, pytest.fail)
     left = {
         series["tags"]["experiment"]: [row[0] for row in series["values"]]
         for series in influx_server.query("SELECT n FROM estimate GROUP BY experiment", database)
     }
-    assert left == {"made-up": [999, 2000], "other": sorted(times)}
+    assert left == {"made-up": [999, 1000, 2000], "other": sorted(times)}
 
 
 def test_a_database_that_does_not_delete_is_told_of_and_written_all_the_same(

@@ -13,7 +13,7 @@ from regatta.answers.parts import Place
 from regatta.cli.history import _ingest as write
 from regatta.host.errors import VerificationError
 from regatta.host.values.experiment import Heap
-from regatta.influx.lines import encode
+from regatta.influx.points import ESTIMATE, TAGS
 from regatta.influx.shift_points import shift_points
 from regatta.stats.estimate import Interval
 
@@ -24,11 +24,11 @@ def series(place: str, *since: int) -> SeriesHistory:
     shifts = tuple(LevelShift(one, RATIO, 0.01, 2, 2, f"{place} is slower since {one}") for one in since)
     return SeriesHistory(
         place,
-        Place("a host", "local", "b", "c", "", "none", Heap()),
+        Place("a host", "local", "apps/h2:small", "jdk-21", "g1", "compact", Heap(1.5, 48)),
         "elapsed",
         "ns",
         "lower",
-        {},
+        {"percentile": 99},
         (),
         shifts,
         "invocations",
@@ -51,24 +51,45 @@ def test_shifts_that_the_database_refuses_are_told_and_fail(
     monkeypatch.setenv("REGATTA_INFLUX", str(influx_server.write_settings(tmp_path, database)))
     with pytest.raises(VerificationError, match=r"2 shifts .* 1 rejected: points beyond"):
         write(history_of(1000, 2000, time.time_ns()))
-    (kept,) = influx_server.query("SELECT count(text) FROM event", database)
+    (kept,) = influx_server.query("SELECT count(n) FROM estimate WHERE kind = 'shift'", database)
     assert kept["values"][0][1] == 1
 
 
-def test_a_shift_is_an_event_of_the_first_experiment_after_it_when_that_began() -> None:
+def test_shifts_replace_those_of_earlier_versions_which_were_events(
+    influx_server: InfluxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = influx_server.new_database()
+    monkeypatch.setenv("REGATTA_INFLUX", str(influx_server.write_settings(tmp_path, database)))
+    for experiment, kind in (("one", "shift"), ("one", "stage"), ("other", "shift")):
+        influx_server.write(f'event,experiment={experiment},host=none,kind={kind} text="x" 5', database)
+    now_ns = time.time_ns()
+    for _ in range(2):
+        write(history_of(now_ns - 2, now_ns - 1, now_ns))
+    kept = influx_server.query("SELECT count(text) FROM event GROUP BY experiment, kind", database)
+    assert [tuple(one["tags"].values()) for one in kept] == [("one", "stage"), ("other", "shift")]
+    (shifts,) = influx_server.query("SELECT count(n) FROM estimate WHERE kind = 'shift'", database)
+    assert shifts["values"][0][1] == 2
+
+
+def test_a_shift_is_an_estimate_of_the_first_experiment_after_it_when_that_began() -> None:
     experiments = tuple(
         PastExperiment(name, f"/r/{name}", name, {}, 1000 * number, "startup")
         for number, name in enumerate(("one", "two", "three"), start=1)
     )
     history = History(experiments, (series("h2", 1, 2), series("h2, also"), series("ecj", 1)), 0.95, ())
     points = list(shift_points(history))
-    assert [(point.tags, point.time_ns) for point in points] == [
-        (("two", "a host", "shift"), 2000),
-        (("three", "a host", "shift"), 3000),
+    assert [(point.tags[0], point.time_ns) for point in points] == [
+        ("two", 2000),
+        ("three", 3000),
         # It would take the place of the first one.
-        (("two", "a host", "shift"), 2001),
+        ("two", 2001),
     ]
-    assert encode(points[0]) == (
-        rb'event,experiment=two,host=a\ host,kind=shift text="h2 is slower since 1",cell="h2 \xc2\xb7 elapsed" 2000'
-        + b"\n"
-    ).replace(rb"\xc2\xb7", "·".encode())
+    assert dict(zip(TAGS[ESTIMATE], points[0].tags, strict=True)) == {
+        "experiment": "two", "host": "a host", "platform": "local", "benchmark": "apps/h2:small", "runtime": "jdk-21",
+        "collector": "g1", "modifiers": "compact", "heap": "1.5x", "metric": "elapsed", "unit": "ratio",
+        "parameters": '{"percentile":99}', "kind": "shift", "baseline": "before",
+    }  # fmt: skip
+    fields = points[0].fields
+    assert (fields["n"], fields["point"], fields["low"], fields["high"]) == (10, 1.2, 1.1, 1.3)
+    assert (fields["label"], fields["p"]) == ("h2 is slower since 1", 0.01)
+    assert "heap_mib" not in fields

@@ -77,7 +77,9 @@ def ranking(names: Sequence[str], pairs: Sequence[FamilyPair], better: Better) -
             for pair in pairs
             if name in (pair.a_name, pair.b_name) and pair.ratio.point > 0.0
         ]
-        mean = math.fsum(logs) / len(logs) if logs else math.inf
+        if not logs:
+            return math.inf
+        mean = math.fsum(logs) / len(logs)
         return mean if better == "lower" else -mean
 
     return sorted(names, key=standing)
@@ -206,11 +208,16 @@ def _is_worse(ratio: Interval, better: Better) -> bool:
 
 def _ratio(pairs: Sequence[FamilyPair], a: str, b: str) -> Interval:
     """Return the ratio a/b with its simultaneous interval, in whichever direction the pair is stored."""
+    return pair_of(pairs, a, b).ratio
+
+
+def pair_of(pairs: Sequence[FamilyPair], a: str, b: str) -> FamilyPair:
+    """Return the pair a/b, in whichever direction it is stored."""
     for pair in pairs:
         if (pair.a_name, pair.b_name) == (a, b):
-            return pair.ratio
+            return pair
         if (pair.a_name, pair.b_name) == (b, a):
-            return _turned(pair.ratio)
+            return FamilyPair(a, b, _turned(pair.ratio), pair.p)
     raise LookupError(f"no pair of {a} and {b}")
 
 

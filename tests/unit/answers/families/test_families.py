@@ -15,8 +15,10 @@ from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
-from regatta.answers.families.words import winner
+from regatta.answers.families.words import pair_of, ranking, winner
+from regatta.answers.parts import FamilyPair
 from regatta.stats.anova import block_anova, one_way
+from regatta.stats.estimate import Interval
 from regatta.stats.multiplicity import benjamini_hochberg
 from regatta.stats.tukey import tukey
 
@@ -162,3 +164,22 @@ def test_an_alternative_that_was_measured_later_and_is_faster_is_not_ignored(
         assert (shown["winner"], shown["leaders"]) == (expected, [expected or "g1"])
         assert winner(family.pairs, family.names, "lower") == expected
         golden(f"later-with-{count}-values", family.words)
+
+
+def pair(a: str, b: str, point: float, low: float, high: float) -> FamilyPair:
+    return FamilyPair(a, b, Interval(5, point, low, high, 0.95, "sidak"), 0.01)
+
+
+def test_an_alternative_without_any_ratio_is_ranked_last_in_both_directions() -> None:
+    unknown = (math.nan, math.nan, math.nan)
+    pairs = [pair("a", "b", 2.0, 1.5, 2.5), pair("a", "c", *unknown), pair("b", "c", *unknown)]
+    assert ranking(["a", "b", "c"], pairs, "lower") == ["b", "a", "c"]
+    assert ranking(["a", "b", "c"], pairs, "higher") == ["a", "b", "c"]
+
+
+def test_a_pair_is_found_in_both_directions() -> None:
+    pairs = [pair("a", "b", 2.0, 1.6, 2.5)]
+    assert pair_of(pairs, "a", "b") is pairs[0]
+    turned = pair_of(pairs, "b", "a")
+    assert (turned.a_name, turned.b_name, turned.p) == ("b", "a", 0.01)
+    assert (turned.ratio.point, turned.ratio.low, turned.ratio.high) == (0.5, 0.4, 1 / 1.6)

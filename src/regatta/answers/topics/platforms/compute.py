@@ -119,6 +119,20 @@ class Platforms:
     all_pairs: tuple[AllPairs, ...] = ()
 
 
+def place_on(by: str, name: str, place: Place, platforms: Mapping[str, str]) -> Place:
+    """Return the place on a platform, or on a host of the only platform.
+
+    Args:
+        by: `platform` or `host`.
+        name: of the platform or host.
+        place: without both.
+        platforms: host -> platform.
+    """
+    if by == "platform":
+        return replace(place, platform=name)
+    return replace(place, host=name, platform=platforms.get(name, ""))
+
+
 def compare_platforms(context: Context) -> Platforms:
     """Compare every platform with the baseline, if the spec or the baseline asks for platforms.
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from regatta.answers.plain import finite, place_of, row_of, text_of
+from regatta.answers.ranking import Standings
+from regatta.answers.result import Answer
 from regatta.answers.topic import Document, Lead, Rows, Topic, Words
-from regatta.answers.topics.platforms.compute import Platforms, compare_platforms
+from regatta.answers.topics.platforms.compute import Platforms, compare_platforms, place_on
 from regatta.answers.topics.platforms.page import platforms_section, platforms_tables
 from regatta.answers.topics.platforms.words import leading_words, platform_words
 
@@ -33,6 +35,12 @@ def _rows(found: Platforms) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
+def _standings(found: Platforms, answer: Answer) -> Iterator[Standings]:
+    for one in found.all_pairs:
+        places = {name: place_on(found.by, name, one.place, answer.platforms) for name in one.names}
+        yield Standings("platform", one.metric, one.better, one.parameters, places, one.pairs, one.leaders)
+
+
 PLATFORMS: Topic[Platforms] = Topic(
     "platforms",
     title="Platforms",
@@ -44,6 +52,7 @@ PLATFORMS: Topic[Platforms] = Topic(
     section=platforms_section,
     tables=platforms_tables,
     terminal=True,
+    standings=_standings,
     board="regatta-compare-platforms",
     methods=lambda found: {"Platforms": {one.these.method for one in found.ratios}} if found.ratios else {},
     lead=lambda found, context: Lead(leading_words(found, context)),

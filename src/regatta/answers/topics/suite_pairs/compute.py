@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from regatta.answers.comparisons import contrasts_of
@@ -11,12 +12,13 @@ from regatta.answers.context import Context
 from regatta.answers.families.words import Sampled, family_words, leaders, ranking, winner
 from regatta.answers.names import full_names, heap_words
 from regatta.answers.pairs import Pair, differing
-from regatta.answers.parts import FamilyPair, shared_heap
+from regatta.answers.parts import INLINED, FamilyPair, Place, shared_heap
 from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.suite_means import LEAST_BENCHMARKS, suite_mean, suite_of, why_no_ratio
 from regatta.answers.words import sample_words
+from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import Better, Heap
-from regatta.host.values.levels import label_without
+from regatta.host.values.levels import label_without, parameters_in
 from regatta.stats.all_pairs import simultaneous
 from regatta.stats.estimate import Contrast
 
@@ -48,6 +50,8 @@ class SuitePairs:
     #: significantly better than all others; "" if none is
     winner: str
     words: str
+    #: of each name: its place, with the suite as benchmark; not in documents
+    places: tuple[Place, ...] = field(default=(), metadata={INLINED: ()})
 
 
 def compare_all(context: Context) -> tuple[SuitePairs, ...]:
@@ -120,7 +124,18 @@ def _compared(
         winner=winner(pairs, ranked, better),
         words=f"{where}, on {context.names.host(cell)}: "
         + family_words(ranked, pairs, Sampled(cell, unit, sample, "alternative")),
+        places=tuple(_place(sides[name][common[0]][0].place, heap, factors) for name in ranked),
     )
+
+
+def _place(of: Place, heap: Heap, factors: Collection[str]) -> Place:
+    """Return the place of an alternative over the suite, by its place on one benchmark."""
+    parts = parts_of_label(of.benchmark)
+    chosen = [
+        f"{name}={parts.chosen[name]}" for name in sorted(parameters_in(factors)) if name in parts.chosen
+    ]
+    label = " ".join(filter(None, (parts.suite, *chosen)))
+    return replace(of, benchmark=label, heap=of.heap.asked if "heap" in factors else heap)
 
 
 def _mean(a: _Measured, b: _Measured, context: Context) -> Contrast:

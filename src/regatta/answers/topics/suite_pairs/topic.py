@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from regatta.answers.plain import finite, place_of, row_of
+from regatta.answers.ranking import Standings
+from regatta.answers.result import Answer
 from regatta.answers.topic import Document, Rows, Topic, Words
 from regatta.answers.topics.suite_pairs.compute import SuitePairs, compare_all
 from regatta.answers.topics.suite_pairs.page import suite_pairs_section, suite_pairs_tables
@@ -21,6 +23,12 @@ def _rows(found: Sequence[SuitePairs]) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
+def _standings(found: Sequence[SuitePairs], _: Answer) -> Iterator[Standings]:
+    for one in found:
+        places = dict(zip(one.names, one.places, strict=True))
+        yield Standings("suite", one.metric, one.better, {}, places, one.pairs, one.leaders)
+
+
 SUITE_PAIRS: Topic[tuple[SuitePairs, ...]] = Topic(
     "suite_pairs",
     title="Leaders over a suite",
@@ -32,6 +40,7 @@ SUITE_PAIRS: Topic[tuple[SuitePairs, ...]] = Topic(
     section=suite_pairs_section,
     tables=suite_pairs_tables,
     terminal=True,
+    standings=_standings,
     methods=lambda found: (
         {"Pairs over a suite": {p.ratio.method for one in found for p in one.pairs}} if found else {}
     ),
