@@ -67,7 +67,7 @@ def test_a_missing_file_is_an_error_with_its_place_and_its_origin(
     assert (problem.where, problem.expected) == ("file kit of s/x:default", "kit/program.jar")
     assert problem.got == f"none in {tmp_path / 'files'}, {tmp_path / 'specs'}, {tmp_path / 'own'}"
     assert str(tmp_path / "files" / "kit" / "program.jar") in problem.fix
-    assert problem.fix.endswith("source: a shop in Ghent")
+    assert problem.fix.endswith(WANTED.origin)
 
 
 def test_another_file_than_the_suite_expects_is_an_error(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_what_may_not_be_read_says_whose_it_should_be(
 
     # The tests may run as root, who may read everything.
     monkeypatch.setattr("regatta.host.contents.os.listdir", refuse)
-    with pytest.raises(HostError, match="Permission denied · fix: change its owner"):
+    with pytest.raises(HostError, match="Permission denied · fix: .* owner"):
         find(UserFile("kit", "x"), tmp_path)
 
 
@@ -220,8 +220,7 @@ def test_a_suite_whose_jar_is_not_there_ends_with_3_before_anything_is_done(
         check=False,
     )
     assert done.returncode == 3
-    assert (
-        "file dacapo of dacapo-23.11/h2:small: expected dacapo-23.11-chopin.jar · got none in" in done.stderr
-    )
+    assert "file dacapo of dacapo-23.11/h2:small: " in done.stderr
+    assert "expected dacapo-23.11-chopin.jar · got none " in done.stderr
     assert "https://download.dacapobench.org/chopin/dacapo-23.11-chopin.zip" in done.stderr
     assert not (tmp_path / "results").exists()
