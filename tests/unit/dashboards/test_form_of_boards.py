@@ -269,9 +269,7 @@ def test_what_is_drawn_over_time_is_asked_for_in_the_time_that_is_shown(uid, pan
 
 
 #: what Grafana makes of the condition in the test below
-QUERY_WITH_VALUES = (
-    r'"benchmark" =~ /^(a\/b:c d=1\.5|x\+y)$/ AND time >= 1000ms and time <= 2000ms GROUP BY time(10ms), "$other"'
-)
+QUERY_WITH_VALUES = r'"benchmark" =~ /^(a\/b:c d=1\.5|x\+y)$/ AND time >= 1000ms and time <= 2000ms GROUP BY time(10ms), "$other"'
 
 
 def test_values_are_put_into_queries_as_grafana_does():

@@ -74,8 +74,8 @@ def test_a_process_that_was_elsewhere_makes_a_host_unfit(found: Answer, told: st
 
 
 def test_a_program_that_failed_says_nothing_of_where_it_ran() -> None:
-    check = host_checks.check_pinning({0: noise("0"), 1: Answer("not run: out of time")})
-    assert (check.verdict, check.got) == ("doubtful", "CPU 1: not run: out of time")
+    check = host_checks.check_pinning({0: noise("0"), 1: Answer("not run: late")})
+    assert (check.verdict, check.got) == ("doubtful", "CPU 1: not run: late")
 
 
 def test_without_the_programs_nothing_is_claimed() -> None:

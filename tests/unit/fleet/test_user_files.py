@@ -191,7 +191,7 @@ def test_what_may_not_be_read_says_whose_it_should_be(
 
     # The tests may run as root, who may read everything.
     monkeypatch.setattr("regatta.host.contents.os.listdir", refuse)
-    with pytest.raises(HostError, match="Permission denied · fix: .* owner"):
+    with pytest.raises(HostError, match=r"Permission denied · fix: .* owner"):
         find(UserFile("kit", "x"), tmp_path)
 
 
