@@ -314,7 +314,7 @@ def test_what_the_runner_says_is_handed_on(
         def waits() -> bool:
             nonlocal told
             told += capfd.readouterr().err
-            return "waiting: the host is in use by process 7 of ada@lab (other, since noon)" in told
+            return all(fact in told for fact in ("waiting: ", " process 7 ", " ada@lab (other, since noon)"))
 
         wait_until(waits, "word of who measures")
         shown = wait_until(lambda: read_progress(bed.folder).hosts[0].waiting, "the same in `regatta status`")

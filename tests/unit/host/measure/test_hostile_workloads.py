@@ -244,7 +244,7 @@ def test_wrong_output_is_a_failure(runner: Runner) -> None:
     assert {r["status"] for r in records} == {"failed"}
     reasons = [r["reason"] for r in records]
     assert all(reason.startswith("wrong output: ") for reason in reasons)
-    facts = ("digest cdcd", "stdout", "check ended with exit code 4", "check printed", " /no/such/program")
+    facts = ("digest cdcd", "stdout", "exit code 4", "check printed", " /no/such/program")
     for reason, fact in zip(reasons, facts, strict=True):
         assert fact in reason
 
