@@ -68,7 +68,7 @@ def test_a_good_one_is_ok_without_a_reason() -> None:
         (outcome(None, None, start_error="cannot start x: No"), GOOD, "failed", "cannot start x: No"),
         (outcome(None, 9, timed_out=True), GOOD, "timeout", f"timed out after {PATIENCE_S:g} s"),
         (outcome(0, timed_out=True), GOOD, "timeout", f"timed out after {PATIENCE_S:g} s"),
-        (outcome(None, 11), GOOD, "crashed", "killed by signal 11 "),
+        (outcome(None, 11), GOOD, "crashed", "killed by signal 11 (Seg"),
         (outcome(None, 9), GOOD, "crashed", "killed by signal 9 (Killed)"),
         (outcome(None, 64), GOOD, "crashed", "killed by signal 64"),
         (outcome(3), GOOD, "failed", "exit code 3"),

@@ -59,14 +59,12 @@ def test_a_runtime_that_cannot_run_it_is_refused_in_the_benchmarks_last_words(
 ) -> None:
     experiment, host = asked(tmp_path, log, "able", "lacking", "mute", "old")
     probed = probe_benchmarks(experiment, host)
-    assert probed.refused_benchmarks == {
-        BENCHMARK.label: {
-            "lacking": WHY,
-            "mute": probed.refused_benchmarks[BENCHMARK.label]["mute"],
-            "old": "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main",
-        }
-    }
-    golden("mute", probed.refused_benchmarks[BENCHMARK.label]["mute"])
+    (refused,) = probed.refused_benchmarks.values()
+    assert probed.refused_benchmarks == {BENCHMARK.label: refused}
+    assert refused.keys() == {"lacking", "mute", "old"}
+    assert refused["lacking"] == WHY
+    assert refused["old"] == "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main"
+    golden("mute", refused["mute"])
     assert log.read_text().splitlines() == ["-Dhere x --probe"] * 4
 
 

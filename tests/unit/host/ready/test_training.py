@@ -168,12 +168,12 @@ def test_a_jvm_is_asked_about_each_modifier_and_answers_in_its_own_words(tmp_pat
         Modifier("idle", use, training=Training(("-XX:Idle={output}",), "app.aot")),
     )
     runtime = provision(Runtime("toy", "java", "path", path=str(program)), (), modifiers)
-    refused = "the JVM refuses:"
+    refused, idle = "the JVM refuses:", runtime.modifiers["idle"]
     assert runtime.modifiers == {
         "interpreter": "",
         "odd": f"{refused} Unrecognized option: -Xodd",
         "cache": "",
         "old": f"{refused} Unrecognized option: -XX:Unknown=.../app.aot",
-        "idle": runtime.modifiers["idle"],
+        "idle": idle,
     }
-    assert " app.aot with -XX:Idle={output}" in runtime.modifiers["idle"]
+    assert " app.aot with -XX:Idle={output}" in idle
