@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = "playbooks/roles/toolchain/files/system-packages.txt"
 
@@ -197,7 +199,7 @@ def test_a_changed_lock_brings_the_environment_up_to_date_in_place(machine: Mach
 
 def test_a_users_verb_takes_nothing_from_a_development_environment(machine: Machine) -> None:
     machine.has(*TEST_TOOLS, "chromium")
-    assert "python -m pytest -n 2 -x" in machine.run("test", "-x").stdout
+    assert "-m pytest -n 2 -x" in machine.run("test", "-x").stdout
     made = machine.calls("uv")
     assert "requirements/lock-dev.txt" in made[0]
     machine.run("status")
@@ -217,16 +219,15 @@ def test_an_environment_whose_making_was_killed_is_made_from_nothing(machine: Ma
     assert len(machine.calls("python -m venv")) == 2
 
 
-def test_a_failed_update_is_told_and_is_tried_again_in_place(machine: Machine) -> None:
+def test_a_failed_update_is_told_and_is_tried_again_in_place(machine: Machine, golden: Golden) -> None:
     machine.run("status")
     with (machine.clone / "requirements" / "lock.txt").open("a") as file:
         file.write("# changed\n")
     failed = machine.run("status", FAKE_UV="fails")
     assert failed.returncode == 3
-    assert failed.stderr.splitlines()[-2:] == [
-        "no route to host",
-        "regatta: uv pip sync failed; correct the error above and run the same command again",
-    ]
+    why, what_to_do = failed.stderr.splitlines()[-2:]
+    assert why == "no route to host"
+    golden("failed_update", what_to_do)
     assert machine.run("status").returncode == 0
     assert len(machine.calls("python -m venv")) == 1
 
@@ -283,9 +284,10 @@ def test_without_root_or_sudo_it_says_what_to_install_by_hand(machine: Machine, 
     done = machine.run("run", "spec.yml", FAKE_UID="1000")
     assert done.returncode == 3
     assert done.stdout == ""
-    assert "default-jdk-headless   JDK 17 or newer, to compile the Java workloads" in done.stderr
-    by_hand = done.stderr.splitlines()[-1]
-    assert by_hand.strip() == "sudo apt-get install --no-install-recommends default-jdk-headless maven"
+    assert "default-jdk-headless   JDK 17 or newer" in done.stderr
+    by_hand = done.stderr.splitlines()[-1].strip()
+    assert by_hand.startswith("sudo apt-get install --no-install-recommends ")
+    assert by_hand.split()[4:] == ["default-jdk-headless", "maven"]
     assert machine.calls() == []
 
 
@@ -330,7 +332,7 @@ def test_influxdb_is_asked_for_by_who_starts_one_only(
     assert done.stdout == f"cli in {machine.clone}: {' '.join(words)}\n"
     installed = [call for call in machine.calls("apt-get") if " install " in call]
     assert [call.split("recommends ")[1] for call in installed] == ["influxdb influxdb-client"] * asked
-    assert ("./regatta up --docker starts it" in done.stderr) is asked
+    assert ("./regatta up --docker" in done.stderr) is asked
 
 
 @pytest.mark.parametrize("way", ["variable", "file", "services"])
@@ -379,7 +381,7 @@ def test_where_no_influxdb_can_be_had_the_tests_go_on_and_starting_one_fails(mac
     machine.has(*BUILD_TOOLS, "shellcheck", "apt-get", "apt-cache")
     done = machine.run("test", "--only", "influx")
     assert done.returncode == 0, done.stderr
-    assert "continuing without influxdb (no such package)" in done.stderr
+    assert " influxdb (no such package)" in done.stderr
     assert machine.run("test", "--only", "influx").stderr == ""
     (machine.bin / "apt-get").unlink()
     failed = machine.run("up")
@@ -401,13 +403,13 @@ def test_only_what_is_missing_is_installed_and_is_named_first(machine: Machine, 
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"cli in {machine.clone}: run spec.yml\n"
     named = done.stderr.splitlines()[:6]
-    assert named[0].startswith("regatta: installing system packages with apt-get")
+    assert named[0].startswith("regatta: installing ")
+    assert "apt-get" in named[0]
     assert [line.split()[0] for line in named[1:]] == ["maven", "make", "xz-utils", "sqlite3", "libtirpc-dev"]
     update, install = machine.calls("apt-get")
     assert update.endswith(" update")
-    assert install.endswith(
-        " install -y --no-install-recommends maven make xz-utils sqlite3 libtirpc-dev pkg-config"
-    )
+    options, packages = ["-y", "--no-install-recommends"], ["maven", "make", "xz-utils", "sqlite3"]
+    assert install.partition(" install ")[2].split() == [*options, *packages, "libtirpc-dev", "pkg-config"]
     assert bool(machine.calls("sudo")) == (uid != "0")
 
 

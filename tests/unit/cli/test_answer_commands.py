@@ -33,7 +33,7 @@ def results(tmp_path: Path) -> str:
 def test_analyze_prints_tables_with_failures_apart(results: str) -> None:
     done = CliRunner().invoke(analyze, ["made-up", "--results", results, "--all"], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "h2, 2x minheap: serial is fastest, " in done.stdout
+    assert "minheap: serial is fastest, " in done.stdout
     assert "paired t on logs" in done.stdout
     assert "Failures" in done.stdout
     assert "\\x1b[31m[bold]red" in done.stdout
@@ -61,13 +61,13 @@ def test_the_baseline_can_be_chosen(results: str) -> None:
     assert json.loads(done.stdout)["comparisons"][0]["b_name"] == "jdk-21 g1"
     wrong = CliRunner().invoke(analyze, ["made-up", "--results", results, "--baseline", "g1"])
     assert wrong.exit_code == 2
-    assert "expected FACTOR=NAME with a factor of runtime, collector, modifiers" in wrong.stderr
+    assert " runtime, collector, modifiers" in wrong.stderr
 
 
 def test_the_papers_way_is_asked_for_by_name(results: str) -> None:
     arguments = ["made-up", "--results", results, "--method"]
     done = CliRunner().invoke(analyze, [*arguments, "georges2007", "--all"], catch_exceptions=False)
-    assert "Method of Georges et al. (2007)" in done.stdout
+    assert "Georges et al. (2007)" in done.stdout
     assert "georges2007" in done.stdout
     wrong = CliRunner().invoke(analyze, [*arguments, "georges"])
     assert isinstance(wrong.exception, SpecError)
@@ -162,7 +162,8 @@ def test_a_damaged_description_counts_as_a_damaged_line(results: str) -> None:
     assert "1 torn or damaged line" in done.stderr
     told = CliRunner().invoke(verify, ["made-up", "--results", results])
     assert isinstance(told.exception, VerificationError)
-    assert "cells.jsonl:1: damaged line: checksum mismatch" in told.exception.problems[-1].got
+    assert "cells.jsonl:1: " in told.exception.problems[-1].got
+    assert "checksum mismatch" in told.exception.problems[-1].got
     found = CliRunner().invoke(analyze, ["made-up", "--results", results, "--json"], catch_exceptions=False)
     warnings = json.loads(found.stdout)["warnings"]
     assert any(w.startswith("alpha: 1 damaged journal line") and "cells.jsonl:1" in w for w in warnings)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from helpers.golden import Golden
 from helpers.in_process import regatta
 from regatta.cli.init import _either, init
 from regatta.host.errors import SpecError
@@ -32,10 +33,10 @@ def started(*arguments: str, **more: str) -> Result:
     return CliRunner().invoke(init, arguments, standalone_mode=False, **more)
 
 
-def test_a_command_becomes_a_benchmark_and_its_files_belong_to_it(folder: Path) -> None:
+def test_a_command_becomes_a_benchmark_and_its_files_belong_to_it(folder: Path, golden: Golden) -> None:
     done = started("mine", "--command", "./old.sh {x} ./app.jar /etc/hostname")
     assert done.exception is None, done.output
-    assert done.stderr == "note: /etc/hostname is outside ., so that Regatta does not detect changes of it\n"
+    golden("outside", done.stderr)
     (benchmark,) = load_spec(folder / "mine.yml", find_home()).benchmarks
     assert benchmark.command == ("{file.file1}", "{{x}}", "{file.file2}", "/etc/hostname")
     assert {name: file.name for name, file in benchmark.files.items()} == {
@@ -71,10 +72,10 @@ def test_the_variable_chooses_the_command(variant: str, said: str) -> None:
     assert done.stdout == said
 
 
-def test_what_is_not_given_is_asked_for(folder: Path) -> None:
+def test_what_is_not_given_is_asked_for(folder: Path, golden: Golden) -> None:
     done = started(input="mine\ncompare\n./old.sh\n./new.sh\n")
     assert done.exception is None, done.output
-    assert "(b) faster than ./old.sh (a)?" in (folder / "mine.yml").read_text()
+    golden("question", load_spec(folder / "mine.yml", find_home()).question)
 
 
 def test_nothing_is_overwritten_and_nothing_invalid_is_left(folder: Path) -> None:

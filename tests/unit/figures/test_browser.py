@@ -53,9 +53,13 @@ def test_a_browser_that_is_named_is_taken_and_never_replaced_by_another(
         find_browser()
 
 
+#: of the made-up browser below, as the loader prints it
+LAST_WORDS = "cannot open shared object file"
+
+
 def test_a_browser_that_ends_at_once_is_quoted_and_leaves_nothing(tmp_path: Path, profiles: Path) -> None:
-    broken = program(tmp_path / "broken", "import sys; sys.exit('cannot open shared object file')")
-    with pytest.raises(HostError, match="cannot open shared object file"), Browser(broken):
+    broken = program(tmp_path / "broken", f"import sys; sys.exit({LAST_WORDS!r})")
+    with pytest.raises(HostError, match=LAST_WORDS), Browser(broken):
         pass
     assert list(profiles.iterdir()) == []
 

@@ -53,7 +53,8 @@ def verdicts(checks: list[Check]) -> dict[str, str]:
 
 def test_a_process_that_stays_where_it_was_put_is_pinned() -> None:
     check = host_checks.check_pinning({0: noise("0"), 3: noise("3")})
-    assert (check.verdict, check.got) == ("ok", "true on each of 2 CPUs")
+    assert check.verdict == "ok"
+    assert " 2 CPUs" in check.got
 
 
 @pytest.mark.parametrize(
@@ -73,11 +74,8 @@ def test_a_process_that_was_elsewhere_makes_a_host_unfit(found: Answer, told: st
 
 
 def test_a_program_that_failed_says_nothing_of_where_it_ran() -> None:
-    check = host_checks.check_pinning(
-        {0: noise("0"), 1: Answer("not run: the time limit of 20 s for all programs was reached")}
-    )
-    assert check.verdict == "doubtful"
-    assert check.got == "CPU 1: not run: the time limit of 20 s for all programs was reached"
+    check = host_checks.check_pinning({0: noise("0"), 1: Answer("not run: late")})
+    assert (check.verdict, check.got) == ("doubtful", "CPU 1: not run: late")
 
 
 def test_without_the_programs_nothing_is_claimed() -> None:
@@ -115,7 +113,9 @@ def test_a_coarse_costly_or_uneven_clock_is_found(change: dict[str, float], name
 def test_one_disturbed_trial_of_the_interval_does_not_decide() -> None:
     infos = [INFO, {**INFO, "interval_trusted": False}, INFO]
     check = host_checks.check_clock(infos, "tsc")[2]
-    assert (check.verdict, check.got) == ("ok", "in 2 of 3 trials, shortest 0.5 ms")
+    assert check.verdict == "ok"
+    assert " 2 of 3 " in check.got
+    assert check.got.endswith(" 0.5 ms")
 
 
 def test_a_clock_that_goes_back_makes_a_host_unfit() -> None:
@@ -123,9 +123,10 @@ def test_a_clock_that_goes_back_makes_a_host_unfit() -> None:
         "the clock goes back: -90 ns between a reading on processor 0 or 1 and the next one on the other"
     )
     assert host_checks.check_order(back, 2).verdict == "unfit"
-    assert host_checks.check_order(answer("clock_step", 110.0, 100.0, **{"from": 0, "to": 1}), 2).got == (
-        "true between CPU 0 and each other CPU (n = 1); smallest step 100 ns"
-    )
+    right = host_checks.check_order(answer("clock_step", 110.0, 100.0, **{"from": 0, "to": 1}), 2)
+    assert right.verdict == "ok"
+    assert "(n = 1)" in right.got
+    assert right.got.endswith(" 100 ns")
     assert host_checks.check_order(Answer("no memory"), 2).verdict == "doubtful"
     assert host_checks.check_order(Answer("expected two processors"), 1).verdict == "not available here"
 
@@ -281,10 +282,10 @@ def test_what_a_program_left_becomes_an_answer() -> None:
     good = read_answer("\n".join(lines).encode(), "", "")
     assert (good.error, good.values("frequency"), good.parameters("parallel")) == ("", [3000.5], [1])
     assert good.info["clock_resolution_ns"] == 20
-    told = read_answer(b'{"error": "the clock goes back: -9 ns"}\n', "", "exit code 1")
-    assert told.error == "the clock goes back: -9 ns"
+    told = read_answer(b'{"error": "the clock: -9 ns"}\n', "", "exit code 1")
+    assert told.error == "the clock: -9 ns"
     assert read_answer(None, "", "ended by signal 9").error == "ended by signal 9"
-    assert read_answer(lines[0].encode(), "", "").error == "no result: REGATTA_RESULTS has no measurement"
+    assert read_answer(lines[0].encode(), "", "").error.startswith("no result: REGATTA_RESULTS ")
     assert "line 1" in read_answer(b"{", "", "").error
 
 
@@ -359,7 +360,8 @@ def test_programs_that_do_not_end_are_ended_when_the_time_is_over(tmp_path: Path
     assert done.returncode == 0, done.stderr
     still_ran, not_run = json.loads(done.stdout)
     assert still_ran.startswith("terminated after ")
-    assert not_run == "not run: the time limit of 1 s for all programs was reached"
+    assert not_run.startswith("not run: ")
+    assert " 1 s " in not_run
     assert {path.name for path in tmp_path.iterdir()} == {"lock", f"lock.{os.geteuid()}"}
 
 
@@ -375,12 +377,12 @@ def test_people_read_each_piece_of_advice_once(capsys: pytest.CaptureFixture[str
     from regatta.cli.check_host import _show, _spread
 
     _show([
-        Check("steal", "little", "9 %", "doubtful", "go elsewhere"),
-        Check("pinning", "stays", "moved", "unfit", "go elsewhere"),
+        Check("steal", "little", "9 %", "doubtful", "move"),
+        Check("pinning", "stays", "moved", "unfit", "move"),
         Check("sleep", "long", "long", "ok", "never said"),
     ])  # fmt: skip
     shown = capsys.readouterr().out
-    assert "fix steal, pinning: go elsewhere" in shown
+    assert "fix steal, pinning: move" in shown
     assert "never said" not in shown
     assert "1 unfit · 1 doubtful" in shown
     assert _spread(list(range(128)), 32) == list(range(0, 128, 4))

@@ -125,9 +125,9 @@ def test_a_link_that_leads_out_of_a_revision_is_named(tmp_path: Path, target: st
     subprocess.run(["git", "init", "--quiet", repository], check=True)
     (repository / "out").symlink_to(target)
     commit(repository, {"Makefile": MAKEFILE, "script": "#!/bin/sh\n"}, tag="v1")
-    with pytest.raises(HostError, match="out: expected a link inside the repository") as caught:
+    with pytest.raises(HostError, match="out: expected a link ") as caught:
         fetch(of_git(str(repository), "v1"), "x86_64")
-    assert target in str(caught.value)
+    assert target in caught.value.problems[0].got
 
 
 def test_a_revision_with_links_reaches_a_host_as_it_is(
@@ -174,7 +174,7 @@ def test_a_link_to_a_parent_folder_among_the_sources_is_named(tmp_path: Path) ->
     (tmp_path / "Makefile").write_text(MAKEFILE)
     (tmp_path / "loop").symlink_to(".")
     runtime = Runtime("made", "program", "build", directory=str(tmp_path), command=("make",), program="p")
-    with pytest.raises(HostError, match="loop: expected a link to a file or to another folder"):
+    with pytest.raises(HostError, match="loop: expected a link "):
         fetch(runtime, "x86_64")
 
 

@@ -110,7 +110,7 @@ def test_a_command_that_prints_without_end_is_cut_off(monkeypatch: pytest.Monkey
 
 def test_messages_without_end_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regatta.fleet.remote.here.MAXIMUM_TOLD_BYTES", 1 << 20)
-    with pytest.raises(HostError, match="messages of at most 1 MiB"):
+    with pytest.raises(HostError, match=r"messages .* 1 MiB"):
         run_bounded("n", ["sh", "-c", "exec cat /dev/zero >&2"], b"", 300)
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import pytest
 
+from helpers.golden import Golden
 from regatta.fleet.user_files import find_user_files, user_file_parts
 from regatta.host.contents import contents_sha256
 from regatta.host.errors import HostError
@@ -67,7 +68,7 @@ def test_a_missing_file_is_an_error_with_its_place_and_its_origin(
     assert (problem.where, problem.expected) == ("file kit of s/x:default", "kit/program.jar")
     assert problem.got == f"none in {tmp_path / 'files'}, {tmp_path / 'specs'}, {tmp_path / 'own'}"
     assert str(tmp_path / "files" / "kit" / "program.jar") in problem.fix
-    assert problem.fix.endswith("source: a shop in Ghent")
+    assert problem.fix.endswith(WANTED.origin)
 
 
 def test_another_file_than_the_suite_expects_is_an_error(tmp_path: Path) -> None:
@@ -162,13 +163,9 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
     assert contents_sha256(tmp_path / "kit") != alone
 
 
-@pytest.mark.parametrize(
-    ("target", "got", "fix"),
-    [("nothing", "No such file or directory", "remove the link if its target does not exist, or download the complete file: x"),
-     ("..", "a symbolic link to a parent folder", "remove the link")],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "target"), [("no target", "nothing"), ("parent folder", "..")])
 def test_a_link_that_leads_nowhere_is_told_with_its_place_and_what_to_do(
-    tmp_path: Path, target: str, got: str, fix: str
+    tmp_path: Path, name: str, target: str, golden: Golden
 ) -> None:
     put(tmp_path / "files", "kit/data/a")
     (tmp_path / "files" / "kit" / "data" / "link").symlink_to(target)
@@ -178,7 +175,7 @@ def test_a_link_that_leads_nowhere_is_told_with_its_place_and_what_to_do(
         (problem,) = told.value.problems
         assert problem.where == "file kit of s/x:default"
         assert str(tmp_path / "files" / "kit" / "data" / "link") in problem.expected
-        assert (problem.got, problem.fix) == (got, fix)
+        golden(name, f"got {problem.got} · fix: {problem.fix}")
 
 
 def test_what_may_not_be_read_says_whose_it_should_be(
@@ -191,7 +188,7 @@ def test_what_may_not_be_read_says_whose_it_should_be(
 
     # The tests may run as root, who may read everything.
     monkeypatch.setattr("regatta.host.contents.os.listdir", refuse)
-    with pytest.raises(HostError, match="Permission denied · fix: change its owner"):
+    with pytest.raises(HostError, match=r"Permission denied · fix: .* owner"):
         find(UserFile("kit", "x"), tmp_path)
 
 
@@ -220,8 +217,7 @@ def test_a_suite_whose_jar_is_not_there_ends_with_3_before_anything_is_done(
         check=False,
     )
     assert done.returncode == 3
-    assert (
-        "file dacapo of dacapo-23.11/h2:small: expected dacapo-23.11-chopin.jar · got none in" in done.stderr
-    )
+    assert "file dacapo of dacapo-23.11/h2:small: " in done.stderr
+    assert "expected dacapo-23.11-chopin.jar · got none " in done.stderr
     assert "https://download.dacapobench.org/chopin/dacapo-23.11-chopin.zip" in done.stderr
     assert not (tmp_path / "results").exists()

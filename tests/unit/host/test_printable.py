@@ -51,9 +51,9 @@ def test_text_that_is_clean_stays_as_it_is():
 
 
 def test_lines_that_are_meant_stay_lines_and_cannot_pass_for_another_message():
-    text = str(HostError("log", "to succeed", with_lines("an error:", ["one\x1b", "error: two\nthree"])))
+    text = str(HostError("log", "1", with_lines("2:", ["one\x1b", "error: two\nthree"])))
     assert text.split("\n") == [
-        "log: expected to succeed · got an error:",
+        "log: expected 1 · got 2:",
         "    one\\x1b",
         "    error: two three",
     ]

@@ -120,12 +120,12 @@ def test_every_key_is_carried_or_listed_once(value: dict[str, Any], data: st.Dat
 def test_the_list_has_the_line_of_a_key_and_is_in_the_order_of_the_file() -> None:
     document = parse_yaml(b"a: 1\nb: {c: 2, d: 3}\ne: [x,\n    y]\n", "in.yml")
     ledger = Ledger(document)
-    ledger.leave(("e", 1), "nobody needs it", "remove it")
+    ledger.leave(("e", 1), "unused", "drop")
     ledger.carry(("a",), ("b", "c"))
     ledger.change(("b", "c"), "is 2.0 here")
     assert [str(item) for item in ledger.close(lambda path: ("unknown", ""))] == [
         "in.yml:2:b.c · changed · is 2.0 here",
         "in.yml:2:b.d · excluded · unknown",
         "in.yml:3:e[0] · excluded · unknown",
-        "in.yml:4:e[1] · excluded · nobody needs it · remove it",
+        "in.yml:4:e[1] · excluded · unused · drop",
     ]

@@ -109,7 +109,7 @@ def test_remarks_that_differ_in_quoted_text_are_one_group() -> None:
     items = [Item("a.conf", line, "x", "changed", f"`{line}` is 1", "write `1`") for line in (1, 2, 3)]
     other = Item("a.conf", 4, "x", "left out", "`4` is 1", "write `1`")
     assert grouped([items[0], other, *items[1:]]) == [(items[0], 3), (other, 1)]
-    assert items[0].shown(3) == "a.conf:1:x (first of 3) · changed · `1` is 1 · write `1`"
+    assert items[0].shown(3) == f"a.conf:1:x (first of 3) · changed · {items[0].why} · {items[0].fix}"
 
 
 def test_the_command_groups_similar_remarks_unless_told_to_be_verbose(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.specs.spec_examples import write
 from regatta.host.errors import Problem
 from regatta.host.values.experiment import Exclude, Experiment
@@ -91,29 +92,27 @@ def test_a_parameter_of_an_input_alone_can_be_chosen(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "place", "expected", "got", "fix"),
+    "parameters",
     [
-        ("{paralel: 2}", "parameters.paralel", "a parameter of `scale/select:default` (idle, kind, parallel, placement)", "'paralel'", "use `parallel`"),
-        ("{parallel: [1, 2, 1]}", "parameters.parallel", "unique values", "a list of length 3", "remove one `1`"),
-        ("{parallel: [1, '1']}", "parameters.parallel", "unique values", "a list of length 2", "remove one `1`"),
-        ("{parallel: [1, 1.0]}", "parameters.parallel", "unique values", "a list of length 2", "remove one `1.0`"),
-        ("{parallel: []}", "parameters.parallel", "a length >= 1", "an empty list", ""),
-        ("{parallel: [[1]]}", "parameters.parallel[0]", "a string, a number or a boolean", "a list of length 1", ""),
-        ("{parallel: null}", "parameters.parallel", "a string, a number or a boolean", "null", "put it in quotes"),
-        ("{seed: 2}", "parameters.seed", "a name other than `seed`, which is reserved in commands", "'seed'", "rename it"),
-        ("{idle: [1, 2]}", "parameters.idle", "a parameter used by a command, an input or a file of `scale/select:default`", "unused parameter 'idle'", "remove it"),
+        "{paralel: 2}",
+        "{parallel: [1, 2, 1]}",
+        "{parallel: [1, '1']}",
+        "{parallel: [1, 1.0]}",
+        "{parallel: []}",
+        "{parallel: [[1]]}",
+        "{parallel: null}",
+        "{seed: 2}",
+        "{idle: [1, 2]}",
     ],
-)  # fmt: skip
-def test_what_cannot_be_chosen_is_told(
-    one: One, parameters: str, place: str, expected: str, got: str, fix: str
-) -> None:
-    where, *rest = one(chosen(parameters))
-    assert (where, *rest) == (f"spec.yml:2:benchmarks[0].{place}", expected, got, fix)
+)
+def test_what_cannot_be_chosen_is_told(one: One, parameters: str, golden: Golden) -> None:
+    golden(parameters, str(Problem(*one(chosen(parameters)))))
 
 
 def test_a_benchmark_without_parameters_has_none_to_choose(one: One) -> None:
-    _, expected, _, _ = one(chosen("{parallel: 2}").replace("benchmark: select", "benchmark: plain"))
-    assert expected == "a parameter of `scale/plain:default` (none defined)"
+    _, expected, got, _ = one(chosen("{parallel: 2}").replace("benchmark: select", "benchmark: plain"))
+    assert "`scale/plain:default` (none defined)" in expected
+    assert got == "'parallel'"
 
 
 def test_an_unknown_parameter_is_told_once_though_every_benchmark_lacks_it(wrong: Wrong) -> None:
@@ -136,12 +135,10 @@ invocations: {{fixed: 3}}
 benchmarks:
   - {{suite: scale, benchmark: select, parameters: {{parallel: [2, 3]}}}}{entry}
 """
-    where, expected, _, fix = one(text)
-    assert (where, expected) == (
-        "spec.yml:5:benchmarks[1]",
-        "unique combinations of benchmark, size and parameters",
-    )
-    assert fix == "remove one"
+    where, expected, got, fix = one(text)
+    assert (where, fix) == ("spec.yml:5:benchmarks[1]", "remove one")
+    assert expected.startswith("unique combinations ")
+    assert got.startswith("duplicate scale/select:default parallel=2")
 
 
 def test_what_the_size_says_already_is_no_second_benchmark(one: One) -> None:
@@ -153,7 +150,7 @@ benchmarks:
   - {suite: scale, benchmark: select, parameters: {parallel: [1, 2]}}
 """
     _, expected, got, _ = one(text)
-    assert expected == "unique combinations of benchmark, size and parameters"
+    assert expected.startswith("unique combinations ")
     assert got == "duplicate scale/select:default parallel=1"
 
 
@@ -167,18 +164,15 @@ def test_an_exclude_names_parameters_by_their_values(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("exclude", "expected", "got"),
+    "exclude",
     [
-        ("{parameters: {parallel: 7}}", "one of the values of `parallel` in the spec (1, 2)", "'7'"),
-        ("{parameters: {paralel: 1}}", "a parameter of the benchmarks of the spec (idle, kind, parallel, placement)", "'paralel'"),
-        ("{size: default, parameters: {parallel: 1, placement: compact}}", "one of the values of `placement` in the spec (free)", "'compact'"),
+        "{parameters: {parallel: 7}}",
+        "{parameters: {paralel: 1}}",
+        "{size: default, parameters: {parallel: 1, placement: compact}}",
     ],
-)  # fmt: skip
-def test_an_exclude_of_parameters_that_nothing_has_is_told(
-    one: One, exclude: str, expected: str, got: str
-) -> None:
-    _, said, was, _ = one(chosen("{parallel: [1, 2]}"), f"exclude: [{exclude}]")
-    assert (said, was) == (expected, got)
+)
+def test_an_exclude_of_parameters_that_nothing_has_is_told(one: One, exclude: str, golden: Golden) -> None:
+    golden(exclude, str(Problem(*one(chosen("{parallel: [1, 2]}"), f"exclude: [{exclude}]"))))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +198,6 @@ runtimes: [perl, other]
 benchmarks: [{{suite: scripts, benchmark: hello}}]
 invocations: {{fixed: 3}}
 """
-    where, expected, got, fix = one(text)
-    assert where == "spec.yml:3:runtimes[1]"
-    assert expected == f"a runtime for a benchmark of the spec (no benchmark has {needed})"
-    assert (got, fix) == ("'other'", "remove it, or add such a benchmark")
+    where, expected, got, _ = one(text)
+    assert (where, got) == ("spec.yml:3:runtimes[1]", "'other'")
+    assert expected.endswith(f"(no benchmark has {needed})")

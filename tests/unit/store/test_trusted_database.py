@@ -188,7 +188,7 @@ def test_an_error_of_the_database_is_one_of_ours(experiment: Path) -> None:
         connection.execute("select * from nothing")
     problem = caught.value.problems[0]
     assert problem.where == str(experiment / "store/regatta.duckdb")
-    assert problem.fix == "run `regatta store rebuild made-up`"
+    assert "`regatta store rebuild made-up`" in problem.fix
 
 
 def test_a_link_under_the_name_of_a_new_file_is_not_written_through(experiment: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helpers.golden import Golden
 from regatta.host.adapters import ADAPTERS, Reported
 from regatta.host.adapters.result import Left
 from regatta.host.journal.record import decode_line, encode_record
@@ -99,8 +100,8 @@ WRONG = {
     "DaCapo FAILED in its warm-up": ("dacapo", "dacapo-failed-warmup.txt", "iteration 1 FAILED"),
     "DaCapo threw": ("dacapo", "dacapo-exception.txt", "NoClassDefFoundError"),
     "DaCapo has no such size": ("dacapo", "dacapo-no-size.txt", "No configuration size, huge"),
-    "DaCapo lost an iteration": ("dacapo", "dacapo-lost-iteration.txt", "expected the end of iteration 2"),
-    "DaCapo ended half way": ("dacapo", "dacapo-truncated.txt", "1 warm-up iterations but no timed iteration"),
+    "DaCapo lost an iteration": ("dacapo", "dacapo-lost-iteration.txt", "end of iteration 2"),
+    "DaCapo ended half way": ("dacapo", "dacapo-truncated.txt", "1 warm-up iterations but no"),
     "DaCapo with grouped digits": ("dacapo", "dacapo-grouped-digits.txt", "PASSED in "),
     "DaCapo with Arabic digits": ("dacapo", "dacapo-arabic-digits.txt", "PASSED in "),
     "DaCapo below zero": ("dacapo", "dacapo-negative.txt", "PASSED in "),
@@ -112,7 +113,7 @@ WRONG = {
     "SPECjvm98 with NaN": ("specjvm98", "specjvm98-nan.txt", "expected seconds"),
     "SPECjvm98 threw": ("specjvm98", "specjvm98-exception.txt", "NoSuchMethodError"),
     "SPECjvm2008 ended half way": ("specjvm2008", "specjvm2008-truncated.txt", "ops/m: 'Iteration 2 (240s)"),
-    "SPECjvm2008 without a verdict": ("specjvm2008", "specjvm2008-no-verdict.txt", "does not report a valid run"),
+    "SPECjvm2008 without a verdict": ("specjvm2008", "specjvm2008-no-verdict.txt", "not report a valid"),
     "SPECjvm2008 not valid": ("specjvm2008", "specjvm2008-not-valid.txt", "Not a valid run"),
     "SPECjvm2008 with a decimal comma": ("specjvm2008", "specjvm2008-decimal-comma.txt", "ops/m: 'Iteration 2 (240s)"),
     "SPECjvm2008 with an error": ("specjvm2008", "specjvm2008-error.txt", "validation failed for thread 1"),
@@ -123,9 +124,9 @@ WRONG = {
     "SPECjbb2015 ended half way": ("specjbb2015", "specjbb2015-truncated.txt", "no critical-jOPS"),
     "SPECjbb2015 not valid": ("specjbb2015", "specjbb2015-not-valid.txt", "Validation FAILED"),
     "SPECjbb2015 twice": ("specjbb2015", "specjbb2015-two-results.txt", "a second result"),
-    "JMH of two forks": ("jmh", "jmh-two-forks.json", "expected 1 fork per invocation (`-f 1`)"),
-    "JMH not forked": ("jmh", "jmh-not-forked.json", "expected 1 fork per invocation (`-f 1`)"),
-    "JMH with NaN": ("jmh", "jmh-nan.json", "expected a finite number, got 'NaN'"),
+    "JMH of two forks": ("jmh", "jmh-two-forks.json", "(`-f 1`)"),
+    "JMH not forked": ("jmh", "jmh-not-forked.json", "(`-f 1`)"),
+    "JMH with NaN": ("jmh", "jmh-nan.json", "finite number, got 'NaN'"),
     "JMH in fortnights": ("jmh", "jmh-unknown-unit.json", "unknown unit 'fortnights/op'"),
     "JMH without values": ("jmh", "jmh-no-values.json", "got [[]]"),
     "JMH with a billion samples": ("jmh", "jmh-absurd.json", "samples in an iteration"),
@@ -178,10 +179,11 @@ def test_output_of_which_a_part_was_dropped_is_not_trusted(adapter: str, file: s
     assert "output_kib" in read(adapter, file, cut=True).error
 
 
-def test_numbered_iterations_are_whole_though_other_output_was_dropped() -> None:
+def test_numbered_iterations_are_whole_though_other_output_was_dropped(golden: Golden) -> None:
     reported = read("dacapo", "dacapo-23.11.txt", stdout="dacapo-23.11.stdout.txt", cut=True)
     assert (reported.error, len(reported.iterations)) == ("", 2)
-    assert reported.info == {"latency": "reported for some iterations without their numbers"}
+    assert reported.info.keys() == {"latency"}
+    golden("latency_without_numbers", reported.info["latency"])
 
 
 def test_requests_of_dacapo_belong_to_their_iteration() -> None:
@@ -257,7 +259,10 @@ def test_samples_of_jmh_give_their_mean_and_percentiles() -> None:
 
 def test_what_a_jmh_benchmark_threw_is_the_reason() -> None:
     reported = ADAPTERS["jmh"](left(results=b"", stdout=kept("jmh-failure.stdout.txt")), {})
-    assert reported.error == 'the benchmark failed: java.lang.NumberFormatException: For input string: "x"'
+    failed, _, thrown = reported.error.partition(": ")
+    assert failed == "the benchmark failed"
+    assert thrown.startswith("java.lang.NumberFormatException: ")
+    assert thrown in kept("jmh-failure.stdout.txt").decode()
 
 
 @pytest.mark.parametrize(
@@ -278,9 +283,7 @@ def test_a_time_or_a_rate_of_jmh_is_above_zero(file: str, value: str) -> None:
     assert "expected a value > 0, got " in reported.error
 
 
-@pytest.mark.parametrize(
-    ("least", "error"), [(0.0, ""), (-1.0, "expected samples > 0, got a minimum of -1.0")]
-)
+@pytest.mark.parametrize(("least", "error"), [(0.0, ""), (-1.0, "samples > 0, got ")])
 def test_a_single_sample_of_jmh_may_be_below_what_the_clock_tells(least: float, error: str) -> None:
     document = json.loads(kept("jmh-samples.json"))
     document[0]["primaryMetric"]["rawDataHistogram"][0][0][0][0] = least
@@ -327,10 +330,7 @@ def test_standard_error_of_which_a_part_was_dropped_is_not_trusted(adapter: str)
 )
 def test_two_benchmarks_of_specjvm98_in_one_run_are_an_error(line: str) -> None:
     output = kept("specjvm98.txt") + line.encode() + b"\n"
-    assert (
-        ADAPTERS["specjvm98"](left(stdout=output), {}).error
-        == "expected one benchmark, got _209_db, _213_javac"
-    )
+    assert ADAPTERS["specjvm98"](left(stdout=output), {}).error.endswith(", got _209_db, _213_javac")
 
 
 _lines = st.sampled_from(

@@ -102,7 +102,7 @@ def test_what_the_target_would_take_beyond_the_maximum_is_said(runner: Runner) -
     run_all(runner)
     assert rounds(runner) == [r for r in range(12) for _ in range(2)]
     assert not decision(runner)["met"]
-    assert decision(runner)["reason"].startswith("target 1 % not met: 12 rounds give ")
+    assert "not met: 12 rounds" in decision(runner)["reason"]
 
 
 def test_a_decision_that_was_not_written_is_made_when_measuring_goes_on(runner: Runner) -> None:
@@ -170,7 +170,7 @@ def test_several_modes_in_the_pilot_take_the_maximum(runner: Runner) -> None:
     runner.run(0)
     assert decision(runner)["needed"] == 12
     assert decision(runner)["modes"] == ["hand/a:default · native"]
-    assert "multimodal in the first 6 rounds" in decision(runner)["reason"]
+    assert " first 6 rounds" in decision(runner)["reason"]
 
 
 def test_an_alternative_that_always_fails_does_not_hold_the_others_up(runner: Runner) -> None:
@@ -179,9 +179,9 @@ def test_an_alternative_that_always_fails_does_not_hold_the_others_up(runner: Ru
     plan(runner, [reporting("a", noisy(0.1)), reporting("b", [2e6]), broken], groups=[group])
     run_all(runner)
     assert decision(runner)["needed"] == 4
-    assert [p["reason"] for p in decision(runner)["pairs"]][1:] == [
-        "excluded: hand/c:default · native has no valid invocation"
-    ] * 2
+    reasons = [p["reason"] for p in decision(runner)["pairs"]]
+    assert not reasons[0].startswith("excluded: ")
+    assert all(reason.startswith("excluded: hand/c:default · native ") for reason in reasons[1:])
 
 
 @pytest.mark.parametrize(("summary", "enough"), [("median", True), ("mean", False)])

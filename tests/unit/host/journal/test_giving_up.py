@@ -48,7 +48,8 @@ def test_the_rest_of_a_cell_that_fails_three_times_alike_is_skipped_and_starts_n
     assert outcomes(runner) == ["failed"] * 3 + ["skipped"] * 3
     assert outcomes(runner, "good") == ["ok"] * 6
     skipped = [r for r in records if r["status"] == "skipped"]
-    assert {r["reason"] for r in skipped} == {"gave up after 3 x failed"}
+    (reason,) = {r["reason"] for r in skipped}
+    assert reason.endswith(" 3 x failed")
     assert [r["round"] for r in skipped] == [3, 4, 5]
     receipt = runner.receipt()
     assert receipt["statuses"] == {"failed": 3, "skipped": 3, "ok": 6}
@@ -171,7 +172,7 @@ def test_a_cell_without_memory_is_given_up_as_oom(runner: Runner) -> None:
     java = sh("bad", "echo java.lang.OutOfMemoryError: Java heap space >&2; exit 1", kind="java")
     records = runner.measure(java, rounds=5, give_up_after=3)
     assert outcomes(runner) == ["oom"] * 3 + ["skipped"] * 2
-    assert records[-1]["reason"] == "gave up after 3 x oom"
+    assert records[-1]["reason"].endswith(" 3 x oom")
 
 
 def test_a_cell_that_is_given_up_does_not_hold_up_how_many_rounds_the_others_need(runner: Runner) -> None:

@@ -97,7 +97,8 @@ def test_commands_and_tasks_of_another_root_are_never_this_machines(call: Call, 
         "Filename Type Size Used Priority\n/dev/none partition 1 0 -2\n"
     )
     found = knobs(call("apply", "--state", tmp_path / "state", "--root", tmp_path / "root", "--cpus", "1-3"))
-    assert found["swap"]["told"] == ["swapoff and swapon are not installed"]
+    (told,) = found["swap"]["told"]
+    assert "swapoff and swapon" in told
     assert all("outside this root" in text for text in found["kernel_threads"]["refused"])
     assert os.sched_getaffinity(0) == mine
 
@@ -105,8 +106,8 @@ def test_commands_and_tasks_of_another_root_are_never_this_machines(call: Call, 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--cpus", "1-x"], 2, "expected CPU numbers and ranges"),
-        (["--cpus", "99"], 3, "expected existing CPUs (0-3) · got CPU 99"),
+        (["--cpus", "1-x"], 2, "CPU numbers and ranges"),
+        (["--cpus", "99"], 3, "CPUs (0-3) · got CPU 99"),
         (["--cpus", "1-2", "--housekeeping", "0-1"], 3, "CPU 1 in both lists"),
         (["--leave", "noise"], 2, "invalid choice"),
     ],
@@ -163,7 +164,7 @@ def test_a_folder_that_others_may_write_is_refused(call: Call, tmp_path: Path) -
     (tmp_path / "state").chmod(0o777)
     done = call("apply", "--state", tmp_path / "state", "--root", tmp_path / "root")
     assert done.returncode == 3
-    assert "writable only by the current user" in done.stderr
+    assert " current user" in done.stderr
 
 
 def test_two_commands_at_once_do_not_mix(call: Call, tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ def test_a_command_enters_the_partition_only_where_there_is_one(archive: Path, t
     build(tmp_path / "root", ARM)
     done = run(archive, "enter", "--root", tmp_path / "root", "--", "true")
     assert done.returncode == 3
-    assert "fix: run `quiet apply --isolate`" in done.stderr
+    assert "`quiet apply --isolate`" in done.stderr
     group = tmp_path / "root/sys/fs/cgroup/regatta-measured"
     group.mkdir()
     for name, text in (("cgroup.procs", ""), ("cpuset.cpus", "1-3"), ("cpuset.cpus.partition", "isolated")):

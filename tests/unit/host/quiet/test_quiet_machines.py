@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.quiet_machines import AMD, ARM, INTEL, MACHINES, FakeKernel, Machine, build, snapshot
 from regatta.host.quiet.engine import KEYS, NAMES, apply, restore, status
 from regatta.host.quiet.groups import partition_entry
@@ -161,10 +163,14 @@ def test_a_quiet_machine_has_these_settings(
     assert {key: bench.read(key) for key in expected} == expected
 
 
+#: the kernel's own
+SWAPS_HEADER = "Filename\tType\tSize\tUsed\tPriority"
+
+
 def test_swap_comes_back_with_its_priorities(tmp_path: Path) -> None:
     bench = Bench(tmp_path, AMD)
     bench.apply()
-    assert bench.read("proc/swaps") == "Filename\tType\tSize\tUsed\tPriority"
+    assert bench.read("proc/swaps") == SWAPS_HEADER
     bench.restore()
     rows = [line.split() for line in (bench.read("proc/swaps") or "").splitlines()[1:]]
     assert [(row[0], row[-1]) for row in rows] == [("/dev/sda2", "-2"), ("/dev/sdb2", "-3")]
@@ -175,7 +181,7 @@ def test_swap_stays_on_where_what_is_swapped_out_would_not_fit(tmp_path: Path) -
     bench.set("proc/meminfo", "MemTotal: 300000 kB\nMemAvailable: 100000 kB")
     outcome = bench.apply()
     assert outcome.failed
-    assert "MiB of memory are free" in knob(outcome, "swap").problems[0].got
+    assert "MiB of memory" in knob(outcome, "swap").problems[0].got
     assert not bench.restore().failed
     assert snapshot(bench.root) == {
         **bench.at_first,
@@ -183,13 +189,12 @@ def test_swap_stays_on_where_what_is_swapped_out_would_not_fit(tmp_path: Path) -
     }
 
 
-def test_an_interrupt_that_refuses_is_told_and_is_no_failure(tmp_path: Path) -> None:
+def test_an_interrupt_that_refuses_is_told_and_is_no_failure(tmp_path: Path, golden: Golden) -> None:
     bench = Bench(tmp_path, INTEL)
     outcome = bench.apply()
-    assert knob(bench.status(), "interrupts").refused == ["interrupt 120 (nvme0q1) stays on CPU 2,6"]
-    assert knob(outcome, "interrupts").refused == [
-        "interrupt 120 (nvme0q1) stays on CPU 2,6: Input/output error"
-    ]
+    (refused,) = knob(bench.status(), "interrupts").refused
+    golden("interrupt", refused)
+    assert knob(outcome, "interrupts").refused == [f"{refused}: {os.strerror(errno.EIO)}"]
     assert not outcome.failed
 
 
@@ -197,18 +202,20 @@ def test_what_cannot_be_moved_is_named(tmp_path: Path) -> None:
     bench = Bench(tmp_path, AMD)
     bench.set("proc/720/status", "Name:\tpinned\nCpus_allowed_list:\t4-5")
     outcome = bench.apply()
-    assert knob(outcome, "services").told == ["processes that may still use measured CPUs: pinned, sshd"]
+    (told,) = knob(outcome, "services").told
+    assert told.endswith(" measured CPUs: pinned, sshd")
 
 
 def test_threads_that_belong_to_a_measured_cpu_are_counted(tmp_path: Path) -> None:
-    told = knob(Bench(tmp_path, INTEL).apply(), "kernel_threads").told
-    assert told == ["kernel threads that are bound to a CPU and stay: 1"]
+    (told,) = knob(Bench(tmp_path, INTEL).apply(), "kernel_threads").told
+    assert told.startswith("kernel threads ")
+    assert told.endswith(": 1")
 
 
 def test_the_group_by_which_the_command_came_keeps_all_cpus(tmp_path: Path) -> None:
     bench = Bench(tmp_path, ARM)
     told = knob(bench.apply(), "services").told
-    assert "system.slice/ssh.service keeps all CPUs, because it may start measurements" in told
+    assert any(text.startswith("system.slice/ssh.service keeps all CPUs") for text in told)
     assert bench.read("sys/fs/cgroup/cgroup.subtree_control") == "cpu memory"
 
 
@@ -244,8 +251,8 @@ def test_a_thread_that_is_asked_for_stays_on_and_is_told(
     kernel = bench.kernel()
     kernel.measured, kernel.named_housekeeping = measured, housekeeping
     kernel.look_again()
-    told = knob(apply(kernel, bench.state), "smt").told
-    assert told == [f"CPU {shared} stays online as requested, although its core is measured"]
+    (told,) = knob(apply(kernel, bench.state), "smt").told
+    assert told.startswith(f"CPU {shared} stays online ")
     assert bench.read(f"{CPU}/cpu6/online") == "1"
     bench.restore()
     assert snapshot(bench.root) == bench.at_first

@@ -8,18 +8,21 @@ from pathlib import Path
 import pytest
 from test_training import BENCHMARK, EXPERIMENT, HOST
 
+from helpers.golden import Golden
 from regatta.host.errors import HostError
 from regatta.host.ready.probes import probe_benchmarks
 from regatta.host.values.experiment import Experiment, Modifier, Runtime
 from regatta.host.values.resolved import ResolvedHost, ResolvedRuntime
 from regatta.planner.cells import cross
 
+#: the last words of the runtime that lacks something
+WHY = "not possible: no module jdk.compiler"
 #: tells each time that it was asked, and answers by its name
 JVM = """#!/bin/sh
 echo "$@" >> {log}
 case $0 in
   *able) exit 0 ;;
-  *lacking) echo "noise"; echo "not possible: no module jdk.compiler" >&2; exit 4 ;;
+  *lacking) echo "noise"; echo "{why}" >&2; exit 4 ;;
   *mute) exit 4 ;;
   *failing) echo "Could not allocate compressed class space" >&2; exit 1 ;;
   *old) echo "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main" >&2; exit 1 ;;
@@ -40,7 +43,7 @@ def asked(
     runtimes = {}
     for name in names:
         program = folder / name
-        program.write_text(JVM.replace("{log}", str(log)))
+        program.write_text(JVM.replace("{log}", str(log)).replace("{why}", WHY))
         program.chmod(0o755)
         runtimes[name] = ResolvedRuntime(name, str(program), name, f"identity of {name}")
     experiment = replace(
@@ -52,17 +55,16 @@ def asked(
 
 
 def test_a_runtime_that_cannot_run_it_is_refused_in_the_benchmarks_last_words(
-    tmp_path: Path, log: Path
+    tmp_path: Path, log: Path, golden: Golden
 ) -> None:
     experiment, host = asked(tmp_path, log, "able", "lacking", "mute", "old")
     probed = probe_benchmarks(experiment, host)
-    assert probed.refused_benchmarks == {
-        BENCHMARK.label: {
-            "lacking": "not possible: no module jdk.compiler",
-            "mute": "not supported (the probe gives no reason)",
-            "old": "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main",
-        }
-    }
+    (refused,) = probed.refused_benchmarks.values()
+    assert probed.refused_benchmarks == {BENCHMARK.label: refused}
+    assert refused.keys() == {"lacking", "mute", "old"}
+    assert refused["lacking"] == WHY
+    assert refused["old"] == "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main"
+    golden("mute", refused["mute"])
     assert log.read_text().splitlines() == ["-Dhere x --probe"] * 4
 
 
@@ -71,7 +73,7 @@ def test_its_cells_are_impossible_with_that_reason_whatever_the_modifiers(tmp_pa
     experiment = replace(experiment, modifiers=((), (Modifier("quiet", environment={"Q": "1"}),)))
     crossing = cross(experiment, probe_benchmarks(experiment, host), {})
     assert [cell.runtime for cell in crossing.cells] == ["able", "able"]
-    assert [reason for _, reason in crossing.impossible] == ["not possible: no module jdk.compiler"] * 2
+    assert [reason for _, reason in crossing.impossible] == [WHY] * 2
 
 
 def test_it_is_asked_once_and_again_when_the_runtime_is_another_build(tmp_path: Path, log: Path) -> None:

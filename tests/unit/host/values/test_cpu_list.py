@@ -33,7 +33,7 @@ def test_what_is_written_is_read_back(cpus: set[int]) -> None:
 
 @pytest.mark.parametrize("text", ["0,1-x,3", "one", "1--2", "-3", "5-2"])
 def test_another_text_is_no_list(text: str) -> None:
-    with pytest.raises(ValueError, match=r"invalid literal|not a range of CPUs"):
+    with pytest.raises(ValueError, match=r"invalid literal|range of CPUs"):
         parse_cpu_list(text)
 
 

@@ -67,7 +67,7 @@ def test_what_is_sent_arrives(value: Any) -> None:
         (Host, {"cpus": [1, True]}, r"v.cpus\[1\]"),
         (Host, {"cpus": {"1": 1}}, "v.cpus"),
         (Host, {"ssh": {"address": "a"}}, "v.ssh"),
-        (Host, {"extra": 1}, "v: expected an object of name"),
+        (Host, {"extra": 1}, "v: .* object of name"),
         (Benchmark, {"kind": "python"}, "v.kind"),
         (Benchmark, {"adapter_options": {"a": None}}, "v.adapter_options.a"),
         (Benchmark, {"adapter_options": {"a": []}}, "v.adapter_options.a"),
@@ -84,7 +84,7 @@ def test_another_shape_is_named_with_its_place(kind: type[Any], changes: dict[st
 
 @pytest.mark.parametrize("value", [None, 1, "text", [], {}])
 def test_what_is_no_object_of_the_fields_is_refused(value: Any) -> None:
-    with pytest.raises(HostError, match="expected an object of factor, mib"):
+    with pytest.raises(HostError, match="object of factor, mib"):
         value_from_json(Heap, value, "v")
 
 
@@ -94,7 +94,7 @@ def test_a_whole_number_may_stand_for_a_float_and_stays_as_it_is() -> None:
 
 
 def test_a_missing_field_is_refused_even_where_it_has_a_default() -> None:
-    with pytest.raises(HostError, match="expected an object of name, flags, refused_by"):
+    with pytest.raises(HostError, match="name, flags, refused_by"):
         value_from_json(Collector, {"name": "g1", "flags": []}, "v")
 
 
