@@ -169,7 +169,7 @@ def _beside_rebench(costs: dict[str, list[float]], program: str) -> Row:
         if (BIN / "rebench").exists():
             row.peer_name = f"ReBench: NOT RUN; it needs a program that prints a number, and without gcc there is only {program}"
     elif statistics.median(costs["rebench"]) <= 0:
-        row.peer_name = "ReBench: UNDEFINED; its start-up varied by more than the time of its invocations"
+        row.peer_name = "ReBench: NOT MEASURED; its start-up varied by more than the time of its invocations"
     else:
         row.peer = statistics.median(costs["rebench"])
         row.peer_name = "ReBench, nothing synced"

@@ -221,7 +221,9 @@ class CallRule(Strict):
     def _one_meaning(self) -> CallRule:
         if bool(self.counts) == bool(self.covered_by):
             raise refusal(
-                "either `counts` or `covered_by`", "add the primitives that the calls count for", key="counts"
+                "either `counts` or `covered_by`",
+                "remove one of both" if self.counts else "add the primitives that the calls count for",
+                key="counts",
             )
         if "at_most" in self.model_fields_set and not self.covered_by:
             raise refusal("no `at_most` without `covered_by`", "remove it", key="at_most")

@@ -5,6 +5,7 @@ A failed check raises `refusal(expected, fix)`, which `problems` converts to whe
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 import re
@@ -51,10 +52,14 @@ def refusal(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
     return PydanticCustomError("regatta", "{expected}", {"expected": expected, "fix": fix, "key": key})
 
 
+#: for an empty value, and for the word null
+_OF_NULL = "write a value, or put the word in quotes"
+
+
 def _written(value: Any) -> Any:
     text = as_text(value)
     if text is None:
-        raise refusal("a string", "put it in quotes" if value is None else "")
+        raise refusal("a string", _OF_NULL if value is None else "")
     return text
 
 
@@ -169,7 +174,7 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, str):
         return one_line(value)
     if not isinstance(value, bool | int | float):
-        raise refusal("a string, a number or a boolean", "put it in quotes" if value is None else "")
+        raise refusal("a string, a number or a boolean", _OF_NULL if value is None else "")
     plain = as_plain(value)
     if isinstance(plain, float) and not (abs(plain) < float("inf")):
         raise refusal("a finite number")
@@ -183,10 +188,16 @@ def value_text(value: Any) -> str:
     return scalar_text(value)
 
 
+def _is_quoted_number(value: Any) -> bool:
+    with contextlib.suppress(ValueError):
+        return isinstance(value, str) and math.isfinite(float(value))
+    return False
+
+
 def _decimal(value: Any) -> Any:
     """Return a number as written, so that 0.1 is exactly one tenth."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise refusal("a number", "remove the quotes" if isinstance(value, str) else "")
+        raise refusal("a number", "remove the quotes" if _is_quoted_number(value) else "")
     text = value.text if isinstance(value, WrittenInt | WrittenFloat) else str(value)
     try:
         number = Decimal(int(value)) if isinstance(value, int) else Decimal(text)
