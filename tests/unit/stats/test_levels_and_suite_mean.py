@@ -154,6 +154,16 @@ def test_a_suite_ratio_follows_a_common_factor_and_no_order(rows, shift: float) 
         assert moved.like_these.high == pytest.approx(plain.like_these.high * math.exp(shift), rel=1e-6)
 
 
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.floats(1e-6, 1), st.floats(1, 50)), min_size=2, max_size=9),
+)
+@settings(deadline=None)
+def test_both_intervals_of_independent_ratios_have_one_mean_to_the_last_digit(rows) -> None:
+    logs, variances, dfs = np.array(rows).T
+    found = suite_ratio(logs, variances, dfs)
+    assert found.these.point == found.like_these.point
+
+
 def test_both_intervals_cover_what_they_are_for() -> None:
     rng = np.random.default_rng(36)
     hits_these = hits_like = 0
