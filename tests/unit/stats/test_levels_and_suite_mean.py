@@ -155,6 +155,24 @@ def test_a_suite_ratio_follows_a_common_factor_and_no_order(rows, shift: float) 
         assert moved.like_these.high == pytest.approx(plain.like_these.high * math.exp(shift), rel=1e-6)
 
 
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.floats(1e-6, 1), st.floats(1, 50)), min_size=2, max_size=9),
+)
+@settings(deadline=None)
+def test_both_intervals_of_independent_ratios_have_one_mean_to_the_last_digit(rows) -> None:
+    logs, variances, dfs = np.array(rows).T
+    found = suite_ratio(logs, variances, dfs)
+    assert found.these.point == found.like_these.point
+
+
+def test_an_error_in_common_does_not_narrow_the_interval_for_similar_benchmarks() -> None:
+    logs, variances, dfs = [0.1, 0.7], [0.01, 0.01], [22, 22]
+    apart = suite_ratio(logs, variances, dfs).like_these
+    shared = suite_ratio(logs, variances, dfs, shared=Together((0, 1), 0.4, 0.02, 22.0)).like_these
+    assert shared.low <= apart.low * (1 + 1e-12)
+    assert shared.high >= apart.high * (1 - 1e-12)
+
+
 def test_both_intervals_cover_what_they_are_for() -> None:
     rng = np.random.default_rng(36)
     hits_these = hits_like = 0
@@ -170,9 +188,9 @@ def test_both_intervals_cover_what_they_are_for() -> None:
 
 
 def test_benchmarks_that_share_rounds_count_as_one_estimate() -> None:
-    shared = Together((0, 2), 0.15, 0.0016, 6.0)
+    shared = Together((0, 2), 0.15, 0.016, 6.0)
     found = suite_ratio([0.1, 0.3, 0.2], [0.0009, 0.0004, 0.0009], [9, 8, 9], shared=shared)
-    parts = [(2 / 3) ** 2 * 0.0016, (1 / 3) ** 2 * 0.0004]
+    parts = [(2 / 3) ** 2 * 0.016, (1 / 3) ** 2 * 0.0004]
     df = sum(parts) ** 2 / (parts[0] ** 2 / 6 + parts[1] ** 2 / 8)
     half = stats.t(df).ppf(0.975) * math.sqrt(sum(parts))
     assert math.log(found.these.low) == pytest.approx(0.2 - half)
