@@ -80,9 +80,15 @@ def test_memory_latency_reports_a_series_for_each_size(memory: Run) -> None:
     sizes = [dict(parameters)["size_bytes"] for parameters in memory.series]
     assert sizes == [4096 << step for step in range(9)]
     assert {dict(parameters)["stride_bytes"] for parameters in memory.series} == {64}
-    assert re.search(
-        r"size_bytes=4096 .*latency [\d.]+ ns \(quartiles [\d.]+ and [\d.]+\), median of 5", memory.stdout
-    )
+    (parameters,) = (found for found in memory.series if dict(found)["size_bytes"] == 4096)
+    values = sorted(line["value"] for line in memory.series[parameters])
+    (shown,) = (line for line in memory.stdout.splitlines() if "size_bytes=4096 " in line)
+    told = shown.partition(": latency ")[2]
+    numbers = [float(number) for number in re.findall(r"[\d.]+", told)]
+    # The median, the quartiles, and the number of repetitions; four digits are shown.
+    assert numbers[:4] == pytest.approx([values[2], values[1], values[3], 5], rel=1e-3)
+    assert "quartiles" in told
+    assert "median of 5" in told
 
 
 def test_each_load_waits_for_the_one_before_and_all_of_the_area_is_visited(

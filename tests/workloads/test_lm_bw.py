@@ -252,7 +252,8 @@ def test_lmdd_finds_a_block_in_the_wrong_place(lm_sources: Path, tmp_path: Path)
     file.write_bytes(content[:8192] + content[12288:16384] + content[12288:])
     wrong = run([lmdd, "if=file", "of=internal", "bs=4k", "ipat=1"], tmp_path / "work")
     assert wrong.exit_code == 1
-    assert "at byte 8192 expected the pattern's 8192, got 12288" in wrong.stderr
+    # Where, what the pattern has there, and what the file has.
+    assert re.findall(r"\d+", wrong.stderr) == ["8192", "8192", "12288"]
     assert "error" in wrong.lines[-1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -79,7 +80,7 @@ def test_a_parent_that_does_not_wait_for_the_late_child_is_caught(
     wrong = mutant("children.c", "if (gather(family, LM_READY) != 0) {", "if (false) {")
     outcome, _ = logged(wrong, tmp_path)
     assert outcome.exit_code == 1
-    assert "expected message 'd' from a child, got 'r'" in outcome.stderr
+    assert re.findall(r"'(.)'", outcome.stderr) == ["d", "r"], "the message expected, and the one received"
 
 
 def test_the_fastest_the_slowest_and_the_middle_child_are_reported(planted: Path, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_clock_that_differs_between_processors_is_an_error(lm_sources: Path, t
 def test_one_processor_alone_has_no_order(lm_sources: Path, tmp_path: Path) -> None:
     outcome = run(["taskset", "-c", str(PROCESSORS[0]), lm_sources / "build/clock_order"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "expected two available processors, got one" in outcome.stderr
+    assert "two available processors, got" in outcome.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -294,8 +295,9 @@ def test_io_uring_that_the_kernel_refuses_is_an_error_with_its_cause(
     ]  # fmt: skip
     outcome = run([*refused, lm_sources / "build/lat_io_uring"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "lat_io_uring: io_uring_setup: Operation not permitted; expected" in outcome.stderr
-    assert "io_uring_setup: Operation not permitted" in outcome.lines[-1]["error"]
+    error = outcome.lines[-1]["error"]
+    assert error.startswith(f"io_uring_setup: {os.strerror(errno.EPERM)}; expected ")
+    assert outcome.stderr == f"lat_io_uring: {error}\n"
 
 
 def test_without_libtirpc_the_program_is_built_and_says_so(lm_sources: Path, tmp_path: Path) -> None:
@@ -305,8 +307,9 @@ def test_without_libtirpc_the_program_is_built_and_says_so(lm_sources: Path, tmp
     subprocess.run(["make", "-s", "TIRPC=no", f"BUILD={tmp_path}/build", program], cwd=lm_sources, check=True)
     outcome = run([program], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "lat_rpc: built without libtirpc: install it" in outcome.stderr
-    assert "built without libtirpc" in outcome.lines[-1]["error"]
+    error = outcome.lines[-1]["error"]
+    assert error.startswith("built without libtirpc: install ")
+    assert outcome.stderr == f"lat_rpc: {error}\n"
 
 
 @pytest.mark.parametrize(
@@ -345,7 +348,7 @@ def test_too_few_descriptors_are_told_before_anything_is_measured(
 ) -> None:
     outcome = run(["sh", "-c", f"ulimit -n 60; exec {lm_sources}/build/{arguments}"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "too few file descriptors: expected a limit of at least 2" in outcome.stderr
+    assert re.search(r"file descriptors: .* least 2\d\d, got 60; .*ulimit", outcome.stderr)
     assert outcome.stdout == ""
 
 
@@ -357,4 +360,4 @@ def test_a_working_directory_that_cannot_be_written_is_an_error(
     script = f'mkdir gone && cd gone && rmdir "$PWD" && exec {lm_sources}/build/{name} --repetitions=1'
     outcome = run(["sh", "-c", script], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "No such file or directory" in outcome.stderr
+    assert os.strerror(errno.ENOENT) in outcome.stderr

@@ -131,7 +131,7 @@ def test_chains_that_no_cycle_explains_give_no_frequency(lm_sources: Path, tmp_p
     program = altered(lm_sources, tmp_path, "mhz", TIMED, OF_A_PROCESSOR % "1, 2.3, 3, 4, 5.4, 7")
     outcome = run([program, "--repetitions=1"], tmp_path / "work", may_refuse=False)
     assert outcome.exit_code == 1
-    assert "which are not multiples of one cycle" in outcome.stderr
+    assert "multiples of one cycle" in outcome.stderr
     assert outcome.lines[1:] == [{"error": outcome.stderr.removeprefix("mhz: ").rstrip()}]
 
 
@@ -172,7 +172,8 @@ def test_pairs_that_the_first_cache_holds_are_no_proof_of_a_line(lm_sources: Pat
     program = altered(lm_sources, tmp_path, "line", LEAST, pairs_take("0.05 * (i % 2)"))
     outcome = run([program, "--repetitions=1"], tmp_path / "work", may_refuse=False)
     assert outcome.exit_code == 1
-    assert "the first-level cache holds all lines (increase --pairs)" in outcome.stderr
+    assert "first-level cache holds all" in outcome.stderr
+    assert "--pairs" in outcome.stderr
     assert outcome.of("line_size") == {}
 
 
@@ -290,7 +291,8 @@ def test_a_file_system_in_memory_cannot_be_cold(name: str, lm_sources: Path, tmp
         )  # fmt: skip
         assert list(Path(place).iterdir()) == []
     assert ended.returncode == 1
-    assert "expected a working directory on a disk" in ended.stderr
+    assert "working directory on a" in ended.stderr
+    assert "tmpfs" in ended.stderr
 
 
 def test_every_touch_of_a_page_is_a_fault(lm_sources: Path, tmp_path: Path) -> None:
@@ -298,14 +300,15 @@ def test_every_touch_of_a_page_is_a_fault(lm_sources: Path, tmp_path: Path) -> N
     if outcome.exit_code == 0:
         pytest.skip("NOT TESTED: this kernel maps a page at a time")
     assert outcome.exit_code == 1
-    assert re.search(r"--step-kib: expected .* got 4 \(\d+ faults in 16 touches\)", outcome.stderr)
+    assert re.search(r"--step-kib: .* got 4 \(\d+ .* 16 touches\)", outcome.stderr)
 
 
 def test_a_write_that_copies_no_page_is_an_error(lm_sources: Path, tmp_path: Path) -> None:
     program = altered(lm_sources, tmp_path, "lat_page_copy", "MAP_PRIVATE", "MAP_SHARED")
     outcome = run([program, "--interval-us=1000", "--repetitions=1"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "cannot copy 1024 pages: expected one fault per page, got fewer" in outcome.stderr
+    assert "cannot copy 1024 pages: " in outcome.stderr
+    assert "one fault per page" in outcome.stderr
 
 
 def test_a_cold_fault_reads_the_disk_and_a_warm_one_only_maps(lm_sources: Path, tmp_path: Path) -> None:

@@ -181,7 +181,9 @@ def test_a_sleep_that_is_too_short_is_an_error_and_no_number(lm_sources: Path, t
     outcome = run(command, tmp_path / "work", LD_PRELOAD=library)
     assert outcome.exit_code == 1
     assert outcome.of("latency") == {}
-    assert "nanosleep: expected a sleep of at least 1 us, got " in outcome.stderr
+    told = re.search(r"nanosleep: .* at least 1 us, got (\d+) ns", outcome.stderr)
+    assert told is not None
+    assert int(told[1]) < 1000
 
 
 def test_jobs_do_their_work(lm_sources: Path, tmp_path: Path) -> None:
@@ -289,10 +291,11 @@ def test_a_cache_line_cannot_be_moved_with_one_processor(lm_sources: Path, tmp_p
     command = ["taskset", "-c", str(first), lm_sources / "build/lat_cacheline"]
     outcome = run(command, tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "expected at least 2 available processors, got 1" in outcome.stderr
+    assert re.search(r"at least 2 .*processors, got 1\b", outcome.stderr)
     same = run([command[3], f"--from-cpu={first}", f"--to-cpu={first}"], tmp_path / "same")
     assert same.exit_code == 2
-    assert "--to-cpu: expected a processor other than --from-cpu" in same.stderr
+    assert "--to-cpu: " in same.stderr
+    assert "other than --from-cpu" in same.stderr
 
 
 @needs_two_processors

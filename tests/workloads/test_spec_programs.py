@@ -5,6 +5,7 @@ The digests of the suite's sizes are tested in test_speclike.py; here the progra
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -304,10 +305,11 @@ def test_a_result_that_cannot_be_written_fails_the_program(programs: Path) -> No
         command: list[str | Path] = [programs / "cg", *SMALL["cg"]]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 1
-    assert "No space left on device" in ended.stderr
+    assert os.strerror(errno.ENOSPC) in ended.stderr
 
 
 def test_too_little_memory_is_told(programs: Path) -> None:
     ended = run(["sh", "-c", 'ulimit -v 100000 && exec "$0" --order 32768', programs / "matmul"])
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "matmul: out of memory for 1073741824 objects of 8 bytes: use a smaller size" in ended.stderr
+    assert ended.stderr.startswith("matmul: out of memory ")
+    assert "1073741824 objects of 8 bytes" in ended.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sqlite3
 import subprocess
@@ -96,7 +98,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     ]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert "No such file or directory" in ended.stderr
+    assert os.strerror(errno.ENOENT) in ended.stderr
 
 
 # ---- the shop ----

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -149,30 +150,35 @@ def test_a_command_becomes_a_vector_with_its_overhead(traced, tmp_path):
 
 def test_a_failing_command_is_an_error():
     needs("strace")
-    with pytest.raises(VerificationError, match="expected a command that succeeds · got exit code 1"):
+    with pytest.raises(VerificationError, match="false: ") as caught:
         trace("strace", "false")
+    assert caught.value.problems[0].got == "exit code 1"
 
 
 def test_a_missing_program_is_an_error_and_one_that_cannot_run_is(tmp_path):
     needs("strace")
-    with pytest.raises(HostError, match="expected a program to trace · got no such program"):
+    with pytest.raises(HostError, match="no-such-program: ") as caught:
         trace("strace", "no-such-program")
+    assert caught.value.problems[0].got == "no such program"
     program = tmp_path / "program"
     program.write_text("neither a script nor a binary")
     program.chmod(0o755)
-    with pytest.raises(HostError, match="expected an executable program · got Exec format error"):
+    with pytest.raises(HostError, match=f"{program}: ") as caught:
         trace("strace", str(program))
+    assert caught.value.problems[0].got == os.strerror(errno.ENOEXEC)
 
 
 def test_auto_takes_strace_where_bpftrace_cannot_and_says_why(monkeypatch):
     needs("strace")
     which = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name, **_: None if name == "bpftrace" else which(name))
-    assert choose_tool("auto") == ("strace", "bpftrace: expected the program on PATH, got none")
-    with pytest.raises(HostError, match="fix: run `sudo apt-get install bpftrace`, or use --tool strace"):
+    tool, why = choose_tool("auto")
+    assert tool == "strace"
+    assert re.search(r"bpftrace: .* on PATH, got none", why)
+    with pytest.raises(HostError, match=r"`sudo apt-get install bpftrace`.* --tool strace"):
         choose_tool("bpftrace")
     monkeypatch.setattr(shutil, "which", lambda name, **_: None)
-    with pytest.raises(HostError, match="fix: run `sudo apt-get install strace bpftrace`"):
+    with pytest.raises(HostError, match="apt-get install strace bpftrace`"):
         choose_tool("auto")
 
 
@@ -201,7 +207,7 @@ def test_bpftrace_is_for_root(monkeypatch):
 def test_a_full_map_is_an_error_and_no_vector(tracefs, traced, monkeypatch):
     needs("bpftrace")
     monkeypatch.setattr("regatta.trace.bpftrace.MAP_KEYS", 32)
-    with pytest.raises(HostError, match="expected a count of all calls"):
+    with pytest.raises(HostError, match="count of all calls"):
         trace("bpftrace", traced, "calls")
 
 
@@ -224,8 +230,9 @@ def test_what_cannot_be_read_of_a_tracer_is_an_error(tracing_tool, traced, monke
     else:
         loads = json.loads
         monkeypatch.setattr(json, "loads", lambda line: broken() if '"map"' in line else loads(line))
-    with pytest.raises(HostError, match="complete output · got TypeError: broken"):
+    with pytest.raises(HostError, match=f"output of {tracing_tool}: ") as caught:
         trace(tracing_tool, traced, "forks", "3")
+    assert caught.value.problems[0].got == "TypeError: broken"
 
 
 @pytest.mark.parametrize(

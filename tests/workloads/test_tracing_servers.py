@@ -81,7 +81,7 @@ def test_a_process_that_is_traced_already_is_an_error(traced_server, traced):
     first, second = make_tracer("strace", TABLE), make_tracer("strace", TABLE)
     try:
         first.start(traced_server.pid)
-        with pytest.raises(HostError, match=r"expected to attach to process .* cannot be traced twice"):
+        with pytest.raises(HostError, match=rf"process {traced_server.pid} .* traced twice"):
             second.start(traced_server.pid)
     finally:
         first.kill()
@@ -129,7 +129,7 @@ def test_processes_that_are_missed_each_time_are_an_error(traced_server, monkeyp
     try:
         with (
             hidden_children(monkeypatch, "strace", lambda number: number % 2),
-            pytest.raises(HostError, match="expected a stable process tree"),
+            pytest.raises(HostError, match="stable process tree"),
         ):
             tracer.start(traced_server.pid)
     finally:
@@ -143,7 +143,7 @@ def test_a_process_in_a_namespace_of_its_own_is_refused(tracing_tool, traced):
         wait_for(lambda: len(tree_of(inside.pid)) == 3 or inside.poll() is not None)
         if inside.poll() is not None:
             pytest.skip("NOT TESTED: no namespace of processes can be made here")
-        with pytest.raises(HostError, match="expected a process in the PID namespace of the tracer"):
+        with pytest.raises(HostError, match=r"in the PID namespace\b"):
             make_tracer(tracing_tool, TABLE).start(inside.pid)
     finally:
         inside.kill()

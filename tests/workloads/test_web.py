@@ -226,7 +226,8 @@ def test_processor_time_is_the_groups_where_it_has_nothing_else(
     assert usage.cpu_ns is not None
     assert 0 < cpu_ns < usage.cpu_ns - info["driver_ns"]
     if stranger:
-        assert info["cpu_from"].startswith("sum over the server processes: the control group has other")
+        assert info["cpu_from"].startswith("sum over the server ")
+        assert "has other processes" in info["cpu_from"]
         assert info["split_from"].startswith("inaccurate")
     else:
         assert info["cpu_from"] == f"control group, version {accounting.version}, minus the driver"

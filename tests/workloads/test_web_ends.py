@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -119,7 +120,8 @@ def test_two_capabilities_are_enough(web_sources: Path, place: Path) -> None:
     without = [word.replace(",+setuid,+setgid", "") for word in CAPABILITIES]
     refused = subprocess.run([*without, *driver[3:]], capture_output=True, text=True, check=False)
     assert refused.returncode == 1
-    assert "cannot switch to user nobody" in refused.stderr
+    assert "user nobody" in refused.stderr
+    assert os.strerror(errno.EPERM) in refused.stderr
     assert "SETUID" in refused.stderr
     assert list(place.iterdir()) == []
 
@@ -184,7 +186,7 @@ def test_a_watching_command_that_ends_or_never_watches_fails_the_run(web_sources
     options = ("--server=nginx", "--requests=10", f"--folder={place}")
     ended = web(web_sources, place / "a", *options, "--", "sh", "-c", "exit 3", "{ready}")
     assert ended.exit_code == 1
-    assert "ended with exit code 3 while observing the server" in ended.stderr
+    assert "sh: ended with exit code 3 " in ended.stderr
     silent = web(
         web_sources,
         place / "b",
