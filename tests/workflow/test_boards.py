@@ -298,7 +298,8 @@ def test_platforms_are_ranked_over_all_benchmarks_and_compared_on_each(ask: Ask)
     assert {(row["rank"], row["compared"]) for row in others} == {(2, "arm")}
     assert statements["these benchmarks and hosts"]["low"] - 1 == pytest.approx(mean["low"])
     assert statements["similar hosts"]["low"] < 1 < statements["these benchmarks and hosts"]["low"]
-    assert len(rows_of_panel(board, "What is the ratio in every configuration?")) == 4 * (3 * 2 + 3 + 1)
+    ratios = rows_of_panel(board, "What is the ratio in every configuration?")
+    assert len(ratios) == 4 * (3 * 2 + 3 + 1)
     hosts = rows_of_panel(board, "$benchmark: how much do the hosts differ?")
     assert sorted(row["host"] for row in hosts) == sorted(["altra", "graviton", "ryzen", "xeon"] * 3)
 
@@ -326,7 +327,7 @@ def test_an_experiment_that_compares_no_platforms_says_so_instead_of_empty_panel
     answers = list(board.panels())
     assert not any(answer.rows for answer in answers)
     shown_page = page([board], when)
-    assert shown_page.count(">no platforms compared in this experiment: add ") == len(answers)
+    assert shown_page.count(">no platforms compared in ") == len(answers)
 
 
 #: the texts of a preview

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -207,10 +208,10 @@ def test_where_what_was_sent_cannot_be_written_down_nothing_is_sent_and_all_is_m
     (small.folder.path / "influx").write_text("somebody put a file here")
     done = small.run()
     assert LOUD in done.stderr
-    assert "influx is not a folder" in done.stderr
+    assert re.search(r"/influx .*not a folder", done.stderr)
     small.assert_complete()
     withdraw_unsent(small.folder, "here")
-    assert "sending to InfluxDB is disabled" in (small.folder.logs / "snakemake.log").read_text()
+    assert "InfluxDB is disabled" in (small.folder.logs / "snakemake.log").read_text()
 
 
 def test_receipts_that_cannot_be_written_stop_no_measurement(tmp_path: Path) -> None:

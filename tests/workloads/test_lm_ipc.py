@@ -348,7 +348,7 @@ def test_too_few_descriptors_are_told_before_anything_is_measured(
 ) -> None:
     outcome = run(["sh", "-c", f"ulimit -n 60; exec {lm_sources}/build/{arguments}"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert re.search(r"file descriptors: .* least 2\d\d, got 60; .*ulimit", outcome.stderr)
+    assert re.search(r"file descriptors: .* 2[0-9][0-9], got 60; .*ulimit", outcome.stderr)
     assert outcome.stdout == ""
 
 

@@ -174,8 +174,8 @@ def test_auto_takes_strace_where_bpftrace_cannot_and_says_why(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name, **_: None if name == "bpftrace" else which(name))
     tool, why = choose_tool("auto")
     assert tool == "strace"
-    assert re.search(r"bpftrace: .* on PATH, got none", why)
-    with pytest.raises(HostError, match=r"`sudo apt-get install bpftrace`.* --tool strace"):
+    assert re.search(r"bpftrace: .* PATH, got none", why)
+    with pytest.raises(HostError, match=r"install bpftrace`.* --tool strace"):
         choose_tool("bpftrace")
     monkeypatch.setattr(shutil, "which", lambda name, **_: None)
     with pytest.raises(HostError, match="apt-get install strace bpftrace`"):
