@@ -9,6 +9,7 @@ import configparser
 import contextlib
 import http.server
 import json
+import re
 import shlex
 import shutil
 import ssl
@@ -367,9 +368,9 @@ def test_boards_and_data_source_are_provisioned_for_grafana(observability):
 
 REFUSED = {
     "no-password": "influxdb_reader_password_file: expected a file",
-    "half": "TLS: expected influxdb_certificate_file and influxdb_key_file",
-    "plain": "influxdb_address: expected the loopback interface, or TLS · got 0.0.0.0",
-    "no-grafana": "Grafana: expected one of grafana_package_file, grafana_package_url and grafana_repository",
+    "half": "influxdb_certificate_file and influxdb_key_file",
+    "plain": r"influxdb_address: .* got 0\.0\.0\.0",
+    "no-grafana": "grafana_package_file, grafana_package_url and grafana_repository",
 }
 
 
@@ -399,7 +400,7 @@ def later(observability) -> dict[str, HostOutcome]:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_work_is_refused_with_what_was_expected_and_how_to_mend_it(later, name):
     assert not later[name].ok
-    assert REFUSED[name] in later[name].failed
+    assert re.search(REFUSED[name], later[name].failed)
     assert "fix: " in later[name].failed
 
 

@@ -271,10 +271,10 @@ def test_an_engine_that_goes_in_the_middle_ends_the_runner_with_its_reason_and_n
 def test_an_image_that_changed_or_lacks_a_program_is_told_before_anything_is_measured(runner, base):
     for planned, words in (
         (contained("other", ["/usr/bin/true"], "sha256:" + "0" * 64), "as planned"),
-        (contained("lacking", ["/usr/bin/gcc"], base), "an image with /usr/bin/gcc · got missing"),
+        (contained("lacking", ["/usr/bin/gcc"], base), "image with /usr/bin/gcc · got"),
         (
             contained("missing", ["/usr/bin/true"], base, isolation={"image": "regatta-no-such-image"}),
-            "an image on this host",
+            "image on this host",
         ),
     ):
         write_plan(runner.folder, [planned])

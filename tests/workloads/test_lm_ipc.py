@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.runner_plans import wait_until
 from helpers.workloads.lm_runs import PATIENCE_S, Run, assert_conforms, command_of, run, skip_a_refusal
 
@@ -313,30 +315,30 @@ def test_without_libtirpc_the_program_is_built_and_says_so(lm_sources: Path, tmp
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "message"),
+    ("name", "arguments"),
     [
-        ("lat_ctx", ["--processes", "0"], "--processes: expected an integer from 2 to"),
-        ("lat_ctx", ["--processes", "1"], "--processes: expected an integer from 2 to"),
-        ("lat_ctx", ["--kib", "much"], "--kib: expected an integer from 0 to"),
-        ("lat_ctx", ["--shape", "line"], "expected one of all ring star, got line"),
-        ("lat_select", ["--descriptors", "0"], "--descriptors: expected an integer from 1 to 1000"),
-        ("lat_select", ["--descriptors", "1001"], "--descriptors: expected an integer from 1 to 1000"),
-        ("lat_select", ["--kind", "pipe"], "expected one of all file tcp, got pipe"),
-        ("lat_epoll", ["--descriptors", "0"], "--descriptors: expected an integer from 1 to"),
-        ("lat_http", ["--bytes", "0"], "--bytes: expected an integer from 1 to"),
-        ("lat_rpc", ["--protocol", "sctp"], "expected one of all udp tcp, got sctp"),
-        ("lat_fcntl", ["--file", "none"], "expected one of own shared, got none"),
-        ("lat_io_uring", ["--call", "write"], "expected one of all nop read, got write"),
-        ("lat_connect", ["--parallel", "2"], "--parallel: expected 1 (an interval is limited to the queue"),
-        ("lat_pipe", ["--parallel", "0"], "--parallel: expected an integer from 1 to"),
+        ("lat_ctx", ["--processes", "0"]),
+        ("lat_ctx", ["--processes", "1"]),
+        ("lat_ctx", ["--kib", "much"]),
+        ("lat_ctx", ["--shape", "line"]),
+        ("lat_select", ["--descriptors", "0"]),
+        ("lat_select", ["--descriptors", "1001"]),
+        ("lat_select", ["--kind", "pipe"]),
+        ("lat_epoll", ["--descriptors", "0"]),
+        ("lat_http", ["--bytes", "0"]),
+        ("lat_rpc", ["--protocol", "sctp"]),
+        ("lat_fcntl", ["--file", "none"]),
+        ("lat_io_uring", ["--call", "write"]),
+        ("lat_connect", ["--parallel", "2"]),
+        ("lat_pipe", ["--parallel", "0"]),
     ],
 )
 def test_bad_input_is_refused_with_a_message(
-    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], message: str
+    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], golden: Golden
 ) -> None:
     outcome = run([lm_sources / "build" / name, *arguments], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join([name, *arguments]), outcome.stderr)
     assert (outcome.stdout, outcome.lines) == ("", [])
 
 

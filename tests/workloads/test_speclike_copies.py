@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -283,25 +284,25 @@ def test_when_the_parent_is_killed_nothing_stays(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (["--copies", "0", "--", "true"], "--copies: expected an integer from 1 to 1024, got 0"),
-        (["--copies", "-1", "--", "true"], "--copies: expected an integer from 1 to 1024, got -1"),
-        (["--copies", "99999999999999999999", "--", "true"], "--copies: expected an integer"),
-        (["--copies", "", "--", "true"], "got nothing"),
-        (["--copies"], "--copies: expected a value, got nothing"),
-        (["--passes", "0", "--", "true"], "--passes: expected an integer from 1 to 1000, got 0"),
-        (["--placement", "far", "--", "true"], "--placement: expected free or compact, got far"),
-        (["--fast", "--", "true"], "expected an option, or -- and a command, got --fast"),
-        (["true"], "expected an option, or -- and a command, got true"),
-        (["--copies", "2"], "expected -- and a command, got none"),
-        (["--"], "expected -- and a command, got none"),
+        ["--copies", "0", "--", "true"],
+        ["--copies", "-1", "--", "true"],
+        ["--copies", "99999999999999999999", "--", "true"],
+        ["--copies", "", "--", "true"],
+        ["--copies"],
+        ["--passes", "0", "--", "true"],
+        ["--placement", "far", "--", "true"],
+        ["--fast", "--", "true"],
+        ["true"],
+        ["--copies", "2"],
+        ["--"],
     ],
 )
-def test_wrong_usage_is_refused_with_a_message(run: Run, arguments: list[str], message: str) -> None:
+def test_wrong_usage_is_refused_with_a_message(run: Run, arguments: list[str], golden: Golden) -> None:
     ended = run(*arguments)
     assert (ended.exit_code, ended.stdout, ended.lines) == (2, "", [])
-    assert message in ended.stderr
+    golden(shlex.join(["copies", *arguments]), ended.stderr)
     assert list(ended.work.iterdir()) == []
 
 
