@@ -128,7 +128,7 @@ printf '\\n</pre>\\n</body></html>\\n'
     ("change", "message"),
     [
         ({}, ""),
-        ({"file": "tr a b <$file"}, "got a difference after byte"),
+        ({"file": "tr a b <$file"}, "a difference after byte"),
         ({"file": "head -c 50 $file"}, "got a difference"),
         ({"after": "printf x"}, r"/class\d_\d: .* bytes, got more"),
         (
