@@ -9,6 +9,9 @@ import pytest
 
 from helpers.hosts import host_containers, host_images
 
+#: modules that the runner needs
+IMPORTS = "python3 -I -c 'import ctypes, json, sqlite3, ssl, zipfile; print(1)'"
+
 
 def run(argv, **more):
     done = subprocess.run(
@@ -23,7 +26,7 @@ def test_an_x86_host_lets_root_and_bench_in_by_key_and_has_python_but_no_compile
             command = "id -un; uname -n; uname -m; sudo -n id -u; command -v gcc || echo none"
             code, out, error = run(host.ssh(command, user=user))
             assert (code, out.split()) == (0, [user, host.name, host.architecture, "0", "none"]), error
-        assert run(host.ssh("python3 -I -c 'import ctypes, json, sqlite3, ssl, zipfile; print(1)'"))[1] == "1"
+        assert run(host.ssh(IMPORTS))[1] == "1"
 
 
 def test_the_arm_host_is_aarch64_and_compiles(arm_host):

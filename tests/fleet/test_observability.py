@@ -9,6 +9,7 @@ import configparser
 import contextlib
 import http.server
 import json
+import re
 import shlex
 import shutil
 import ssl
@@ -217,7 +218,7 @@ def test_a_dry_run_changes_nothing_and_says_that_it_would(observability):
 
 def test_an_influxdb_that_somebody_else_has_set_up_is_refused_until_it_is_said_to_take_it_over(observability):
     refused = observability.outcomes["foreign"]
-    assert "expected none, one in the state of the package" in refused.failed
+    assert "InfluxDB: expected none, " in refused.failed
     assert "got another configuration without" in refused.failed
     assert "set influxdb_take_over: true" in refused.failed
 
@@ -362,14 +363,14 @@ def test_boards_and_data_source_are_provisioned_for_grafana(observability):
     assert host.exec(["cat", "/etc/grafana/regatta/admin.password"]).stdout == SECRETS["grafana"]
     unit = host.exec(["cat", "/etc/systemd/system/grafana-server.service.d/regatta.conf"]).stdout
     assert "[Service]\nEnvironmentFile=/etc/grafana/regatta/regatta.env\n" in unit
-    assert "Grafana is not started or verified" in observability.log("first").read_text()
+    assert "no systemd: Grafana " in observability.log("first").read_text()
 
 
 REFUSED = {
     "no-password": "influxdb_reader_password_file: expected a file",
-    "half": "TLS: expected influxdb_certificate_file and influxdb_key_file",
-    "plain": "influxdb_address: expected the loopback interface, or TLS · got 0.0.0.0",
-    "no-grafana": "Grafana: expected one of grafana_package_file, grafana_package_url and grafana_repository",
+    "half": "influxdb_certificate_file and influxdb_key_file",
+    "plain": r"influxdb_address: .* got 0\.0\.0\.0",
+    "no-grafana": "grafana_package_file, grafana_package_url and grafana_repository",
 }
 
 
@@ -399,7 +400,7 @@ def later(observability) -> dict[str, HostOutcome]:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_work_is_refused_with_what_was_expected_and_how_to_mend_it(later, name):
     assert not later[name].ok
-    assert REFUSED[name] in later[name].failed
+    assert re.search(REFUSED[name], later[name].failed)
     assert "fix: " in later[name].failed
 
 
@@ -428,8 +429,9 @@ def test_where_another_administrator_is_what_was_taken_over_is_as_it_was(observa
     other = observability.entry["influxdb_reader_password_file"]
     entry = observability.entry | {"influxdb_take_over": True, "influxdb_admin_password_file": other}
     outcome = observability.run("taken", {"influxdb": {"one": entry}})["one"]
-    assert "account regatta-admin: expected the password of its file" in outcome.failed
-    assert "the previous state is restored" in outcome.failed
+    assert "account regatta-admin: " in outcome.failed
+    assert "got another password" in outcome.failed
+    assert "previous state is restored" in outcome.failed
     assert host.exec(shown).stdout == before
     deadline = time.monotonic() + 300
     while True:  # it was started a moment ago
@@ -503,10 +505,7 @@ def test_a_grafana_is_refused_whose_administrator_has_another_password_or_the_on
     assert {name: outcome.ok for name, outcome in outcomes.items()} == {
         name: name == "right" for name in LETS_IN
     }, (tmp_path / "log").read_text()
-    assert (
-        "got another password: the file applies only to the first start"
-        in outcomes["another-password"].failed
-    )
-    assert "got a login as admin with `admin`" in outcomes["known-to-all"].failed
+    assert "got another password: " in outcomes["another-password"].failed
+    assert "got a login as" in outcomes["known-to-all"].failed
     assert "admin reset-admin-password --password-from-stdin" in outcomes["known-to-all"].failed
     assert SECRETS["grafana"] not in (tmp_path / "log").read_text()

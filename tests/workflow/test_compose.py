@@ -200,7 +200,9 @@ def test_grafanas_container_waits_for_influxdb_and_can_read_what_it_is_given(
 def test_data_and_accounts_outlive_the_containers_and_a_changed_password_counts(up: Containers) -> None:
     assert up.ask("/write?db=regatta", "writer", POINT)[0] == 204
     assert "already running" in up.run("up", "--docker", "--no-grafana")
-    assert "expected none started in another way" in up.run("up", "--no-grafana", code=3)
+    refused = up.run("up", "--no-grafana", code=3)
+    assert "`regatta up --docker` started" in refused
+    assert "run `regatta down` first" in refused
     assert "stopped: the containers" in up.run("down")
     assert not (up.cache / "services" / "influx.yml").exists()
     assert up.names("ps", "--all") == []
@@ -215,7 +217,7 @@ def test_a_volume_with_another_administrator_is_told_and_nothing_is_left_running
     up.run("down")
     (up.cache / "services" / "passwords" / "admin").write_text("b" * 32)
     told = up.run("up", "--docker", "--no-grafana", code=3)
-    assert "the password of admin is not the one that this volume was made with" in told
+    assert "the password of admin" in told
     assert up.names("ps", "--all") == []
 
 
@@ -242,7 +244,7 @@ def test_without_a_folder_of_passwords_compose_refuses_to_start() -> None:
     ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert "a folder with the files admin, writer, reader and grafana-admin" in done.stderr
+    assert {"admin", "writer", "reader", "grafana-admin"} <= set(re.findall(r"[\w-]+", done.stderr))
     done = subprocess.run(
         command,
         env={**environment, "REGATTA_SECRETS": "/a folder"},

@@ -104,7 +104,7 @@ def test_a_torn_last_line_is_named_cut_off_and_measured_again(copy: Runner, plac
     path.write_bytes(whole[:end])
     problems = verify_experiment(copy.folder).problems
     assert len(problems) == 2
-    assert "planned invocations without a record: 1" in problems[0]
+    assert problems[0].endswith("without a record: 1")
     assert problems[1].startswith(f"{path}:6: torn line")
     assert again(copy) == 1
     assert copy.receipt()["torn_bytes_dropped"] == end - start
@@ -200,7 +200,7 @@ def test_a_deleted_line_is_measured_again(copy: Runner) -> None:
     path = journal(copy)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2] + lines[3:]))
-    assert "planned invocations without a record: 1" in verify_experiment(copy.folder).problems[0]
+    assert verify_experiment(copy.folder).problems[0].endswith("without a record: 1")
     assert again(copy) == 1
     assert_everything_is_there(copy)
 
@@ -300,9 +300,8 @@ def test_a_whole_experiment_is_whole_again_by_the_same_command(tmp_path: Path) -
     rebuilt = small.regatta("store", "rebuild", "small")
     assert rebuilt.returncode == 0, rebuilt.stderr
     with duckdb.connect(str(small.folder.path / "store" / "regatta.duckdb"), read_only=True) as database:
-        assert database.execute(
-            "select count(*) from invocations where invocation_id = ?", [lost]
-        ).fetchone() == (0,)
+        of_lost = database.execute("select count(*) from invocations where invocation_id = ?", [lost])
+        assert of_lost.fetchone() == (0,)
         assert database.execute("select count(*) from invocations").fetchone() == (27,)
 
     small.run()

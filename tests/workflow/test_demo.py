@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -94,7 +95,7 @@ def test_two_invocations_are_too_few_to_audit_and_that_is_said(demo: Demo) -> No
     done = regatta(folder, "audit", "demo")
     assert done.returncode == 0, done.stderr
     assert "Nothing to audit" in done.stdout
-    assert "12 cells with fewer than 3 valid invocations" in done.stderr
+    assert re.search(r"12 cells .* 3 valid invocations", done.stderr)
     assert (folder / "results/demo/audit.html").is_file()
 
 

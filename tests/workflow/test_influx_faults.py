@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -143,7 +144,8 @@ def test_patience_ends_with_exit_code_3_and_the_same_command_goes_on(
         )
         stopped = ingest(folder, settings, "--patience-s", "0.5")
         assert stopped.code == 3
-        assert f"{proxy.url}: expected a reachable InfluxDB · got 503 made up 503" in stopped.err
+        assert f"{proxy.url}: expected a reachable InfluxDB" in stopped.err
+        assert "got 503 made up 503" in stopped.err
         assert "stay in the journal" in stopped.err
         assert 0 < len(database_values(influx_server, database)) < len(journal_values(folder))
         proxy.plan = iter(())
@@ -205,7 +207,7 @@ def test_a_full_disk_under_influxd_is_told_and_nothing_is_lost(disk_of_influxd: 
                     break
         full = ingest(folder, settings, "--patience-s", "0.5")
         assert full.code == 3
-        assert "no space left on device" in full.err
+        assert os.strerror(errno.ENOSPC).lower() in full.err
         ballast.unlink()
         server.restart()
         assert ingest(folder, settings).code == 0
@@ -279,6 +281,6 @@ def test_ctrl_c_ends_following_when_all_is_written(influx_server: InfluxServer, 
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
-    assert "points of 120 records and 1 events written" in out
+    assert "of 120 records and 1 events" in out
     assert "Traceback" not in err
     assert_all_there(influx_server, database, folder, settings)

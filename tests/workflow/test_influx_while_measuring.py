@@ -105,7 +105,8 @@ def test_a_run_that_waits_for_the_host_is_in_influxdb_while_it_waits(
         lock.release()
         _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
-    assert influx_server.query("SELECT text FROM event WHERE kind = 'waiting_ended'", database)
+    ended = influx_server.query("SELECT text FROM event WHERE kind = 'waiting_ended'", database)
+    assert ended
 
 
 def test_a_database_that_hangs_is_waited_for_once_in_a_segment(

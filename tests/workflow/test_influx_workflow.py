@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -164,7 +165,7 @@ def receipt(**changes: Any) -> dict[str, Any]:
         ({}, "", False),
         ({"waiting": 12, "reason": "no route"}, "no route", True),
         ({"waiting": 0, "reason": "no route"}, "no route", True),
-        ({"waiting": 12}, "some points are not sent yet", True),
+        ({"waiting": 12}, "not sent yet", True),
         ({"waiting": None, "reason": "it broke off"}, "it broke off", True),
         ({"identity": "elsewhere"}, "", True),
         # Sending again would bring none of them.
@@ -178,7 +179,9 @@ def test_what_waits_is_told_and_sent_again(
     append_event(tmp_path, "experiment_started")
     assert unsent(folder) == "", "nothing was to be sent"
     write_json(sent_receipt(folder), receipt(**changes))
-    assert unsent(folder) == told
+    reason = unsent(folder)
+    assert bool(reason) == bool(told)
+    assert reason.endswith(told)
     withdraw_unsent(folder, "here")
     assert sent_receipt(folder).exists() != again
 
@@ -207,10 +210,10 @@ def test_where_what_was_sent_cannot_be_written_down_nothing_is_sent_and_all_is_m
     (small.folder.path / "influx").write_text("somebody put a file here")
     done = small.run()
     assert LOUD in done.stderr
-    assert "influx is not a folder" in done.stderr
+    assert re.search(r"/influx .*not a folder", done.stderr)
     small.assert_complete()
     withdraw_unsent(small.folder, "here")
-    assert "sending to InfluxDB is disabled" in (small.folder.logs / "snakemake.log").read_text()
+    assert "InfluxDB is disabled" in (small.folder.logs / "snakemake.log").read_text()
 
 
 def test_receipts_that_cannot_be_written_stop_no_measurement(tmp_path: Path) -> None:

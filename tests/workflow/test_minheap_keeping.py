@@ -81,7 +81,9 @@ def test_kept_minheaps_are_the_heaps_of_another_spec_on_every_runtime(tmp_path: 
     heaps = {(cell["runtime"], cell["heap_factor"]): cell["heap_mib"] for cell in cells}
     assert heaps == {("ours", 1): 24, ("ours", 1.5): 36, ("other", 1): 24, ("other", 1.5): 36}
     told = experiment.regatta("analyze", "small", "--all").stderr
-    assert "heap factors of toy are multiples of the minheap of ours under g1, serial (1 iteration, " in told
+    (factors,) = (line for line in told.splitlines() if "heap factors of toy" in line)
+    assert " ours under g1, serial (" in factors
+    assert "(1 iteration, " in factors
     # Measured in another way, it does not go into the same file.
     spec.write_text(json.dumps(base | {"runtimes": ["ours"], "minheap": {"passes": 2}}))
     other = experiment.regatta("minheap", "spec.yml", "--keep")
@@ -102,6 +104,7 @@ def test_one_that_completes_in_no_heap_does_not_keep_the_others_from_being_kept(
     (experiment.root / "spec.yml").write_text(json.dumps(spec))
     done = experiment.regatta("minheap", "spec.yml", "--keep")
     assert done.returncode == 3
-    assert "minheap of toy/bad:default on ours: expected a completed invocation in " in done.stderr
+    assert "of toy/bad:default on ours: " in done.stderr
+    assert "completed invocation" in done.stderr
     kept = YAML(typ="safe").load((home / "configs" / "suites" / "minheap" / "toy.yml").read_text())
     assert kept["heaps_mib"] == {"run": {"default": 20}}

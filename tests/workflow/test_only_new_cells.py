@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -168,7 +169,7 @@ def test_failures_are_told_by_name_and_run_again_only_when_asked(small: SmallExp
     failed = small.regatta("run", "spec.yml")
     assert failed.returncode == 1
     assert "tiny/own:default" in failed.stderr
-    assert "3 failed (exit code 1); given up, 1 skipped" in failed.stderr
+    assert re.search(r"3 failed \(.* 1\); given up, 1 skipped", failed.stderr)
     count = len(small.records())
     again = small.regatta("run", "spec.yml")
     assert again.returncode == 1

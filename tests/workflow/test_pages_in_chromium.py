@@ -128,10 +128,11 @@ def test_every_figure_and_table_says_what_it_is(shown: Browser) -> None:
     assert figures
     assert {role for role, _ in figures} == {"img"}
     assert len({label for _, label in figures}) == len(figures)
-    assert shown.evaluate(
+    tables_say_it = shown.evaluate(
         "[...document.querySelectorAll('table')].every(one => one.caption.textContent.trim() && "
         "[...one.querySelectorAll('th')].every(cell => cell.scope === 'col'))"
     )
+    assert tables_say_it
     assert shown.evaluate("document.documentElement.lang") == "en"
     levels = shown.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(one => +one.tagName[1])")
     assert levels[0] == 1

@@ -76,7 +76,8 @@ def test_an_experiment_without_values_has_nothing_to_draw(tmp_path: Path) -> Non
     write_experiment(tmp_path / "made-up", [cell()], [], 2)
     done = run(tmp_path)
     assert isinstance(done.exception, StoreError)
-    assert "a figure in its report" in str(done.exception)
+    (problem,) = done.exception.problems
+    assert (problem.got, "figure" in problem.expected) == ("none", True)
 
 
 def test_without_a_browser_pages_can_be_had_and_pictures_not(

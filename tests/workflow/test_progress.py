@@ -30,7 +30,7 @@ def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> N
     wait_until(lambda: measured_processes(small.results_file), "a measured process")
     try:
         told = small.regatta("status").stdout
-        assert told.startswith("small: measuring, 0 of 6 invocations recorded\n")
+        assert told.startswith("small: measuring, 0 of 6 ")
         assert "local: 0/6, 0 failed" in told
         assert "now tiny/nap:default" in told
         (value,) = json.loads(small.regatta("status", "small", "--json").stdout)
@@ -48,7 +48,7 @@ def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> N
     assert "\x1b" not in err
     assert "\r" not in err
     told = small.regatta("status", "small").stdout
-    assert told.startswith("small: complete, 6 of 6 invocations recorded\n")
+    assert told.startswith("small: complete, 6 of 6 ")
 
 
 def test_the_comparisons_so_far_are_shown_while_it_measures_here_and_from_another_terminal(
@@ -78,11 +78,9 @@ def test_the_comparisons_so_far_are_shown_while_it_measures_here_and_from_anothe
     assert process.returncode == 0, err
     said, told = watching.communicate(timeout=PATIENCE_S)
     assert watching.returncode == 0, told
-    assert "small: complete, 402 of 402 invocations recorded\n" in said
+    assert "small: complete, 402 of 402 " in said
     for text in texts:
-        assert re.search(
-            r"^so far, not final, from \d+ invocations: .*elapsed, native$", text, re.MULTILINE
-        ), text
+        assert re.search(r"^so far, .* [0-9]+ .*elapsed, native$", text, re.MULTILINE), text
         assert re.search(r"loud / quiet +\d\.\d+ ", text), text
     assert not [path for path in small.folder.logs.glob("live-*.log") if path.read_bytes()]
 
@@ -122,7 +120,7 @@ def test_a_run_that_waits_for_the_host_says_for_whom(tmp_path: Path) -> None:
         wait_until(lambda: "waiting_for" in (read_state(state) or {}), "the second run to wait")
         told = second.regatta("status").stdout
         since = re.fullmatch(
-            r"small: (waiting for host local, used by before since [\d -]*\d\d:\d\d), 0 of 6 .*",
+            r"small: (waiting .*local.* before .*[0-9][0-9]:[0-9][0-9]), 0 of 6 .*",
             told.splitlines()[0],
         )
         assert since, told

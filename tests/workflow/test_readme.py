@@ -128,9 +128,8 @@ def test_status_works_before_anything_was_run(tmp_path: Path) -> None:
 def test_the_shootout_asks_for_the_minheaps_that_nobody_has_measured(tmp_path: Path) -> None:
     done = regatta("plan", "configs/experiments/gc-shootout.yml", "--results", str(tmp_path))
     assert done.returncode == 2, done.stderr
-    assert done.stderr.count("fix: run `regatta minheap configs/experiments/gc-shootout.yml`") == 9, (
-        "3 programs, 3 JVMs"
-    )
+    fix = "`regatta minheap configs/experiments/gc-shootout.yml`"
+    assert done.stderr.count(fix) == 9, "3 programs, 3 JVMs"
 
 
 @pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "plot", "explain", "verify", "records",

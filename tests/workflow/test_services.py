@@ -72,7 +72,7 @@ def test_what_is_said_is_enough_to_look_and_to_end(running: tuple[Services, str]
     assert str(services.root / "passwords") in said
     assert str(services.root / "influx.yml") in said
     assert "regatta down" in said
-    assert "every user of this machine can read the database through its backup port" in said
+    assert re.search(r"warning: every .*backup port", said)
     look = next(line for line in said.splitlines() if line.startswith("client: "))[len("client: ") :]
     if shutil.which("influx"):
         done = subprocess.run(
@@ -199,7 +199,8 @@ def test_who_misses_it_is_told_how_to_start_it(services: Services, tmp_path: Pat
     (tmp_path / "results" / "e" / "plan").mkdir(parents=True)
     words = ["ingest", "e", "--results", str(tmp_path / "results"), "--patience-s", "0", "--verify"]
     told = services.run(*words, code=3)
-    assert "got it is not running · fix: run `regatta up`, " in told
+    assert "it is not running" in told
+    assert "run `regatta up`, " in told
 
 
 def test_who_listens_on_its_port_after_it_has_died_is_told_no_password(
@@ -215,7 +216,7 @@ def test_who_listens_on_its_port_after_it_has_died_is_told_no_password(
         thief.bind(("127.0.0.1", port))
         thief.listen()
         told = services.run(*words, "--verify", code=3)
-        assert f"it is not running, and another program uses port {port}" in told
+        assert f"another program uses port {port}" in told
         thief.setblocking(False)
         with pytest.raises(BlockingIOError):
             thief.accept()
@@ -234,7 +235,7 @@ def test_another_user_on_the_port_of_a_container_is_told_no_password(tmp_path: P
         assert ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1) == 0
     with other:
         port = other.getsockname()[1]
-        assert why_not_ours(places, port) == f"a program of user 65534 uses port {port}, not Docker"
+        assert re.findall(r"\d+", why_not_ours(places, port)) == ["65534", str(port)]
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         assert why_not_ours(places, proxy.getsockname()[1]) == ""
 
@@ -267,8 +268,8 @@ def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_set
         fcntl.flock(lock, fcntl.LOCK_EX)
         for words in (["up", "--no-grafana"], ["down"], ["down", "--delete"]):
             told = services.run(*words, code=3)
-            assert "an influxd on host far-away (process 4)" in told
-            assert "`regatta down` on its host" in told
+            assert "host far-away (process 4)" in told
+            assert re.search(r"`regatta down` .*host", told)
     assert services.processes() == []
     assert (services.root / "influxdb.json").read_text() == noted
     assert (services.root / "influx.yml").exists()
@@ -308,7 +309,7 @@ def test_a_port_that_is_taken_is_told_and_without_a_wish_another_is_chosen(servi
         taken.listen()
         port = taken.getsockname()[1]
         told = services.run("up", "--no-grafana", "--port", str(port), code=3)
-        assert f"127.0.0.1:{port}: expected a free port for InfluxDB" in told
+        assert f"127.0.0.1:{port}: expected a free port" in told
         assert services.processes() == []
         assert not (services.root / "influx.yml").exists()
         (services.root / "influxdb.json").write_text(json.dumps({"port": port}))
@@ -327,11 +328,13 @@ def test_a_lost_password_is_told_and_nothing_is_left_running(services: Services)
     services.run("down")
     (services.root / "passwords" / "admin").unlink()
     told = services.run("up", "--no-grafana", code=3)
-    assert "expected an InfluxDB whose administrator has the password in this folder" in told
+    assert "password in this folder" in told
     assert "regatta down --delete" in told
     assert services.processes() == []
     (services.root / "passwords" / "admin").write_text("it's\n")
-    assert "expected a password of 16 to 256 letters and digits" in services.run("up", code=3)
+    told = services.run("up", code=3)
+    assert str(services.root / "passwords" / "admin") in told
+    assert "16 to 256 letters" in told
 
 
 def test_a_lost_password_of_the_writer_is_made_anew(services: Services) -> None:
@@ -346,7 +349,7 @@ def test_a_lost_password_of_the_writer_is_made_anew(services: Services) -> None:
 
 def test_who_reads_other_settings_is_told(services: Services, tmp_path: Path) -> None:
     said = services.up("--port", str(free_port()), REGATTA_INFLUX="none")
-    assert "not used: $REGATTA_INFLUX disables InfluxDB" in said
+    assert "not used: $REGATTA_INFLUX disables" in said
     other = tmp_path / "other.yml"
     other.write_text("url: http://db:8086\n")
     assert f"not used: commands use {other}" in services.up(REGATTA_INFLUX=str(other))
@@ -382,7 +385,7 @@ def test_the_demonstration_lands_in_influxdb_is_counted_and_says_where_to_look(
     out, err = process.communicate(timeout=END_S)
     assert process.returncode == 0, out + err
     assert "(already running)" in out
-    assert re.search(r"demo: journal and database agree in all \d+ series", out)
+    assert re.search(r"demo: .* agree .* [0-9]+ series", out)
     counts = dict(re.findall(r"^(\w+) +(\d+) in the journal +\2 in the database$", out, re.MULTILINE))
     # One more than is measured: the first of a series is discarded.
     assert int(counts["invocation"]) == 4
@@ -391,9 +394,9 @@ def test_the_demonstration_lands_in_influxdb_is_counted_and_says_where_to_look(
     assert f"$(cat {shlex.quote(str(services.root / 'passwords' / 'reader'))})" in out
     status, told = services.query("SELECT count(sequence) FROM iteration WHERE experiment = 'demo'", "reader")
     assert (status, "series" in told) == (200, True)
-    assert "expected an InfluxDB, for --influx" in services.run(
-        "demo", "--influx", code=2, REGATTA_INFLUX="none"
-    )
+    refused = services.run("demo", "--influx", code=2, REGATTA_INFLUX="none")
+    assert "$REGATTA_INFLUX: " in refused
+    assert "remove --influx" in refused
 
 
 def test_a_demonstration_with_failures_is_counted_all_the_same_and_then_they_are_told(
@@ -408,7 +411,7 @@ def test_a_demonstration_with_failures_is_counted_all_the_same_and_then_they_are
     monkeypatch.setattr("regatta.cli.run.run", run)
     monkeypatch.setattr("regatta.cli.demo._count_and_show", lambda *_: click.echo("counted"))
     said = services.run("demo", "--influx", code=1)
-    assert said.index("counted") < said.index("error: demo: expected whole records")
+    assert said.index("counted") < said.index("error: demo: ")
     assert "counted" not in services.run("demo", code=1)
 
 
@@ -442,7 +445,8 @@ def test_one_that_ends_at_once_is_told_with_its_last_words(services: Services, t
 def test_an_influxdb_of_another_line_and_none_are_told(services: Services, tmp_path: Path) -> None:
     second = "#!/bin/sh\necho 'InfluxDB v2.7.1 (git: 407fa622e9)'\n"
     told = services.run("up", "--no-grafana", code=3, PATH=programs(tmp_path / "bin", second))
-    assert "expected InfluxDB 1.x · got InfluxDB v2.7.1" in told
+    assert "expected InfluxDB 1.x" in told
+    assert "got InfluxDB v2.7.1" in told
     (tmp_path / "empty").mkdir()
     told = services.run("up", "--no-grafana", code=3, PATH=str(tmp_path / "empty"))
     assert "apt-get install influxdb" in told
@@ -453,5 +457,5 @@ def test_a_folder_of_somebody_elses_choice_is_refused(services: Services, tmp_pa
     (tmp_path / "elsewhere").mkdir()
     services.root.parent.mkdir(parents=True)
     services.root.symlink_to(tmp_path / "elsewhere")
-    assert "expected a folder that you own" in services.run("up", code=3)
+    assert "folder that you own" in services.run("up", code=3)
     services.root.unlink()

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 
 from helpers.experiments.experiment_parts import HOME
 from helpers.experiments.small_experiments import read_terminal
+from helpers.golden import Golden
 from helpers.in_process import PROGRAM
 from helpers.runner_plans import printed
 from regatta.host.journal.journal import Damage, read_journal
@@ -159,7 +161,7 @@ def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
     done = time(tmp_path, "false", "true", "--runs", "2", code=1)
     assert "failed: " in done.stdout
     prepared = time(tmp_path, "true", "--runs", "2", "--prepare", "false", code=1)
-    assert "prepare ended with exit code 1" in prepared.stdout
+    assert re.search(r"prepare .*exit code 1\b", prepared.stdout)
 
 
 def _left_in(folder: Path) -> set[str]:
@@ -184,7 +186,8 @@ def test_an_interruption_keeps_every_record(tmp_path: Path, number: signal.Signa
     assert [record["invocation_id"] for record in after[: len(before)]] == before
     assert len(after) < 1000
     assert "sleep-0.05" in told[0]
-    assert "continue: regatta run kept/time.yml --results kept/results" in told[1]
+    (command,) = (line for line in told[1].splitlines() if line.startswith("continue: "))
+    assert command.split()[1:] == ["regatta", "run", "kept/time.yml", "--results", "kept/results"]
 
 
 @pytest.mark.full
@@ -320,39 +323,35 @@ esac
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code"),
     [
-        (("sleep '1",), 2, "No closing quotation"),
-        (("",), 2, "expected a command, got nothing"),
-        (("no-such-program", "true"), 3, "no-such-program"),
-        (("true", "true"), 2, "the same command"),
-        (("true", "echo", "-n", "a", "-n", "a"), 2, "expected different names"),
-        (("true", "--prepare", "no-such-program"), 3, "no-such-program"),
-        (("true", "--environment", "NOT_SET"), 2, "--environment NOT_SET: expected a variable"),
-        (("true", "-n", "a", "-n", "b"), 2, "expected a --command-name for each of 1 commands, got 2"),
-        (("cat a | sort", "true"), 2, "| needs a shell, as in: sh -c 'cat a | sort'"),
-        (("echo $HOME",), 2, "$ needs a shell"),
-        (("sleep {t}", "--parameter", "t-", "1"), 2, "expected NAME and VALUE"),
-        (("true", "--precision", "0%"), 2, "--precision"),
-        (("true", "--precision", "5", "--runs", "20000"), 2, "--runs: expected a number <= 10000"),
-        (
-            ("{a} -c true", "-L", "a", "./one/sh,./two/sh"),
-            2,
-            "the same program with the same arguments for one-sh-c-true and two-sh-c-true",
-        ),
-        (("true", "false", "-L", "a", "1,2"), 2, "--parameter a: no command contains {a}"),
-        (("true {a}", "-L", "a", "1", "-L", "a", "2"), 2, "--parameter: expected each NAME once"),
-        (("true {a}", "-L", "a", "1,1"), 2, "--parameter a: expected unique values"),
-        (("true", "--precision", "5", "--runs", "9"), 2, "--runs: expected at least 10 with --precision"),
-        (("{a} 0", "-L", "a", "true,sleep", "--prepare", "touch {a}"), 2, "--prepare: {a} is the program"),
+        (("sleep '1",), 2),
+        (("",), 2),
+        (("no-such-program", "true"), 3),
+        (("true", "true"), 2),
+        (("true", "echo", "-n", "a", "-n", "a"), 2),
+        (("true", "--prepare", "no-such-program"), 3),
+        (("true", "--environment", "NOT_SET"), 2),
+        (("true", "-n", "a", "-n", "b"), 2),
+        (("cat a | sort", "true"), 2),
+        (("echo $HOME",), 2),
+        (("sleep {t}", "--parameter", "t-", "1"), 2),
+        (("true", "--precision", "0%"), 2),
+        (("true", "--precision", "5", "--runs", "20000"), 2),
+        (("{a} -c true", "-L", "a", "./one/sh,./two/sh"), 2),
+        (("true", "false", "-L", "a", "1,2"), 2),
+        (("true {a}", "-L", "a", "1", "-L", "a", "2"), 2),
+        (("true {a}", "-L", "a", "1,1"), 2),
+        (("true", "--precision", "5", "--runs", "9"), 2),
+        (("{a} 0", "-L", "a", "true,sleep", "--prepare", "touch {a}"), 2),
     ],
 )
 def test_what_cannot_be_measured_is_told(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
+    tmp_path: Path, arguments: tuple[str, ...], code: int, golden: Golden
 ) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "sh").symlink_to("/bin/sh")
     shown = time(tmp_path, *arguments, code=code).stderr
-    assert told in shown
+    golden(shlex.join(arguments), shown.splitlines()[-1])
     assert "regatta-time-" not in shown, "a folder that no longer exists"

@@ -156,7 +156,7 @@ def test_each_window_is_counted_once_from_its_border_to_its_border(perf: Path, t
     assert run.values("l1_icache_misses", space="system") == [10.0, 10.0]
     told = run.info["counters"]
     assert told["L1-icache-load-misses:u"] == "not supported"
-    assert told["dTLB-load-misses:u"] == "counted for less than 20 % of the time"
+    assert "less than 20 %" in told["dTLB-load-misses:u"]
     assert told["least_percent_of_time"] == 25.0
 
 
@@ -167,7 +167,9 @@ def test_a_kernel_that_may_not_be_counted_leaves_the_user_s_counts(perf: Path, t
     assert run.code == 0, run.stderr
     assert run.values("cpi", space="user") == [3.0]
     assert run.values("cpi", space="system") == run.values("cpi", space="all") == []
-    assert run.info["counters"]["system"].startswith("not possible: Access to performance monitoring")
+    told, of_perf = run.info["counters"]["system"].split(": ", 1)
+    assert told == "not possible"
+    assert of_perf.startswith("Access to performance monitoring")
 
 
 def test_events_that_a_processor_cannot_count_at_once_give_counts_and_no_ratio(
@@ -175,9 +177,9 @@ def test_events_that_a_processor_cannot_count_at_once_give_counts_and_no_ratio(
 ) -> None:
     monkeypatch.setenv("FAKE_PERF_HAS_NO_ROOM_FOR", "branches:u")
     asked = counters.Counters(str(perf), tmp_path, 1)
-    assert asked.told() == {
-        "instructions:u with branches:u with branch-misses:u": "not counted at the same time"
-    }
+    ((names, reason),) = asked.told().items()
+    assert names.split(" with ") == ["instructions:u", "branches:u", "branch-misses:u"]
+    assert "same time" in reason
     groups = asked._grouped()
     assert groups.count("instructions:u") == 3, "with cycles, the instruction cache and the TLBs"
     assert "{branches:u},{branch-misses:u}," in groups

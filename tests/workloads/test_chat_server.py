@@ -74,7 +74,8 @@ def test_virtual_threads_are_not_possible_before_release_21(release: int, tmp_pa
     for options in (("--probe",), SHORT):
         run = chat_runs.session(tmp_path, "--mode", "virtual", *options, java=java)
         assert run.code == 4
-        assert f"not possible: release {release} has no virtual threads, 21 and later have" in run.stderr
+        assert run.stderr.startswith(f"not possible: release {release} ")
+        assert "no virtual threads, 21" in run.stderr
         assert run.lines == []
     assert chat_runs.session(tmp_path, "--mode", "platform", "--probe", java=java).code == 0
 
@@ -180,7 +181,9 @@ def test_too_few_descriptors_are_told_before_anything_is_measured(program: str, 
         command, preexec_fn=limit, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 2
-    assert "expected a limit of 864 open files or more, got 200; raise it (ulimit -n)" in done.stderr
+    assert "limit of 864 open files" in done.stderr
+    assert "got 200; " in done.stderr
+    assert "ulimit -n" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -258,7 +260,8 @@ def test_with_a_debugger_a_program_with_iterations_has_no_events_and_says_why(
 def test_without_a_file_nothing_runs(counted: Counted, option: str) -> None:
     run = counted.run("Events", "exit", "0", flags=(f"-agentpath:{counted.agent}{option}",))
     assert run.code == 1
-    assert "expected -agentpath:libregatta_events.so=FILE or =windows,FILE: got no FILE" in run.stderr
+    assert "-agentpath:libregatta_events.so=FILE or =windows,FILE: " in run.stderr
+    assert "got no FILE" in run.stderr
 
 
 def test_a_path_that_is_too_long_is_refused(counted: Counted) -> None:
@@ -270,16 +273,17 @@ def test_a_path_that_is_too_long_is_refused(counted: Counted) -> None:
 def test_a_file_that_cannot_be_written_changes_nothing_else(counted: Counted) -> None:
     run = counted.run("Profiled", "exit", flags=(f"-agentpath:{counted.agent}=missing/events.json",))
     assert (run.code, run.stdout) == (3, "out\n")
-    assert "error: regatta events: missing/events.json: No such file or directory" in run.stderr
+    assert f"error: regatta events: missing/events.json: {os.strerror(errno.ENOENT)}" in run.stderr
     full = counted.run("Profiled", "exit", flags=(f"-agentpath:{counted.agent}=/dev/full/events.json",))
     assert (full.code, full.stdout) == (3, "out\n")
-    assert "error: regatta events: /dev/full/events.json: Not a directory" in full.stderr
+    assert f"error: regatta events: /dev/full/events.json: {os.strerror(errno.ENOTDIR)}" in full.stderr
 
 
 def test_a_second_agent_is_named_and_the_first_counts(counted: Counted) -> None:
     again = (f"-agentpath:{counted.agent}=again.json",)
     run, events = counted.counted("Events", "exceptions", "7", flags=again)
-    assert "again.json: not written: the agent is loaded twice" in run.stderr
+    assert "again.json: not written: " in run.stderr
+    assert "loaded twice" in run.stderr
     assert total(events, "exceptions") == 7
     assert not (run.directory / "again.json").exists()
 
@@ -348,7 +352,7 @@ def test_a_jvm_without_the_flight_recorder_has_events_and_no_share(counted: Coun
     provenance = read_vector(tmp_path / "v.yml").provenance
     assert "exceptions 30, " in provenance["events"]
     assert "system_share" not in provenance
-    assert "expected a JVM with the flight recorder (JFR)" in provenance["notes"]
+    assert "the flight recorder (JFR)" in provenance["notes"]
 
 
 # ---- the JVM's own timing of methods, on release 25 ----

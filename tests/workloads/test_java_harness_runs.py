@@ -12,6 +12,10 @@ from helpers.workloads.java_cases import Cases, by_parameter
 from helpers.workloads.java_runs import JVMS, Run, jvm
 
 MS = 1_000_000
+#: what cases of HarnessCases.java say themselves
+WRONG = "one and one is three"
+THROWN = "java.lang.IllegalStateException: the listener has had enough"
+UNSUPPORTED = "java.lang.UnsupportedOperationException: no threads"
 
 
 def around(run: Run) -> tuple[int, int]:
@@ -43,7 +47,7 @@ def test_a_probe_does_nothing_and_says_what_this_jvm_lacks(cases: Cases, name: s
 
 def test_a_probe_gives_the_words_of_the_jvm(cases: Cases) -> None:
     old, wrapped = jvm("11"), cases.run("wrapped", "--probe")
-    assert wrapped.stderr == "not possible: java.lang.UnsupportedOperationException: no threads\n"
+    assert wrapped.stderr.splitlines() == [f"not possible: {UNSUPPORTED}"]
     missing = cases.run("newer", "--probe", program=old)
     assert missing.stderr == "not possible: java.lang.ClassNotFoundException: java.lang.Record\n"
     assert cases.run("newer", "--probe").code == 0
@@ -85,8 +89,8 @@ def test_a_listener_hears_that_an_output_is_wrong(cases: Cases) -> None:
     )
     assert run.code == 1
     assert "validated 0" not in run.stdout
-    assert run.stdout.splitlines()[-1] == "failed one and one is three"
-    assert [x["error"] for x in run.lines if "error" in x] == ["one and one is three"]
+    assert run.stdout.splitlines()[-1] == f"failed {WRONG}"
+    assert [x["error"] for x in run.lines if "error" in x] == [WRONG]
 
 
 @pytest.mark.parametrize("name", JVMS)
@@ -130,9 +134,7 @@ def test_a_listener_that_throws_fails_the_run(cases: Cases) -> None:
         "here", "--size", "1", "--iterations", "1", flags=("-Dregatta.listener=HarnessCases$Failing",)
     )
     assert run.code == 1
-    assert [x["error"] for x in run.lines if "error" in x] == [
-        "java.lang.IllegalStateException: the listener has had enough"
-    ]
+    assert [x["error"] for x in run.lines if "error" in x] == [THROWN]
 
 
 @pytest.mark.parametrize("name", JVMS)

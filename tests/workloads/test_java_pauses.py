@@ -98,7 +98,8 @@ def test_a_collection_that_cannot_be_forced_is_told_and_exits_with_2(cases: Case
     flags = ("-Xmx256m", "-XX:+UnlockExperimentalVMOptions", flag)
     run = cases.run("here", "--size", "1", "--iterations", "2", "--collect", flags=flags)
     assert run.code == 2
-    assert "expected System.gc() to collect, got no collection" in run.stderr
+    assert "expected System.gc() to collect" in run.stderr
+    assert "no collection by" in run.stderr
 
 
 @pytest.mark.parametrize("collector", ["serial", "g1", "z", "shenandoah"])

@@ -257,13 +257,16 @@ def test_a_jvm_that_is_halted_leaves_no_profile(profiled: Profiled) -> None:
 def test_a_profile_that_cannot_be_written_changes_nothing_else(profiled: Profiled) -> None:
     run = profiled.run("exit", flags=(f"-javaagent:{profiled.agent}=missing/profile.json",))
     assert (run.code, run.stdout) == (3, "out\n")
-    assert "error: cannot write the profile: java.nio.file.NoSuchFileException" in run.stderr
+    (error,) = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
+    assert "java.nio.file.NoSuchFileException" in error
+    assert f"{run.directory}/missing/profile.json" in error
 
 
 def test_without_a_file_nothing_runs(profiled: Profiled) -> None:
     run = profiled.run("exit", flags=(f"-javaagent:{profiled.agent}",))
     assert (run.code, run.stdout) == (2, "")
-    assert "expected -javaagent:regatta-profiler.jar=FILE, got no FILE" in run.stderr
+    assert "expected -javaagent:regatta-profiler.jar=FILE" in run.stderr
+    assert "got no FILE" in run.stderr
 
 
 # ---- vectors ----
@@ -313,14 +316,14 @@ def test_a_jvm_that_is_not_that_of_the_configuration_is_refused(profiled: Profil
         tmp_path, "--overhead", "0", "--configuration", "temurin-21 g1", "-o", "calls.yml", "--", *java
     )
     assert done.returncode != 0
-    assert "expected a JVM of release 21.0.8" in done.stderr
+    assert "JVM of release 21.0.8" in done.stderr
     assert not (tmp_path / "calls.yml").exists()
 
 
 def test_a_command_that_starts_no_jvm_is_refused(tmp_path: Path) -> None:
     done = trace_java(tmp_path, "--overhead", "0", "-o", "echo.yml", "--", "echo", "no JVM")
     assert done.returncode != 0
-    assert "profile: expected a file written by the JVM at its end" in done.stderr
+    assert "profile: expected a file" in done.stderr
     assert not (tmp_path / "echo.yml").exists()
 
 

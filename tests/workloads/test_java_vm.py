@@ -18,12 +18,13 @@ PACKAGE = "org/regatta/bench/vm"
 
 def test_javac_says_that_a_runtime_has_no_compiler(programs: Programs) -> None:
     flags = ("--limit-modules", "java.se,jdk.management")
-    told = "this runtime has no module jdk.compiler (javax.tools.ToolProvider returns no compiler)"
     probed = programs.probe("vm/javac", flags=flags)
-    assert (probed.code, probed.stderr) == (4, f"not possible: {told}\n")
+    told, reason = probed.stderr.rstrip("\n").split(": ", 1)
+    assert (probed.code, told) == (4, "not possible")
+    assert "no module jdk.compiler" in reason
     run = programs.benchmark("vm/javac", size="s1", flags=flags)
     assert run.code == 1
-    assert told in run.stderr
+    assert reason in run.stderr
     assert programs.probe("vm/jack", flags=flags).code == 0
 
 
@@ -66,8 +67,8 @@ MISTAKES = [
      "sorted.subList(sorted.size() / 2 + 1, sorted.size())", "pixel"),
     ("mpegaudio", "mpegaudio/Mdct", "+ direction * below * SWAPPED[i]", "+ below * SWAPPED[i]", "the signal's power"),
     ("mpegaudio", "mpegaudio/Encoder", "frame.reservoirBytes = reservoirBytes;", "", "code words end|OutOfBounds"),
-    ("jess", "jess/Network", "NotNode.release(fact);", "", "houses puzzle: the rules leave"),
-    ("jess", "jess/JoinTest", "== equal;", "== true;", "houses puzzle: the rules leave"),
+    ("jess", "jess/Network", "NotNode.release(fact);", "", "houses puzzle: "),
+    ("jess", "jess/JoinTest", "== equal;", "== true;", "houses puzzle: "),
     ("javac", "javac/MemoryFiles", "bytes.write(from, offset, length);", "bytes.write(from, offset, length - 1);",
      "is not valid|ends early|not a class file"),
 ]  # fmt: skip
@@ -124,7 +125,7 @@ def test_compiled_code_that_computes_something_else_has_another_digest(
 #: a resource, a text in it, another text in its place, and what is told
 SPOILT = [
     ("jess", f"{PACKAGE}/jess/houses.rules", "(not (may ?d ?w ?l)) (not (may ?d ?w ?r))", "(not (may ?d ?w ?l))",
-     "houses puzzle: the rules leave"),
+     "houses puzzle: "),
     ("jack", "javacc-7.0.2/src/main/javacc/JavaCC.jj", '| < _TOKEN: "TOKEN" >', '| < _TOKEN: "TOKEN" > | < _B: "B" >',
      "NoSuchFieldException|expected"),
     ("jack", "javacc-7.0.2/src/main/javacc/JavaCC.jj", "PARSER_END(", "PARSER_FIN(", "JavaCC failed on"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.workloads.lm_runs import PATIENCE_S, assert_conforms, command_of, run
 
 CONNECTIONS = ["bw_pipe", "bw_tcp", "bw_unix"]
@@ -103,20 +105,20 @@ def _grandchild(pid: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (["--message-kib", "0"], "--message-kib: expected an integer from 1 to"),
-        (["--total-kib", "0"], "--total-kib: expected an integer from 1 to"),
-        (["--parallel", "0"], "--parallel: expected an integer from 1 to"),
+        ["--message-kib", "0"],
+        ["--total-kib", "0"],
+        ["--parallel", "0"],
     ],
 )
 @pytest.mark.parametrize("name", CONNECTIONS)
 def test_a_size_of_nothing_is_refused(
-    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], message: str
+    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], golden: Golden
 ) -> None:
     outcome = run([lm_sources / "build" / name, *arguments], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join([name, *arguments]), outcome.stderr)
     assert (outcome.stdout, outcome.lines) == ("", [])
 
 
@@ -187,29 +189,26 @@ def test_seeks_go_where_they_say(lm_sources: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (
-            ["--file", "not-there"],
-            "--file: expected a readable file or block device, got not-there",
-        ),
-        (["--file", "."], "--file: expected a file or a block device, got ."),
-        (["--file", "/dev/null"], "--file: expected a file or a block device, got /dev/null"),
-        (["--file", "small"], "--file: expected at least 1310720 bytes"),
-        (["--mib", "0"], "--mib: expected an integer from 1 to"),
-        (["--zones", "0"], "--zones: expected an integer from 1 to"),
-        (["--block-kib", "6"], "--block-kib: expected a multiple of 4, got 6"),
-        (["--parallel", "2"], "--parallel: expected 1 (simultaneous processes"),
+        ["--file", "not-there"],
+        ["--file", "."],
+        ["--file", "/dev/null"],
+        ["--file", "small"],
+        ["--mib", "0"],
+        ["--zones", "0"],
+        ["--block-kib", "6"],
+        ["--parallel", "2"],
     ],
 )
 def test_what_is_no_disk_is_refused(
-    lm_sources: Path, tmp_path: Path, arguments: list[str], message: str
+    lm_sources: Path, tmp_path: Path, arguments: list[str], golden: Golden
 ) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/small").write_bytes(b"x" * 4096)
     outcome = run([lm_sources / "build/disk", *arguments], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join(["disk", *arguments]), outcome.stderr)
     assert (outcome.stdout, outcome.lines) == ("", [])
 
 
@@ -252,35 +251,36 @@ def test_lmdd_finds_a_block_in_the_wrong_place(lm_sources: Path, tmp_path: Path)
     file.write_bytes(content[:8192] + content[12288:16384] + content[12288:])
     wrong = run([lmdd, "if=file", "of=internal", "bs=4k", "ipat=1"], tmp_path / "work")
     assert wrong.exit_code == 1
-    assert "at byte 8192 expected the pattern's 8192, got 12288" in wrong.stderr
+    # Where, what the pattern has there, and what the file has.
+    assert re.findall(r"\d+", wrong.stderr) == ["8192", "8192", "12288"]
     assert "error" in wrong.lines[-1]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "exit_code", "message"),
+    ("arguments", "exit_code"),
     [
-        (["bs=0"], 2, "bs: expected an integer from 1 to"),
-        (["bs=64q"], 2, "bs: expected an integer"),
-        (["bs=9999999999999999999g"], 2, "bs: expected an integer"),
-        (["count=0", "if=internal"], 2, "count: expected an integer from 1"),
-        (["if="], 2, "if: expected a file or internal, got nothing"),
-        (["if=internal", "of=internal"], 2, "count: expected a number for if=internal"),
-        (["if=internal", "of=internal", "count=1"], 2, "otherwise there is no work"),
-        (["if=internal", "of=internal", "count=1", "opat=1", "bs=12"], 2, "bs: expected a multiple of 8"),
-        (["if=internal", "of=file", "count=1", "ipat=1"], 2, "ipat: expected a file as input"),
-        (["if=internal", "count=9223372036854775807"], 2, "less than 2^63 bytes"),
-        (["--parallel", "2"], 2, "expected one of if= of= bs="),
-        (["if=not-there", "of=internal"], 1, "not-there: No such file"),
-        (["if=/dev/null", "of=internal"], 1, "expected at least one byte, got none"),
-        (["if=same", "of=same"], 1, "expected a file other than the input"),
+        (["bs=0"], 2),
+        (["bs=64q"], 2),
+        (["bs=9999999999999999999g"], 2),
+        (["count=0", "if=internal"], 2),
+        (["if="], 2),
+        (["if=internal", "of=internal"], 2),
+        (["if=internal", "of=internal", "count=1"], 2),
+        (["if=internal", "of=internal", "count=1", "opat=1", "bs=12"], 2),
+        (["if=internal", "of=file", "count=1", "ipat=1"], 2),
+        (["if=internal", "count=9223372036854775807"], 2),
+        (["--parallel", "2"], 2),
+        (["if=not-there", "of=internal"], 1),
+        (["if=/dev/null", "of=internal"], 1),
+        (["if=same", "of=same"], 1),
     ],
 )  # fmt: skip
 def test_lmdd_refuses_what_it_cannot_copy(
-    lm_sources: Path, tmp_path: Path, arguments: list[str], exit_code: int, message: str
+    lm_sources: Path, tmp_path: Path, arguments: list[str], exit_code: int, golden: Golden
 ) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/same").write_text("kept")
     outcome = run([lm_sources / "build/lmdd", *arguments], tmp_path / "work")
     assert outcome.exit_code == exit_code
-    assert message in outcome.stderr
+    golden(shlex.join(["lmdd", *arguments]), outcome.stderr)
     assert (tmp_path / "work/same").read_text() == "kept"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -52,11 +53,8 @@ def test_a_child_timed_before_all_are_ready_is_caught_by_the_harness_and_by_the_
     outcome, children = logged(wrong, tmp_path, "--repetitions=10")
     assert outcome.exit_code == 1
     # The second where one was done before the late one was ready.
-    told = (
-        "a child was timed while another child was not running the benchmark",
-        "expected message 'r' from a child, got 'd'",
-    )
-    assert any(words in outcome.stderr for words in told), outcome.stderr
+    early = "timed while another child" in outcome.stderr
+    assert early or re.findall(r"'(.)'", outcome.stderr) == ["r", "d"], outcome.stderr
     with pytest.raises(AssertionError):
         assert_in_step(children)
 
@@ -79,7 +77,7 @@ def test_a_parent_that_does_not_wait_for_the_late_child_is_caught(
     wrong = mutant("children.c", "if (gather(family, LM_READY) != 0) {", "if (false) {")
     outcome, _ = logged(wrong, tmp_path)
     assert outcome.exit_code == 1
-    assert "expected message 'd' from a child, got 'r'" in outcome.stderr
+    assert re.findall(r"'(.)'", outcome.stderr) == ["d", "r"], "the message expected, and the one received"
 
 
 def test_the_fastest_the_slowest_and_the_middle_child_are_reported(planted: Path, tmp_path: Path) -> None:
@@ -101,8 +99,8 @@ def test_the_fastest_the_slowest_and_the_middle_child_are_reported(planted: Path
     ("kind", "cause"),
     [
         ("fail", "benchmark: Input/output error"),
-        ("die", "killed by signal 9 (Killed) before the end of the measurement"),
-        ("leave", "ended with exit code 7 before the end of the measurement"),
+        ("die", "by signal 9 (Killed) before"),
+        ("leave", "exit code 7 before"),
     ],
 )
 @pytest.mark.parametrize("parallel", [1, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.marked_processes import processes_with
 from helpers.workloads.lm_runs import (
     PATIENCE_S,
@@ -285,26 +287,26 @@ def test_a_log_that_cannot_be_written_is_an_error(lm_sources: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "message"),
+    ("name", "arguments"),
     [
-        ("lat_serve", ["--bytes", "0"], "--bytes: expected at most 32 integers from 1 to"),
-        ("lat_serve", ["--connections", "65"], "--connections: expected an integer from 1 to 64"),
-        ("lat_serve", ["--placement", "free"], "--placement: expected one of apart compact, got free"),
-        ("lat_serve", ["--parallel", "2"], "--parallel: expected 1 (the server and its client"),
-        ("lat_transfer", ["--through=pipe", "--operation=connect"], "--operation: expected transfer with"),
-        ("lat_file_io", ["--bytes", "64,"], "--bytes: expected at most 32 integers from 1 to"),
-        ("lat_file_io", ["--operation", "rewrite"], "expected one of all read write mmap_read append mmap,"),
-        ("lat_simple", ["--program", "true"], "--program: expected the path of a program"),
-        ("lat_simple", ["--mappings", "100000"], "--mappings: expected at most 32 integers from 0 to 50000"),
-        ("lat_simple", ["--resident-kib", "much"], "--resident-kib: expected at most 32 integers from 0"),
+        ("lat_serve", ["--bytes", "0"]),
+        ("lat_serve", ["--connections", "65"]),
+        ("lat_serve", ["--placement", "free"]),
+        ("lat_serve", ["--parallel", "2"]),
+        ("lat_transfer", ["--through=pipe", "--operation=connect"]),
+        ("lat_file_io", ["--bytes", "64,"]),
+        ("lat_file_io", ["--operation", "rewrite"]),
+        ("lat_simple", ["--program", "true"]),
+        ("lat_simple", ["--mappings", "100000"]),
+        ("lat_simple", ["--resident-kib", "much"]),
     ],
 )
 def test_bad_input_is_refused_with_a_message(
-    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], message: str
+    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], golden: Golden
 ) -> None:
     outcome = run([lm_sources / "build" / name, *arguments], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join([name, *arguments]), outcome.stderr)
     assert (outcome.stdout, outcome.lines) == ("", [])
 
 

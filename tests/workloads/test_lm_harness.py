@@ -101,7 +101,9 @@ def test_where_the_loop_costs_as_much_as_all_of_it_there_is_no_number(
     outcome = run([dear, "--kind=empty"], tmp_path / "work")
     assert outcome.exit_code == 1
     assert outcome.series == {}
-    assert re.search(r"\d+ ns do not exceed the \d+ ns of the empty loop", outcome.stderr)
+    whole_ns, loop_ns = map(int, re.findall(r"(\d+) ns", outcome.stderr))
+    assert whole_ns <= loop_ns
+    assert "of the empty loop" in outcome.stderr
 
 
 def test_work_that_the_compiler_dropped_is_an_error_and_no_number(planted: Path, tmp_path: Path) -> None:
@@ -161,27 +163,27 @@ def test_an_interval_of_several_that_cannot_be_long_enough_is_refused(
     outcome = run(command, tmp_path / "work")
     assert outcome.exit_code == 1
     assert outcome.series == {}
-    assert "with several processes it must last at least 100000000 ns; use --parallel 1" in outcome.stderr
+    assert "at least 100000000 ns" in outcome.stderr
+    assert "use --parallel 1" in outcome.stderr
 
 
 def test_an_interval_of_several_shorter_than_a_time_slice_is_refused(planted: Path, tmp_path: Path) -> None:
     outcome = run([planted, "--parallel=2", "--interval-us=5000"], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert "longer than a time slice" in outcome.stderr
+    assert re.search(r"--interval-us: .* at least 100000 .* got '?5000'?", outcome.stderr)
 
 
 def test_people_are_told_the_median_its_quartiles_and_its_interval(planted: Path, tmp_path: Path) -> None:
     outcome = run([planted, "--kind", "spin", "--amount", "1000"], tmp_path / "work")
     ((_, lines),) = outcome.series.items()
     values = sorted(line["value"] for line in lines)
-    told = re.search(
-        r"latency (\S+) ns \(quartiles (\S+) and (\S+); 95 % interval (\S+) to (\S+)\), median of 11 rep",
-        outcome.stdout,
-    )
-    assert told
+    told = outcome.stdout.partition(": latency ")[2]
+    assert "median of 11" in told
     # Of 11 values the 2nd and the 10th: 2 x (1 + 11) / 2^11 = 1.2 % lie outside; the 3rd and the 9th would have 6.5 %.
-    expected = [values[5], (values[2] + values[3]) / 2, (values[7] + values[8]) / 2, values[1], values[9]]
-    assert [float(text) for text in told.groups()] == pytest.approx(expected, rel=1e-3)
+    quartiles = [(values[2] + values[3]) / 2, (values[7] + values[8]) / 2]
+    expected = [values[5], *quartiles, 95, values[1], values[9], 11]
+    numbers = [float(text) for text in re.findall(r"\d[\d.]*(?:e[+-]\d+)?", told)]
+    assert numbers[:7] == pytest.approx(expected, rel=1e-3)
 
 
 # ---- a new benchmark ----

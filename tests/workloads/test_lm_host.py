@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.workloads.lm_runs import Run, altered, command_of, run
 
 NOISE = [
@@ -97,22 +99,22 @@ def test_a_clock_that_differs_between_processors_is_an_error(lm_sources: Path, t
 def test_one_processor_alone_has_no_order(lm_sources: Path, tmp_path: Path) -> None:
     outcome = run(["taskset", "-c", str(PROCESSORS[0]), lm_sources / "build/clock_order"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "expected two available processors, got one" in outcome.stderr
+    assert "two available processors, got" in outcome.stderr
 
 
 @pytest.mark.parametrize(
-    ("program", "arguments", "message"),
+    ("program", "arguments"),
     [
-        ("cpu_noise", ["--quantum-us=0"], "--quantum-us: expected an integer from 10 to"),
-        ("cpu_noise", ["--quantum-us=50", "--period-ms=1"], "--period-ms: expected at least 100 quanta"),
-        ("cpu_noise", ["--parallel=2"], "the program measures one processor"),
-        ("clock_order", ["--exchanges=1"], "--exchanges: expected an integer from 2 to"),
-        ("clock_order", ["--parallel=2"], "the test occupies two processors"),
+        ("cpu_noise", ["--quantum-us=0"]),
+        ("cpu_noise", ["--quantum-us=50", "--period-ms=1"]),
+        ("cpu_noise", ["--parallel=2"]),
+        ("clock_order", ["--exchanges=1"]),
+        ("clock_order", ["--parallel=2"]),
     ],
 )
 def test_what_says_nothing_is_refused(
-    lm_sources: Path, tmp_path: Path, program: str, arguments: list[str], message: str
+    lm_sources: Path, tmp_path: Path, program: str, arguments: list[str], golden: Golden
 ) -> None:
     outcome = run([lm_sources / "build" / program, *arguments], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join([program, *arguments]), outcome.stderr)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.runner_plans import wait_until
 from helpers.workloads.lm_runs import PATIENCE_S, Run, assert_conforms, command_of, run, skip_a_refusal
 
@@ -294,8 +297,9 @@ def test_io_uring_that_the_kernel_refuses_is_an_error_with_its_cause(
     ]  # fmt: skip
     outcome = run([*refused, lm_sources / "build/lat_io_uring"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "lat_io_uring: io_uring_setup: Operation not permitted; expected" in outcome.stderr
-    assert "io_uring_setup: Operation not permitted" in outcome.lines[-1]["error"]
+    error = outcome.lines[-1]["error"]
+    assert error.startswith(f"io_uring_setup: {os.strerror(errno.EPERM)}; expected ")
+    assert outcome.stderr == f"lat_io_uring: {error}\n"
 
 
 def test_without_libtirpc_the_program_is_built_and_says_so(lm_sources: Path, tmp_path: Path) -> None:
@@ -305,35 +309,36 @@ def test_without_libtirpc_the_program_is_built_and_says_so(lm_sources: Path, tmp
     subprocess.run(["make", "-s", "TIRPC=no", f"BUILD={tmp_path}/build", program], cwd=lm_sources, check=True)
     outcome = run([program], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "lat_rpc: built without libtirpc: install it" in outcome.stderr
-    assert "built without libtirpc" in outcome.lines[-1]["error"]
+    error = outcome.lines[-1]["error"]
+    assert error.startswith("built without libtirpc: install ")
+    assert outcome.stderr == f"lat_rpc: {error}\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "message"),
+    ("name", "arguments"),
     [
-        ("lat_ctx", ["--processes", "0"], "--processes: expected an integer from 2 to"),
-        ("lat_ctx", ["--processes", "1"], "--processes: expected an integer from 2 to"),
-        ("lat_ctx", ["--kib", "much"], "--kib: expected an integer from 0 to"),
-        ("lat_ctx", ["--shape", "line"], "expected one of all ring star, got line"),
-        ("lat_select", ["--descriptors", "0"], "--descriptors: expected an integer from 1 to 1000"),
-        ("lat_select", ["--descriptors", "1001"], "--descriptors: expected an integer from 1 to 1000"),
-        ("lat_select", ["--kind", "pipe"], "expected one of all file tcp, got pipe"),
-        ("lat_epoll", ["--descriptors", "0"], "--descriptors: expected an integer from 1 to"),
-        ("lat_http", ["--bytes", "0"], "--bytes: expected an integer from 1 to"),
-        ("lat_rpc", ["--protocol", "sctp"], "expected one of all udp tcp, got sctp"),
-        ("lat_fcntl", ["--file", "none"], "expected one of own shared, got none"),
-        ("lat_io_uring", ["--call", "write"], "expected one of all nop read, got write"),
-        ("lat_connect", ["--parallel", "2"], "--parallel: expected 1 (an interval is limited to the queue"),
-        ("lat_pipe", ["--parallel", "0"], "--parallel: expected an integer from 1 to"),
+        ("lat_ctx", ["--processes", "0"]),
+        ("lat_ctx", ["--processes", "1"]),
+        ("lat_ctx", ["--kib", "much"]),
+        ("lat_ctx", ["--shape", "line"]),
+        ("lat_select", ["--descriptors", "0"]),
+        ("lat_select", ["--descriptors", "1001"]),
+        ("lat_select", ["--kind", "pipe"]),
+        ("lat_epoll", ["--descriptors", "0"]),
+        ("lat_http", ["--bytes", "0"]),
+        ("lat_rpc", ["--protocol", "sctp"]),
+        ("lat_fcntl", ["--file", "none"]),
+        ("lat_io_uring", ["--call", "write"]),
+        ("lat_connect", ["--parallel", "2"]),
+        ("lat_pipe", ["--parallel", "0"]),
     ],
 )
 def test_bad_input_is_refused_with_a_message(
-    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], message: str
+    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], golden: Golden
 ) -> None:
     outcome = run([lm_sources / "build" / name, *arguments], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join([name, *arguments]), outcome.stderr)
     assert (outcome.stdout, outcome.lines) == ("", [])
 
 
@@ -345,7 +350,7 @@ def test_too_few_descriptors_are_told_before_anything_is_measured(
 ) -> None:
     outcome = run(["sh", "-c", f"ulimit -n 60; exec {lm_sources}/build/{arguments}"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "too few file descriptors: expected a limit of at least 2" in outcome.stderr
+    assert re.search(r"file descriptors: .* 2[0-9][0-9], got 60; .*ulimit", outcome.stderr)
     assert outcome.stdout == ""
 
 
@@ -357,4 +362,4 @@ def test_a_working_directory_that_cannot_be_written_is_an_error(
     script = f'mkdir gone && cd gone && rmdir "$PWD" && exec {lm_sources}/build/{name} --repetitions=1'
     outcome = run(["sh", "-c", script], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "No such file or directory" in outcome.stderr
+    assert os.strerror(errno.ENOENT) in outcome.stderr

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.workloads.lm_runs import PATIENCE_S, Run, altered, assert_conforms, command_of, run
 
 OPERATIONS = ["read", "write", "copy", "fill", "libc_copy", "libc_fill"]
@@ -131,7 +133,7 @@ def test_chains_that_no_cycle_explains_give_no_frequency(lm_sources: Path, tmp_p
     program = altered(lm_sources, tmp_path, "mhz", TIMED, OF_A_PROCESSOR % "1, 2.3, 3, 4, 5.4, 7")
     outcome = run([program, "--repetitions=1"], tmp_path / "work", may_refuse=False)
     assert outcome.exit_code == 1
-    assert "which are not multiples of one cycle" in outcome.stderr
+    assert "multiples of one cycle" in outcome.stderr
     assert outcome.lines[1:] == [{"error": outcome.stderr.removeprefix("mhz: ").rstrip()}]
 
 
@@ -172,7 +174,8 @@ def test_pairs_that_the_first_cache_holds_are_no_proof_of_a_line(lm_sources: Pat
     program = altered(lm_sources, tmp_path, "line", LEAST, pairs_take("0.05 * (i % 2)"))
     outcome = run([program, "--repetitions=1"], tmp_path / "work", may_refuse=False)
     assert outcome.exit_code == 1
-    assert "the first-level cache holds all lines (increase --pairs)" in outcome.stderr
+    assert "first-level cache holds all" in outcome.stderr
+    assert "--pairs" in outcome.stderr
     assert outcome.of("line_size") == {}
 
 
@@ -263,7 +266,7 @@ def test_a_cold_file_is_read_from_the_disk(lm_sources: Path, tmp_path: Path) -> 
         command = [lm_sources / "build/bw_file_rd", "--kib=2048", "--method=read", f"--cache={cache}"]
         before = read_blocks()
         outcome = run([*command, "--repetitions=3"], tmp_path / f"work-{cache}")
-        if "tmpfs keeps files in memory" in outcome.stderr:
+        if "tmpfs keeps files" in outcome.stderr:
             pytest.skip("NOT TESTED: the temporary directory is not on a disk")
         assert outcome.exit_code == 0, outcome.stderr
         blocks[cache] = read_blocks() - before
@@ -290,7 +293,8 @@ def test_a_file_system_in_memory_cannot_be_cold(name: str, lm_sources: Path, tmp
         )  # fmt: skip
         assert list(Path(place).iterdir()) == []
     assert ended.returncode == 1
-    assert "expected a working directory on a disk" in ended.stderr
+    assert "working directory on a" in ended.stderr
+    assert "tmpfs" in ended.stderr
 
 
 def test_every_touch_of_a_page_is_a_fault(lm_sources: Path, tmp_path: Path) -> None:
@@ -298,14 +302,15 @@ def test_every_touch_of_a_page_is_a_fault(lm_sources: Path, tmp_path: Path) -> N
     if outcome.exit_code == 0:
         pytest.skip("NOT TESTED: this kernel maps a page at a time")
     assert outcome.exit_code == 1
-    assert re.search(r"--step-kib: expected .* got 4 \(\d+ faults in 16 touches\)", outcome.stderr)
+    assert re.search(r"--step-kib: .* got 4 \(\d+ .* 16 touches\)", outcome.stderr)
 
 
 def test_a_write_that_copies_no_page_is_an_error(lm_sources: Path, tmp_path: Path) -> None:
     program = altered(lm_sources, tmp_path, "lat_page_copy", "MAP_PRIVATE", "MAP_SHARED")
     outcome = run([program, "--interval-us=1000", "--repetitions=1"], tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "cannot copy 1024 pages: expected one fault per page, got fewer" in outcome.stderr
+    assert "cannot copy 1024 pages: " in outcome.stderr
+    assert "one fault per page" in outcome.stderr
 
 
 def test_a_cold_fault_reads_the_disk_and_a_warm_one_only_maps(lm_sources: Path, tmp_path: Path) -> None:
@@ -315,7 +320,7 @@ def test_a_cold_fault_reads_the_disk_and_a_warm_one_only_maps(lm_sources: Path, 
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt
         outcome = run(command, tmp_path / f"work-{cache}")
         found = resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt - before
-        if "tmpfs keeps files in memory" in outcome.stderr:
+        if "tmpfs keeps files" in outcome.stderr:
             pytest.skip("NOT TESTED: the temporary directory is not on a disk")
         assert outcome.exit_code == 0, outcome.stderr
         (lines,) = outcome.series.values()
@@ -349,31 +354,31 @@ def test_a_named_file_is_removed_after_a_failure(lm_sources: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "message"),
+    ("name", "arguments"),
     [
-        ("bw_mem", ["--kib", "0"], "--kib: expected 1 to 32 sizes from 1 to 1073741824 KiB"),
-        ("bw_mem", ["--kib", "16,,4"], "separated by commas, got 16,,4"),
-        ("bw_mem", ["--kib", ""], "got nothing"),
-        ("bw_mem", ["--kib", ",".join(["1"] * 33)], "expected 1 to 32 sizes"),
-        ("stream", ["--mib", "0"], "--mib: expected an integer from 1"),
-        ("stream", ["--version", "1", "--kernel", "daxpy"], "--kernel: expected a kernel of this --version"),
-        ("bw_file_rd", ["--kib", "0"], "--kib: expected an integer from 1"),
-        ("bw_file_rd", ["--block-kib", "0"], "--block-kib: expected an integer from 1"),
-        ("bw_file_rd", ["--cache", "cold", "--parallel", "2"], "--cache: expected --file own"),
-        ("bw_mmap_rd", ["--cache", "cold", "--mapping", "kept"], "--mapping: expected fresh with"),
-        ("lat_mmap", ["--kib", "many"], "--kib: expected 1 to 32 sizes"),
-        ("lat_pagefault", ["--kib", "8"], "--kib: expected at least --step-kib"),
-        ("lat_dram_page", ["--mib", "2"], "--mib: expected 0, or at least 4, got 2"),
-        ("lat_dram_page", ["--page-kib", "3"], "--page-kib: expected a power of two, got 3"),
-        ("par_mem", ["--kib", "1"], "--kib: expected sizes of at least 4 KiB"),
-        ("tlb", ["--max-pages", "0"], "--max-pages: expected an integer from 512"),
-        ("line", ["--pairs", "0"], "--pairs: expected an integer from 16"),
+        ("bw_mem", ["--kib", "0"]),
+        ("bw_mem", ["--kib", "16,,4"]),
+        ("bw_mem", ["--kib", ""]),
+        ("bw_mem", ["--kib", ",".join(["1"] * 33)]),
+        ("stream", ["--mib", "0"]),
+        ("stream", ["--version", "1", "--kernel", "daxpy"]),
+        ("bw_file_rd", ["--kib", "0"]),
+        ("bw_file_rd", ["--block-kib", "0"]),
+        ("bw_file_rd", ["--cache", "cold", "--parallel", "2"]),
+        ("bw_mmap_rd", ["--cache", "cold", "--mapping", "kept"]),
+        ("lat_mmap", ["--kib", "many"]),
+        ("lat_pagefault", ["--kib", "8"]),
+        ("lat_dram_page", ["--mib", "2"]),
+        ("lat_dram_page", ["--page-kib", "3"]),
+        ("par_mem", ["--kib", "1"]),
+        ("tlb", ["--max-pages", "0"]),
+        ("line", ["--pairs", "0"]),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(
-    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], message: str
+    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], golden: Golden
 ) -> None:
     outcome = run([lm_sources / "build" / name, *arguments], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join([name, *arguments]), outcome.stderr)
     assert (outcome.stdout, outcome.lines) == ("", [])

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.workloads.lm_runs import PATIENCE_S, Run, altered, assert_conforms, command_of, run
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")
@@ -181,7 +183,9 @@ def test_a_sleep_that_is_too_short_is_an_error_and_no_number(lm_sources: Path, t
     outcome = run(command, tmp_path / "work", LD_PRELOAD=library)
     assert outcome.exit_code == 1
     assert outcome.of("latency") == {}
-    assert "nanosleep: expected a sleep of at least 1 us, got " in outcome.stderr
+    told = next(line for line in outcome.stderr.splitlines() if "nanosleep: expected" in line)
+    asked_us, slept_ns = map(int, re.findall(r"\d+", told))
+    assert (asked_us, slept_ns < 1000) == (1, True)
 
 
 def test_jobs_do_their_work(lm_sources: Path, tmp_path: Path) -> None:
@@ -289,10 +293,11 @@ def test_a_cache_line_cannot_be_moved_with_one_processor(lm_sources: Path, tmp_p
     command = ["taskset", "-c", str(first), lm_sources / "build/lat_cacheline"]
     outcome = run(command, tmp_path / "work")
     assert outcome.exit_code == 1
-    assert "expected at least 2 available processors, got 1" in outcome.stderr
+    assert re.search(r"least 2 .*processors, got 1\b", outcome.stderr)
     same = run([command[3], f"--from-cpu={first}", f"--to-cpu={first}"], tmp_path / "same")
     assert same.exit_code == 2
-    assert "--to-cpu: expected a processor other than --from-cpu" in same.stderr
+    assert "--to-cpu: " in same.stderr
+    assert "other than --from-cpu" in same.stderr
 
 
 @needs_two_processors
@@ -367,33 +372,33 @@ def test_parallelism_is_latency_over_the_least_time_of_an_operation(lm_sources: 
 
 
 @pytest.mark.parametrize(
-    ("program", "arguments", "message"),
+    ("program", "arguments"),
     [
-        ("lat_proc", ["--kind=vfork"], "expected one of all procedure fork exec shell, got vfork"),
-        ("lat_proc", ["--program=true"], "the path of a program, containing a /, got true"),
-        ("lat_proc", ["--program=./missing"], "--program: expected the path of a program"),
-        ("lat_proc", ["--end-at-once", "--kind=fork"], "expected an option, got --end-at-once"),
-        ("lat_usleep", ["--requested-us=0"], "--requested-us: expected at most 32 integers from 1 to"),
-        ("lat_usleep", ["--requested-us=1,,2"], "separated by commas, got 1,,2"),
-        ("lat_usleep", ["--requested-us="], "got nothing"),
-        ("lat_usleep", ["--requested-us", ",".join("1" * 33)], "expected at most 32 integers"),
-        ("lat_usleep", ["--requested-us=1,000000000000000000000000000002"], "expected at most 32"),
-        ("lat_pmake", ["--jobs=0"], "--jobs: expected at most 32 integers from 1 to 1024"),
-        ("lat_pmake", ["--work-us=1s"], "--work-us: expected"),
-        ("lat_fs", ["--size-bytes=16777217"], "--size-bytes: expected"),
-        ("lat_fs", ["--directory=missing"], "expected a writable directory, got missing"),
-        ("lat_fs", ["--directory=/dev/null"], "--directory: expected a writable directory"),
-        ("lat_cacheline", ["--from-cpu=1023"], "an available processor, got 1023"),
-        ("lat_cacheline", ["--to-cpu="], "got nothing"),
-        ("lat_ops", ["--operation=mod", "--type=float"], "expected an operation of --type"),
-        ("par_ops", ["--operation=xor", "--type=double"], "expected an operation of --type"),
-        ("lat_rand", ["--function=dice"], "expected one of all drand48 lrand48 random rand, got dice"),
+        ("lat_proc", ["--kind=vfork"]),
+        ("lat_proc", ["--program=true"]),
+        ("lat_proc", ["--program=./missing"]),
+        ("lat_proc", ["--end-at-once", "--kind=fork"]),
+        ("lat_usleep", ["--requested-us=0"]),
+        ("lat_usleep", ["--requested-us=1,,2"]),
+        ("lat_usleep", ["--requested-us="]),
+        ("lat_usleep", ["--requested-us", ",".join("1" * 33)]),
+        ("lat_usleep", ["--requested-us=1,000000000000000000000000000002"]),
+        ("lat_pmake", ["--jobs=0"]),
+        ("lat_pmake", ["--work-us=1s"]),
+        ("lat_fs", ["--size-bytes=16777217"]),
+        ("lat_fs", ["--directory=missing"]),
+        ("lat_fs", ["--directory=/dev/null"]),
+        ("lat_cacheline", ["--from-cpu=1023"]),
+        ("lat_cacheline", ["--to-cpu="]),
+        ("lat_ops", ["--operation=mod", "--type=float"]),
+        ("par_ops", ["--operation=xor", "--type=double"]),
+        ("lat_rand", ["--function=dice"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_a_message(
-    lm_sources: Path, tmp_path: Path, program: str, arguments: list[str], message: str
+    lm_sources: Path, tmp_path: Path, program: str, arguments: list[str], golden: Golden
 ) -> None:
     outcome = run([lm_sources / "build" / program, *arguments], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join([program, *arguments]), outcome.stderr)
     assert (outcome.stdout, outcome.lines) == ("", [])

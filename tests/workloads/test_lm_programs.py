@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -145,7 +146,7 @@ def test_help_names_every_option_that_the_suite_uses(name: str, lm_sources: Path
 def test_no_process_at_all_is_refused(name: str, lm_sources: Path, tmp_path: Path) -> None:
     outcome = run([lm_sources / "build" / name, "--parallel", "0"], tmp_path / "work")
     assert outcome.exit_code == 2
-    assert "--parallel: expected an integer from 1 to" in outcome.stderr
+    assert re.search(r"--parallel: .* from 1 to \d+", outcome.stderr)
 
 
 @pytest.mark.parametrize("name", WITH_OPTIONS)

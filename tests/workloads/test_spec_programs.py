@@ -5,9 +5,11 @@ The digests of the suite's sizes are tested in test_speclike.py; here the progra
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.workloads.speclike_runs import ROOT, SUITE, needs
 
 SOURCES = ROOT / "benchmarks/spec/c"
@@ -273,27 +276,27 @@ def test_help_names_every_option_that_the_suite_uses(name: str, programs: Path) 
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "message"),
+    ("name", "arguments"),
     [
-        ("nbody", ["--steps", "0"], "nbody: --steps: expected an integer from 1 to 10000, got 0"),
-        ("nbody", ["--steps"], "--steps: expected a value, got nothing"),
-        ("lbm", ["--edge=-32"], "--edge: expected an integer from 16 to 1024, got -32"),
-        ("lbm", ["--edge="], "got nothing"),
-        ("matmul", ["--order", "1e3"], "--order: expected an integer from 1 to 32768, got 1e3"),
-        ("fft", ["--log2-points", "29"], "got 29"),
-        ("cg", ["cube"], "command line: expected an option, got cube"),
-        ("cg", ["--edges", "3"], "command line: expected an option, got --edges"),
-        ("montecarlo", ["--seed", "18446744073709551616"], "--seed: expected an integer from 0 to"),
-        ("raytrace", ["--width", "10 "], "got 10 "),
-        ("search", ["--vertices", "2"], "--vertices: expected an integer from 3 to 100, got 2"),
+        ("nbody", ["--steps", "0"]),
+        ("nbody", ["--steps"]),
+        ("lbm", ["--edge=-32"]),
+        ("lbm", ["--edge="]),
+        ("matmul", ["--order", "1e3"]),
+        ("fft", ["--log2-points", "29"]),
+        ("cg", ["cube"]),
+        ("cg", ["--edges", "3"]),
+        ("montecarlo", ["--seed", "18446744073709551616"]),
+        ("raytrace", ["--width", "10 "]),
+        ("search", ["--vertices", "2"]),
     ],
 )
 def test_bad_arguments_are_refused_with_a_message(
-    name: str, arguments: list[str], message: str, programs: Path
+    name: str, arguments: list[str], golden: Golden, programs: Path
 ) -> None:
     ended = run([programs / name, *arguments])
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert message in ended.stderr
+    golden(shlex.join([name, *arguments]), ended.stderr)
     assert f"; see {name} --help" in ended.stderr
 
 
@@ -304,10 +307,11 @@ def test_a_result_that_cannot_be_written_fails_the_program(programs: Path) -> No
         command: list[str | Path] = [programs / "cg", *SMALL["cg"]]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 1
-    assert "No space left on device" in ended.stderr
+    assert os.strerror(errno.ENOSPC) in ended.stderr
 
 
 def test_too_little_memory_is_told(programs: Path) -> None:
     ended = run(["sh", "-c", 'ulimit -v 100000 && exec "$0" --order 32768', programs / "matmul"])
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "matmul: out of memory for 1073741824 objects of 8 bytes: use a smaller size" in ended.stderr
+    assert ended.stderr.startswith("matmul: out of memory ")
+    assert "1073741824 objects of 8 bytes" in ended.stderr

@@ -4,6 +4,8 @@ import ctypes
 import errno
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -149,30 +151,35 @@ def test_a_command_becomes_a_vector_with_its_overhead(traced, tmp_path):
 
 def test_a_failing_command_is_an_error():
     needs("strace")
-    with pytest.raises(VerificationError, match="expected a command that succeeds · got exit code 1"):
+    with pytest.raises(VerificationError, match="false: ") as caught:
         trace("strace", "false")
+    assert caught.value.problems[0].got == "exit code 1"
 
 
 def test_a_missing_program_is_an_error_and_one_that_cannot_run_is(tmp_path):
     needs("strace")
-    with pytest.raises(HostError, match="expected a program to trace · got no such program"):
+    with pytest.raises(HostError, match="no-such-program: ") as caught:
         trace("strace", "no-such-program")
+    assert caught.value.problems[0].got == "no such program"
     program = tmp_path / "program"
     program.write_text("neither a script nor a binary")
     program.chmod(0o755)
-    with pytest.raises(HostError, match="expected an executable program · got Exec format error"):
+    with pytest.raises(HostError, match=f"{program}: ") as caught:
         trace("strace", str(program))
+    assert caught.value.problems[0].got == os.strerror(errno.ENOEXEC)
 
 
 def test_auto_takes_strace_where_bpftrace_cannot_and_says_why(monkeypatch):
     needs("strace")
     which = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name, **_: None if name == "bpftrace" else which(name))
-    assert choose_tool("auto") == ("strace", "bpftrace: expected the program on PATH, got none")
-    with pytest.raises(HostError, match="fix: run `sudo apt-get install bpftrace`, or use --tool strace"):
+    tool, why = choose_tool("auto")
+    assert tool == "strace"
+    assert re.search(r"bpftrace: .* PATH, got none", why)
+    with pytest.raises(HostError, match=r"install bpftrace`.* --tool strace"):
         choose_tool("bpftrace")
     monkeypatch.setattr(shutil, "which", lambda name, **_: None)
-    with pytest.raises(HostError, match="fix: run `sudo apt-get install strace bpftrace`"):
+    with pytest.raises(HostError, match="apt-get install strace bpftrace`"):
         choose_tool("auto")
 
 
@@ -181,7 +188,7 @@ def test_auto_takes_strace_where_bpftrace_cannot_and_says_why(monkeypatch):
     [
         ("_TRACEFS", (Path("/nowhere"),), "mount -t tracefs"),
         ("_BTF", Path("/nowhere"), "CONFIG_DEBUG_INFO_BTF"),
-        ("_FIRST_NAMESPACE", 1, "got those of a container · fix: use --tool strace"),
+        ("_FIRST_NAMESPACE", 1, "container .*--tool strace"),
     ],
 )
 def test_what_bpftrace_lacks_is_told_with_the_way_to_it(tracefs, monkeypatch, name, value, fix):
@@ -201,7 +208,7 @@ def test_bpftrace_is_for_root(monkeypatch):
 def test_a_full_map_is_an_error_and_no_vector(tracefs, traced, monkeypatch):
     needs("bpftrace")
     monkeypatch.setattr("regatta.trace.bpftrace.MAP_KEYS", 32)
-    with pytest.raises(HostError, match="expected a count of all calls"):
+    with pytest.raises(HostError, match="count of all calls"):
         trace("bpftrace", traced, "calls")
 
 
@@ -224,30 +231,30 @@ def test_what_cannot_be_read_of_a_tracer_is_an_error(tracing_tool, traced, monke
     else:
         loads = json.loads
         monkeypatch.setattr(json, "loads", lambda line: broken() if '"map"' in line else loads(line))
-    with pytest.raises(HostError, match="complete output · got TypeError: broken"):
+    with pytest.raises(HostError, match=f"output of {tracing_tool}: ") as caught:
         trace(tracing_tool, traced, "forks", "3")
+    assert caught.value.problems[0].got == "TypeError: broken"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    "words",
     [
-        (["-o", "x.yml"], "expected either a command after --, or --pid"),
-        (["-o", "x.yml", "--pid", "1", "true"], "expected either a command after --, or --pid"),
-        (["true"], "expected -o FILE"),
-        (["-o", "x.yml", "--tol", "strace", "true"], "No such option"),
-        (["-o", "x.yml", "--for", "1", "true"], "--for and --ready: expected together with --pid"),
-        (
-            ["-o", "x.yml", "--units", "1", "--units-from=-:a", "true"],
-            "expected --units or --units-from, got both",
-        ),
-        (["-o", "x.yml", "--units-from", "a", "true"], "--units-from: expected FILE:key"),
-        (
-            ["-o", "x.yml", "--pid", "1", "--overhead", "2"],
-            "--overhead with --pid: expected together with --for and --units-from",
-        ),
+        ["-o", "x.yml"],
+        ["-o", "x.yml", "--pid", "1", "true"],
+        ["true"],
+        ["-o", "x.yml", "--for", "1", "true"],
+        ["-o", "x.yml", "--units", "1", "--units-from=-:a", "true"],
+        ["-o", "x.yml", "--units-from", "a", "true"],
+        ["-o", "x.yml", "--pid", "1", "--overhead", "2"],
     ],
 )
-def test_options_that_do_not_fit_are_told(words, said):
+def test_options_that_do_not_fit_are_told(words, golden):
     done = CliRunner().invoke(trace_group, ["os", *words])
     assert done.exit_code == 2
-    assert said in done.output
+    golden(shlex.join(["os", *words]), done.output.splitlines()[-1])
+
+
+def test_an_option_that_does_not_exist_is_told():
+    done = CliRunner().invoke(trace_group, ["os", "-o", "x.yml", "--tol", "strace", "true"])
+    assert done.exit_code == 2
+    assert "'--tol'" in done.output

@@ -81,7 +81,7 @@ def test_a_process_that_is_traced_already_is_an_error(traced_server, traced):
     first, second = make_tracer("strace", TABLE), make_tracer("strace", TABLE)
     try:
         first.start(traced_server.pid)
-        with pytest.raises(HostError, match=r"expected to attach to process .* cannot be traced twice"):
+        with pytest.raises(HostError, match=rf"process {traced_server.pid} .* traced twice"):
             second.start(traced_server.pid)
     finally:
         first.kill()
@@ -129,7 +129,7 @@ def test_processes_that_are_missed_each_time_are_an_error(traced_server, monkeyp
     try:
         with (
             hidden_children(monkeypatch, "strace", lambda number: number % 2),
-            pytest.raises(HostError, match="expected a stable process tree"),
+            pytest.raises(HostError, match="stable process tree"),
         ):
             tracer.start(traced_server.pid)
     finally:
@@ -143,7 +143,7 @@ def test_a_process_in_a_namespace_of_its_own_is_refused(tracing_tool, traced):
         wait_for(lambda: len(tree_of(inside.pid)) == 3 or inside.poll() is not None)
         if inside.poll() is not None:
             pytest.skip("NOT TESTED: no namespace of processes can be made here")
-        with pytest.raises(HostError, match="expected a process in the PID namespace of the tracer"):
+        with pytest.raises(HostError, match=r"in the PID namespace\b"):
             make_tracer(tracing_tool, TABLE).start(inside.pid)
     finally:
         inside.kill()
@@ -151,7 +151,7 @@ def test_a_process_in_a_namespace_of_its_own_is_refused(tracing_tool, traced):
 
 
 @pytest.mark.parametrize(
-    ("attached", "last", "after", "said"),
+    ("attached", "last", "after", "numbers"),
     [
         (100, 1100, 1100, ()),
         (103, 1103, 1108, ()),
@@ -159,19 +159,18 @@ def test_a_process_in_a_namespace_of_its_own_is_refused(tracing_tool, traced):
             130,
             1100,
             1110,
-            (
-                "40 units of work completed while the tracer attached and detached, 4.1% of the 970 in the window: "
-                "counts can be too high by this share",
-            ),
+            # units while the tracer attached and detached, their share in %, and all units of the window
+            (["40", "4.1", "970"],),
         ),
     ],
 )
-def test_work_at_a_windows_ends_is_told_where_it_is_much(monkeypatch, attached, last, after, said):
+def test_work_at_a_windows_ends_is_told_where_it_is_much(monkeypatch, attached, last, after, numbers):
     told = iter([attached, last, after])
     monkeypatch.setattr("regatta.trace.runs.read_figure", lambda figure, printed: float(next(told)))
     counter = Figure("served.json", "served")
     run, tally = watch(os.getpid(), NoTracer(), counter, threading.Event(), 0.1, before=100.0)
-    assert (run.units, tally.remarks) == (last - attached, said)
+    assert run.units == last - attached
+    assert tuple(re.findall(r"\d[\d.]*", remark) for remark in tally.remarks) == numbers
 
 
 def test_the_web_driver_waits_longer_than_the_tracer_may_take():

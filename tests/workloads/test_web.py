@@ -128,15 +128,15 @@ printf '\\n</pre>\\n</body></html>\\n'
     ("change", "message"),
     [
         ({}, ""),
-        ({"file": "tr a b <$file"}, "expected the contents of the file, got a difference after byte"),
-        ({"file": "head -c 50 $file"}, "expected the contents of the file, got a difference"),
-        ({"after": "printf x"}, r"response for /file_set/dir00000/class\d_\d: expected \d+ bytes, got more"),
+        ({"file": "tr a b <$file"}, "a difference after byte"),
+        ({"file": "head -c 50 $file"}, "got a difference"),
+        ({"after": "printf x"}, r"/class\d_\d: .* bytes, got more"),
         (
             {"file": "cat $file; sleep 0.05; kill -9 $$"},
-            r"response for /file_set/dir00000/class\d_\d: expected",
+            r"/file_set/dir00000/class\d_\d: expected",
         ),
-        ({"before": "printf 'Status: 503 Busy\\r\\n'"}, "expected status 200, got HTTP/1.1 503 Busy"),
-        ({"before": "exit 1"}, "expected status 200, got HTTP/1.1 500"),
+        ({"before": "printf 'Status: 503 Busy\\r\\n'"}, "200, got HTTP/1.1 503 Busy"),
+        ({"before": "exit 1"}, "200, got HTTP/1.1 500"),
     ],
 )
 def test_a_wrong_answer_is_found(
@@ -226,7 +226,8 @@ def test_processor_time_is_the_groups_where_it_has_nothing_else(
     assert usage.cpu_ns is not None
     assert 0 < cpu_ns < usage.cpu_ns - info["driver_ns"]
     if stranger:
-        assert info["cpu_from"].startswith("sum over the server processes: the control group has other")
+        assert info["cpu_from"].startswith("sum over the server ")
+        assert "has other processes" in info["cpu_from"]
         assert info["split_from"].startswith("inaccurate")
     else:
         assert info["cpu_from"] == f"control group, version {accounting.version}, minus the driver"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
+import shlex
 import shutil
 import signal
 import socket
@@ -14,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.runner_plans import wait_until
 from helpers.workloads import web_runs
 from helpers.workloads.lm_runs import PATIENCE_S
@@ -119,7 +123,8 @@ def test_two_capabilities_are_enough(web_sources: Path, place: Path) -> None:
     without = [word.replace(",+setuid,+setgid", "") for word in CAPABILITIES]
     refused = subprocess.run([*without, *driver[3:]], capture_output=True, text=True, check=False)
     assert refused.returncode == 1
-    assert "cannot switch to user nobody" in refused.stderr
+    assert "user nobody" in refused.stderr
+    assert os.strerror(errno.EPERM) in refused.stderr
     assert "SETUID" in refused.stderr
     assert list(place.iterdir()) == []
 
@@ -140,11 +145,11 @@ def test_a_port_that_is_taken_is_said(web_sources: Path, place: Path) -> None:
     ("options", "message"),
     [
         (("--apache-modules=/nonexistent",), "Cannot load /nonexistent/mod_"),
-        (("--apache=/nonexistent/apache2",), "cannot find the program of apache"),
+        (("--apache=/nonexistent/apache2",), "the program of apache"),
         (("--server=nginx", "--nginx=/bin/false"), "ended with exit code 1"),
         (("--dynamic=cgi", "--cgi-program=/nonexistent"), "/nonexistent: expected a program"),
         (("--dynamic=fastcgi", "--fastcgi-program=/bin/false"), "FastCGI: expected 6 responding processes"),
-        (("--folder=/nonexistent",), "--folder: expected a folder that user"),
+        (("--folder=/nonexistent",), "--folder: expected a folder"),
     ],
 )
 def test_a_server_that_cannot_be_started_is_said(
@@ -157,24 +162,24 @@ def test_a_server_that_cannot_be_started_is_said(
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        (("--server=lighttpd",), "--server: expected one of"),
-        (("--server=nginx", "--dynamic=cgi"), "--dynamic: expected none with --server nginx"),
-        (("--dynamic-percent=101",), "an integer from 0 to 100, got 101"),
-        (("--connections=0",), "an integer from 1 to"),
-        (("--connections",), "--connections: expected a value, got nothing"),
-        (("--", "true"), "--requests: expected a number above 0"),
-        (("--apache=apache2",), "expected an absolute path"),
-        (("--unknown=1",), "expected an option"),
+        ("--server=lighttpd",),
+        ("--server=nginx", "--dynamic=cgi"),
+        ("--dynamic-percent=101",),
+        ("--connections=0",),
+        ("--connections",),
+        ("--", "true"),
+        ("--apache=apache2",),
+        ("--unknown=1",),
     ],
 )
 def test_wrong_usage_is_refused(
-    web_sources: Path, tmp_path: Path, options: tuple[str, ...], message: str
+    web_sources: Path, tmp_path: Path, options: tuple[str, ...], golden: Golden
 ) -> None:
     outcome = web(web_sources, tmp_path / "work", *options)
     assert outcome.exit_code == 2
-    assert message in outcome.stderr
+    golden(shlex.join(["web", *options]), outcome.stderr)
 
 
 # ---- the command that watches ----
@@ -184,7 +189,7 @@ def test_a_watching_command_that_ends_or_never_watches_fails_the_run(web_sources
     options = ("--server=nginx", "--requests=10", f"--folder={place}")
     ended = web(web_sources, place / "a", *options, "--", "sh", "-c", "exit 3", "{ready}")
     assert ended.exit_code == 1
-    assert "ended with exit code 3 while observing the server" in ended.stderr
+    assert re.search(r"sh: .* exit code 3\b", ended.stderr)
     silent = web(
         web_sources,
         place / "b",
