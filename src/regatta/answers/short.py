@@ -12,6 +12,11 @@ from regatta.host.values.levels import ALWAYS, parameters_in
 #: in place of the level of a factor in which the alternatives differ
 _COMPARED = "(compared)"
 _PLACES = ("host", "benchmark", "parameters", "heap", "metric", "comparison", "configuration")
+#: legend of the table
+_BETTER = {"lower": "A ratio below 1 is better. ", "higher": "A ratio above 1 is better. "}
+_OF_ROWS = "Each CI is for its ratio alone; adj. p accounts for all rows."
+#: the same, if there are conclusions on several alternatives
+_OF_CONCLUSIONS = "Intervals in the conclusions hold for all pairs of a conclusion at once, and are wider."
 
 
 def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: bool) -> Table:
@@ -47,6 +52,13 @@ def judged_title(answer: Answer, table: Table) -> str:
     alpha = f"{1 - answer.level:.3g}"
     title = f"Comparisons (significant: interval beyond ±{answer.theta_percent:g} % and adj. p < {alpha})"
     return f"{title}: {table.title}" if table.title else title
+
+
+def legend_of(answer: Answer) -> list[str]:
+    """Explain the ratios, intervals and p values of the table."""
+    directions = {cell.better for cell in answer.cells}
+    better = _BETTER[directions.pop()] if len(directions) == 1 else ""
+    return [better + _OF_ROWS, *([_OF_CONCLUSIONS] if answer.families else [])]
 
 
 def _place(one: Comparison) -> tuple[str, ...]:

@@ -18,11 +18,6 @@ WIDTH, LINES = 100, 40
 _CONCLUSIONS, _FAILURES, _NOTES = 14, 3, 4
 #: rows of the table that are always shown
 _LEAST_ROWS = 3
-#: below the table
-_BETTER = {"lower": "A ratio below 1 is better. ", "higher": "A ratio above 1 is better. "}
-_OF_ROWS = "Each CI is for its ratio alone; adj. p accounts for all rows."
-#: the same, if there are conclusions on several alternatives
-_OF_CONCLUSIONS = "Intervals in the conclusions hold for all pairs of a conclusion at once, and are wider."
 #: minimum characters of a shortened name
 _LEAST_NAME = 8
 #: harmless statuses first
@@ -37,7 +32,7 @@ def first_screen(answer: Answer, report: str = "", kept: bool = True) -> list[st
         report: path of its report; "" without one.
         kept: whether the experiment stays, so that other commands can show more of it.
     """
-    from regatta.answers.short import judged_title, short_comparisons
+    from regatta.answers.short import judged_title, legend_of, short_comparisons
 
     head = [
         *_wrapped(f"{answer.experiment}: {answer.question}".rstrip(": "))[:2],
@@ -56,17 +51,10 @@ def first_screen(answer: Answer, report: str = "", kept: bool = True) -> list[st
     if answer.comparisons:
         # Title, header, the line on omitted rows, and an empty line.
         room = LINES - len(above) - len(below) - len(notes_of(answer)) - 4
-        legend = _legend(answer) if room > _LEAST_ROWS + 1 else []
+        legend = legend_of(answer) if room > _LEAST_ROWS + 1 else []
         compared = short_comparisons(answer.comparisons, answer.level, judged=True)
         table = [_cut(judged_title(answer, compared)), *_table(compared, room - len(legend)), *legend, ""]
     return [*above, *table, *below]
-
-
-def _legend(answer: Answer) -> list[str]:
-    """Explain the ratios, intervals and p values of the screen."""
-    directions = {cell.better for cell in answer.cells}
-    better = _BETTER[directions.pop()] if len(directions) == 1 else ""
-    return [better + _OF_ROWS, *([_OF_CONCLUSIONS] if answer.families else [])]
 
 
 def notes_of(answer: Answer) -> list[str]:

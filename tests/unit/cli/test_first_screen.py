@@ -40,7 +40,7 @@ def test_a_large_answer_fits_and_says_what_it_leaves_out(rich: Answer, golden: G
     )
     assert lines[at + 2 + shown] == f"  and {len(rich.comparisons) - shown} more"
     assert rich.families
-    golden("comparisons", "\n".join((lines[at], lines[at + 3 + shown])))
+    golden("comparisons", "\n".join((lines[at], *lines[at + 3 + shown : at + 5 + shown])))
     assert lines[-2].endswith(f": regatta analyze {rich.experiment} --all")
     assert lines[-1] == "report: results/rich/report.html"
 

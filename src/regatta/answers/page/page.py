@@ -19,7 +19,7 @@ from regatta.answers.page.summary import (
 )
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.short import judged_title, short_comparisons
+from regatta.answers.short import judged_title, legend_of, short_comparisons
 from regatta.answers.topics.registry import TOPICS, sections_of
 from regatta.figures.html import encoded, fill, number_figures, write_page
 from regatta.figures.section import Section, Table
@@ -91,6 +91,7 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
         question=answer.question,
         answer=answer,
         compared=_summary_table(answer),
+        legend=" ".join(legend_of(answer)),
         undefined=any(not math.isfinite(one.ratio.low) for one in answer.comparisons),
         platforms=answer.platforms if len(answer.platforms) > 1 else {},
         valued=any(math.isfinite(cell.estimate.point) for cell in answer.cells),
