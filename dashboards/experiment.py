@@ -122,7 +122,13 @@ def ratio_table(kind: str, where: str) -> PanelBuilder:
 
 
 def rank_table(
-    kind: str, title: str, how: str, empty: str, where: str, names: Mapping[str, str], more: Sequence[str] = ()
+    kind: str,
+    title: str,
+    how: str,
+    empty: str,
+    where: str,
+    names: Mapping[str, str],
+    more: Sequence[str] = (),
 ) -> PanelBuilder:
     """Return the table of alternatives, by benchmark and with the best first, or by `rank` with further columns.
 
@@ -165,8 +171,8 @@ def _suites() -> PanelBuilder:
         "Geometric mean over the benchmarks that all alternatives completed, for exactly these benchmarks.",
         "run `regatta ingest EXPERIMENT`; a ranking needs three alternatives with two common benchmarks",
         chosen("experiment", "platform", "host", "heap", "metric"),
-        {"benchmark": "suite"},
-        ("heap", "metric"),
+        {"benchmark": "suite", "baseline": "relative to"},
+        ("heap", "metric", "baseline"),
     )
 
 

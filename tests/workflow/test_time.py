@@ -139,18 +139,20 @@ def test_runs_are_the_maximum_of_a_precision(tmp_path: Path) -> None:
         "--precision",
         "0.001",
         "--runs",
-        "10",
+        "12",
         "--save",
         "kept",
         "--export",
         "json",
     )
     assert _runtimes(done.stdout) == ["true", "sleep"]
-    # One discarded round, and ten; what other work on this machine perturbed has no value.
+    # One discarded round, ten before the first decision, and two more in another segment; what other work on this machine
+    # perturbed has no value.
     records = [r for r in read_journal(tmp_path / "kept" / "results" / "time") if not isinstance(r, Damage)]
-    assert len({(record["cell_id"], record["round"]) for record in records}) == 2 * 11
+    assert len({(record["cell_id"], record["round"]) for record in records}) == 2 * 13
+    assert {record["segment"] for record in records} == {0, 1}
     stopping = load_spec(tmp_path / "kept" / "time.yml", HOME).stopping
-    assert (stopping.pilot, stopping.maximum, stopping.target_percent) == (10, 10, 0.001)
+    assert (stopping.pilot, stopping.maximum, stopping.target_percent) == (10, 12, 0.001)
 
 
 def _runtimes(document: str) -> list[str]:

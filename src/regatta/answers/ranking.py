@@ -18,6 +18,8 @@ class Standings:
 
     #: what the alternatives are: `platform` (or hosts of one), `suite`
     kind: str
+    #: name of the baseline, if a place has a ranking for each baseline; else ""
+    baseline: str
     metric: str
     better: Better
     parameters: Mapping[str, Scalar]

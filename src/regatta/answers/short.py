@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from regatta.answers.result import Answer, Comparison
@@ -12,10 +13,11 @@ from regatta.host.values.levels import ALWAYS, parameters_in
 #: in place of the level of a factor in which the alternatives differ
 _COMPARED = "(compared)"
 _PLACES = ("host", "benchmark", "parameters", "heap", "metric", "comparison", "configuration")
-#: legend of the table
-_BETTER = {"lower": "A ratio below 1 is better. ", "higher": "A ratio above 1 is better. "}
-_OF_ROWS = "Each CI is for its ratio alone; adj. p accounts for all rows."
-#: the same, if there are conclusions on several alternatives
+#: better direction -> how to read a ratio
+_BETTER = {"lower": "A ratio below 1 is better.", "higher": "A ratio above 1 is better."}
+_OF_ROWS = "Each CI is for its ratio alone."
+_ADJUSTED = "adj. p accounts for all comparisons of the experiment."
+#: if a conclusion is about more than two alternatives
 _OF_CONCLUSIONS = "Intervals in the conclusions hold for all pairs of a conclusion at once, and are wider."
 
 
@@ -55,10 +57,17 @@ def judged_title(answer: Answer, table: Table) -> str:
 
 
 def legend_of(answer: Answer) -> list[str]:
-    """Explain the ratios, intervals and p values of the table."""
-    directions = {cell.better for cell in answer.cells}
-    better = _BETTER[directions.pop()] if len(directions) == 1 else ""
-    return [better + _OF_ROWS, *([_OF_CONCLUSIONS] if answer.families else [])]
+    """Explain the ratios, intervals and p values of the table, in one or two lines."""
+    compared = {cell_id for one in answer.comparisons for cell_id in (one.a, one.b)}
+    directions = {cell.better for cell in answer.cells if cell.cell_id in compared}
+    better = [_BETTER[direction] for direction in directions if len(directions) == 1]
+    adjusted = [_ADJUSTED] if any(math.isfinite(one.p_holm) for one in answer.comparisons) else []
+    several = any(
+        len(family.pairs) > 1 and not math.isnan(pair.ratio.low)
+        for family in answer.families
+        for pair in family.pairs
+    )
+    return [" ".join([*better, _OF_ROWS, *adjusted]), *([_OF_CONCLUSIONS] if several else [])]
 
 
 def _place(one: Comparison) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -428,16 +428,22 @@ def _unneeded(
 
 @contextmanager
 def _runner() -> Iterator[subprocess.Popen[bytes]]:
-    """Start the runner, which loads its modules while this process plans."""
+    """Start a runner, which loads its modules while this process plans."""
     # A separate session: Ctrl-C reaches only this process, which then ends the runner.
     with subprocess.Popen(
         [sys.executable, "-I", "-c", _RUNNER], stdin=subprocess.PIPE, start_new_session=True
     ) as process:
-        yield process
+        try:
+            yield process
+        except BaseException:
+            # Without arguments it ends by itself.
+            if process.stdin is None or process.stdin.closed:
+                stop_session(process)
+            raise
 
 
 def _measured(spec: Path, results: Path, runner: subprocess.Popen[bytes]) -> tuple[Ready, bool]:
-    """Plan, and measure on this machine without a workflow. Return whether the measurement ended."""
+    """Plan, and measure on this machine without a workflow. Return whether all segments ended."""
     from regatta.cli.options import make_ready
     from regatta.cli.plan import write_plans
     from regatta.planner.plan import plan_host
@@ -449,11 +455,16 @@ def _measured(spec: Path, results: Path, runner: subprocess.Popen[bytes]) -> tup
     }
     write_plans(ready, plans, [])
     (name,) = ready.hosts
-    return ready, _run_segment(ready, name, sum(plan.row_count for plan in plans.values()), runner)
+    total = sum(plan.row_count for plan in plans.values())
+    for number in range(ready.experiment.segments):
+        with nullcontext(runner) if number == 0 else _runner() as process:
+            if not _run_segment(ready, name, number, total, process):
+                return ready, False
+    return ready, True
 
 
-def _run_segment(ready: Ready, name: str, total: int, runner: subprocess.Popen[bytes]) -> bool:
-    """Measure the only segment of the plan. Return whether it ended."""
+def _run_segment(ready: Ready, name: str, number: int, total: int, runner: subprocess.Popen[bytes]) -> bool:
+    """Give a runner its arguments, and wait for it. Return whether the segment ended."""
     from regatta.cli.bar import progress_bar
     from regatta.cli.segment import runner_arguments
     from regatta.host.errors import HostError
@@ -466,7 +477,6 @@ def _run_segment(ready: Ready, name: str, total: int, runner: subprocess.Popen[b
         seen = read_state(state) or {}
         progress(int(seen.get("index") or 0), total)
 
-    (number,) = range(ready.experiment.segments)
     words = runner_arguments(ready.folder, name, number, ready.folder.receipts / name / f"{number:05}.json")
     with progress_bar("measuring") as progress:
         try:

@@ -49,6 +49,8 @@ PLATFORM, SIMILAR_HOSTS, SIMILAR_BENCHMARKS = "platform", "platform-hosts", "pla
 PLATFORM_DRIFT = "platform-drift"
 #: ends of kinds: all pairs (`platform-pair`), and each alternative relative to the best (`platform-rank`)
 PAIR, RANK = "pair", "rank"
+#: kinds that depend on the set of alternatives: later answers can have others
+OF_SETS = [f"{kind}-{end}" for kind in ("platform", "suite") for end in (PAIR, RANK)]
 #: Pairs of more alternatives are not written: the number of series would grow with the square of that of hosts.
 _MOST_PAIRED = 10
 #: the reference of an overhead, of a drift and of a rank
@@ -268,7 +270,9 @@ class _Maker:
 
     def ranks(self, of: Standings) -> Iterator[Point]:
         """Yield each alternative relative to the best one, the best first: dashboards keep this order."""
-        best = next(iter(of.places))
+        # An alternative with unknown variance can precede the best of the others.
+        best = next(iter(of.leaders or of.places))
+        kind = (f"{of.kind}-{RANK}", f"{BEST} ({of.baseline})" if of.baseline else BEST)
         for rank, (name, place) in enumerate(of.places.items(), 1):
             if name == best:
                 any_ratio = of.pairs[0].ratio
@@ -277,7 +281,6 @@ class _Maker:
                 pair = pair_of(of.pairs, name, best)
                 ratio, p = pair.ratio, pair.p
             leader = ("yes" if name in of.leaders else "no") if of.leaders else None
-            kind = (f"{of.kind}-{RANK}", BEST)
             series = (of.metric, "ratio", of.parameters)
             yield self._point(
                 place, series, kind, ratio, alternative=name, better=of.better, rank=rank, leader=leader, p=p,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 from regatta.host.errors import StoreError
-from regatta.influx.answers import SYSTEM
+from regatta.influx.answers import OF_SETS, SYSTEM
 from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import experiment_names, journal_hosts, tagged
@@ -86,6 +86,8 @@ def delete(client: Client, measurement: str, conditions: Sequence[str]) -> None:
 def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> None:
     """Delete the estimates and system vectors of an earlier answer from the same records: both have the same time.
 
+    Pairs and rankings are deleted at all times: with other alternatives, those of earlier answers are wrong.
+
     Args:
         client: client that may write.
         experiment: its name.
@@ -100,6 +102,7 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
     ]  # fmt: skip
     try:
         delete(client, ESTIMATE, [*conditions, _NO_SHIFT])
+        delete(client, ESTIMATE, [tagged(experiment=experiment, kind=OF_SETS)])
         delete(client, VECTOR, [*conditions, tagged(kind=SYSTEM)])
     except Unreachable:
         raise

@@ -349,6 +349,7 @@ def test_all_pairs_over_a_suite_and_their_ranking_are_points_of_the_alternatives
             assert f"{tags['runtime']} {tags['collector']}" == name == point.fields["alternative"]
             assert point.fields["rank"] == rank
             assert point.fields["leader"] == ("yes" if name in own.leaders else "no")
+            assert tags["baseline"] == f"best ({own.baseline})"
     assert [(one.fields["alternative"], tags_of(one)["baseline"], one.fields["p"]) for one in pairs] == [
         (pair.a_name, pair.b_name, pair.p) for own in found for pair in own.pairs
     ]

@@ -77,6 +77,8 @@ def test_answers_of_fewer_records_stay_and_those_of_other_experiments_too(
         client.write([f"estimate,experiment={name} n=1i {time}\n".encode() for time in times])
     # No answer has it.
     client.write([b"estimate,experiment=made-up,kind=shift n=2i 1000\n"])
+    # With other alternatives it is wrong.
+    client.write([b"estimate,experiment=made-up,kind=platform-rank n=3i 500\n"])
     drop_answer(client, "made-up", 1000, pytest.fail)
     left = {
         series["tags"]["experiment"]: [row[0] for row in series["values"]]

@@ -188,16 +188,17 @@ def _connected(ranked: Sequence[str], pairs: Sequence[FamilyPair], sampled: Samp
     between = [_ratio(pairs, a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
     alike = not any(shows_difference(ratio) for ratio in between)
     bound = bound_words(between if alike else [ratios[name] for name in beside])
-    leading = (
-        f"no significant difference between {listed(leaders)}, {bound}"
-        if alike
-        else f"{listed(leaders)} lead (no significant difference from {best}; {bound})"
-    )
     behind = [
         compared(name, best, _ratio(pairs, name, best), cell.metric, unit, cell.better)
         for name in others
         if name not in beside
     ]
+    if not alike:
+        leading = f"{listed(leaders)} lead (no significant difference from {best}; {bound})"
+    elif behind:
+        leading = f"{listed(leaders)} lead, with no significant difference between them ({bound})"
+    else:
+        leading = f"no significant difference between {listed(leaders)} ({bound})"
     return f"{'; '.join([leading, *behind])} {sampled.sample}"
 
 

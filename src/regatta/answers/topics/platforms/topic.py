@@ -38,7 +38,9 @@ def _rows(found: Platforms) -> Iterator[dict[str, Any]]:
 def _standings(found: Platforms, answer: Answer) -> Iterator[Standings]:
     for one in found.all_pairs:
         places = {name: place_on(found.by, name, one.place, answer.platforms) for name in one.names}
-        yield Standings("platform", one.metric, one.better, one.parameters, places, one.pairs, one.leaders)
+        yield Standings(
+            "platform", "", one.metric, one.better, one.parameters, places, one.pairs, one.leaders
+        )
 
 
 PLATFORMS: Topic[Platforms] = Topic(

@@ -43,7 +43,8 @@ class SuitePairs:
     benchmarks: tuple[str, ...]
     #: the alternatives and their baseline, best first
     names: tuple[str, ...]
-    #: geometric means of the ratios for exactly these benchmarks: simultaneous intervals, and p adjusted over the pairs
+    #: geometric means of the ratios for exactly these benchmarks: simultaneous intervals, and p adjusted over the pairs;
+    #: those of the baseline come first
     pairs: tuple[FamilyPair, ...]
     #: the best, and those that do not differ significantly from it
     leaders: tuple[str, ...]
@@ -52,6 +53,11 @@ class SuitePairs:
     words: str
     #: of each name: its place, with the suite as benchmark; not in documents
     places: tuple[Place, ...] = field(default=(), metadata={INLINED: ()})
+
+    @property
+    def baseline(self) -> str:
+        """Name of the baseline."""
+        return self.pairs[0].a_name
 
 
 def compare_all(context: Context) -> tuple[SuitePairs, ...]:

@@ -26,7 +26,7 @@ def _rows(found: Sequence[SuitePairs]) -> Iterator[dict[str, Any]]:
 def _standings(found: Sequence[SuitePairs], _: Answer) -> Iterator[Standings]:
     for one in found:
         places = dict(zip(one.names, one.places, strict=True))
-        yield Standings("suite", one.metric, one.better, {}, places, one.pairs, one.leaders)
+        yield Standings("suite", one.baseline, one.metric, one.better, {}, places, one.pairs, one.leaders)
 
 
 SUITE_PAIRS: Topic[tuple[SuitePairs, ...]] = Topic(
