@@ -16,7 +16,7 @@ _PLACES = ("host", "benchmark", "parameters", "heap", "metric", "comparison", "c
 #: better direction -> how to read a ratio
 _BETTER = {"lower": "A ratio below 1 is better.", "higher": "A ratio above 1 is better."}
 _OF_ROWS = "Each CI is for its ratio alone."
-_ADJUSTED = "adj. p accounts for all comparisons of the experiment."
+_ADJUSTED = "adj. p accounts for all comparisons."
 #: if a conclusion is about more than two alternatives
 _OF_CONCLUSIONS = "Intervals in the conclusions hold for all pairs of a conclusion at once, and are wider."
 
