@@ -49,6 +49,11 @@ def pytest_xdist_make_scheduler(config, log):
     return in_parallel.scheduler(config, log)
 
 
+def pytest_configure(config):
+    """Refuse options that do not go together."""
+    golden_files.check_option(config)
+
+
 def pytest_addoption(parser):
     """Add the options that choose which tests run."""
     tiers.add_options(parser)

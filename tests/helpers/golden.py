@@ -6,6 +6,7 @@ key. `pytest --update-golden PATHS` writes the texts anew; read the diff before 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,12 @@ def add_option(parser: pytest.Parser) -> None:
     parser.addoption(
         _OPTION, action="store_true", help="write golden.yml anew instead of comparing with it; needs -n0"
     )
+
+
+def check_option(config: pytest.Config) -> None:
+    """Refuse the option where processes would overwrite each other's texts, and where tests must fail."""
+    if config.getoption(_OPTION) and ("CI" in os.environ or config.getoption("numprocesses", None)):
+        raise pytest.UsageError(f"{_OPTION}: expected -n0 and no CI")
 
 
 @pytest.fixture

@@ -181,7 +181,8 @@ def test_what_waits_is_told_and_sent_again(
     write_json(sent_receipt(folder), receipt(**changes))
     reason = unsent(folder)
     assert bool(reason) == bool(told)
-    assert reason.endswith(told)
+    # Some reasons are those of the receipt, unchanged.
+    assert told in reason if told == "not sent yet" else reason == told
     withdraw_unsent(folder, "here")
     assert sent_receipt(folder).exists() != again
 

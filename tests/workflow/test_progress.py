@@ -80,7 +80,7 @@ def test_the_comparisons_so_far_are_shown_while_it_measures_here_and_from_anothe
     assert watching.returncode == 0, told
     assert "small: complete, 402 of 402 " in said
     for text in texts:
-        assert re.search(r"^so far, .* [0-9]+ .*elapsed, native$", text, re.MULTILINE), text
+        assert re.search(r"^so far.* [0-9]+ invocations:.*elapsed, native$", text, re.MULTILINE), text
         assert re.search(r"loud / quiet +\d\.\d+ ", text), text
     assert not [path for path in small.folder.logs.glob("live-*.log") if path.read_bytes()]
 

@@ -52,7 +52,7 @@ def _differences(value: Any, expected: Any, path: str) -> list[str]:
         pairs = enumerate(zip(value, expected, strict=True))
         return [one for i, (own, other) in pairs for one in _differences(own, other, f"{path}[{i}]")]
     if isinstance(expected, float) and isinstance(value, int | float):
-        same = value == pytest.approx(expected, rel=1e-12)
+        same = value == pytest.approx(expected, rel=1e-9, abs=0)
     else:
         same = value == expected
     return [] if same else [f"{path}: expected {expected!r}, got {value!r}"]

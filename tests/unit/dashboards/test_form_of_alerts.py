@@ -83,11 +83,24 @@ def test_a_rule_uses_only_labels_that_its_query_has_and_no_doubled_dollar(rule):
         assert set(used) <= labels
 
 
+#: rule -> a part of the title of its panel
+LINKED = {
+    "regatta-drift": "A/A test",
+    "regatta-failures": "excluded",
+    "regatta-perturbed": "perturbed",
+    "regatta-regression": "differ from the baseline",
+    "regatta-regression-rate": "differ from the baseline",
+    "regatta-shift": "changed",
+}
+
+
 @rules
 def test_a_rule_links_to_a_panel_that_exists(rule, golden: Golden):
     uid, number = rule["annotations"]["__dashboardUid__"], rule["annotations"]["__panelId__"]
     titles = {panel["id"]: panel["title"] for panel in panels_of(BOARDS[uid])}
     golden(rule["uid"], titles[int(number)])
+    # A golden file that is written anew must not take any other panel.
+    assert LINKED[rule["uid"]] in titles[int(number)]
 
 
 @rules

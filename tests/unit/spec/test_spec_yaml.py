@@ -182,8 +182,10 @@ def test_a_key_is_text() -> None:
     assert parse_yaml(b"1.10: a\ntrue: b", "f.yml").value == {"1.10": "a", "true": "b"}
 
 
-def test_bad_syntax_has_its_line(golden: Golden) -> None:
-    golden("bad syntax", problem_of("a: 1\nb: c: d\n"))
+def test_bad_syntax_has_its_line() -> None:
+    problem = problem_of("a: 1\nb: c: d\n")
+    assert ":2: expected " in problem
+    assert "YAML" in problem
 
 
 @pytest.mark.parametrize("name", ["missing.yml", ".", "/dev/zero", "a\0b", "x" * 300])

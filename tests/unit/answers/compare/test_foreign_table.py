@@ -125,7 +125,6 @@ def test_many_wrong_rows_are_not_all_told(tmp_path: Path) -> None:
         ("empty-name", "vm,time\na,1\n,2\n"),
         ("short-row", "vm,time\na,1\nb\n"),
         ("column-twice", "vm,time,time\na,1,2\n"),
-        ("open-quote", 'vm,time\na,1\nb,"2\n'),
         ("not-utf-8", b"vm,time\n\xe9,1\n"),
         ("too-many-groups", "vm,time\n" + "".join(f"g{i},1\n" for i in range(101))),
     ],
@@ -134,6 +133,12 @@ def test_what_cannot_be_compared_is_refused(
     tmp_path: Path, name: str, text: str | bytes, golden: Golden
 ) -> None:
     golden(name, refused(written(tmp_path, text)))
+
+
+def test_an_open_quote_is_refused_with_its_line(tmp_path: Path) -> None:
+    told = refused(written(tmp_path, 'vm,time\na,1\nb,"2\n'))
+    assert told.startswith("F:3: ")
+    assert "a row of CSV" in told
 
 
 def test_two_values_of_a_group_in_a_block_are_refused_with_both_lines(tmp_path: Path, golden: Golden) -> None:

@@ -283,7 +283,7 @@ def test_a_time_or_a_rate_of_jmh_is_above_zero(file: str, value: str) -> None:
     assert "expected a value > 0, got " in reported.error
 
 
-@pytest.mark.parametrize(("least", "error"), [(0.0, ""), (-1.0, "samples > 0, got ")])
+@pytest.mark.parametrize(("least", "error"), [(0.0, ""), (-1.0, "samples > 0, got a minimum of -1.0")])
 def test_a_single_sample_of_jmh_may_be_below_what_the_clock_tells(least: float, error: str) -> None:
     document = json.loads(kept("jmh-samples.json"))
     document[0]["primaryMetric"]["rawDataHistogram"][0][0][0][0] = least

@@ -126,7 +126,7 @@ def test_a_full_disk_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(
         os, "fdatasync", lambda fd: (_ for _ in ()).throw(OSError(28, "No space left on device"))
     )
-    with pytest.raises(StoreError, match=r"cells\.jsonl: .*No space"):
+    with pytest.raises(StoreError, match=r"cells\.jsonl: .*free space.*No space"):
         describe(place, cell("serial"))
     assert (place / CELLS).read_bytes() == before
 

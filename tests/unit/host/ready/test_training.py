@@ -177,3 +177,4 @@ def test_a_jvm_is_asked_about_each_modifier_and_answers_in_its_own_words(tmp_pat
         "idle": idle,
     }
     assert " app.aot with -XX:Idle={output}" in idle
+    assert not idle.startswith(refused)

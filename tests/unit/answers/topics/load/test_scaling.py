@@ -203,7 +203,10 @@ def test_one_invocation_compares_nothing_and_says_so(tmp_path: Path, golden: Gol
 def test_an_interval_that_excludes_nothing_is_told_with_its_ends(tmp_path: Path, golden: Golden) -> None:
     found = answered(tmp_path, crossed(1, 2), noisy(lambda load: 100.0, noise=0.5), rounds=3)
     (words,) = found.findings["load"]
-    golden("interval-that-excludes-nothing", words)
+    # Generators of numpy do not promise the same numbers in later versions.
+    golden("interval-that-excludes-nothing", re.sub(r"\d+\.\d+", "N", words))
+    (step,) = LOAD.of(found).curves[0].steps
+    assert step.ratio.low < 1 < step.ratio.high
 
 
 def test_cpus_are_those_the_processes_could_use_before_those_of_the_host(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -45,7 +46,10 @@ def test_plateaus_are_told_up_to_the_sizes_at_which_they_end_with_the_caches_of_
     golden: Golden,
 ) -> None:
     first = answer.findings["memory"][0]
-    golden("plateaus", first)
+    # Generators of numpy do not promise the same numbers in later versions.
+    golden("plateaus", re.sub(r"[\d.]+ ns", "N ns", first))
+    values = [float(text) for text in re.findall(r"([\d.]+) ns", first)]
+    assert values == pytest.approx([1, 3, 10, 95], rel=0.15)
     assert len(answer.findings["memory"]) == 4
 
 

@@ -73,8 +73,10 @@ def test_the_mean_is_geometric_and_has_two_intervals(tmp_path: Path) -> None:
 
 
 def test_what_does_not_generalise_is_said_so(tmp_path: Path, golden: Golden) -> None:
-    (words,) = measured(tmp_path, [0.7, 0.95, 0.93]).findings["suites"]
+    answer = measured(tmp_path, [0.7, 0.95, 0.93])
+    (words,) = answer.findings["suites"]
     golden("does-not-generalise", words)
+    assert not SUITES.of(answer)[0].generalises
 
 
 def test_what_generalises_does_so_as_far_as_the_sample_is_fair(tmp_path: Path, golden: Golden) -> None:
@@ -87,6 +89,8 @@ def test_what_generalises_does_so_as_far_as_the_sample_is_fair(tmp_path: Path, g
 def test_where_nothing_is_shown_the_bounds_are_told(tmp_path: Path, golden: Golden) -> None:
     (suite,) = SUITES.of(measured(tmp_path, [1.0, 1.0, 1.0], noise=0.05))
     golden("no-significant-difference", suite.words)
+    assert suite.these.low < 1 < suite.these.high
+    assert suite.like_these.low < 1 < suite.like_these.high
 
 
 def test_a_benchmark_that_one_side_did_not_complete_is_left_out_by_name(
