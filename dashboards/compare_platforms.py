@@ -20,7 +20,7 @@ from dashboards.layout import (
     settings,
     variable,
 )
-from dashboards.pieces import GREY, ORANGE, PanelBuilder, coloured, p_value, rows_of, setting
+from dashboards.pieces import GREY, ORANGE, PanelBuilder, coloured, p_value, rows_of, show_ratios
 
 _PLATFORM = "\"kind\" = 'platform'"
 #: a mean over benchmarks has no benchmark
@@ -212,16 +212,12 @@ def _pairs() -> PanelBuilder:
         names={"alternative": "compared", "baseline": "relative to", "p": "adj. p", "setting": "parameters"},
         order="place",
     )  # fmt: skip
-    for name in ("low", "ratio", "high"):
-        panel.override_by_name(name, [setting("decimals", 4)])
-    return panel.override_by_name("adj. p", p_value())
+    return show_ratios(panel).override_by_name("adj. p", p_value())
 
 
 def _judged(panel: PanelBuilder) -> PanelBuilder:
     panel.override_by_name("practical", coloured({"yes": ORANGE, "no": "transparent", "open": GREY}))
-    for name in ("low", "ratio", "high"):
-        panel.override_by_name(name, [setting("decimals", 4)])
-    return panel.override_by_name("p", p_value())
+    return show_ratios(panel).override_by_name("p", p_value())
 
 
 def _hosts() -> PanelBuilder:

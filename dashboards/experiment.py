@@ -35,6 +35,7 @@ from dashboards.pieces import (
     p_value,
     rows_of,
     setting,
+    show_ratios,
 )
 
 CELLS = ("experiment", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
@@ -116,9 +117,7 @@ def ratio_table(kind: str, where: str) -> PanelBuilder:
         sort="adj. p",
     )  # fmt: skip
     panel.override_by_name("practical", coloured({"yes": ORANGE, "no": "transparent", "open": GREY}))
-    for name in ("low", "ratio", "high"):
-        panel.override_by_name(name, [setting("decimals", 4)])
-    return panel.override_by_name("adj. p", p_value())
+    return show_ratios(panel).override_by_name("adj. p", p_value())
 
 
 def rank_table(
@@ -159,9 +158,7 @@ def rank_table(
         sort="rank" if more else "",
     )  # fmt: skip
     panel.override_by_name("leader", coloured({"yes": GREEN, "no": "transparent"}))
-    for name in ("low", "ratio", "high"):
-        panel.override_by_name(name, [setting("decimals", 4)])
-    return panel.override_by_name("adj. p", p_value())
+    return show_ratios(panel).override_by_name("adj. p", p_value())
 
 
 def _suites() -> PanelBuilder:

@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from dashboards.changes import repeated, unit_columns
 from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, grouped
 from dashboards.layout import Annotation, Row, Section, board, experiments, hidden, many, one, settings
-from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of, setting
+from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of, show_ratios
 
 _CELL = (
     "experiment",
@@ -75,9 +75,7 @@ def _shifts() -> PanelBuilder:
         "none",
         columns=("Time", "experiment", "host", "benchmark", "metric", "ratio", "low", "high", "text"),
     )
-    for name in ("low", "ratio", "high"):
-        panel.override_by_name(name, [setting("decimals", 4)])
-    return panel
+    return show_ratios(panel)
 
 
 def _band() -> PanelBuilder:

@@ -212,6 +212,13 @@ def curve(
     return panel.override_by_name(x, [setting("custom.axisLabel", x_label), setting("decimals", 0)])
 
 
+def show_ratios(panel: PanelBuilder) -> PanelBuilder:
+    """Show ratios and their intervals with four decimals."""
+    for name in ("low", "ratio", "high"):
+        panel.override_by_name(name, [setting("decimals", 4)])
+    return panel
+
+
 def rows_of(
     title: str,
     how: str,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 TESTS = Path(__file__).parents[1]
 #: so many words are a sentence; fewer name what a message is about
@@ -37,6 +38,16 @@ def sentences(source: str) -> list[str]:
 @pytest.mark.parametrize("file", FILES, ids=lambda path: str(path.relative_to(TESTS)))
 def test_no_test_holds_a_sentence(file: Path) -> None:
     assert sentences(file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "file", sorted(TESTS.rglob("golden.yml")), ids=lambda path: str(path.relative_to(TESTS))
+)
+def test_no_golden_file_has_texts_of_a_module_that_is_gone(file: Path) -> None:
+    modules = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert [
+        name for name, texts in modules.items() if not texts or not file.with_name(f"{name}.py").is_file()
+    ] == []
 
 
 def test_sentences_are_found() -> None:

@@ -103,16 +103,20 @@ class Watcher:
 
     def look(self) -> None:
         """Show changes."""
+        self._show_stage()
         if not self.measuring:
             self._notice_runners()
-        if self.stage != self._shown_stage and self.stage in STAGES:
-            self._shown_stage = self.stage
-            self._show(STAGES[self.stage], None, "")
+            self._show_stage()
         if self.stage == "measure":
             self._look_at_estimates()
             self._look_at_runners()
         elif self.stage == "calibrate":
             self._look_at_minheap()
+
+    def _show_stage(self) -> None:
+        if self.stage != self._shown_stage and self.stage in STAGES:
+            self._shown_stage = self.stage
+            self._show(STAGES[self.stage], None, "")
 
     def _notice_runners(self) -> None:
         """Detect running runners if the start event could not be written."""

@@ -6,7 +6,6 @@ points.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +37,7 @@ from regatta.host.values.experiment import Heap, Scalar
 from regatta.influx.points import ESTIMATE, TAGS, VECTOR, Point, apart, make_point
 from regatta.influx.short_labels import configuration_text, differing, parameters_of, places, setting_text
 from regatta.influx.vector_labels import labelled_vectors
-from regatta.stats.estimate import Interval
+from regatta.stats.estimate import Interval, undefined
 from regatta.store.columns import canonical_json
 
 #: kinds of estimates
@@ -248,7 +247,7 @@ class _Maker:
         for rank, mean in ranking:
             if mean is None:
                 n, level = len(base.benchmarks), base.these.level
-                baseline = Interval(n, 1.0, math.nan, math.nan, level, "", "baseline")
+                baseline = undefined(n, level, "", "baseline", 1.0)
                 yield self._platform(found, replace(base, a=base.b), PLATFORM, baseline, rank=rank)
                 continue
             statements = [
@@ -276,7 +275,7 @@ class _Maker:
         for rank, (name, place) in enumerate(of.places.items(), 1):
             if name == best:
                 any_ratio = of.pairs[0].ratio
-                ratio, p = Interval(any_ratio.n, 1.0, math.nan, math.nan, any_ratio.level, "", BEST), None
+                ratio, p = undefined(any_ratio.n, any_ratio.level, "", BEST, 1.0), None
             else:
                 pair = pair_of(of.pairs, name, best)
                 ratio, p = pair.ratio, pair.p

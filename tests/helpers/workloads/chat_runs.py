@@ -12,14 +12,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ruamel.yaml import YAML
 
 from helpers.workloads import java_runs
+from helpers.workloads.java_runs import Run
 from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
 
@@ -43,27 +44,6 @@ def built(name: str) -> Path:
         Build(name, spec["directory"], tuple(spec["command"]), spec["outputs"], tuple(spec["needs"])), ROOT
     )
     return next(Path(file.path) for file in done.values())
-
-
-@dataclass
-class Run:
-    """What one process left behind."""
-
-    code: int
-    stdout: str
-    stderr: str
-    lines: list[dict[str, Any]] = field(default_factory=list)
-
-    def values(self, metric: str, **parameters: object) -> list[float]:
-        return [
-            line["value"]
-            for line in self.lines
-            if line.get("metric") == metric and parameters.items() <= line["parameters"].items()
-        ]
-
-    @property
-    def info(self) -> dict[str, Any]:
-        return {name: value for line in self.lines for name, value in line.get("info", {}).items()}
 
 
 def session_command(*options: object, java: str, packed: bool = False) -> list[str]:

@@ -85,8 +85,15 @@ class Run:
     def digests(self) -> list[str]:
         return [line["digest"] for line in self.lines if "digest" in line]
 
-    def values(self, metric: str) -> list[int]:
-        return [line["value"] for line in self.lines if line.get("metric") == metric]
+    def values(self, metric: str, **parameters: object) -> list[Any]:
+        """Values of a metric, whose lines have at least these parameters."""
+        lines = (line for line in self.lines if line.get("metric") == metric)
+        return [line["value"] for line in lines if parameters.items() <= line.get("parameters", {}).items()]
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the program reported besides values."""
+        return {name: value for line in self.lines for name, value in line.get("info", {}).items()}
 
 
 @dataclass

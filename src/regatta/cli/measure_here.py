@@ -1,0 +1,111 @@
+"""Plan and measure on this machine without a workflow, with a runner that starts early."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import regatta
+from regatta.cli.stopping import stop_session
+
+if TYPE_CHECKING:
+    from regatta.cli.options import Ready
+
+_LOOK_S = 1.0
+#: A runner that has loaded its modules and waits for its arguments, a line of JSON. It is not the zipapp of the plan: it has the
+#: same modules, for this package made the plan, and those of the package are already compiled.
+_RUNNER = (
+    f"import json, sys; sys.path.insert(0, {str(Path(regatta.__file__).parents[1])!r}); "
+    "from regatta.host.__main__ import main; import regatta.host.verbs.segment_command; "
+    "line = sys.stdin.readline(); sys.exit(main(json.loads(line)) if line else 0)"
+)
+
+
+@contextmanager
+def started_runner() -> Iterator[subprocess.Popen[bytes]]:
+    """Start a runner, which loads its modules while this process plans."""
+    # A separate session: Ctrl-C reaches only this process, which then ends the runner.
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", _RUNNER], stdin=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            yield process
+        except BaseException:
+            # Without arguments it ends by itself.
+            if process.stdin is None or process.stdin.closed:
+                stop_session(process)
+            raise
+
+
+def measure(spec: Path, results: Path, runner: subprocess.Popen[bytes]) -> tuple[Ready, bool]:
+    """Plan, and measure on this machine without a workflow. Return whether all segments ended."""
+    from regatta.cli.bar import progress_bar
+    from regatta.cli.options import make_ready
+    from regatta.cli.plan import write_plans
+    from regatta.planner.plan import plan_host
+
+    ready = make_ready(spec, results, "local")
+    crossings = ready.crossings()
+    plans = {
+        name: plan_host(ready.experiment, ready.hosts[name], crossing) for name, crossing in crossings.items()
+    }
+    write_plans(ready, plans, [])
+    (name,) = ready.hosts
+    total = sum(plan.row_count for plan in plans.values())
+    with progress_bar("measuring") as progress:
+        for number in range(ready.experiment.segments):
+            with nullcontext(runner) if number == 0 else started_runner() as process:
+                if not _run_segment(ready, name, number, lambda done: progress(done, total), process):
+                    return ready, False
+    return ready, True
+
+
+def _run_segment(
+    ready: Ready, name: str, number: int, progress: Callable[[int], None], runner: subprocess.Popen[bytes]
+) -> bool:
+    """Give a runner its arguments, and wait for it. Return whether the segment ended."""
+    from regatta.cli.segment import runner_arguments
+    from regatta.host.errors import HostError
+    from regatta.host.journal.runner_state import read_state
+    from regatta.host.verbs.segment_command import INTERRUPTED_EXIT
+
+    state = ready.folder.state / f"{name}.json"
+
+    def look() -> None:
+        progress(int((read_state(state) or {}).get("index") or 0))
+
+    words = runner_arguments(ready.folder, name, number, ready.folder.receipts / name / f"{number:05}.json")
+    try:
+        assert runner.stdin is not None
+        # A runner that died does not read; its exit code says so below.
+        with suppress(BrokenPipeError), runner.stdin:
+            runner.stdin.write(json.dumps(words).encode() + b"\n")
+        code = _wait(runner, look)
+    except KeyboardInterrupt:
+        stop_session(runner)
+        return False
+    if code and code != INTERRUPTED_EXIT:
+        raise HostError(
+            f"segment {number}", "measurements", f"exit {code} of the runner", "see the message above"
+        )
+    return code == 0
+
+
+def _wait(process: subprocess.Popen[bytes], look: Callable[[], None]) -> int:
+    """Wait for the end of a process without polling it; call `look` from time to time on a terminal."""
+    if not sys.stderr.isatty():
+        return process.wait()
+    ended = os.pidfd_open(process.pid)
+    try:
+        while not select.select([ended], [], [], _LOOK_S)[0]:
+            look()
+    finally:
+        os.close(ended)
+    return process.wait()
