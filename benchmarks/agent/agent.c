@@ -26,11 +26,12 @@
 
 /* Class whose methods `start` and `stop` delimit the measured time of an iteration. */
 #define METERS "Lorg/regatta/bench/Meters;"
+#define PLATFORM_LOADER "Ljdk/internal/loader/ClassLoaders$PlatformClassLoader;"
 #define VIRTUAL_THREADS "(virtual threads)"
 #define WINDOWS_ONLY "windows,"
 
 /* Kinds of events that need each capability of the JVM. */
-#define OF_CLASSES EV_ONLY(EV_CLASSES_LOADED)
+#define OF_CLASSES (EV_ONLY(EV_CLASSES_LOADED) | EV_ONLY(EV_APPLICATION_CLASSES))
 #define OF_EXCEPTIONS (EV_ONLY(EV_EXCEPTIONS) | EV_ONLY(EV_EXCEPTIONS_UNCAUGHT))
 #define OF_MONITORS (EV_ONLY(EV_CONTENDED_MONITORS) | EV_ONLY(EV_CONTENDED_NS))
 #define OF_THREADS EV_ONLY(EV_THREADS_STARTED)
@@ -38,7 +39,7 @@
 #define OF_VIRTUAL_THREADS EV_ONLY(EV_VIRTUAL_THREADS_STARTED)
 #define OF_COMPILATIONS                                                                            \
     (EV_ONLY(EV_METHODS_COMPILED) | EV_ONLY(EV_METHODS_RECOMPILED) | EV_ONLY(EV_BYTES_COMPILED) |  \
-     EV_ONLY(EV_CODE_BYTES))
+     EV_ONLY(EV_BYTES_RECOMPILED) | EV_ONLY(EV_CODE_BYTES))
 enum { RETURN = 0xb1 };
 
 /* Defined by release 21 and fixed by the interface; numeric, because headers of older releases lack
@@ -245,12 +246,13 @@ static void JNICALL thrown(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethod
 static void JNICALL compiled(jvmtiEnv *jvmti, jmethodID method, jint code_size, const void *code,
                              jint map_length, const jvmtiAddrLocationMap *map, const void *info) {
     (void)code, (void)map_length, (void)map, (void)info;
-    ev_add(ev_compiled_before(method) ? EV_METHODS_RECOMPILED : EV_METHODS_COMPILED, 1);
+    bool again = ev_compiled_before(method);
+    ev_add(again ? EV_METHODS_RECOMPILED : EV_METHODS_COMPILED, 1);
     ev_add(EV_CODE_BYTES, (uint64_t)code_size);
     jlocation first = 0, last = -1;
     /* A native method has no bytecode; its code converts the arguments. */
     if ((*jvmti)->GetMethodLocation(jvmti, method, &first, &last) == JVMTI_ERROR_NONE) {
-        ev_add(EV_BYTES_COMPILED, (uint64_t)(last + 1));
+        ev_add(again ? EV_BYTES_RECOMPILED : EV_BYTES_COMPILED, (uint64_t)(last + 1));
     }
 }
 
@@ -265,10 +267,30 @@ static bool is_new(jvmtiEnv *jvmti, jclass type) {
     return found;
 }
 
+/* Return whether a class is of the application, not of the boot loader or the platform loader. */
+static bool of_application(jvmtiEnv *jvmti, JNIEnv *jni, jclass type) {
+    jobject loader = NULL;
+    if ((*jvmti)->GetClassLoader(jvmti, type, &loader) != JVMTI_ERROR_NONE || loader == NULL) {
+        return false;
+    }
+    jclass kind = (*jni)->GetObjectClass(jni, loader);
+    char *name = NULL;
+    bool found = (*jvmti)->GetClassSignature(jvmti, kind, &name, NULL) == JVMTI_ERROR_NONE &&
+                 strcmp(name, PLATFORM_LOADER) != 0;
+    release(jvmti, name);
+    (*jni)->DeleteLocalRef(jni, kind);
+    (*jni)->DeleteLocalRef(jni, loader);
+    return found;
+}
+
 static void JNICALL class_loaded(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type) {
-    (void)jni, (void)thread;
-    if (is_new(jvmti, type)) {
-        ev_add(EV_CLASSES_LOADED, 1);
+    (void)thread;
+    if (!is_new(jvmti, type)) {
+        return;
+    }
+    ev_add(EV_CLASSES_LOADED, 1);
+    if (of_application(jvmti, jni, type)) {
+        ev_add(EV_APPLICATION_CLASSES, 1);
     }
 }
 

@@ -13,9 +13,11 @@ enum { MOST_NAMES = 256, MOST_MISSING = 16, FIRST_WINDOWS = 64, FIRST_METHODS = 
 
 const char *const ev_kind_names[EV_KINDS] = {
     [EV_CLASSES_LOADED] = "classes_loaded",
+    [EV_APPLICATION_CLASSES] = "application_classes",
     [EV_METHODS_COMPILED] = "methods_compiled",
     [EV_METHODS_RECOMPILED] = "methods_recompiled",
     [EV_BYTES_COMPILED] = "bytes_compiled",
+    [EV_BYTES_RECOMPILED] = "bytes_recompiled",
     [EV_CODE_BYTES] = "code_bytes",
     [EV_EXCEPTIONS] = "exceptions",
     [EV_EXCEPTIONS_UNCAUGHT] = "exceptions_uncaught",
@@ -161,7 +163,8 @@ bool ev_compiled_before(const void *method) {
         methods[at] = method;
     } else {
         add_missing("memory for methods");
-        absent |= EV_ONLY(EV_METHODS_COMPILED) | EV_ONLY(EV_METHODS_RECOMPILED);
+        absent |= EV_ONLY(EV_METHODS_COMPILED) | EV_ONLY(EV_METHODS_RECOMPILED) |
+                  EV_ONLY(EV_BYTES_COMPILED) | EV_ONLY(EV_BYTES_RECOMPILED);
     }
     (void)pthread_mutex_unlock(&lock);
     return before;

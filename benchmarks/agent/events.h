@@ -14,12 +14,16 @@
 
 enum ev_kind {
     EV_CLASSES_LOADED,
+    /* Of these, the classes of all loaders but the boot loader and the platform loader. */
+    EV_APPLICATION_CLASSES,
     /* The first code of a method, and any later code: another tier, a loop, or after
        deoptimization. */
     EV_METHODS_COMPILED,
     EV_METHODS_RECOMPILED,
-    /* For both: bytecode of the methods themselves without inlined methods, and machine code. */
+    /* Bytecode of both, of the methods themselves without inlined methods. */
     EV_BYTES_COMPILED,
+    EV_BYTES_RECOMPILED,
+    /* Machine code of both together. */
     EV_CODE_BYTES,
     EV_EXCEPTIONS,
     /* Exceptions that no method on the stack of the thread catches. */

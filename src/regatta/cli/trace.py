@@ -99,7 +99,8 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
     "-o", "output", type=click.Path(dir_okay=False, path_type=Path), help="File for the vector (YAML)."
 )
 @click.option("--name", help="Name of the vector. [default: name of the command]")
-@click.option("--per", default="iteration", show_default=True, help="Name of one unit of work of the application.")  # fmt: skip
+@click.option("--per", help="Name of one unit of work of the application. [default: iteration; with --startup: start]")  # fmt: skip
+@click.option("--startup", is_flag=True, help="Count what comes before the counted iterations, with the classes loaded and the bytecode compiled.")  # fmt: skip
 @click.option("--cell", "benchmark_of_cell", default="", metavar="SUITE/NAME", help="Trace this benchmark of --experiment with its command, JVM, heap and warm-up, instead of COMMAND.")  # fmt: skip
 @click.option("--experiment", default="", metavar="NAME", help="With --cell: a planned experiment.")
 @results_option
@@ -120,7 +121,8 @@ def trace_java(
 
     COMMAND starts a JVM: `java -jar app.jar ...`. It runs alternately without and with the profiler, then once with an
     agent that counts events and once with sampled threads. Its output goes to standard error. The units of work are
-    the iterations of a program with Regatta's harness, or the whole run of any other program.
+    the iterations of a program with Regatta's harness, or the whole run of any other program. With --startup, the unit
+    of work is what comes before the counted iterations of such a program.
 
     A JVM that differs from --configuration is refused. `--cell SUITE/NAME --experiment NAME` needs no COMMAND.
     """
@@ -132,6 +134,7 @@ def trace_java(
         raise click.UsageError("expected -o FILE")
     if options["name"] == "" or options["per"] == "":
         raise click.UsageError("--name and --per: expected text, got nothing")
+    options["per"] = options["per"] or ("start" if options["startup"] else "iteration")
     nothing = dict.fromkeys(("units", "pid", "for_s", "ready"))
     if benchmark_of_cell:
         from regatta.cli.planned_java import planned_java
@@ -231,6 +234,8 @@ def _show(provenance: object, counts: int, path: str) -> None:
     click.echo(f"overhead of {told['tool']}: {told['overhead']}")
     if "system_share" in told:
         click.echo(f"time in system classes: {told['system_share']}")
+    if "code" in told:
+        click.echo(f"kinds of code: {told['code']}")
     for key in ("unknown", "remarks", "notes"):
         if key in told:
             click.echo(f"{key}: {told[key]}", err=True)

@@ -56,6 +56,8 @@ FORK_MAPPING = "fork-mapping"
 FORK_FAULT = "fork-fault"
 PER_FORK = (FORK_MAPPING, FORK_FAULT)
 PROCESS_CALLS = (FORK_EXEC, FORK_ALONE, EXEC_ALONE, THREAD, *PER_FORK)
+#: not calls, but work of a JVM that its agent counts (benchmarks/java/README.md): classes, and bytes of bytecode
+JVM_WORK = ("application_classes", "bytes_compiled", "bytes_recompiled")
 #: the calls behind those above; successful ones are not counted separately
 FORK_CALLS = frozenset({"clone", "clone3", "fork", "vfork"})
 EXEC_CALLS = frozenset({"execve", "execveat"})
@@ -87,8 +89,9 @@ class Tally:
 
     @property
     def calls(self) -> int:
-        """Return the number of calls, without those that combine several."""
-        return sum(count for seen, (count, _) in self.seen.items() if seen.call not in PROCESS_CALLS)
+        """Return the number of calls, without those that combine several and without work of the JVM."""
+        no_call = (*PROCESS_CALLS, *JVM_WORK)
+        return sum(count for seen, (count, _) in self.seen.items() if seen.call not in no_call)
 
 
 def size_class(size: int) -> int:
@@ -155,7 +158,8 @@ class CallRule(Strict):
 
     calls: Calls = Field(
         description=f"System calls, or {', '.join(PROCESS_CALLS)}. In a table for Java: methods with their class. "
-        "Without a descriptor: all overloads that no rule names with theirs.",
+        "Without a descriptor: all overloads that no rule names with theirs. "
+        f"For the startup of a JVM also {', '.join(JVM_WORK)}.",
         examples=[["read", "readv"]],
     )
     on: Kinds = Field(

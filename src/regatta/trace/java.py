@@ -158,21 +158,31 @@ def read_profile(path: Path) -> Profile:
     return profile
 
 
-def counted_windows(windows: Sequence[str], warmup: int) -> Sequence[int]:
+def counted_windows(windows: Sequence[str], warmup: int, startup: bool = False) -> Sequence[int]:
     """Return the places of the iterations after warm-up; without the harness, all of the run is one iteration.
 
+    Args:
+        windows: names of the parts of the run, in order.
+        warmup: iterations to leave out, from the first.
+        startup: return the places of everything before these iterations instead.
+
     Raises:
-        RegattaError: no iteration is left.
+        RegattaError: no iteration is left, or the startup of a program without the harness is wanted.
     """
     iterations = [at for at, window in enumerate(windows) if _ITERATION.fullmatch(window)]
+    if startup and not iterations:
+        fix = "leave out --startup: the whole run is one unit of work, with its startup"
+        raise RegattaError("--startup", "a program with Regatta's harness", "no iterations", fix)
     counted = iterations[warmup:] if iterations else range(len(windows))
     if not counted:
         raise _all_left_out(warmup)
-    return counted
+    return range(counted[0]) if startup else counted
 
 
-def tally_of(profile: Profile, table: CallTable, warmup: int) -> tuple[Tally, int]:
-    """Return the calls of the iterations after warm-up, and the number of these iterations.
+def tally_of(
+    profile: Profile, table: CallTable, warmup: int, startup: bool = False
+) -> tuple[Tally, int]:
+    """Return the calls of the iterations after warm-up and their number, or of the startup, which is one unit of work.
 
     A program without the harness has no iterations: all of its run is one.
 
@@ -180,11 +190,12 @@ def tally_of(profile: Profile, table: CallTable, warmup: int) -> tuple[Tally, in
         profile: of one run.
         table: its rules say by which names methods are counted: with their descriptor, or all overloads together.
         warmup: iterations to leave out, from the first.
+        startup: whether to count what comes before the iterations that count.
 
     Raises:
-        RegattaError: no iteration is left.
+        RegattaError: as `counted_windows`.
     """
-    counted = counted_windows(profile.windows, warmup)
+    counted = counted_windows(profile.windows, warmup, startup)
     by_descriptor = {call for rule in table.rules.values() for call in rule.calls if "(" in call}
     with_argument = {
         call
@@ -220,4 +231,4 @@ def tally_of(profile: Profile, table: CallTable, warmup: int) -> tuple[Tally, in
             see(call, calls, round(calls * mean))
             if mean and call in with_argument:
                 remarks.append(f"{calls} calls of {method} have the mean amount of its overloads")
-    return Tally(dict(seen), tuple(remarks)), len(counted)
+    return Tally(dict(seen), tuple(remarks)), 1 if startup else len(counted)

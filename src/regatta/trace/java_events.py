@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regatta.host.errors import RegattaError
 from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
+from regatta.spec.calls import JVM_WORK, Seen, Tally
 from regatta.spec.home import find_home
 from regatta.trace.java import counted_windows, read_of_jvm
 
@@ -79,21 +80,38 @@ def read_events(path: Path) -> Events:
     return events
 
 
-def counted_of(events: Events, warmup: int, harness: bool) -> Sequence[int]:
-    """Return the places of the counted windows: the iterations after warm-up, or the whole run.
+def counted_of(events: Events, warmup: int, harness: bool, startup: bool = False) -> Sequence[int]:
+    """Return the places of the counted windows: the iterations after warm-up, the startup before them, or the whole run.
 
     Args:
         events: of one run.
         warmup: iterations to leave out, from the first.
         harness: whether the program has iterations.
+        startup: as for `counted_windows`.
 
     Raises:
-        RegattaError: no iteration is left, or the JVM did not report the iterations of a program that has some.
+        RegattaError: as `counted_windows`, or the JVM did not report the iterations of a program that has some.
     """
     if harness and _STARTUP not in events.windows:
         missing = ", ".join(events.missing) or "no iteration has started"
         raise RegattaError("events", "iterations as windows", missing, "run without a debugger")
-    return counted_windows(events.windows, warmup)
+    return counted_windows(events.windows, warmup, startup)
+
+
+def with_work_of_jvm(tally: Tally, events: Events, counted: Sequence[int]) -> Tally:
+    """Return the calls with the work of the JVM itself in some windows: its rules are in the same table.
+
+    Args:
+        tally: the calls of the application in these windows.
+        events: of one run; a kind that the JVM does not report is left out.
+        counted: the windows.
+    """
+    work = {
+        Seen(name): (sum(events.counts[name][at] for at in counted), 0)
+        for name in JVM_WORK
+        if name in events.counts
+    }
+    return replace(tally, seen={**tally.seen, **work})
 
 
 def intervals_ns(events: Events, counted: Sequence[int]) -> list[tuple[int, int]]:
@@ -126,12 +144,12 @@ def parallelism_of(
     return threads if threads > _ONE else 1.0
 
 
-def words_of(events: Events, counted: Sequence[int]) -> dict[str, str]:
-    """Return the provenance: mean events of the counted windows, and those of the startup.
+def words_of(events: Events, counted: Sequence[int], units: int) -> dict[str, str]:
+    """Return the provenance: events per unit of work in the counted windows, and those before the first iteration.
 
     A kind that the JVM cannot count is left out, and the missing capability is named.
     """
-    means = {name: math.fsum(of[at] for at in counted) / len(counted) for name, of in events.counts.items()}
+    means = {name: math.fsum(of[at] for at in counted) / units for name, of in events.counts.items()}
     told = {"events": _listed(means), "events_missing": ", ".join(events.missing)}
     if _STARTUP in events.windows:
         at = events.windows.index(_STARTUP)

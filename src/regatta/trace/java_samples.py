@@ -1,4 +1,4 @@
-"""The share of an application's time in system classes, from samples of the JVM's flight recorder (JFR)."""
+"""Shares of an application's time, from samples of the JVM's flight recorder (JFR): system classes, and kinds of code."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class Sample:
     thread: str = ""
     #: whether the thread was in a native method, where it may wait
     native: bool = False
+    #: how the method ran, as the recorder names it: `Interpreted`, `JIT compiled`, `Inlined`, `Native`; "" if it does not
+    code: str = ""
 
 
 def with_recording(command: Sequence[str], folder: Path) -> tuple[list[str], Path]:
@@ -94,11 +96,13 @@ def _sample(event: Any) -> Sample | None:
     of_system = loader["name"] == _BOOT if kind is None else kind["name"] == _PLATFORM
     at_ns = round(datetime.fromisoformat(values["startTime"]).timestamp() * 1e9)
     thread = (values.get("sampledThread") or {}).get("javaName") or ""
-    return Sample(at_ns, of_system, thread, event.get("type") == _NATIVE)
+    return Sample(at_ns, of_system, thread, event.get("type") == _NATIVE, frames[0].get("type") or "")
 
 
-def share_words(samples: Sequence[Sample], intervals_ns: Sequence[tuple[int, int]], level: float) -> str:
-    """Describe the share of the samples within the intervals that are of system classes.
+def share_words(
+    samples: Sequence[Sample], intervals_ns: Sequence[tuple[int, int]], level: float
+) -> tuple[str, str]:
+    """Describe the share of the samples within the intervals that are of system classes, and those of each kind of code.
 
     Only samples of threads that do the work count. A thread that waits, such as for a connection, is in a native method of
     the system classes all the time.
@@ -108,6 +112,9 @@ def share_words(samples: Sequence[Sample], intervals_ns: Sequence[tuple[int, int
         intervals_ns: start and end in ns since 1970.
         level: of the interval of the share, which treats samples as independent.
 
+    Returns:
+        the share of system classes, and the kinds of code, the most frequent first; "" if the recorder does not name them.
+
     Raises:
         RegattaError: no sample is within the intervals.
     """
@@ -115,15 +122,17 @@ def share_words(samples: Sequence[Sample], intervals_ns: Sequence[tuple[int, int
     running = Counter(one.thread for one in every if not one.native)
     least = _WORKS * max(running.values(), default=0)
     threads = {one.thread for one in every if running[one.thread] >= least}
-    within = [one.of_system for one in every if one.thread in threads]
+    within = [one for one in every if one.thread in threads]
     if not within:
         fix = "run longer or more iterations"
         raise RegattaError("samples", "at least one in the counted iterations", "none", fix)
-    share = proportion_interval(sum(within), len(within), level)
+    share = proportion_interval(sum(one.of_system for one in within), len(within), level)
     ends = f"[{100 * share.low:.1f}, {100 * share.high:.1f}]"
+    kinds = Counter(one.code for one in within if one.code)
+    code = ", ".join(f"{kind} {100 * n / len(within):.1f} %" for kind, n in kinds.most_common())
     names = sorted(threads - {""})
     more = f" and {len(names) - _LISTED} others" if len(names) > _LISTED else ""
     of = f" of {', '.join(names[:_LISTED])}{more}" if names else ""
     waiting = len({one.thread for one in every} - threads)
     without = f", without {waiting} waiting thread{'s' if waiting > 1 else ''}" if waiting else ""
-    return f"{100 * share.point:.1f} % {ends} ({100 * level:g} % CI, {len(within)} samples{of}{without})"
+    return f"{100 * share.point:.1f} % {ends} ({100 * level:g} % CI, {len(within)} samples{of}{without})", code

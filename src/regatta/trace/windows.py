@@ -35,6 +35,7 @@ from regatta.trace.java_events import (
     parallelism_of,
     read_events,
     with_events,
+    with_work_of_jvm,
     words_of,
 )
 from regatta.trace.java_samples import read_samples, share_words, with_recording
@@ -72,6 +73,8 @@ class Wanted:
     calls: Path | None
     #: with the profiler of Java: iterations of each run that are left out, and the name of this JVM in system vectors
     warmup: int = 0
+    #: count what comes before the first of these iterations, as one unit of work
+    startup: bool = False
     configuration: str = ""
     #: of the experiment's cell that `command` is from
     cell: PlannedCommand | None = None
@@ -208,18 +211,22 @@ def _run_java(
         command = with_profiler(wanted.command, jar, profile) if jar else wanted.command
         run, _ = run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         if jar is None:
+            if wanted.startup:
+                # It has no elapsed time of its own: the compilers work at the same time as the application.
+                measured.without.append(replace(run, user_ns=None))
+                return
             own_ns = iteration_ns(results, wanted.warmup)
             measured.without.append(replace(run, user_ns=run.elapsed_ns if own_ns is None else own_ns))
             pause_ns = iteration_ns(results, wanted.warmup, _PAUSES)
             measured.pauses_ns += [] if pause_ns is None else [pause_ns]
             return
         told = read_profile(profile)
-        tally, iterations = tally_of(told, table, wanted.warmup)
+        tally, units = tally_of(told, table, wanted.warmup, wanted.startup)
     if named is not None and (note := check_release(told.java, wanted.configuration, named)):
         measured.notes.append(note)
     measured.told |= {"jvm": told.java, "jvm_flags": " ".join(_flags(wanted))}
     measured.traced.append(run)
-    measured.traces.append(Trace(tally, iterations))
+    measured.traces.append(Trace(tally, units))
 
 
 def _run_with_events(wanted: Wanted, measured: Measured) -> None:
@@ -230,10 +237,15 @@ def _run_with_events(wanted: Wanted, measured: Measured) -> None:
         command = with_events(wanted.command, agent, events)
         run, _ = run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
         found = read_events(events)
-        counted = counted_of(found, wanted.warmup, results.exists())
+        counted = counted_of(found, wanted.warmup, results.exists(), wanted.startup)
         elapsed_ns = iteration_ns(results, wanted.warmup) or run.elapsed_ns
         pause_ns = iteration_ns(results, wanted.warmup, _PAUSES) or 0.0
-    measured.told |= words_of(found, counted)
+    measured.told |= words_of(found, counted, 1 if wanted.startup else len(counted))
+    if wanted.startup:
+        measured.traces = [
+            replace(trace, tally=with_work_of_jvm(trace.tally, found, counted)) for trace in measured.traces
+        ]
+        return
     measured.parallelism = parallelism_of(found, counted, elapsed_ns, pause_ns)
 
 
@@ -250,9 +262,10 @@ def _run_sampled(wanted: Wanted, measured: Measured) -> None:
             got = f"a failure with {command[2].partition(':filename')[0]}"
             raise RegattaError("samples", "a JVM with the flight recorder (JFR)", got) from error
         found = read_events(events)
-        intervals = intervals_ns(found, counted_of(found, wanted.warmup, results.exists()))
+        counted = counted_of(found, wanted.warmup, results.exists(), wanted.startup)
+        intervals = intervals_ns(found, counted)
         samples = read_samples(recording, wanted.command[0])
-        measured.told["system_share"] = share_words(samples, intervals, wanted.level)
+        measured.told["system_share"], measured.told["code"] = share_words(samples, intervals, wanted.level)
 
 
 def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
@@ -306,7 +319,7 @@ def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -
     """Return the vector of the measurements, with its provenance."""
     if not any(trace.tally.seen for trace in measured.traces):
         raise RegattaError("trace", "at least one call", "none", "set a longer --for, or add work")
-    measured.notes += _unknown_of_a_jvm(measured) if tool == JAVA else []
+    measured.notes += _unknown_of_a_jvm(measured) if tool == JAVA and not wanted.startup else []
     user = tuple(run.user_ns / run.units for run in measured.without if run.user_ns is not None)
     provenance = {
         **origin_of(wanted, tool),

@@ -10,6 +10,7 @@ import pytest
 
 from helpers.golden import Golden
 from regatta.host.errors import HostError, RegattaError
+from regatta.spec.calls import Seen, Tally
 from regatta.trace.java_events import (
     Events,
     counted_of,
@@ -17,6 +18,7 @@ from regatta.trace.java_events import (
     parallelism_of,
     read_events,
     with_events,
+    with_work_of_jvm,
     words_of,
 )
 from regatta.trace.java_samples import Sample, read_samples, share_words, with_recording
@@ -40,7 +42,7 @@ def events_of(folder: Path, **changed: Any) -> Events:
 
 def test_events_are_means_over_the_iterations_after_warmup(tmp_path: Path) -> None:
     events = events_of(tmp_path)
-    told = words_of(events, counted_of(events, 1, harness=True))
+    told = words_of(events, counted_of(events, 1, harness=True), 2)
     assert told == {
         "events": "classes_loaded 1.5, contended_ns 5e+12",
         "events_startup": "classes_loaded 900, contended_ns 0",
@@ -51,7 +53,7 @@ def test_events_are_means_over_the_iterations_after_warmup(tmp_path: Path) -> No
 def test_without_the_harness_the_whole_run_counts(tmp_path: Path) -> None:
     events = events_of(tmp_path, windows=["rest"], ended_ns=[9], counts={"exceptions": [7]}, missing=[])
     counted = counted_of(events, 1, harness=False)
-    assert words_of(events, counted) == {"events": "exceptions 7", "events_missing": ""}
+    assert words_of(events, counted, 1) == {"events": "exceptions 7", "events_missing": ""}
     assert intervals_ns(events, counted) == [(0, 9)]
 
 
@@ -66,6 +68,25 @@ def test_intervals_are_those_of_the_counted_iterations(tmp_path: Path) -> None:
     assert intervals_ns(events, counted_of(events, 1, harness=True)) == [(210, 300), (310, 400)]
     with pytest.raises(RegattaError, match=r"--warmup: expected fewer .*got 3"):
         counted_of(events, 3, harness=True)
+
+
+def test_a_startup_is_one_unit_of_work_with_the_work_of_the_jvm(tmp_path: Path) -> None:
+    counts = {"bytes_compiled": [50, 30, 5, 9, 0, 0, 1], "application_classes": [7, 2, 0, 1, 0, 0, 0]}
+    events = events_of(tmp_path, counts=counts)
+    counted = counted_of(events, 1, harness=True, startup=True)
+    assert intervals_ns(events, counted) == [(0, 100), (100, 200), (200, 210)]
+    assert words_of(events, counted, 1)["events"] == "bytes_compiled 85, application_classes 9"
+    calls = {Seen("a.B.c"): (3, 0)}
+    tally = with_work_of_jvm(Tally(calls), events, counted)
+    assert tally.seen == calls | {Seen("application_classes"): (9, 0), Seen("bytes_compiled"): (85, 0)}
+    # Classes and bytes are no calls.
+    assert tally.calls == 3
+
+
+def test_a_program_without_iterations_has_no_startup(tmp_path: Path) -> None:
+    events = events_of(tmp_path, windows=["rest"], ended_ns=[9], counts={"exceptions": [7]}, missing=[])
+    with pytest.raises(RegattaError, match="--startup: .* got no iterations"):
+        counted_of(events, 1, harness=False, startup=True)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +171,8 @@ def test_the_loader_of_the_top_method_decides(tmp_path: Path) -> None:
 def test_only_samples_within_the_iterations_count(golden: Golden) -> None:
     samples = [Sample(at, of_system=at % 4 == 0) for at in range(100)]
     # 6 of 20, by Clopper and Pearson.
-    assert share_words(samples, [(0, 9), (40, 49)], 0.95) == "30.0 % [11.9, 54.3] (95 % CI, 20 samples)"
+    share = "30.0 % [11.9, 54.3] (95 % CI, 20 samples)"
+    assert share_words(samples, [(0, 9), (40, 49)], 0.95) == (share, "")
     with pytest.raises(RegattaError) as caught:
         share_words(samples, [(200, 300)], 0.95)
     golden("no samples", str(caught.value))
@@ -160,20 +182,30 @@ def test_threads_that_wait_are_no_part_of_the_share(golden: Golden) -> None:
     """Of 40 samples, 20 are of the thread that accepts connections, which ran Java code once."""
     works = [Sample(at, at < 5, "main", native=at < 3) for at in range(20)]
     waits = [Sample(at, True, "acceptor", native=at > 0) for at in range(20)]
-    found = share_words([*works, *waits], [(0, 99)], 0.95)
+    found, _ = share_words([*works, *waits], [(0, 99)], 0.95)
     assert found.startswith("25.0 % [8.7, 49.1] (95 % CI, 20 samples")
     golden("threads that wait", found)
     # Without Java code, no thread is known to work.
-    assert "20 samples of acceptor" in share_words(
-        [Sample(at, True, "acceptor", True) for at in range(20)], [(0, 99)], 0.95
-    )
+    waiting, _ = share_words([Sample(at, True, "acceptor", True) for at in range(20)], [(0, 99)], 0.95)
+    assert "20 samples of acceptor" in waiting
+
+
+def test_the_kinds_of_code_are_those_of_the_counted_samples(tmp_path: Path) -> None:
+    kinds = ["Interpreted", "JIT compiled", "JIT compiled", "Inlined", None]
+    events = [recorded(BOOT, at) for at in range(len(kinds))]
+    for event, kind in zip(events, kinds, strict=True):
+        event["values"]["stackTrace"]["frames"][0]["type"] = kind
+    samples = read_samples(*as_jfr_reads(tmp_path, events))
+    assert [one.code for one in samples] == ["Interpreted", "JIT compiled", "JIT compiled", "Inlined", ""]
+    _, code = share_words(samples, [(10**9, 5 * 10**9)], 0.95)
+    assert code == "JIT compiled 50.0 %, Inlined 25.0 %"
 
 
 def test_a_sample_has_its_thread_and_its_kind(tmp_path: Path) -> None:
     event = recorded(BOOT, 1) | {"type": "jdk.NativeMethodSample"}
     event["values"]["sampledThread"] = {"javaName": "main"}
     (sample,) = read_samples(*as_jfr_reads(tmp_path, [event]))
-    assert (sample.thread, sample.native) == ("main", True)
+    assert (sample.thread, sample.native, sample.code) == ("main", True, "")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ public final class Main {
             entry("sockets", "TCP on the loopback interface", Sockets::new),
             entry("codes", "Checksums, digests and compression", Codes::new),
             entry("classes", "Loading of classes, and reflection", Classes::new),
+            entry("compilers", "Compilation of methods by the JIT", Compilers::new),
             entry("exceptions", "Exceptions at several depths of the stack", Exceptions::new),
             entry("locks", "Locks and atomic numbers, with and without contention", Locks::new),
             entry("threads", "Threads, their start and their switch, and time", Threads::new),
