@@ -93,6 +93,8 @@ def test_classes_are_those_of_the_log(counted: Counted, name: str) -> None:
     loaded = [line for line in lines if " source: " in line]
     assert sum("Events$Defined" in line for line in loaded) == 10_000
     assert total(events, "classes_loaded") == len(loaded)
+    own = [line for line in loaded if re.search(r" Events(\$\w+)? source: ", line)]
+    assert total(events, "application_classes") == len(own) > 10_000
     assert events.missing == []
 
 
@@ -158,7 +160,11 @@ def test_compilations_are_those_of_the_log(counted: Counted, name: str) -> None:
     lines = (run.directory / "jit.log").read_text(encoding="utf-8").splitlines()
     logged = [line for line in lines if "made not entrant" not in line and "made zombie" not in line]
     assert total(events, "methods_compiled") + total(events, "methods_recompiled") == len(logged) > 100
-    assert total(events, "code_bytes") > total(events, "bytes_compiled") > total(events, "methods_compiled")
+    sizes = [int(size) for line in logged for size in re.findall(r"\((\d+) bytes\)", line)]
+    assert total(events, "bytes_compiled") + total(events, "bytes_recompiled") == sum(sizes)
+    assert total(events, "bytes_compiled") > total(events, "methods_compiled")
+    assert total(events, "bytes_recompiled") > total(events, "methods_recompiled") > 0
+    assert total(events, "code_bytes") > sum(sizes)
 
 
 def test_a_jvm_that_interprets_compiles_nothing(counted: Counted) -> None:
