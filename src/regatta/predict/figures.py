@@ -10,6 +10,7 @@ from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
 from regatta.figures.text import Scale, hover, shorten, show_ends, show_ratio, tidy
 from regatta.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
+from regatta.predict.relative_speeds import ApplicationSpeeds
 from regatta.predict.tables import WORDS, Shown, compared_by, measured_of, predicted_of, scale_of, shown_by
 from regatta.spec.vectors import Contribution, Value
 
@@ -252,6 +253,25 @@ def _speed_up_rows(speed_ups: Iterable[SpeedUp]) -> list[_Row]:
         _Row(one.system, one.best, (one.kernel, one.with_user, one.own_user, one.measured))
         for one in speed_ups
     ]
+
+
+# Relative speeds
+
+_SPEED_LOOKS = {"predicted": _PREDICTED, "measured": _MEASURED, "by score": Look("@c2", "square", "solid")}
+
+
+def speed_figure(found: ApplicationSpeeds) -> Figure:
+    """Draw one row per system: its predicted and measured speed, and that by the score. The reference is the line at 1."""
+    return _ratio_figure("relative speed", _speed_rows(found), _SPEED_LOOKS, _LOG_FROM)
+
+
+def speed_legend(found: ApplicationSpeeds) -> list[LegendEntry]:
+    """Return the legend of the speeds that have a value."""
+    return _ratio_legend(_speed_rows(found), _SPEED_LOOKS)
+
+
+def _speed_rows(found: ApplicationSpeeds) -> list[_Row]:
+    return [_Row(one.system, one.predicted, (one.predicted, one.measured, one.score)) for one in found.speeds]
 
 
 # Rows of ratios
