@@ -26,6 +26,7 @@ from helpers.opened_pages import (
 )
 from helpers.past_experiments import write_week
 from helpers.rich_experiment import write_rich_experiment
+from helpers.runtime_forecasts import six_runtimes
 from helpers.served_experiment import as_home, write_served_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.audit.compute import audit_experiment
@@ -39,7 +40,7 @@ from regatta.predict.predictions import Asked, Request, forecast_of
 from regatta.predict.vector_sources import Sources
 
 pytestmark = needs_browser
-PAGES = ("report", "audit", "predictions", "history")
+PAGES = ("report", "audit", "predictions", "runtimes", "history")
 #: elements of the summary that show text and contain none of the others
 PIECES = "header :is(h1, h2, p, li, caption, th, td), nav a"
 #: the same of the whole page, and the texts of figures
@@ -59,6 +60,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     asked = tuple(Asked(one) for one in applications if one is not None)
     forecast = forecast_of(Request(asked, tuple(sources.systems("served")), optimise=True))
     write_predictions(forecast, found["predictions"])
+    write_predictions(six_runtimes("jess", "db"), found["runtimes"])
     write_history(history_of(write_week(folder / "week")), found["history"])
     return found
 

@@ -10,6 +10,7 @@ import click
 
 from regatta.cli.tables import plain_console, show_table
 from regatta.host.printable import printable
+from regatta.predict.relative_speeds import speeds_of, speeds_table
 from regatta.predict.runtime_tables import runtime_tables
 from regatta.predict.tables import (
     CONTRIBUTIONS,
@@ -61,8 +62,9 @@ def show_forecast(found: Forecast) -> None:
     for one in found.applications:
         _show_contributions(console, one, found)
     _show_pairs(console, found)
-    for table in runtime_tables(found):
-        _show(console, table, ("CI", "measured CI"), ("application", "system", "primitive", "verdict"))
+    for table in (speeds_table(speeds_of(found)), *runtime_tables(found)):
+        left = ("application", "system", "relative to", "primitive", "verdict")
+        _show(console, table, ("CI", "measured CI"), left)
     for one in found.applications:
         _show_savings(console, one, found)
 

@@ -1,25 +1,29 @@
-"""Figures of predictions: predicted and measured times by system, stacked contributions, predicted against measured."""
+"""Figures of predictions: times and speeds by system, stacked contributions, predicted against measured, speed-ups."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
 from regatta.figures.text import Scale, hover, shorten, show_ends, show_ratio, tidy
 from regatta.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
+from regatta.predict.relative_speeds import ApplicationSpeeds
 from regatta.predict.tables import WORDS, Shown, compared_by, measured_of, predicted_of, scale_of, shown_by
 from regatta.spec.vectors import Contribution, Value
 
 _ROW_PX, _FRAME_PX = 44, 84
+#: in a row of ratios: the room of its label, and from one point to the next
+_LABEL_PX, _POINT_PX = 23, 14
 _SQUARE_PX = 420
 _MEASURED = Look("@ink", "circle", "solid")
 _PREDICTED = Look("@c0", "diamond", "solid")
 _KERNEL = Look("@c1", "diamond", "solid")
 _USER_LOOK = Look("@muted", "square", "solid")
 _OTHERS = "@c7"
-#: Above this ratio, a linear axis does not separate the points of fast and slow applications.
+#: Above this ratio, a linear axis does not separate the points of fast and slow applications or systems.
 _LOG_FROM = 4.0
 #: entries with a separate color; the others share one
 _ENTRIES = HUES - 1
@@ -236,37 +240,89 @@ _SPEED_UP_LOOKS = {
 
 def speed_up_figure(speed_ups: Sequence[SpeedUp]) -> Figure:
     """Draw one row per system: r, r' and the measured speed-up."""
-    traces: list[Trace] = []
-    labels = []
-    y = 0.0
-    for one in speed_ups:
-        y -= 1
-        labels.append(row_label(y + 0.26, shorten(one.system)))
-        labels.append(row_label(y + 0.26, show_ratio(one.best.value), side="right"))
-        for place, (name, number) in enumerate(_ways(one)):
-            look = _SPEED_UP_LOOKS[name]
-            at = y + 0.14 - 0.16 * place
-            traces += _point(number, at, _PLAIN, look, f"{one.system}: {name}")
-    numbers = [number for one in speed_ups for _, number in _ways(one)]
-    line: Trace = {
-        "type": "scatter", "mode": "lines", "x": [1, 1], "y": [y - 0.5, 0.1], "hoverinfo": "skip",
-        "line": {"color": "@ink", "width": 1, "dash": "dash"},
-    }  # fmt: skip
-    x = _time_axis("speedup", numbers, _PLAIN)
-    height = int(_FRAME_PX + 2 * _ROW_PX * -y)
-    return Figure(
-        "", height, [line, *traces], layout(x, axis(range=[y - 0.5, 0.1], visible=False), annotations=labels)
-    )
+    return _ratio_figure("speedup", _speed_up_rows(speed_ups), _SPEED_UP_LOOKS)
 
 
 def speed_up_legend(speed_ups: Sequence[SpeedUp]) -> list[LegendEntry]:
     """Return the legend of the speed-up variants that have a value."""
-    there = {name for one in speed_ups for name, number in _ways(one) if math.isfinite(number.value)}
-    return [LegendEntry(name, look) for name, look in _SPEED_UP_LOOKS.items() if name in there]
+    return _ratio_legend(_speed_up_rows(speed_ups), _SPEED_UP_LOOKS)
 
 
-def _ways(one: SpeedUp) -> list[tuple[str, Value]]:
-    return list(zip(_SPEED_UP_LOOKS, (one.kernel, one.with_user, one.own_user, one.measured), strict=True))
+def _speed_up_rows(speed_ups: Iterable[SpeedUp]) -> list[_Row]:
+    return [
+        _Row(one.system, one.best, (one.kernel, one.with_user, one.own_user, one.measured))
+        for one in speed_ups
+    ]
+
+
+# Relative speeds
+
+_SPEED_LOOKS = {"predicted": _PREDICTED, "measured": _MEASURED, "by score": Look("@c2", "square", "solid")}
+
+
+def speed_figure(found: ApplicationSpeeds) -> Figure:
+    """Draw one row per system: its predicted and measured speed, and that by the score. The reference is the line at 1."""
+    return _ratio_figure("relative speed", _speed_rows(found), _SPEED_LOOKS, _LOG_FROM)
+
+
+def speed_legend(found: ApplicationSpeeds) -> list[LegendEntry]:
+    """Return the legend of the speeds that have a value."""
+    return _ratio_legend(_speed_rows(found), _SPEED_LOOKS)
+
+
+def _speed_rows(found: ApplicationSpeeds) -> list[_Row]:
+    return [_Row(one.system, one.predicted, (one.predicted, one.measured, one.score)) for one in found.speeds]
+
+
+# Rows of ratios
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One system with several variants of the same ratio."""
+
+    system: str
+    #: the number on the right
+    shown: Value
+    #: in the order of the looks of the figure
+    variants: tuple[Value, ...]
+
+
+def _ratio_figure(
+    title: str, rows: Sequence[_Row], looks: Mapping[str, Look], log_from: float = LOG_FROM
+) -> Figure:
+    """Draw one row per system with a point for each variant, and a dashed line at 1."""
+    drawn = _drawn(rows, looks)
+    row_px = _LABEL_PX + _POINT_PX * (len(drawn) + 1)
+    traces: list[Trace] = []
+    labels = []
+    for above, row in enumerate(rows):
+        y = -above - _LABEL_PX / row_px
+        labels.append(row_label(y, shorten(row.system)))
+        labels.append(row_label(y, show_ratio(row.shown.value), side="right"))
+        for place, (at, name) in enumerate(drawn.items(), 1):
+            traces += _point(
+                row.variants[at], y - place * _POINT_PX / row_px, _PLAIN, looks[name], f"{row.system}: {name}"
+            )
+    line: Trace = {
+        "type": "scatter", "mode": "lines", "x": [1, 1], "y": [-len(rows), 0], "hoverinfo": "skip",
+        "line": {"color": "@ink", "width": 1, "dash": "dash"},
+    }  # fmt: skip
+    numbers = [Value.exact(1.0), *(number for row in rows for number in row.variants)]
+    x = _time_axis(title, numbers, _PLAIN, log_from)
+    y_axis = axis(range=[-len(rows), 0], visible=False)
+    height = _FRAME_PX + row_px * len(rows)
+    return Figure("", height, [line, *traces], layout(x, y_axis, annotations=labels))
+
+
+def _ratio_legend(rows: Sequence[_Row], looks: Mapping[str, Look]) -> list[LegendEntry]:
+    return [LegendEntry(name, looks[name]) for name in _drawn(rows, looks).values()]
+
+
+def _drawn(rows: Iterable[_Row], looks: Iterable[str]) -> dict[int, str]:
+    """Return the places and names of the variants that have a value in a row."""
+    there = {at for row in rows for at, number in enumerate(row.variants) if math.isfinite(number.value)}
+    return {at: name for at, name in enumerate(looks) if at in there}
 
 
 # Shared by the figures
@@ -277,7 +333,7 @@ _PLAIN = Scale(1.0, "", None)
 def _point(number: Value, y: float, scale: Scale, look: Look, name: str) -> list[Trace]:
     if not math.isfinite(number.value):
         return []
-    ends = f"CI {show_ends(number, scale.show)} {scale.unit}" if number.low < number.high else ""
+    ends = f"CI {show_ends(number, scale.show)} {scale.unit}".rstrip() if number.low < number.high else ""
     trace: Trace = {
         "type": "scatter", "mode": "markers", "x": [scale.tidy(number.value)], "y": [y],
         "marker": {"size": 9, "color": look.colour, "symbol": look.mark}, "hoverinfo": "text",

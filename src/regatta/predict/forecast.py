@@ -202,3 +202,8 @@ class Forecast:
     #: the answer in sentences
     sentences: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def has_runtimes(self) -> bool:
+        """Return whether a system has a runtime, such as a JVM."""
+        return any(system.provenance.get("runtime") for one in self.applications for system in one.systems)

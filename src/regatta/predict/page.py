@@ -1,4 +1,4 @@
-"""The HTML page of predictions: ranking with measurements, contributions, speed-ups, savings."""
+"""The HTML page of predictions: ranking with measurements, contributions, speeds, speed-ups, savings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from regatta.predict.figures import (
     contribution_figure,
     ranking_figure,
     ranking_legend,
+    speed_figure,
+    speed_legend,
     speed_up_figure,
     speed_up_legend,
 )
 from regatta.predict.forecast import Forecast
+from regatta.predict.relative_speeds import speeds_of, speeds_table
 from regatta.predict.runtime_tables import runtime_tables
 from regatta.predict.tables import (
     COMPARED,
@@ -64,6 +67,7 @@ def sections_of_forecast(forecast: Forecast) -> list[Section]:
         _contributions(forecast),
         _entries(forecast),
         _accuracy(forecast),
+        _speeds(forecast),
         _runtimes(forecast),
         _savings(forecast),
     ]
@@ -138,7 +142,24 @@ def _accuracy(forecast: Forecast) -> Section | None:
     return Section("accuracy", "Accuracy", words, tables=tables, groups=groups)
 
 
-# Runtimes
+# Speeds, runtimes
+
+
+def _speeds(forecast: Forecast) -> Section | None:
+    found = speeds_of(forecast)
+    if not found:
+        return None
+    words = (
+        "A speed is the time on the reference divided by the time on the system, as in figures 4-4 to 4-7 of Zhang's thesis, with "
+        f"{show_percent(forecast.level)} confidence intervals. The reference is the system where the application was traced, or the "
+        "fastest one if none was traced. It is the dashed line at 1. Systems are sorted by measured speed, or by predicted speed if "
+        "that is unknown."
+    )
+    groups = [
+        Group(f"{one.application}: speed relative to {one.reference}", [speed_figure(one)], speed_legend(one))
+        for one in found
+    ]
+    return Section("speeds", "Speeds", words, tables=[speeds_table(found)], groups=groups)
 
 
 def _runtimes(forecast: Forecast) -> Section | None:
@@ -147,9 +168,8 @@ def _runtimes(forecast: Forecast) -> Section | None:
         return None
     words = (
         "Errors without the systems where an application was traced: a prediction is accurate if the median error is at most 15 %, the "
-        "90th percentile at most 30 %, and at least 85 % of the intervals contain the measured time. Speeds are relative to the traced "
-        "system. The sampled share of system classes is that of the traced system. The last tables show which primitives make the "
-        "slowest system slower than the fastest."
+        "90th percentile at most 30 %, and at least 85 % of the intervals contain the measured time. The sampled share of system classes "
+        "is that of the traced system. The last tables show which primitives make the slowest system slower than the fastest."
     )
     return Section("runtimes", "Runtimes", words, tables=tables)
 

@@ -1,18 +1,18 @@
-"""Tables of predictions for runtimes such as JVMs: held-out errors, speeds, shares of system classes, differences.
+"""Tables of predictions for runtimes such as JVMs: held-out errors, shares of system classes, differences.
 
-Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, chapter 4: figures 4-4 to 4-7
-(normalized speeds), tables 4-5 and 4-6 (system classes).
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, chapter 4: tables 4-5 and
+4-6 (system classes).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from regatta.figures.section import Table
-from regatta.figures.text import show_ends, show_percent, show_ratio, show_share
+from regatta.figures.text import show_percent, show_share
 from regatta.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 from regatta.predict.sums import NS
 from regatta.predict.tables import scale_of
@@ -30,21 +30,15 @@ HELD_OUT = (
     "intervals that contain it",
     "verdict",
 )
-SPEEDS = ("application", "system", "predicted speed", "CI", "measured speed", "measured CI", "by score")
 DIFFERENCES = ("primitive", "on the fastest", "on the slowest", "difference", "share of difference")
 OWN_CODE, PAUSES, OTHERS = "(own code)", "(collector pauses)", "(others)"
 
 
 def runtime_tables(forecast: Forecast) -> list[Table]:
     """Return the tables that have rows; none unless the systems have runtimes."""
-    systems = [system for one in forecast.applications for system in one.systems]
-    if not any(system.provenance.get("runtime") for system in systems):
+    if not forecast.has_runtimes:
         return []
-    found = [
-        held_out_table(forecast.applications),
-        speeds_table(forecast.applications),
-        shares_table(forecast.applications),
-    ]
+    found = [held_out_table(forecast.applications), shares_table(forecast.applications)]
     found += [differences_table(one) for one in forecast.applications]
     return [table for table in found if table.rows]
 
@@ -80,46 +74,6 @@ def _held_out(name: str, ratios: Sequence[Value]) -> tuple[str, ...]:
         name, str(len(ratios)), show_share(median), show_share(high), f"{contained} of {len(ranged)}",
         "; ".join(wrong) or "within limits",
     )  # fmt: skip
-
-
-def speeds_table(applications: Iterable[ApplicationForecast]) -> Table:
-    """List speeds relative to the traced system, or to the fastest one: predicted, measured, and by the score."""
-    rows = []
-    for one in applications:
-        reference = one.traced_on or (one.systems[0].system if one.systems else "")
-        for pair in one.pairs:
-            if reference not in (pair.faster, pair.slower):
-                continue
-            inverse = pair.faster == reference
-            predicted, measured, score = (
-                _inverse(ratio) if inverse else ratio
-                for ratio in (pair.comparable, pair.measured, pair.score)
-            )
-            rows.append(
-                (
-                    one.application.name,
-                    pair.slower if inverse else pair.faster,
-                    show_ratio(predicted.value),
-                    show_ends(predicted),
-                    _if_known(measured),
-                    show_ends(measured) if math.isfinite(measured.value) else "",
-                    _if_known(score),
-                )
-            )
-    table = Table("Speed relative to the traced system", SPEEDS, rows, frozenset(range(2, 7)))
-    return table.of_columns(at for at in range(len(SPEEDS)) if any(row[at] for row in rows))
-
-
-def _inverse(ratio: Value) -> Value:
-    if not ratio.value > 0.0:
-        return ratio
-    low = 1.0 / ratio.high if ratio.high > 0.0 else math.nan
-    high = 1.0 / ratio.low if ratio.low > 0.0 else math.nan
-    return Value(1.0 / ratio.value, low, high, ratio.n, ratio.reason)
-
-
-def _if_known(ratio: Value) -> str:
-    return show_ratio(ratio.value) if math.isfinite(ratio.value) else ""
 
 
 def shares_table(applications: Sequence[ApplicationForecast]) -> Table:

@@ -192,6 +192,17 @@ def test_speed_ups_show_all_ways_that_are_known() -> None:
     assert [entry.name for entry in legend] == ["kernel time (r)"]
 
 
+def test_the_line_of_no_speed_up_is_within_the_figure_however_large_they_are() -> None:
+    one = SpeedUp("a", "m", "n", (("cgi", "fcgi"),), *(number(7.0) for _ in range(4)))
+    (figure,) = topic(forecast(system("a"), speed_ups=(one,)), "speed-up").groups[0].figures
+    line, *points = figure.traces
+    low, high = figure.layout["xaxis"]["range"]
+    assert low < line["x"][0] == line["x"][1] == 1 < high
+    assert [trace["x"] for trace in points] == [[7.0]] * 4
+    heights = [trace["y"][0] for trace in points]
+    assert heights == sorted(set(heights), reverse=True)
+
+
 def test_names_of_others_are_text_and_nothing_else(tmp_path: Path) -> None:
     found = forecast(
         system(HOSTILE, measured=7000.0), name=HOSTILE, sentences=(HOSTILE,), groups=((HOSTILE, "b"),)
