@@ -50,8 +50,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_configure(config):
-    """Refuse options that do not go together."""
+    """Refuse options that do not go together, and watch the golden files."""
     golden_files.check_option(config)
+    golden_files.watch(config)
 
 
 def pytest_addoption(parser):

@@ -157,6 +157,7 @@ public final class Events {
         for (int i = 0; i < count; i++) {
             threads[i] = new Thread(() -> {
                 all.countDown();
+                await(all);
                 for (int j = 0; j < 1000; j++) {
                     try {
                         outer(j);
@@ -169,6 +170,14 @@ public final class Events {
         }
         for (Thread thread : threads) {
             thread.join();
+        }
+    }
+
+    private static void await(CountDownLatch all) {
+        try {
+            all.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 

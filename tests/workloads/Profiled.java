@@ -178,7 +178,6 @@ public final class Profiled {
         System.out.println("sum " + (sum + filled[0]));
     }
 
-    /** A class of the same name in many loaders, each of which calls. */
     /** Methods whose receiver and result together tell the amount of work. */
     private static void texts() {
         String text = "regatta".concat("-bench");
@@ -195,6 +194,7 @@ public final class Profiled {
         System.out.println("sum " + sum);
     }
 
+    /** A class of the same name in many loaders, each of which calls. */
     private static void loaders(int count) throws Exception {
         byte[] bytes;
         try (InputStream stream = Profiled.class.getResourceAsStream("Profiled$ByLength.class")) {
@@ -221,7 +221,13 @@ public final class Profiled {
         System.out.println("sum " + sum);
     }
 
+    /** Two crowds of threads: those of the first have ended when the second begins. */
     private static void threads(int count) throws InterruptedException {
+        crowd(count);
+        crowd(count);
+    }
+
+    private static void crowd(int count) throws InterruptedException {
         CountDownLatch together = new CountDownLatch(count);
         List<Thread> all = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -237,7 +243,12 @@ public final class Profiled {
 
     private static void absolute(CountDownLatch together) {
         together.countDown();
-        for (int i = 0; i < 100_000; i++) {
+        try {
+            together.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        for (int i = 0; i < 20_000; i++) {
             Math.abs(i);
         }
     }
@@ -264,12 +275,16 @@ public final class Profiled {
         try {
             down();
         } catch (StackOverflowError e) {
+            for (int i = 0; i < 10; i++) {
+                Math.min(i, 1);
+            }
             System.out.println("overflow " + (recursion > 500));
         }
     }
 
+    /** Two calls at each level, so that the stack may also be full where they are counted. */
     private static int down() {
-        recursion++;
-        return Math.abs(down()) + 1;
+        recursion = Math.max(Math.abs(recursion), 0) + 1;
+        return down() + 1;
     }
 }

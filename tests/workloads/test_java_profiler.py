@@ -15,7 +15,17 @@ from typing import Any
 import pytest
 
 from helpers.shared_locks import made_once
-from helpers.workloads.java_runs import JVMS, QUICK, ROOT, Programs, Run, expected_digest, jvm
+from helpers.workloads.java_runs import (
+    COMPILED,
+    JVMS,
+    MODES,
+    QUICK,
+    ROOT,
+    Programs,
+    Run,
+    expected_digest,
+    jvm,
+)
 from regatta.spec.vector_files import read_vector
 from regatta.trace.java import profiler_jar
 
@@ -116,7 +126,7 @@ def true_calls(run: Run) -> tuple[Counter[str], Counter[str]]:
     return counts
 
 
-@pytest.mark.parametrize("name", JVMS)
+@pytest.mark.parametrize("name", MODES)
 def test_every_call_is_counted_as_the_jvm_itself_counts_it(profiled: Profiled, name: str) -> None:
     program = jvm(name)
     run, profile = profiled.profiled("calls", program=program)
@@ -135,8 +145,9 @@ def test_every_call_is_counted_as_the_jvm_itself_counts_it(profiled: Profiled, n
     assert of_lambdas["java.lang.String.length()I"] == 1
 
 
-def test_calls_and_amounts_are_those_of_the_source(profiled: Profiled) -> None:
-    _, profile = profiled.profiled("calls")
+@pytest.mark.parametrize("name", JVMS)
+def test_calls_and_amounts_are_those_of_the_source(profiled: Profiled, name: str) -> None:
+    _, profile = profiled.profiled("calls", program=jvm(name))
     told = calls_of(profile)
     assert told["java.util.ArrayList.add(Ljava/lang/Object;)Z"] == 1000 + 3 + 2
     assert told["java.util.LinkedList.add(Ljava/lang/Object;)Z"] == 1
@@ -188,8 +199,9 @@ def test_amounts_of_texts_are_the_characters_that_were_looked_at(profiled: Profi
     assert "amount" not in of_box
 
 
-def test_amounts_of_arrays_are_bytes_and_those_of_keys_characters(profiled: Profiled) -> None:
-    run, profile = profiled.profiled("arrays")
+@pytest.mark.parametrize("name", JVMS)
+def test_amounts_of_arrays_are_bytes_and_those_of_keys_characters(profiled: Profiled, name: str) -> None:
+    run, profile = profiled.profiled("arrays", program=jvm(name))
     assert run.code == 0, run.stderr
     amounts = {
         line["method"]: (sum(line["calls"]), sum(line["amount"]), line["unit"])
@@ -216,46 +228,68 @@ def test_amounts_of_arrays_are_bytes_and_those_of_keys_characters(profiled: Prof
     }
 
 
-def test_threads_lose_no_call(profiled: Profiled) -> None:
-    run, profile = profiled.profiled("threads", "300")
+@pytest.mark.parametrize("name", MODES)
+def test_threads_lose_no_call(profiled: Profiled, name: str) -> None:
+    """Each of two crowds calls at the same time. The profiler gives up the counts of single threads that have ended."""
+    run, profile = profiled.profiled("threads", "300", program=jvm(name))
     assert run.code == 0, run.stderr
-    assert calls_of(profile)["java.lang.Math.abs(I)I"] == 300 * 100_000
-    assert profile["threads"]["caller"] + profile["threads"].get("(ended threads)", 0) == 300 * 100_001
+    assert calls_of(profile)["java.lang.Math.abs(I)I"] == 2 * 300 * 20_000
+    # The other two are those of the latch.
+    of_crowd = 300 * (20_000 + 2)
+    assert (profile["threads"]["(ended threads)"], profile["threads"]["caller"]) == (of_crowd, of_crowd)
 
 
-def test_virtual_threads_lose_no_call(profiled: Profiled) -> None:
-    program = jvm("21")
-    run, profile = profiled.profiled("virtual", "20000", program=program)
+@pytest.mark.parametrize("name", ["21", "25"])
+def test_virtual_threads_lose_no_call(profiled: Profiled, name: str) -> None:
+    run, profile = profiled.profiled("virtual", "20000", program=jvm(name))
     assert run.code == 0, run.stderr
     assert calls_of(profile)["java.lang.Math.abs(I)I"] == 200_000
     assert profile["threads"]["(virtual threads)"] == 20_000 * 12
 
 
-def test_ten_thousand_classes_of_one_name(profiled: Profiled) -> None:
-    run, profile = profiled.profiled("loaders", "10000")
+@pytest.mark.parametrize("name", MODES)
+def test_ten_thousand_classes_of_one_name(profiled: Profiled, name: str) -> None:
+    run, profile = profiled.profiled("loaders", "10000", program=jvm(name))
     assert run.code == 0, run.stderr
     assert run.stdout == "sum 10000\n"
     assert calls_of(profile)["java.lang.String.length()I"] == 20_000
+    assert profile["not_profiled"] == {}
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_stack_that_overflows_loses_no_call(profiled: Profiled, name: str) -> None:
+    run, profile = profiled.profiled("deep", program=jvm(name))
+    assert (run.code, run.stdout) == (0, "overflow true\n"), run.stderr
+    told = calls_of(profile)
+    first, second = told["java.lang.Math.abs(I)I"], told["java.lang.Math.max(II)I"]
+    assert first > 500
+    assert first - second in (0, 1), "the stack may be full between the two"
+    assert told["java.lang.Math.min(II)I"] == 10, "those after it"
 
 
 # ---- nothing else changes ----
 
 
-@pytest.mark.parametrize("arguments", [("exit",), ("throw",), ("deep",), ("nonsense",)])
-def test_exit_code_and_output_stay(profiled: Profiled, arguments: tuple[str, ...]) -> None:
-    plain = profiled.run(*arguments)
-    run, _ = profiled.profiled(*arguments)
+@pytest.mark.parametrize("mode", ["exit", "throw", "deep", "nonsense"])
+@pytest.mark.parametrize("name", MODES)
+def test_exit_code_and_output_stay(profiled: Profiled, name: str, mode: str) -> None:
+    plain = profiled.run(mode, program=jvm(name))
+    run, _ = profiled.profiled(mode, program=jvm(name))
     assert (run.code, run.stdout, run.stderr) == (plain.code, plain.stdout, plain.stderr)
 
 
-def test_a_jvm_that_is_halted_leaves_no_profile(profiled: Profiled) -> None:
-    run = profiled.run("halt", flags=(f"-javaagent:{profiled.agent}=profile.json",))
-    assert run.code == 4
+@pytest.mark.parametrize("name", JVMS)
+def test_a_jvm_that_is_halted_leaves_no_profile(profiled: Profiled, name: str) -> None:
+    flags = (f"-javaagent:{profiled.agent}=profile.json",)
+    run = profiled.run("halt", flags=flags, program=jvm(name))
+    assert (run.code, run.stdout, run.stderr) == (4, "", "")
     assert not list(run.directory.glob("profile*"))
 
 
-def test_a_profile_that_cannot_be_written_changes_nothing_else(profiled: Profiled) -> None:
-    run = profiled.run("exit", flags=(f"-javaagent:{profiled.agent}=missing/profile.json",))
+@pytest.mark.parametrize("name", JVMS)
+def test_a_profile_that_cannot_be_written_changes_nothing_else(profiled: Profiled, name: str) -> None:
+    flags = (f"-javaagent:{profiled.agent}=missing/profile.json",)
+    run = profiled.run("exit", flags=flags, program=jvm(name))
     assert (run.code, run.stdout) == (3, "out\n")
     (error,) = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
     assert "java.nio.file.NoSuchFileException" in error
@@ -347,9 +381,11 @@ def test_iterations_are_windows_and_digests_stay(profiled: Profiled, label: str)
     assert not any("CollectorMXBean" in line["method"] for line in profile["methods"])
 
 
-def test_the_same_work_has_the_same_calls(profiled: Profiled) -> None:
+@pytest.mark.parametrize("name", COMPILED)
+def test_the_same_work_has_the_same_calls(profiled: Profiled, name: str) -> None:
     flags = (QUICK, f"-javaagent:{profiled.agent}=profile.json")
-    run = profiled.programs.benchmark("vm/jess", size="s1", flags=flags, iterations=3)
+    run = profiled.programs.benchmark("vm/jess", size="s1", flags=flags, program=jvm(name), iterations=3)
+    assert run.digests() == [expected_digest("vm/jess", "s1")] * 3
     steady = [
         {line["method"]: line["calls"][window] for line in profile_of(run)["methods"]} for window in (3, 5)
     ]

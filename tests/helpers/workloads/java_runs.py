@@ -38,8 +38,11 @@ JVMS = {
     "25": "temurin-25",
     "zero": "openjdk-17-zero",
 }
+COMPILED = tuple(name for name in JVMS if name != "zero")
 #: the quick compiler alone, where it is not the compiled code that is asked about: it takes half the time
 QUICK = "-XX:TieredStopAtLevel=1"
+#: every JVM, and one of them with its interpreter or its quick compiler alone
+MODES = (*JVMS, "21 -Xint", f"21 {QUICK}")
 #: the name of a build's output in a command
 _BUILT = re.compile(r"\{(vm|apps|micro)\.(\w+)\}")
 
@@ -208,7 +211,8 @@ def jvms() -> dict[str, str]:
 
 
 def jvm(name: str | int) -> str:
-    """The JVM of that name; a test that needs it is skipped, loudly, where there is none."""
-    if str(name) not in jvms():
-        pytest.skip(f"NOT TESTED ON JAVA {name}: it cannot be had here")
-    return jvms()[str(name)]
+    """The JVM of that name, which may have flags after it; a test that needs it is skipped, loudly, where there is none."""
+    release, *flags = str(name).split()
+    if release not in jvms():
+        pytest.skip(f"NOT TESTED ON JAVA {release}: it cannot be had here")
+    return " ".join([jvms()[release], *flags])
