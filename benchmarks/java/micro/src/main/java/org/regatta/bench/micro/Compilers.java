@@ -24,7 +24,7 @@ final class Compilers implements Benchmark {
 
     private static final int LATER_CALLS = 10_000;
     /** Longer than a compilation: its time is known when it has ended. */
-    private static final int SETTLED_MS = 50;
+    private static final int SETTLED_MS = 20;
 
     private static final double NS_PER_MS = 1e6;
 
