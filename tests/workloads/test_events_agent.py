@@ -362,6 +362,26 @@ def test_a_vector_has_events_and_the_share_of_system_classes(counted: Counted, t
     assert "notes" not in provenance
 
 
+def test_the_vector_of_a_startup_has_the_classes_and_the_bytecode(counted: Counted, tmp_path: Path) -> None:
+    command = counted.programs.command("vm/jess", "command", size=3, iterations=3, data_seed=1)
+    traced = ("--overhead", "1", "--warmup", "1")
+    for option, output in (("--startup", "start.yml"), ("--per=step", "steady.yml")):
+        done = trace_java(tmp_path, option, *traced, "-o", output, "--", jvm("21"), *command)
+        assert done.returncode == 0, done.stderr
+    start, steady = (read_vector(tmp_path / name) for name in ("start.yml", "steady.yml"))
+    assert isinstance(start, ApplicationVector)
+    assert (start.per, start.user_time, start.pause_time, start.parallelism) == ("start", None, None, 1.0)
+    counts = {(one.primitive, one.rule): one.count.value for one in start.counts}
+    # The harness alone has more.
+    assert counts["class_load_fresh", "class-loaded"] > 20
+    assert counts["jit_first", "code-first"] > 1000
+    assert counts["jit_again", "code-again"] > 1000
+    assert "compiled" in start.provenance["code"]
+    assert isinstance(steady, ApplicationVector)
+    assert steady.per == "step"
+    assert not {"class_load_fresh", "jit_first", "jit_again"} & {one.primitive for one in steady.counts}
+
+
 def test_a_jvm_without_the_flight_recorder_has_events_and_no_share(counted: Counted, tmp_path: Path) -> None:
     java = jvm("zero").split()
     command = ("-cp", str(counted.classes), "Events", "exceptions", "30")

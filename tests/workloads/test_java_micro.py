@@ -85,6 +85,31 @@ def operations_of_known_cost(programs: Programs, tmp_path_factory: pytest.TempPa
     return classes
 
 
+def test_the_compiled_method_has_the_bytes_that_costs_are_divided_by(programs: Programs) -> None:
+    jar, name = programs.jar("micro.jar"), "org.regatta.bench.micro.Compiled"
+    shown = subprocess.run(
+        ["javap", "-c", "-p", "-constants", "-cp", jar, name], capture_output=True, text=True, check=True
+    ).stdout
+    (told,) = re.findall(r"int BYTES = (\d+);", shown)
+    # The last instruction of the last method returns, in one byte.
+    assert int(told) == int(re.findall(r"(\d+): lreturn", shown)[-1]) + 1
+
+
+@pytest.mark.parametrize(
+    ("flag", "limited"),
+    [("-XX:+TieredCompilation", set()), ("-XX:TieredStopAtLevel=1", {"jit_again"}), ("-Xint", {"jit_first", "jit_again"})],
+)  # fmt: skip
+def test_a_jvm_without_a_compiler_has_a_limit_of_its_cost(
+    programs: Programs, flag: str, limited: set[str]
+) -> None:
+    run = programs.benchmark("micro/compilers", size="default", flags=(flag,), program=jvm("21"))
+    found = latencies(run)
+    assert latencies(run, "latency_at_most").keys() == limited
+    assert found.keys() == {"jit_first", "jit_again"} - limited
+    # A millisecond is told apart in 300 methods; a compiler needs some tens of them.
+    assert all(line["value"] > 100 for lines in found.values() for line in lines)
+
+
 def test_an_operation_that_the_jit_removes_has_no_number(
     programs: Programs, operations_of_known_cost: Path
 ) -> None:

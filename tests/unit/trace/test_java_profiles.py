@@ -16,6 +16,7 @@ from regatta.trace.application import About, Trace, application_vector
 from regatta.trace.counting import count_calls
 from regatta.trace.java import Profile, iteration_ns, read_profile, tally_of, with_profiler
 
+CALLS = Path(__file__).parents[3] / "configs" / "primitives" / "java-calls.yml"
 APPEND_CHAR = "java.lang.StringBuilder.append(C)Ljava/lang/StringBuilder;"
 APPEND_TEXT = "java.lang.StringBuilder.append(Ljava/lang/String;)Ljava/lang/StringBuilder;"
 CHAR_AT = "java.lang.String.charAt(I)C"
@@ -65,6 +66,16 @@ def test_iterations_after_warmup_count_and_nothing_between_them(tmp_path: Path, 
     }
 
 
+def test_a_startup_is_what_comes_before_these_iterations(tmp_path: Path, table: CallTable) -> None:
+    tally, units = tally_of(profile_of(tmp_path), table, 1, startup=True)
+    assert units == 1
+    assert tally.seen[Seen("java.lang.String.charAt")] == (111, 0)
+    assert tally.seen[Seen(APPEND_TEXT, size=3)] == (9, 99)
+    line = {"method": CHAR_AT, "calls": [7]}
+    with pytest.raises(RegattaError, match="--startup: expected a program with"):
+        tally_of(profile_of(tmp_path, windows=["rest"], methods=[line]), table, 1, startup=True)
+
+
 #: no calls: instructions of the language, and what the profiler cannot tell from other calls
 NOT_CALLED = {
     "class_for_name_fresh", "exception_throw", "lock_contended", "monitor_contended", "monitor_free", "string_compare_to",
@@ -73,14 +84,30 @@ NOT_CALLED = {
 
 
 def test_each_primitive_is_counted_by_a_rule_or_is_no_call() -> None:
-    folder = Path(__file__).parents[3] / "configs" / "primitives"
-    rules = read_calls(folder / "java-calls.yml").rules.values()
+    rules = read_calls(CALLS).rules.values()
     counted = {one.primitive for rule in rules for one in rule.counts}
-    assert {*read_primitives(folder / "java.yml").primitives} - counted == NOT_CALLED
+    assert {*read_primitives(CALLS.with_name("java.yml")).primitives} - counted == NOT_CALLED
+
+
+def test_a_class_counts_once_whether_the_application_or_the_jvm_loads_it() -> None:
+    table = read_calls(CALLS)
+    seen = {
+        Seen("java.lang.ClassLoader.defineClass"): (3, 0),
+        Seen("application_classes"): (10, 0),
+        Seen("bytes_compiled"): (500, 0),
+        Seen("bytes_recompiled"): (200, 0),
+    }
+    entries = count_calls(Tally(seen), table).entries
+    assert {key: entry.count for key, entry in entries.items()} == {
+        ("class_load_fresh", ""): 3,
+        ("class_load_fresh", "class-loaded"): 7,
+        ("jit_first", "code-first"): 500,
+        ("jit_again", "code-again"): 200,
+    }
 
 
 def test_each_connection_waits_for_an_answer() -> None:
-    table = read_calls(Path(__file__).parents[3] / "configs" / "primitives" / "java-calls.yml")
+    table = read_calls(CALLS)
     tally = Tally({Seen("java.net.Socket.<init>"): (3, 0), Seen("java.net.ServerSocket.accept"): (3, 0)})
     entries = count_calls(tally, table).entries
     counts = {primitive: entry.count for (primitive, _), entry in entries.items()}
