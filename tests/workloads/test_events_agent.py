@@ -19,6 +19,7 @@ from test_java_profiler import trace_java
 from helpers.shared_locks import made_once
 from helpers.workloads.java_runs import COMPILED, JVMS, MODES, Programs, Run, expected_digest, jvm
 from regatta.spec.vector_files import read_vector
+from regatta.spec.vectors import ApplicationVector
 from regatta.trace.java import profiler_jar
 from regatta.trace.java_events import Events, events_agent, read_events
 
