@@ -60,13 +60,13 @@ def _run(place: Path, command: Sequence[str], **variables: str) -> None:
         raise Unfit(f"{' '.join(command)}: exit code {ended.returncode}\n{ended.stdout}{ended.stderr}")
 
 
-def _ours(place: Path, jar: Path, group: str) -> dict[str, float]:
+def _ours(place: Path, jar: Path, group: str, interval_ms: int) -> dict[str, float]:
     """Return the median latency of each operation of a group, in ns."""
     results = place / "results.jsonl"
     results.unlink(missing_ok=True)
     _run(
         place,
-        [*JVM, "-jar", str(jar), group, "--size", "10", "--iterations", "5"],
+        [*JVM, "-jar", str(jar), group, "--size", str(interval_ms), "--iterations", "5"],
         REGATTA_RESULTS=str(results),
     )
     found: dict[str, list[float]] = defaultdict(list)
@@ -105,14 +105,15 @@ def measure_operations(place: Path, quick: bool) -> list[Row]:
     except FileNotFoundError as error:
         raise Unfit("mvn: NOT INSTALLED; apt-get install maven default-jdk") from error
     oracle = sources / "oracle/target/regatta-oracle.jar"
-    turns = 1 if quick else 3
+    turns, interval_ms = (1, 1) if quick else (3, 10)
     rows = []
     for group, kinds in (QUICK if quick else OPERATIONS).items():
         ours: dict[str, list[float]] = defaultdict(list)
         peer: dict[str, list[tuple[float, float]]] = defaultdict(list)
         for turn in range(turns):
             say(f"{group}, turn {turn + 1} of {turns}")
-            for name, value in _ours(place, sources / "micro/target/regatta-micro.jar", group).items():
+            jar = sources / "micro/target/regatta-micro.jar"
+            for name, value in _ours(place, jar, group, interval_ms).items():
                 ours[f"{group}/{name}"].append(value)
             for kind, names in kinds.items():
                 paths = [f"{group}/{name}" for name in names]

@@ -57,8 +57,9 @@ def of_group(group: str) -> set[str]:
     return {name for name, rule in TABLE.items() if rule["series"]["benchmark"] == group}
 
 
-@pytest.mark.parametrize("name", ["11", pytest.param("21", marks=pytest.mark.full), "zero"])
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    ("group", "name"), [*((group, name) for group in GROUPS for name in ("11", "zero")), ("threads", "21")]
+)
 def test_each_operation_of_the_table_has_a_cost(programs: Programs, group: str, name: str) -> None:
     run = programs.benchmark(f"micro/{group}", size="quick", program=jvm(name))
     found = latencies(run)
