@@ -19,6 +19,7 @@ from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, configuration_name, heap_text
 from regatta.host.values.experiment import Scalar
+from regatta.host.values.plan_cell import AT_MOST
 from regatta.predict.coverage import PROCESSOR_SHARE
 from regatta.predict.vector_fits import Fit, NoCost, Points, fit, interval_of
 from regatta.spec.primitives import ChosenSeries, PrimitiveRule, PrimitiveTable, ShareChoice
@@ -34,8 +35,6 @@ FAR = 0.1
 _NS = 1e9
 #: metrics of one operation; the second excludes the processor time of other processes
 _ELAPSED, _CPU = "latency", "cpu_time"
-#: end of the name of a metric that a program reports in place of another where only the most that it can be is known
-AT_MOST = "_at_most"
 _UNIT_BYTES = {"byte": 1.0, "MiB": 1024.0**2}
 
 #: Perturbed and failed invocations give no cost. `counted` and `planned` are those of `load_samples`.

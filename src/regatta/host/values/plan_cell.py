@@ -7,6 +7,8 @@ from typing import Any, Literal, TypedDict
 #: metric of a cell: wall time from the start to the end of its process. It is the `elapsed_ns` of the record, for every
 #: program; adapters do not report it.
 PROCESS_ELAPSED = "process_elapsed"
+#: end of the name of a metric that a program reports in place of another where only the most that it can be is known
+AT_MOST = "_at_most"
 
 
 class PlanAdapter(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Container
 from typing import Any
 
 import pytest
@@ -130,6 +131,18 @@ def test_standard_output_is_compared_by_its_hash() -> None:
     assert status(outcome(stdout=b"foo"), expect={"stdout_sha256": right})[0] == "ok"
     found, reason = status(outcome(stdout=b"foo\n"), expect={"stdout_sha256": right})
     assert (found, str(reason)[:13]) == ("failed", "wrong output:")
+
+
+def test_a_limit_in_place_of_a_number_is_an_iteration_too() -> None:
+    """An operation that is hardly slower than its loop has a number in some iterations only."""
+
+    def reported(limits: Container[int], count: int = 4) -> Reported:
+        names = ["latency_at_most" if i in limits else "latency" for i in range(count)]
+        return Reported(iterations=[[i, name, 1, "ns", None, {"kind": 1}] for i, name in enumerate(names)])
+
+    for limits in ({0, 2}, {3}, range(4)):
+        assert status(outcome(), reported(limits), iterations=4, metric="latency") == ("ok", None)
+    assert status(outcome(), reported({0}, 3), iterations=4, metric="latency")[0] == "failed"
 
 
 def test_a_workload_that_reports_fewer_iterations_than_it_was_told_is_wrong() -> None:
