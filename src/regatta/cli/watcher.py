@@ -56,7 +56,10 @@ class Watcher:
         self._total: int | None = None
         self._seen: tuple[Any, ...] = ()
         self._line_at = 0.0
+        #: moment and number of measured invocations from which the pace is computed
         self._first: tuple[float, int] | None = None
+        #: what the runners that are alive have measured themselves: rows that were recorded before take no time
+        self._measured = 0
         self._bar: LiveBar | None = None
         self._task: Any = None
         self._minheap_lines = 0
@@ -179,6 +182,7 @@ class Watcher:
         counts: Counter[str] = Counter()
         for state in alive:
             counts.update(state["counts"])
+        self._measured = sum(counts.values())
         bad = {
             "failed": sum(counts[status] for status in FAILED),
             "oom": counts["oom"],
@@ -218,8 +222,8 @@ class Watcher:
         if done is None:
             if now and moment - self._line_at < _LINE_EVERY_S:
                 return
-        elif self._first is None:
-            self._first = (moment, done)
+        elif self._first is None or self._measured < self._first[1]:
+            self._first = (moment, self._measured)
         elif moment - self._line_at < _LINE_EVERY_S:
             return
         self._line_at = moment
@@ -227,9 +231,9 @@ class Watcher:
         print(f"{text}  {now}" if now else text, file=sys.stderr, flush=True)
 
     def _eta(self, moment: float, done: int) -> str:
-        if self._first is None or done <= self._first[1] or self._total is None:
+        if self._first is None or self._measured <= self._first[1] or self._total is None:
             return ""
-        pace = (moment - self._first[0]) / (done - self._first[1])
+        pace = (moment - self._first[0]) / (self._measured - self._first[1])
         about = "at most" if self._undecided else "about"
         return f", {about} {pace * (self._total - done) / 60:.1f} min left"
 

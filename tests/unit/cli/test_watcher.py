@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import time
 from pathlib import Path
 
@@ -45,6 +46,25 @@ def test_running_out_of_memory_is_told_apart_from_failing(
         watcher.stage = "measure"
         watcher.look()
     assert " · 3 failed · 4 oom · 1 perturbed" in capsys.readouterr().err
+
+
+def test_the_time_left_is_that_of_invocations_measured_now(
+    folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that goes on skips rows that are recorded."""
+    path = folder.state / f"{HOST}.json"
+    state = json.loads(path.read_text())
+    moment = 1000.0
+    monkeypatch.setattr("regatta.cli.watcher.time.monotonic", lambda: moment)
+    with Watcher(folder) as watcher:
+        watcher.stage = "measure"
+        for index, measured in ((2, 0), (14, 1), (16, 3), (17, 0)):
+            path.write_text(json.dumps({**state, "index": index, "counts": {"ok": measured}}))
+            watcher.look()
+            moment += 60.0
+    # One runner measures an invocation in 60 s, then two more; another one has not measured yet.
+    lefts = re.findall(r"measuring (\d+)/20(?:, about ([\d.]+) min left)?", capsys.readouterr().err)
+    assert lefts == [("2", ""), ("14", "6.0"), ("16", "2.7"), ("17", "")]
 
 
 def test_without_a_terminal_each_new_estimate_is_printed_once_and_at_once(
