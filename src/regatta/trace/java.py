@@ -179,9 +179,7 @@ def counted_windows(windows: Sequence[str], warmup: int, startup: bool = False) 
     return range(counted[0]) if startup else counted
 
 
-def tally_of(
-    profile: Profile, table: CallTable, warmup: int, startup: bool = False
-) -> tuple[Tally, int]:
+def tally_of(profile: Profile, table: CallTable, warmup: int, startup: bool = False) -> tuple[Tally, int]:
     """Return the calls of the iterations after warm-up and their number, or of the startup, which is one unit of work.
 
     A program without the harness has no iterations: all of its run is one.

@@ -135,4 +135,7 @@ def share_words(
     of = f" of {', '.join(names[:_LISTED])}{more}" if names else ""
     waiting = len({one.thread for one in every} - threads)
     without = f", without {waiting} waiting thread{'s' if waiting > 1 else ''}" if waiting else ""
-    return f"{100 * share.point:.1f} % {ends} ({100 * level:g} % CI, {len(within)} samples{of}{without})", code
+    return (
+        f"{100 * share.point:.1f} % {ends} ({100 * level:g} % CI, {len(within)} samples{of}{without})",
+        code,
+    )

@@ -85,7 +85,7 @@ def test_a_startup_is_one_unit_of_work_with_the_work_of_the_jvm(tmp_path: Path) 
 
 def test_a_program_without_iterations_has_no_startup(tmp_path: Path) -> None:
     events = events_of(tmp_path, windows=["rest"], ended_ns=[9], counts={"exceptions": [7]}, missing=[])
-    with pytest.raises(RegattaError, match="--startup: .* got no iterations"):
+    with pytest.raises(RegattaError, match=r"--startup: .* got no iterations"):
         counted_of(events, 1, harness=False, startup=True)
 
 
