@@ -193,7 +193,7 @@ def test_speed_ups_show_all_ways_that_are_known() -> None:
 
 
 def test_the_line_of_no_speed_up_is_within_the_figure_however_large_they_are() -> None:
-    one = SpeedUp("a", "m", "n", (("cgi", "fcgi"),), *(number(7.0) for _ in range(4)))
+    one = SpeedUp("a", "m", "n", (("cgi", "fcgi"),), *(number(7.0) for _ in range(5)))
     (figure,) = topic(forecast(system("a"), speed_ups=(one,)), "speed-up").groups[0].figures
     line, *points = figure.traces
     low, high = figure.layout["xaxis"]["range"]

@@ -72,7 +72,7 @@ def test_a_startup_is_what_comes_before_these_iterations(tmp_path: Path, table: 
     assert tally.seen[Seen("java.lang.String.charAt")] == (111, 0)
     assert tally.seen[Seen(APPEND_TEXT, size=3)] == (9, 99)
     line = {"method": CHAR_AT, "calls": [7]}
-    with pytest.raises(RegattaError, match="--startup: expected a program with"):
+    with pytest.raises(RegattaError, match=r"--startup: .* got no iterations"):
         tally_of(profile_of(tmp_path, windows=["rest"], methods=[line]), table, 1, startup=True)
 
 
