@@ -89,7 +89,9 @@ def _sample(event: Any) -> Sample | None:
     """Return the sample; None without a stack, or of a class whose loader the recorder has lost."""
     values = event["values"]
     frames = (values["stackTrace"] or {}).get("frames")
-    loader = frames[0]["method"]["type"]["classLoader"] if frames else None
+    if not frames:
+        return None
+    loader = frames[0]["method"]["type"]["classLoader"]
     if loader is None:
         return None
     kind = loader["type"]
