@@ -192,7 +192,7 @@ class MeasuredExperiment:
         if wanted.per == ITERATION:
             cell = replace(cell, metrics={**METRICS, "elapsed": "elapsed"})
         if not any(cell.of(what) for what in METRICS):
-            return f"{cell.benchmark} has no value of {', '.join(cell.metrics.values())}"
+            return f"{cell.benchmark} reports no time per {wanted.per or 'unit of work'}"
         return cell
 
     def times_of_suite(self, suite: str, system: SystemVector, without: Wanted | None) -> dict[str, Value]:
