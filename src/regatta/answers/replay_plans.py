@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Literal
 
 from regatta.answers.facts import read_facts
+from regatta.answers.kept_files import runs_with
 from regatta.answers.parts import Sample
-from regatta.answers.samples import PlannedCell, Samples, load_samples
+from regatta.answers.samples import PlannedCell, load_samples
 from regatta.host.errors import StoreError
 from regatta.host.values.experiment import plan_path
 from regatta.store.database import Progress, open_database
-from regatta.store.folder import Folder
 
 #: name of the kept file, as in the modifier `compilation-log`
 LOG = "compilation.log"
@@ -101,7 +101,7 @@ def make_plans(
         samples = load_samples(connection, facts.steady)
     cells: dict[tuple[str, str], list[tuple[PlannedCell, list[tuple[Sample, Path]]]]] = {}
     for cell in samples.cells:
-        logged = _logged_runs(experiment_dir, samples, cell)
+        logged = runs_with(experiment_dir, samples, cell, LOG)
         if logged:
             cells.setdefault((cell.place.benchmark, cell.place.runtime), []).append((cell, logged))
     if not cells:
@@ -182,19 +182,3 @@ def majority_of(runs: Sequence[Mapping[str, Compiler]]) -> dict[str, Compiler]:
 def _directive(patterns: Sequence[str], c1: bool, c2: bool) -> dict[str, object]:
     # A directive without options for a compiler does not apply to it, and the next one that matches would.
     return {"match": list(patterns), "c1": {"Exclude": not c1}, "c2": {"Exclude": not c2}}
-
-
-def _logged_runs(experiment_dir: Path, samples: Samples, cell: PlannedCell) -> list[tuple[Sample, Path]]:
-    """Return the valid runs of a cell with their logs, in time order; under replay with the value of the first iteration."""
-    own = samples.own(cell)
-    series = next((one for one in own if one.parameters.get("phase") == "mix"), own[0] if own else None)
-    kept = Folder(experiment_dir).journal / cell.place.host / "kept"
-    found = []
-    for sample in series.samples if series else ():
-        attempts = sorted(
-            kept.glob(f"{sample.invocation_id}-a*/{LOG}"),
-            key=lambda path: int(path.parent.name.rpartition("-a")[2]),
-        )
-        if attempts:
-            found.append((sample, attempts[-1]))
-    return found

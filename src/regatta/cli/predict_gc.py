@@ -1,0 +1,134 @@
+"""`regatta predict gc APP... --on EXPERIMENT`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from regatta.cli.options import json_option, results_option
+from regatta.cli.store import database_progress
+from regatta.cli.tables import plain_console, show
+from regatta.host.errors import RegattaError
+from regatta.store.folder import find_folder
+
+
+@click.command("gc")
+@click.argument("applications", nargs=-1, required=True, metavar="APP...", type=click.Path(path_type=Path))
+@click.option(
+    "--on",
+    "experiment",
+    required=True,
+    metavar="EXPERIMENT",
+    help="An experiment that measured suite gc: the costs of collectors.",
+)
+@click.option(
+    "--collector",
+    "collectors",
+    multiple=True,
+    metavar="NAME",
+    help="Predict this collector. Repeatable. [default: all measured ones]",
+)
+@click.option(
+    "--runtime",
+    "runtimes",
+    multiple=True,
+    metavar="NAME",
+    help="Predict on this JVM. Repeatable. [default: all measured ones]",
+)
+@click.option(
+    "--heap",
+    "heaps",
+    multiple=True,
+    metavar="SIZE",
+    help="Heap size, such as 128m. Repeatable. [default: those in which the application was measured]",
+)
+@click.option(
+    "--what-if",
+    "changes",
+    multiple=True,
+    metavar="heap=2x|objects=0.8x",
+    help="Change all heap sizes, or the sizes of all objects.",
+)
+@click.option("--no-forced", is_flag=True, help="Without a forced collection at the start of each iteration.")
+@results_option
+@click.option(
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with figures."
+)
+@json_option
+def predict_gc(
+    applications: Sequence[Path],
+    experiment: str,
+    collectors: Sequence[str],
+    runtimes: Sequence[str],
+    heaps: Sequence[str],
+    changes: Sequence[str],
+    no_forced: bool,
+    results: Path,
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    """Predict the garbage collections of applications: their number and time per iteration.
+
+    APP is a heap vector of `regatta trace heap`. The costs of a collector are fitted to the microbenchmarks of EXPERIMENT. If it
+    also measured the application with the modifiers full-collection, fixed-young and collection-log, the measured collections are
+    shown for comparison.
+
+    Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
+    """
+    from regatta.gc.forecast import Asked, forecast_of
+    from regatta.gc.heap_profile import read_heap_vector
+    from regatta.gc.measured import read_measured
+
+    vectors = [read_heap_vector(path) for path in applications]
+    asked = Asked(collectors, runtimes, [_heap(text) for text in heaps], not no_forced, **_changes(changes))
+    folder = find_folder(experiment, results)
+    with database_progress() as progress:
+        measured = read_measured(folder.path, progress)
+    found = forecast_of(vectors, measured, asked)
+    if as_json:
+        from regatta.gc.forecast import as_document
+
+        click.echo(json.dumps(as_document(found), indent=1, allow_nan=False))
+    else:
+        from regatta.gc.tables import answer_of, totals_table
+
+        console = plain_console()
+        for one in found.comparisons:
+            console.print(f"• {answer_of(one)}")
+        for note in found.notes:
+            click.echo(f"note: {note}", err=True)
+        show(console, totals_table(found.comparisons))
+    if page is not None:
+        from regatta.answers.page.page import write_sections_page
+        from regatta.gc.tables import sections_of
+
+        names = ", ".join(dict.fromkeys(one.application for one in found.comparisons))
+        write_sections_page("collections", f"Collections of {names}", (), sections_of(found), page)
+        click.echo(str(page), err=as_json)
+
+
+_SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def _heap(text: str) -> int:
+    number, unit = text[:-1], text[-1:].lower()
+    if unit not in _SIZES or not number.isdigit() or int(number) < 1:
+        raise RegattaError("--heap", "a size such as 128m or 2g", repr(text))
+    return int(number) * _SIZES[unit]
+
+
+def _changes(given: Sequence[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for text in given:
+        name, _, change = text.partition("=")
+        try:
+            factor = float(change.removesuffix("x")) if change.endswith("x") else 0.0
+        except ValueError:
+            factor = 0.0
+        if name not in ("heap", "objects") or not 0.0 < factor < 1000.0 or name in found:
+            raise RegattaError("--what-if", "heap=2x or objects=0.8x, each once", repr(text))
+        found[name] = factor
+    return found

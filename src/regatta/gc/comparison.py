@@ -1,0 +1,165 @@
+"""Predicted and measured collections of applications: in total (table 5-5 of the thesis) and one by one (figure 5-9)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regatta.gc.collection_log import CYCLE, FULL, YOUNG, Collection
+from regatta.gc.heap_policy import Policy
+from regatta.gc.measured import Application, MeasuredCollections, Ran, Vm
+from regatta.gc.prediction import GcPrediction, Predicted
+from regatta.stats.estimate import Interval
+from regatta.stats.intervals import mean_interval
+
+KINDS = (YOUNG, FULL, CYCLE)
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One collection of an iteration, predicted and measured."""
+
+    iteration: int
+    #: place among the collections of its kind in the iteration, from 0
+    place: int
+    kind: str
+    predicted_ns: float
+    #: mean over invocations
+    measured_ns: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """Collections of one kind per iteration; `all`: of all kinds."""
+
+    kind: str
+    predicted_count: float
+    predicted: Interval
+    #: NaN without measured runs
+    measured_count: float = math.nan
+    measured: Interval | None = None
+
+    @property
+    def error(self) -> float:
+        """Return predicted / measured - 1; NaN if nothing was measured."""
+        if self.measured is None or not self.measured.point > 0.0:
+            return math.nan
+        return self.predicted.point / self.measured.point - 1.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An application in a heap on a JVM."""
+
+    application: str
+    per: str
+    vm: Vm
+    policy: Policy
+    rows: Sequence[Row]
+    pairs: Sequence[Pair] = ()
+    notes: Sequence[str] = ()
+    level: float = 0.95
+
+    @property
+    def heap_mib(self) -> float:
+        """Return the size of the heap."""
+        return self.policy.heap / 2**20
+
+
+@dataclass(frozen=True)
+class GcForecast:
+    """What `regatta predict gc` answers."""
+
+    comparisons: Sequence[Comparison]
+    measured: MeasuredCollections
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def compare(
+    name: str,
+    per: str,
+    vm: Vm,
+    prediction: GcPrediction,
+    measured: Application | None,
+    warmup: int,
+    level: float,
+) -> Comparison:
+    """Return a prediction with the measured collections beside it, if there are some.
+
+    The mean over the counted iterations of an invocation is one value, so that intervals are over invocations.
+    """
+    runs = measured.runs if measured else ()
+    rows = []
+    for kind in (*KINDS, ALL):
+        total = prediction.totals.get(kind)
+        counts, sums = _measured_of(runs, kind, warmup)
+        if total is None and not any(counts):
+            continue
+        rows.append(
+            Row(
+                kind,
+                total.count if total else 0.0,
+                total.time if total else mean_interval([0.0, 0.0], level),
+                float(np.mean(counts)) if counts else math.nan,
+                mean_interval(sums, level) if sums else None,
+            )
+        )
+    pairs = _pairs(prediction.collections, runs, warmup)
+    return Comparison(name, per, vm, prediction.policy, rows, pairs, prediction.notes, level)
+
+
+def time_of(collection: Collection) -> float:
+    """Return the time of a collection, ns: its pauses, and the concurrent phases of a cycle."""
+    return collection.pause_ns + (collection.concurrent_ns if collection.kind == CYCLE else 0.0)
+
+
+def _counted(run: Ran, warmup: int) -> Mapping[int, Sequence[Collection]]:
+    return {number: found for number, found in run.iterations.items() if number >= max(warmup, 1)}
+
+
+def _measured_of(runs: Sequence[Ran], kind: str, warmup: int) -> tuple[list[float], list[float]]:
+    """Return of each run the mean number of collections in an iteration, and their mean time in ns."""
+    counts, sums = [], []
+    for run in runs:
+        counted = _counted(run, warmup)
+        if counted:
+            own = [each for found in counted.values() for each in found if kind in (_kind(each), ALL)]
+            counts.append(len(own) / len(counted))
+            sums.append(math.fsum(map(time_of, own)) / len(counted))
+    return counts, sums
+
+
+def _kind(collection: Collection) -> str:
+    """Mixed collections of G1 are young ones that also collect old regions."""
+    return YOUNG if collection.kind == "mixed" else collection.kind
+
+
+def _pairs(predicted: Sequence[Predicted], runs: Sequence[Ran], warmup: int) -> list[Pair]:
+    """Match the collections of each kind in each iteration by their order."""
+    measured: dict[tuple[int, str, int], list[float]] = {}
+    for run in runs:
+        for number, found in _counted(run, warmup).items():
+            for key, each in _placed([(number, _kind(one), time_of(one)) for one in found]):
+                measured.setdefault(key, []).append(each)
+    pairs = []
+    for (number, kind, place), ns in _placed(
+        [(one.iteration, one.found.kind, float(np.mean(one.ns))) for one in predicted]
+    ):
+        several = measured.get((number, kind, place))
+        if several:
+            pairs.append(Pair(number, place, kind, ns, math.fsum(several) / len(several)))
+    return pairs
+
+
+def _placed(found: Sequence[tuple[int, str, float]]) -> list[tuple[tuple[int, str, int], float]]:
+    seen: dict[tuple[int, str], int] = {}
+    placed = []
+    for number, kind, ns in found:
+        at = seen.get((number, kind), 0)
+        seen[number, kind] = at + 1
+        placed.append(((number, kind, at), ns))
+    return placed

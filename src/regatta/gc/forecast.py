@@ -1,0 +1,156 @@
+"""The comparisons that `regatta predict gc` shows: applications, JVMs, collectors and heaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regatta.gc.comparison import Comparison, GcForecast, compare
+from regatta.gc.heap_policy import COLLECTORS, NONE, policy_of
+from regatta.gc.heap_profile import HeapVector
+from regatta.gc.lifetimes import Lifetimes
+from regatta.gc.measured import Application, MeasuredCollections, Vm
+from regatta.gc.prediction import predict_collections
+from regatta.host.errors import RegattaError
+from regatta.host.values.benchmark_label import parts_of_label
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to predict; empty: all that was measured."""
+
+    collectors: Sequence[str] = ()
+    runtimes: Sequence[str] = ()
+    #: bytes
+    heaps: Sequence[int] = ()
+    forced: bool = True
+    #: factors of all heap sizes and of the sizes of objects
+    heap: float = 1.0
+    objects: float = 1.0
+
+    @property
+    def changed(self) -> bool:
+        """Return whether the predictions are of other objects or heaps than the measured ones."""
+        return (self.heap, self.objects) != (1.0, 1.0) or not self.forced
+
+
+def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, asked: Asked) -> GcForecast:
+    """Predict every application on every asked JVM, collector and heap.
+
+    Raises:
+        RegattaError: no costs of an asked collector or JVM, no heap size, or live objects that do not fit.
+    """
+    vms = _vms(measured, asked)
+    found, notes = [], []
+    for vector in vectors:
+        lives = Lifetimes(vector.profile, asked.objects)
+        for vm in vms:
+            for heap in _heaps(vector, vm, measured, asked):
+                policy = policy_of(vm.collector, round(heap * asked.heap))
+                prediction = predict_collections(
+                    vector.profile,
+                    policy,
+                    measured.costs.get(vm, {}),
+                    warmup=measured.warmup,
+                    forced=asked.forced,
+                    level=measured.level,
+                    lives=lives,
+                )
+                own = None if asked.changed else _ran(vector, vm, heap, measured)
+                one = compare(vector.name, vector.per, vm, prediction, own, measured.warmup, measured.level)
+                found.append(one)
+                notes += [f"{vm.name}: {note}" for note in one.notes]
+    return GcForecast(found, measured, tuple(dict.fromkeys(notes)))
+
+
+def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
+    for name in asked.collectors:
+        if name not in COLLECTORS:
+            raise RegattaError("--collector", f"one of {', '.join(COLLECTORS)}", name)
+    known = sorted(measured.costs)
+    if NONE in asked.collectors:
+        known += sorted({Vm(vm.host, vm.runtime, NONE) for vm in known})
+    chosen = [
+        vm
+        for vm in known
+        if (not asked.collectors or vm.collector in asked.collectors)
+        and (not asked.runtimes or vm.runtime in asked.runtimes)
+    ]
+    if not chosen:
+        names = ", ".join(dict.fromkeys(vm.name for vm in known)) or "none"
+        wanted = " ".join((*asked.runtimes, *asked.collectors)) or "any collector"
+        raise RegattaError(
+            "--on",
+            f"costs of {wanted}",
+            names,
+            "measure suite gc with it: configs/experiments/hbench-jgc.yml",
+        )
+    return chosen
+
+
+def _heaps(vector: HeapVector, vm: Vm, measured: MeasuredCollections, asked: Asked) -> Sequence[int]:
+    if asked.heaps:
+        return asked.heaps
+    own = sorted(one.heap_bytes for one in measured.applications if one.vm == vm and _is_of(one, vector))
+    if not own:
+        raise RegattaError(
+            "--heap", f"a heap size for {vector.name}", "none, and none was measured", "--heap 128m"
+        )
+    return own
+
+
+def _ran(vector: HeapVector, vm: Vm, heap: int, measured: MeasuredCollections) -> Application | None:
+    return next(
+        (
+            one
+            for one in measured.applications
+            if one.vm == vm and one.heap_bytes == heap and _is_of(one, vector)
+        ),
+        None,
+    )
+
+
+def _is_of(application: Application, vector: HeapVector) -> bool:
+    if application.benchmark == vector.benchmark:
+        return True
+    parts = parts_of_label(application.benchmark)
+    return f"{parts.suite}/{parts.name}" == vector.benchmark
+
+
+def as_document(found: GcForecast) -> dict[str, Any]:
+    """Return the answer as JSON values; an unknown number is null."""
+    from regatta.answers.plain import plain
+
+    return {
+        "level": found.measured.level,
+        "notes": list(found.notes),
+        "comparisons": [_document(one) for one in found.comparisons],
+    } | {
+        "costs": [
+            {
+                "runtime": vm.runtime,
+                "collector": vm.collector,
+                "host": vm.host,
+                "kind": kind,
+                "ns": {name: plain(list(map(float, each))) for name, each in costs.named().items()},
+            }
+            for vm, kinds in found.measured.costs.items()
+            for kind, costs in kinds.items()
+        ]
+    }
+
+
+def _document(one: Comparison) -> dict[str, Any]:
+    from regatta.answers.plain import plain
+
+    return {
+        "application": one.application,
+        "per": one.per,
+        "host": one.vm.host,
+        "runtime": one.vm.runtime,
+        "collector": one.vm.collector,
+        "heap_bytes": one.policy.heap,
+        "rows": [plain(row) | {"error": plain(row.error)} for row in one.rows],
+        "collections": [plain(pair) for pair in one.pairs],
+    }

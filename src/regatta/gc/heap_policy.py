@@ -1,0 +1,85 @@
+"""Sizes of the generations and rules of promotion of a heap of fixed size (`-Xms` equal to `-Xmx`), by collector.
+
+They hold for the flags of modifier `fixed-young`: `-XX:NewRatio=2 -XX:-UseAdaptiveSizePolicy`. Source: the files
+serialVMOperations.cpp, genArguments.cpp, defNewGeneration.cpp, psScavenge.cpp and g1YoungGenSizer.cpp of OpenJDK 17 to 25.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from regatta.host.errors import RegattaError
+
+#: collectors of which each collection of a generation stops all threads
+GENERATIONAL = ("serial", "parallel", "g1")
+CONCURRENT = ("z", "shenandoah")
+NONE = "epsilon"
+COLLECTORS = (*GENERATIONAL, *CONCURRENT, NONE)
+
+_KIB, _MIB = 1 << 10, 1 << 20
+_NEW_RATIO = 2
+_SURVIVOR_RATIO = 8
+#: copies after which an object is promoted, at most
+MOST_COPIES = 15
+#: Part of a survivor space that should be full after a collection (TargetSurvivorRatio).
+_TARGET = 0.5
+#: of G1: at least this number of regions (a flag of the VM), each of 1 MiB to 32 MiB
+_TARGET_REGIONS = 2048
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Generations of a heap, in bytes."""
+
+    collector: str
+    heap: int
+    eden: int
+    #: one of the two survivor spaces
+    survivor: int
+    old: int
+    #: copies after which an object is promoted, at most
+    copies: int = MOST_COPIES
+    #: part of `survivor` above which objects are promoted earlier; infinite: never
+    target: float = math.inf
+
+
+def policy_of(collector: str, heap: int) -> Policy:
+    """Return the sizes of a collector's generations.
+
+    Args:
+        collector: one of `COLLECTORS`.
+        heap: its size, bytes; at least 2 MiB.
+
+    Raises:
+        RegattaError: unknown collector, or a heap that is too small for any JVM.
+    """
+    if collector not in COLLECTORS:
+        raise RegattaError("--collector", f"one of {', '.join(COLLECTORS)}", collector)
+    if heap < 2 * _MIB:
+        raise RegattaError("--heap", "2 MiB or more", f"{heap / _MIB:.3g} MiB")
+    if collector == "serial":
+        young = _down(heap // (_NEW_RATIO + 1), 64 * _KIB)
+        survivor = _down(young // (_SURVIVOR_RATIO + 2), 64 * _KIB)
+        return Policy(collector, heap, young - 2 * survivor, survivor, heap - young, target=_TARGET)
+    if collector == "parallel":
+        young = _down(heap // (_NEW_RATIO + 1), 512 * _KIB)
+        survivor = _down(young // _SURVIVOR_RATIO, 512 * _KIB)
+        return Policy(collector, heap, young - 2 * survivor, survivor, heap - young)
+    if collector == "g1":
+        region = region_bytes(heap)
+        # Survivors are part of the young generation, and the next eden is smaller by them.
+        young = max(1, heap // region // (_NEW_RATIO + 1)) * region
+        survivor = math.ceil(young / region / _SURVIVOR_RATIO) * region
+        return Policy(collector, heap, young, survivor, heap - young, target=_TARGET)
+    return Policy(collector, heap, heap, 0, heap)
+
+
+def region_bytes(heap: int) -> int:
+    """Return the size of a region of G1: the power of two of at least 1 MiB that gives 2048 regions at most."""
+    wanted = max(heap // _TARGET_REGIONS, _MIB)
+    return min(1 << (wanted.bit_length() - 1), 32 * _MIB)
+
+
+def _down(size: int, to: int) -> int:
+    return size // to * to

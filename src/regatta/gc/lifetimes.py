@@ -1,0 +1,100 @@
+"""What an application has in its heap at each point of its allocation, from the walks of a heap profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.gc.heap_profile import HeapProfile
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Objects and their bytes."""
+
+    objects: float
+    bytes: float
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.objects + other.objects, self.bytes + other.bytes)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(max(self.objects - other.objects, 0.0), max(self.bytes - other.bytes, 0.0))
+
+    def times(self, factor: float) -> Amount:
+        """Return a part or a multiple."""
+        return Amount(self.objects * factor, self.bytes * factor)
+
+
+NOTHING = Amount(0.0, 0.0)
+
+
+class Lifetimes:
+    """Live objects by birth and time. Both are positions in the allocation clock: bytes allocated since the start.
+
+    Between two walks, the live objects of a birth interval change linearly. Objects of one interval are born evenly in it.
+    """
+
+    def __init__(self, profile: HeapProfile, factor: float = 1.0) -> None:
+        """Read the walks.
+
+        Args:
+            profile: with at least one walk.
+            factor: of the size of every object: 0.8 for objects 20 % smaller. It also scales the clock.
+        """
+        walks = profile.checkpoints
+        #: of the sizes of objects and of the clock
+        self.factor = factor
+        #: shape (k,), the clock at each walk
+        self.clock: Floats = factor * np.array([each.clock_bytes for each in walks], float)
+        count = len(walks)
+        #: shape (k + 1,): allocated objects before each walk, beginning with 0
+        self._objects = np.concatenate(
+            ([0.0], np.cumsum([sum(objects for _, objects, _ in each.allocated) for each in walks]))
+        )
+        # live[k, c, i]: of all births up to and including interval c - 1, at walk k; i: 0 objects, 1 bytes
+        live = np.zeros((count + 1, count + 1, 2))
+        for at, each in enumerate(walks, 1):
+            for cohort, objects, size in each.cohorts:
+                live[at, cohort + 1] = objects, factor * size
+        self._until = np.cumsum(live, axis=1)
+        self._edges: Floats = np.concatenate(([0.0], self.clock))
+
+    def allocated(self, start: float, end: float) -> Amount:
+        """Return what was allocated between two clocks."""
+        objects = np.interp((start, end), self._edges, self._objects)
+        return Amount(float(objects[1] - objects[0]), end - start)
+
+    def live(self, born_from: float, born_to: float, at: float) -> Amount:
+        """Return what is live at clock `at` and was born between two clocks."""
+        if born_to <= born_from:
+            return NOTHING
+        found = self._before(born_to, at) - self._before(born_from, at)
+        return Amount(max(float(found[0]), 0.0), max(float(found[1]), 0.0))
+
+    def _before(self, born: float, at: float) -> Floats:
+        """Return objects and bytes that are live at a clock and born before another, which may be later."""
+        born = min(born, at)
+        row = int(np.searchsorted(self._edges, at, side="left"))
+        row = min(max(row, 1), self._edges.size - 1)
+        width = self._edges[row] - self._edges[row - 1]
+        part = (at - self._edges[row - 1]) / width if width > 0.0 else 1.0
+        column = int(np.searchsorted(self._edges, born, side="left"))
+        column = min(max(column, 1), self._edges.size - 1)
+        wide = self._edges[column] - self._edges[column - 1]
+        share = (born - self._edges[column - 1]) / wide if wide > 0.0 else 1.0
+        if column == row:
+            # The interval of births in which the clock stands: half of a walk's survivors are born in its first half.
+            older = self._old(row, column - 1, part)
+            newest = self._until[row, column] - self._until[row, column - 1]
+            return older + share * newest
+        below, above = self._old(row, column - 1, part), self._old(row, column, part)
+        return below + share * (above - below)
+
+    def _old(self, row: int, column: int, part: float) -> Floats:
+        found: Floats = (1.0 - part) * self._until[row - 1, column] + part * self._until[row, column]
+        return found

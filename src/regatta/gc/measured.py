@@ -1,0 +1,144 @@
+"""The costs and the collections that an experiment measured, by host and configuration."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regatta.answers.facts import read_facts
+from regatta.answers.kept_files import runs_with
+from regatta.answers.samples import PlannedCell, Series, load_samples
+from regatta.gc.cases import SUITE, work_of_case
+from regatta.gc.collection_log import CYCLE, FULL, Collection, read_collection_log
+from regatta.gc.costs import Costs, Observation, fit_costs
+from regatta.host.errors import RegattaError
+from regatta.host.units import UNITS
+from regatta.host.values.benchmark_label import parts_of_label
+from regatta.store.database import Progress, open_database
+
+#: name of the kept file, as in the modifier `collection-log`
+LOG = "collections.log"
+_FORCED = "System.gc()"
+
+
+@dataclass(frozen=True, order=True)
+class Vm:
+    """A JVM with a collector on a host."""
+
+    host: str
+    runtime: str
+    collector: str
+
+    @property
+    def name(self) -> str:
+        """Return `temurin-21 parallel`, which is unique on a host."""
+        return f"{self.runtime} {self.collector}"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The collections of one invocation of an application: a list for each iteration that began with `System.gc()`."""
+
+    invocation: str
+    #: iteration, from 1 -> collections
+    iterations: Mapping[int, Sequence[Collection]]
+
+
+@dataclass(frozen=True)
+class Application:
+    """An application in a heap on a JVM."""
+
+    vm: Vm
+    benchmark: str
+    heap_bytes: int
+    runs: Sequence[Ran]
+
+
+@dataclass(frozen=True)
+class MeasuredCollections:
+    """All that an experiment has about collectors."""
+
+    level: float
+    warmup: int
+    #: JVM -> kind of collection -> costs
+    costs: Mapping[Vm, Mapping[str, Costs]]
+    applications: Sequence[Application]
+
+
+def read_measured(experiment_dir: Path, progress: Progress | None = None) -> MeasuredCollections:
+    """Read the costs (suite `gc`) and the logged collections of applications (modifier `collection-log`).
+
+    Raises:
+        StoreError: the folder holds no plan.
+        RegattaError: a log has another form or is cut off.
+    """
+    facts = read_facts(experiment_dir)
+    with open_database(experiment_dir, progress) as connection:
+        samples = load_samples(connection, facts.steady)
+    observed: dict[Vm, dict[str, dict[int, list[Observation]]]] = {}
+    applications = []
+    for cell in samples.cells:
+        vm = Vm(cell.place.host, cell.place.runtime, cell.place.collector)
+        if parts_of_label(cell.place.benchmark).suite == SUITE:
+            for kind, block, one in _observations(cell, samples.series.get(cell.number, ())):
+                observed.setdefault(vm, {}).setdefault(kind, {}).setdefault(block, []).append(one)
+            continue
+        runs = [
+            Ran(sample.invocation_id, iterations_of(read_collection_log(path).collections))
+            for sample, path in runs_with(experiment_dir, samples, cell, LOG)
+        ]
+        if runs and cell.place.heap.mib:
+            heap = round(cell.place.heap.mib * 2**20)
+            applications.append(Application(vm, cell.place.benchmark, heap, runs))
+    costs = {
+        vm: {kind: fit_costs(_complete(blocks), f"{vm.name}, {kind}") for kind, blocks in kinds.items()}
+        for vm, kinds in observed.items()
+    }
+    return MeasuredCollections(facts.level, facts.steady.warmup, costs, applications)
+
+
+def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple[str, int, Observation]]:
+    """Yield the kind of collection, the round, and the observation."""
+    heap = (cell.place.heap.mib or math.nan) * 2**20
+    for each in series:
+        found = work_of_case(each.metric, each.parameters, heap)
+        if found is None:
+            continue
+        kind, work, label = found
+        dimension, factor = UNITS.get(each.unit, ("", 1.0))
+        if dimension != "time":
+            raise RegattaError(f"{cell.label} {each.metric}", "a time", each.unit)
+        for sample in each.samples:
+            if sample.value > 0:
+                yield kind, sample.round, Observation(work, sample.value * factor * 1e9, label)
+
+
+def _complete(rounds: Mapping[int, Sequence[Observation]]) -> list[Sequence[Observation]]:
+    """Return the observations of the rounds that have all cases; of all rounds if none has."""
+    most = max(map(len, rounds.values()))
+    return [each for each in rounds.values() if len(each) == most]
+
+
+def iterations_of(collections: Sequence[Collection]) -> dict[int, list[Collection]]:
+    """Return iteration -> its collections, in a run whose iterations from 1 on begin with `System.gc()`.
+
+    The Parallel collector of releases before 25 makes a young collection before a forced full one. Both are one here, as in the
+    costs of forced collections.
+    """
+    found: dict[int, list[Collection]] = defaultdict(list)
+    iteration = 0
+    young: Collection | None = None
+    for each in collections:
+        if each.cause == _FORCED and each.kind not in (FULL, CYCLE):
+            young = each
+            continue
+        if each.cause == _FORCED:
+            iteration += 1
+        if iteration:
+            pause = each.pause_ns + (young.pause_ns if young else 0.0)
+            found[iteration].append(replace(each, pause_ns=pause))
+        young = None
+    return dict(found)

@@ -1,0 +1,194 @@
+"""Which collections a program causes in a heap of a given size, and what each of them finds.
+
+The state of the heap is a few positions in the allocation clock: everything older than `old_until` is in the old generation, and
+each survivor group is an interval of births. Therefore one collection costs a handful of look-ups, however large the heap is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regatta.gc.collection_log import CYCLE, FULL, YOUNG
+from regatta.gc.heap_policy import CONCURRENT, NONE, Policy
+from regatta.gc.lifetimes import NOTHING, Amount, Lifetimes
+from regatta.host.errors import RegattaError
+
+#: weight in percent, and factor of the deviation, of the estimated promotion (AdaptivePaddedAverage, PromotedPadding)
+_WEIGHT, _PADDING = 0.25, 3.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """One collection of a simulated run."""
+
+    kind: str
+    #: whether the program asked for it
+    forced: bool
+    #: allocation clock, bytes
+    at: float
+    #: objects that are live; of a young collection, in the young generation
+    live: Amount
+    #: of these, the objects that move to the old generation for the first time
+    promoted: Amount
+    #: objects in the collected space that are dead
+    dead: Amount
+    #: occupancy of the old generation before, bytes
+    old_bytes: float
+
+
+@dataclass
+class _Heap:
+    """State between two collections."""
+
+    #: births before it are in the old generation
+    old_until: float = 0.0
+    #: start of the eden's births
+    eden_from: float = 0.0
+    #: starts of the births of the survivor groups with 1, 2, ... copies, youngest first; the last ends at `old_until`
+    groups: tuple[float, ...] = ()
+    #: occupancy of the old generation with the dead objects in it
+    old: Amount = NOTHING
+    #: occupancy of the survivor space
+    survived: Amount = NOTHING
+    threshold: int = 0
+    average: float = 0.0
+    deviation: float = 0.0
+
+    @property
+    def expected(self) -> float:
+        """Bytes that the collector expects to promote."""
+        return self.average + _PADDING * self.deviation
+
+
+def simulate(
+    lives: Lifetimes, policy: Policy, forced: Sequence[float], end: float | None = None
+) -> list[Found]:
+    """Return the collections of a run, in order.
+
+    Args:
+        lives: of the program.
+        policy: of the heap.
+        forced: allocation clocks at which the program calls `System.gc()`, ascending.
+        end: clock at which the run ends. [default: that of the profile]
+
+    Raises:
+        RegattaError: live objects do not fit into the heap.
+    """
+    if policy.collector == NONE:
+        return []
+    stop = float(lives.clock[-1]) if end is None else end
+    return _Run(lives, policy).whole(list(forced), stop)
+
+
+class _Run:
+    def __init__(self, lives: Lifetimes, policy: Policy) -> None:
+        self._lives, self._policy = lives, policy
+        self._heap = _Heap(threshold=policy.copies)
+        self._found: list[Found] = []
+
+    def whole(self, forced: list[float], stop: float) -> list[Found]:
+        while True:
+            due = self._due()
+            while forced and forced[0] <= min(due, stop):
+                self._forced(forced.pop(0))
+                due = self._due()
+            if due > stop:
+                return self._found
+            if self._policy.collector in CONCURRENT:
+                self._full(due, False, CYCLE)
+            elif self._unsafe(due):
+                self._full(due, False, FULL)
+            else:
+                self._young(due)
+
+    def _due(self) -> float:
+        """Return the clock at which eden is full; of a concurrent collector, at which a cycle has to start."""
+        heap, policy = self._heap, self._policy
+        room = policy.eden
+        if policy.collector == "g1":
+            room = max(policy.eden - heap.survived.bytes, policy.eden * 0.05)
+        elif policy.collector in CONCURRENT:
+            room = max(policy.eden - heap.old.bytes, policy.eden * 0.01)
+        return heap.eden_from + room
+
+    def _forced(self, at: float) -> None:
+        if self._policy.collector in CONCURRENT:
+            self._full(at, True, CYCLE)
+            return
+        self._full(at, True, FULL)
+
+    def _unsafe(self, at: float) -> bool:
+        """Return whether the old generation may not hold what a young collection promotes."""
+        heap, policy = self._heap, self._policy
+        free = policy.old - heap.old.bytes
+        most = heap.survived.bytes + at - heap.eden_from
+        return free < min(heap.expected, most) if policy.collector != "g1" else free < 0.0
+
+    def _young(self, at: float) -> None:
+        heap, lives, policy = self._heap, self._lives, self._policy
+        allocated = lives.allocated(heap.eden_from, at)
+        starts = (heap.eden_from, *heap.groups)
+        ends = (at, heap.eden_from, *heap.groups)
+        live = [lives.live(start, end, at) for start, end in zip(starts, ends, strict=False)]
+        # An object that has been copied `threshold` times is promoted at its next collection.
+        kept = live[: heap.threshold]
+        promoted = _total(live[heap.threshold :])
+        groups = starts[: len(kept)]
+        room, old_until = policy.survivor, groups[-1] if groups else at
+        while groups and _total(kept).bytes > room:
+            # The survivor space overflows: the oldest go first, and a part of the last group.
+            over = _total(kept).bytes - room
+            part = min(over / kept[-1].bytes, 1.0) if kept[-1].bytes > 0.0 else 1.0
+            promoted += kept[-1].times(part)
+            if part >= 1.0:
+                kept, groups = kept[:-1], groups[:-1]
+                old_until = groups[-1] if groups else at
+            else:
+                old_until = self._split(groups[-1], ends[len(kept) - 1], part)
+                kept[-1] = kept[-1].times(1.0 - part)
+                groups = (*groups[:-1], old_until)
+                break
+        survived = _total(kept)
+        whole = survived + promoted
+        dead = (heap.survived + allocated) - whole
+        self._found.append(Found(YOUNG, False, at, whole, promoted, dead, heap.old.bytes))
+        change = promoted.bytes - heap.average
+        heap.average = promoted.bytes if heap.average == 0.0 else heap.average + _WEIGHT * change
+        heap.deviation += _WEIGHT * (abs(promoted.bytes - heap.average) - heap.deviation)
+        heap.old += promoted
+        heap.survived, heap.groups, heap.old_until, heap.eden_from = survived, groups, old_until, at
+        heap.threshold = self._threshold(kept)
+
+    def _split(self, start: float, end: float, part: float) -> float:
+        """Return the birth that divides a group, so that `part` of it is older: evenly in time."""
+        return start + part * (end - start)
+
+    def _threshold(self, kept: Sequence[Amount]) -> int:
+        """Return the copies after which objects are promoted, so that survivors fill a part of their space."""
+        total, most = 0.0, self._policy.copies
+        for copies, each in enumerate(kept, 1):
+            total += each.bytes
+            if total > self._policy.target * self._policy.survivor:
+                return min(copies, most)
+        return most
+
+    def _full(self, at: float, forced: bool, kind: str) -> None:
+        heap, lives, policy = self._heap, self._lives, self._policy
+        live = lives.live(0.0, at, at)
+        if live.bytes > policy.heap:
+            raise RegattaError(
+                "--heap",
+                f"more than the {live.bytes / 2**20:.0f} MiB of live objects",
+                f"{policy.heap / 2**20:.0f} MiB",
+                "choose a larger heap",
+            )
+        there = heap.old + heap.survived + lives.allocated(heap.eden_from, at)
+        moved = lives.live(heap.old_until, at, at)
+        self._found.append(Found(kind, forced, at, live, moved, there - live, heap.old.bytes))
+        heap.old, heap.survived, heap.groups = live, NOTHING, ()
+        heap.old_until = heap.eden_from = at
+
+
+def _total(amounts: Sequence[Amount]) -> Amount:
+    return Amount(sum(each.objects for each in amounts), sum(each.bytes for each in amounts))

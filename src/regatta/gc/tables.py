@@ -1,0 +1,192 @@
+"""Tables and figures of predicted collections."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis
+from regatta.figures.looks import LegendEntry, Look
+from regatta.figures.section import Section, Table
+from regatta.figures.text import ABSENT, hover, show_number, show_percent, significant
+from regatta.gc.comparison import ALL, Comparison, GcForecast
+from regatta.gc.costs import Costs
+from regatta.gc.measured import Vm
+from regatta.stats.estimate import Interval
+
+_MS = 1e6
+_PREDICTED = Look("@c0", "diamond", "solid")
+_MEASURED = Look("@ink", "circle", "solid")
+_FIGURE_PX = 260
+TOTALS = (
+    "application",
+    "JVM",
+    "heap MiB",
+    "collections",
+    "predicted n",
+    "measured n",
+    "predicted ms",
+    "CI",
+    "measured ms",
+    "measured CI",
+    "error",
+)
+
+
+def totals_table(comparisons: Sequence[Comparison], title: str = "Collections per iteration") -> Table:
+    """Return the predicted and the measured totals, as in table 5-5 of the thesis."""
+    rows = [
+        (
+            one.application,
+            one.vm.name,
+            show_number(one.heap_mib),
+            row.kind,
+            significant(row.predicted_count, 3),
+            _number(row.measured_count),
+            _ms(row.predicted.point),
+            _ends(row.predicted),
+            _ms(row.measured.point) if row.measured else ABSENT,
+            _ends(row.measured) if row.measured else ABSENT,
+            f"{100 * row.error:+.1f} %" if math.isfinite(row.error) else ABSENT,
+        )
+        for one in comparisons
+        for row in one.rows
+        if not (row.kind == ALL and len(one.rows) == 2)
+    ]
+    return Table(title, TOTALS, rows, frozenset(range(2, len(TOTALS))) - {3})
+
+
+def costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
+    """Return each cost with the range over invocations."""
+    rows = []
+    for name, each in costs.named().items():
+        rows.append(
+            (
+                name,
+                significant(float(each.mean()), 3),
+                f"{significant(float(each.min()), 3)} to {significant(float(each.max()), 3)}",
+            )
+        )
+    return Table(
+        f"{vm.name}: costs of {kind} collections, ns", ("work", "mean", "range"), rows, frozenset({1})
+    )
+
+
+def sections_of(found: GcForecast) -> list[Section]:
+    """Return the sections of the page."""
+    words = (
+        "Mean of the counted iterations. The intervals of predictions are over the invocations of the microbenchmarks: they do not "
+        "include the error of the model."
+    )
+    totals = Section(
+        "totals", "Collections per iteration", words, found.notes, [totals_table(found.comparisons)]
+    )
+    single = Section(
+        "collections",
+        "Single collections",
+        "Each collection of the counted iterations in order, as in figure 5-9 of Zhang's thesis.",
+        groups=[
+            Group(
+                f"{one.application} on {one.vm.name}, {one.heap_mib:g} MiB",
+                [_collections_figure(one)],
+                _legend(),
+            )
+            for one in found.comparisons
+            if one.pairs
+        ],
+    )
+    costs = [(vm, kind, each) for vm, kinds in found.measured.costs.items() for kind, each in kinds.items()]
+    fits = Section(
+        "costs",
+        "Costs of the collectors",
+        "Fitted to the microbenchmarks. Each point is a case; a perfect fit is on the line at 0.",
+        tables=[costs_table(each, vm, kind) for vm, kind, each in costs],
+        groups=[
+            Group(f"{vm.name}, {kind}: residuals", [residual_figure(each)], []) for vm, kind, each in costs
+        ],
+    )
+    return [each for each in (totals, single, fits) if each.tables or each.groups]
+
+
+def residual_figure(costs: Costs) -> Figure:
+    """Draw the relative error of the fit at each case over its measured time."""
+    x = [each.measured_ns / _MS for each in costs.residuals]
+    y = [100 * each.error for each in costs.residuals]
+    texts = [
+        hover(
+            each.label, f"measured {each.measured_ns / _MS:.3g} ms", f"fitted {each.fitted_ns / _MS:.3g} ms"
+        )
+        for each in costs.residuals
+    ]
+    points: Trace = {
+        "type": "scatter", "mode": "markers", "x": x, "y": y, "hovertext": texts, "hoverinfo": "text",
+        "marker": {"size": 6, "color": "@c0"},
+    }  # fmt: skip
+    ends = [min(x), max(x)]
+    zero: Trace = {
+        "type": "scatter", "mode": "lines", "x": ends, "y": [0, 0], "hoverinfo": "skip",
+        "line": {"color": "@muted", "width": 1, "dash": "dash"},
+    }  # fmt: skip
+    return Figure(
+        "",
+        _FIGURE_PX,
+        [zero, points],
+        layout(log_axis("measured time, ms", *ends), axis("error of the fit, %")),
+    )
+
+
+def _collections_figure(one: Comparison) -> Figure:
+    at = np.arange(1, len(one.pairs) + 1)
+    traces: list[Trace] = []
+    for look, name in ((_MEASURED, "measured"), (_PREDICTED, "predicted")):
+        values = [getattr(pair, f"{name}_ns") / _MS for pair in one.pairs]
+        texts = [
+            hover(f"{name} {value:.3g} ms", f"{pair.kind}, iteration {pair.iteration}")
+            for pair, value in zip(one.pairs, values, strict=True)
+        ]
+        traces.append(
+            {
+                "type": "scatter", "mode": "lines+markers", "x": at.tolist(), "y": values, "hovertext": texts,
+                "hoverinfo": "text", "line": {"color": look.colour, "width": 1},
+                "marker": {"size": 7, "color": look.colour, "symbol": look.mark},
+            }
+        )  # fmt: skip
+    return Figure("", _FIGURE_PX, traces, layout(axis("collection"), axis("time, ms", rangemode="tozero")))
+
+
+def _legend() -> list[LegendEntry]:
+    return [LegendEntry("predicted", _PREDICTED), LegendEntry("measured", _MEASURED)]
+
+
+def answer_of(one: Comparison) -> str:
+    """Return the sentence that answers for an application."""
+    where = f"{one.application} with {one.vm.name} in {one.heap_mib:g} MiB"
+    rows = [row for row in one.rows if row.kind != ALL and row.predicted_count > 0]
+    if not rows:
+        return f"{where}: no collections"
+    parts = " and ".join(
+        f"{significant(row.predicted_count, 3)} {row.kind} of {_ms(row.predicted.point)} ms in total ({_ends(row.predicted)})"
+        for row in rows
+    )
+    return f"{where}: {parts} per {one.per}"
+
+
+def level_words(found: GcForecast) -> str:
+    """Return the level of the intervals."""
+    return f"{show_percent(found.measured.level)} confidence intervals"
+
+
+def _number(value: float) -> str:
+    return significant(value, 3) if math.isfinite(value) else ABSENT
+
+
+def _ms(ns: float) -> str:
+    return _number(ns / _MS)
+
+
+def _ends(interval: Interval) -> str:
+    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+        return ABSENT
+    return f"{_ms(interval.low)} to {_ms(interval.high)}"
