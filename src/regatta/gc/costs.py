@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from regatta.gc.work import Floats, Work, features, names_of
+from regatta.gc.work import Floats, Knots, Work, features
 from regatta.host.errors import RegattaError
 
 
@@ -40,8 +40,8 @@ class Residual:
 class Costs:
     """Costs of one kind of collection, in ns."""
 
-    knots: tuple[float, ...]
-    #: shape (invocations, features): the costs by `names_of(knots)`, from each invocation apart
+    knots: Knots
+    #: shape (invocations, features): the costs by `knots.names`, from each invocation apart
     per: Floats
     residuals: tuple[Residual, ...] = ()
 
@@ -59,8 +59,7 @@ class Costs:
 
     def named(self) -> Mapping[str, Floats]:
         """Return name of the feature -> its cost in each invocation, without those that cost nothing."""
-        names = names_of(self.knots)
-        return {name: self.per[:, at] for at, name in enumerate(names) if self.per[:, at].any()}
+        return {name: self.per[:, at] for at, name in enumerate(self.knots.names) if self.per[:, at].any()}
 
 
 def fit_costs(invocations: Sequence[Sequence[Observation]], where: str) -> Costs:
@@ -83,18 +82,7 @@ def fit_costs(invocations: Sequence[Sequence[Observation]], where: str) -> Costs
     for each in (one for several in invocations for one in several):
         if not (np.isfinite(each.ns) and each.ns > 0.0):
             raise RegattaError(f"{where}: {each.label}", "a time above 0", f"{each.ns} ns")
-    works = [one.work for one in invocations[0]]
-    knots = tuple(
-        sorted(
-            {
-                size
-                for work in works
-                for kind in (work.moved, work.promoted, work.live, work.dead)
-                for size in kind
-            }
-        )
-    )
-    knots = knots or (16.0,)
+    knots = Knots.of([one.work for one in invocations[0]])
     rows = []
     fitted: dict[str, list[tuple[float, float]]] = {}
     for several in invocations:

@@ -104,7 +104,7 @@ def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple
     """Yield the kind of collection, the round, and the observation."""
     heap = (cell.place.heap.mib or math.nan) * 2**20
     for each in series:
-        found = work_of_case(each.metric, each.parameters, heap)
+        found = work_of_case(cell.place.collector, each.metric, each.parameters, heap)
         if found is None:
             continue
         kind, work, label = found

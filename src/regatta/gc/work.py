@@ -20,9 +20,11 @@ Floats = NDArray[np.float64]
 Sizes = Mapping[float, float]
 
 #: features without a size
-PLAIN = ("fixed", "heap", "old", "class", "reference", "far", "weak")
+PLAIN = ("fixed", "heap", "old", "class", "reference", "weak")
 #: features for each size
 SIZED = ("moved", "promoted", "live", "dead")
+#: features for each number of bytes in which references lead anywhere
+SPREAD = ("far", "far_moved")
 _MIB = 2.0**20
 
 
@@ -40,8 +42,10 @@ class Work:
     dead: Sizes = field(default_factory=dict)
     #: references between live objects
     references: float = 0.0
-    #: of these, references to an object that is not close in memory
-    far: float = 0.0
+    #: bytes of the live objects -> references from objects in place to an object that is not close in memory: they miss caches
+    far: Sizes = field(default_factory=dict)
+    #: the same from moved objects
+    far_moved: Sizes = field(default_factory=dict)
     #: of a young collection: occupancy of the old generation, bytes
     old_bytes: float = 0.0
     #: loaded classes beyond those of a JVM that does nothing
@@ -50,23 +54,42 @@ class Work:
     weak: float = 0.0
 
 
-def names_of(knots: Sequence[float]) -> list[str]:
-    """Return the names of all features for some sizes, in the order of `features`."""
-    return [*PLAIN, *(f"{kind} {size:g}" for kind in SIZED for size in knots)]
+@dataclass(frozen=True)
+class Knots:
+    """Where costs are measured; between two of these, each cost is a line. Both ascend."""
+
+    #: sizes of objects, bytes; at least one
+    sizes: tuple[float, ...]
+    #: bytes in which references lead anywhere
+    spreads: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, works: Sequence[Work]) -> Knots:
+        """Return the knots that measured collections have."""
+        sizes = {size for work in works for kind in SIZED for size in getattr(work, kind)}
+        spreads = {size for work in works for kind in SPREAD for size in getattr(work, kind)}
+        return cls(tuple(sorted(sizes)) or (16.0,), tuple(sorted(spreads)))
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all features, in the order of `features`."""
+        sized = [f"{kind} {size:g}" for kind in SIZED for size in self.sizes]
+        return [*PLAIN, *sized, *(f"{kind} {size:g}" for kind in SPREAD for size in self.spreads)]
 
 
-def features(work: Work, knots: Sequence[float]) -> Floats:
+def features(work: Work, knots: Knots) -> Floats:
     """Return the numbers that have a cost.
 
     An object between two sizes counts as a part of an object of each, so that costs are lines between sizes. Beyond the largest
-    size, the line goes on.
+    size, the line goes on. Far references cost less in fewer bytes than the smallest measured number, because the caches hold
+    more of them, and no more in more bytes than the largest.
 
     Args:
         work: of one collection.
-        knots: sizes in bytes, ascending, at least one.
+        knots: of the costs.
 
     Returns:
-        Shape (len(names_of(knots)),).
+        Shape (len(knots.names),).
     """
     plain = [
         1.0,
@@ -74,17 +97,19 @@ def features(work: Work, knots: Sequence[float]) -> Floats:
         work.old_bytes / _MIB,
         work.classes,
         work.references,
-        work.far,
         work.weak,
     ]
-    return np.concatenate((plain, *(_spread(getattr(work, kind), knots) for kind in SIZED)))
+    sized = [_spread(getattr(work, kind), knots.sizes, clamped=False) for kind in SIZED]
+    spread = [_spread(getattr(work, kind), knots.spreads, clamped=True) for kind in SPREAD]
+    return np.concatenate((plain, *sized, *spread))
 
 
-def _spread(sizes: Sizes, knots: Sequence[float]) -> Floats:
+def _spread(counts: Sizes, knots: Sequence[float], clamped: bool) -> Floats:
     found = np.zeros(len(knots))
-    for size, count in sizes.items():
-        if len(knots) == 1:
-            found[0] += count
+    for size, count in counts.items() if knots else ():
+        if len(knots) == 1 or (clamped and not knots[0] < size < knots[-1]):
+            at = 0 if size <= knots[0] else -1
+            found[at] += count * (min(size / knots[0], 1.0) if clamped else 1.0)
             continue
         at = min(max(bisect_right(knots, size) - 1, 0), len(knots) - 2)
         part = max((size - knots[at]) / (knots[at + 1] - knots[at]), 0.0)
