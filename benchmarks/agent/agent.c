@@ -8,10 +8,11 @@
  * classes, compiled methods, exceptions, contended monitors and started threads. The output and
  * exit code of the program do not change. FILE names the data that the JVM cannot provide.
  *
- * The ends of windows are breakpoints in the meters of the harness, exactly at the start and
- * end of an iteration's time. Therefore no class of the harness depends on this agent.
+ * With =heap,INTERVAL,EVERY,FILE, the agent describes the heap instead (heap.c).
  */
 #include "events.h"
+#include "heap.h"
+#include "windows.h"
 
 #include <errno.h>
 #include <jvmti.h>
@@ -24,8 +25,6 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Class whose methods `start` and `stop` delimit the measured time of an iteration. */
-#define METERS "Lorg/regatta/bench/Meters;"
 #define PLATFORM_LOADER "Ljdk/internal/loader/ClassLoaders$PlatformClassLoader;"
 #define VIRTUAL_THREADS "(virtual threads)"
 #define WINDOWS_ONLY "windows,"
@@ -40,8 +39,6 @@
 #define OF_COMPILATIONS                                                                            \
     (EV_ONLY(EV_METHODS_COMPILED) | EV_ONLY(EV_METHODS_RECOMPILED) | EV_ONLY(EV_BYTES_COMPILED) |  \
      EV_ONLY(EV_BYTES_RECOMPILED) | EV_ONLY(EV_CODE_BYTES))
-enum { RETURN = 0xb1 };
-
 /* Defined by release 21 and fixed by the interface; numeric, because headers of older releases lack
  * the names. */
 enum {
@@ -71,8 +68,6 @@ struct own {
 
 static char path[PATH_MAX];
 static bool windows_only, tells_cpu;
-static jmethodID iteration_starts, iteration_stops;
-static _Atomic unsigned long iterations;
 static pthread_mutex_t tagging = PTHREAD_MUTEX_INITIALIZER;
 
 static void complain(const char *what, const char *why) {
@@ -314,72 +309,9 @@ static void count_loaded(jvmtiEnv *jvmti, JNIEnv *jni) {
 
 /* ---- windows ---- */
 
-static void JNICALL at_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method,
-                                  jlocation location) {
-    (void)thread, (void)location;
-    unsigned long iteration = atomic_load(&iterations);
+static void end_window(jvmtiEnv *jvmti, JNIEnv *jni, const char *format, unsigned long number) {
     read_clocks(jvmti, jni);
-    if (method == iteration_starts) {
-        ev_end_window(iteration == 0 ? "startup" : "before %lu", iteration);
-    } else if (method == iteration_stops) {
-        ev_end_window("iteration %lu", iteration);
-        atomic_store(&iterations, iteration + 1);
-    }
-}
-
-/* Offset of the last instruction of a method that ends with a return; -1 otherwise. */
-static jlocation return_of(jvmtiEnv *jvmti, jmethodID method) {
-    jint length = 0;
-    unsigned char *code = NULL;
-    if ((*jvmti)->GetBytecodes(jvmti, method, &length, &code) != JVMTI_ERROR_NONE) {
-        return -1;
-    }
-    jlocation found = length > 0 && code[length - 1] == RETURN ? length - 1 : -1;
-    release(jvmti, code);
-    return found;
-}
-
-/* Return whether the method has the wanted name; if so, it now has a breakpoint. */
-static bool is_marked(jvmtiEnv *jvmti, jmethodID method, const char *wanted) {
-    char *name = NULL;
-    if ((*jvmti)->GetMethodName(jvmti, method, &name, NULL, NULL) != JVMTI_ERROR_NONE) {
-        return false;
-    }
-    bool starts = strcmp(wanted, "start") == 0;
-    bool marked = strcmp(name, wanted) == 0;
-    release(jvmti, name);
-    /* The work of the meters is not part of the iteration. */
-    jlocation at = marked && starts ? return_of(jvmti, method) : 0;
-    return marked && at >= 0 && (*jvmti)->SetBreakpoint(jvmti, method, at) == JVMTI_ERROR_NONE;
-}
-
-static void mark_meters(jvmtiEnv *jvmti, jclass meters) {
-    jint count = 0;
-    jmethodID *methods = NULL;
-    if ((*jvmti)->GetClassMethods(jvmti, meters, &count, &methods) == JVMTI_ERROR_NONE) {
-        for (jint i = 0; i < count; i++) {
-            if (is_marked(jvmti, methods[i], "start")) {
-                iteration_starts = methods[i];
-            } else if (is_marked(jvmti, methods[i], "stop")) {
-                iteration_stops = methods[i];
-            }
-        }
-        release(jvmti, methods);
-    }
-    if (iteration_starts == NULL || iteration_stops == NULL) {
-        ev_missing("windows: unknown meters of the harness", EV_NONE);
-    }
-}
-
-static void JNICALL class_prepared(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type) {
-    (void)jni, (void)thread;
-    char *name = NULL;
-    if ((*jvmti)->GetClassSignature(jvmti, type, &name, NULL) == JVMTI_ERROR_NONE) {
-        if (strcmp(name, METERS) == 0) {
-            mark_meters(jvmti, type);
-        }
-        release(jvmti, name);
-    }
+    ev_end_window(format, number);
 }
 
 /* ---- start and end of the JVM ---- */
@@ -488,9 +420,9 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
         .ThreadStart = thread_started,
         .ThreadEnd = platform_thread_ended,
         .ClassLoad = class_loaded,
-        .ClassPrepare = class_prepared,
+        .ClassPrepare = wn_class_prepared,
         .Exception = thrown,
-        .Breakpoint = at_breakpoint,
+        .Breakpoint = wn_at_breakpoint,
         .CompiledMethodLoad = compiled,
         .MonitorContendedEnter = monitor_entering,
         .MonitorContendedEntered = monitor_entered,
@@ -524,9 +456,15 @@ EXPORTED JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *re
                  "not written: the agent is loaded twice and counts only once");
         return JNI_OK;
     }
+    if (options != NULL && strncmp(options, HP_OPTION, strlen(HP_OPTION)) == 0) {
+        (void)strcpy(path, HP_OPTION);
+        return hp_load(vm, options + strlen(HP_OPTION));
+    }
     const char *wrong = read_option(options);
     if (wrong != NULL) {
-        complain("expected -agentpath:libregatta_events.so=FILE or =windows,FILE", wrong);
+        complain("expected -agentpath:libregatta_events.so=FILE, =windows,FILE or "
+                 "=heap,INTERVAL,EVERY,FILE",
+                 wrong);
         /* The program has not started yet, and its events would be lost. */
         return JNI_ERR;
     }
@@ -535,6 +473,7 @@ EXPORTED JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *re
         complain("no events are counted", "expected a JVM with JVMTI 1.2");
         return JNI_OK;
     }
+    wn_watch(end_window);
     union capabilities has = add_capabilities(jvmti);
     if (!set_callbacks(jvmti) ||
         (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL) !=

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,7 +35,17 @@ if TYPE_CHECKING:
 
 
 class _SeveralSystems(click.Command):
-    """Accepts `--on A B C` for `--on A --on B --on C`."""
+    """Accepts `--on A B C` for `--on A --on B --on C`, and passes `gc ...` to `regatta predict gc`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of the other command if its name comes first."""
+        if args[:1] == ["gc"]:
+            from regatta.cli.predict_gc import predict_gc
+
+            return predict_gc.make_context(f"{info_name} gc", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spread: list[str] = []
@@ -150,6 +160,8 @@ def predict(
     """Predict the time of applications on systems, from how often they use each primitive and its cost there.
 
     APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix.
+
+    `regatta predict gc APP... --on EXPERIMENT` predicts garbage collections instead.
 
     Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
     """

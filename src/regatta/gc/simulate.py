@@ -6,11 +6,12 @@ each survivor group is an interval of births. Therefore one collection costs a h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
-from regatta.gc.heap_policy import CONCURRENT, NONE, Policy
+from regatta.gc.heap_policy import CONCURRENT, NONE, Policy, region_bytes
 from regatta.gc.lifetimes import NOTHING, Amount, Lifetimes
 from regatta.host.errors import RegattaError
 
@@ -107,7 +108,10 @@ class _Run:
         heap, policy = self._heap, self._policy
         room = policy.eden
         if policy.collector == "g1":
-            room = max(policy.eden - heap.survived.bytes, policy.eden * 0.05)
+            region = region_bytes(policy.heap)
+            # After a young collection, at least one region has a survivor.
+            taken = math.ceil(max(heap.survived.bytes, 1.0) / region) * region if heap.groups else 0.0
+            room = max(policy.eden - taken, region)
         elif policy.collector in CONCURRENT:
             room = max(policy.eden - heap.old.bytes, policy.eden * 0.01)
         return heap.eden_from + room
