@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -42,7 +43,8 @@ _LEAST_EXTRA, _MOST_EXTRA = 1e-4, 300.0
 _COARSE, _FINE = 150, 41
 #: Costs this far above the least have no weight: exp(-18 / 2) is 1e-4.
 _FAR = 18.0
-_NODES = 5
+#: irrational steps of scrambled sequences
+_GOLDEN, _SILVER = (math.sqrt(5) - 1) / 2, math.sqrt(2) - 1
 #: Candidates for the next heap lie between the least heap that can run and this multiple of the largest measured heap.
 _CANDIDATES, _BEYOND = 40, 1.5
 
@@ -106,6 +108,8 @@ class HeapCurve:
     power: Floats = field(repr=False)
     #: standard deviation of the logarithm of the mean time at one more measured heap
     noise: float
+    #: standard deviation of the logarithm of the model error at one heap
+    model_sd: float
 
     @property
     def least_measured(self) -> float:
@@ -135,8 +139,9 @@ class HeapCurve:
 
         Returns:
             The median of the curves and their central interval. `refused` has a reason below the minimum heap, where the time is
-            NaN, and at the tight end: below 1.5 x minheap without a measurement near, or below the least measured heap if the
-            minimum heap is unknown. At the tight end the numbers are given, but are extrapolated from other programs.
+            NaN; away from the only measured heap; and at the tight end: below 1.5 x minheap without a measurement near, or
+            below the least measured heap if the minimum heap is unknown. There the numbers are given, but are those of other
+            programs.
 
         Raises:
             ValueError: a value is not in its range.
@@ -148,13 +153,20 @@ class HeapCurve:
             return HeapPrediction(
                 heap_bytes, math.nan, math.nan, math.nan, level, measured, "below the minimum heap"
             )
-        low, middle, high = _quantiles(self.times_at(heap_bytes), level)
-        return HeapPrediction(heap_bytes, middle, low, high, level, measured, self.why_refused(heap_bytes))
+        times = self.times_at(heap_bytes)
+        if not measured:
+            # The model error of a measured heap is part of the fit.
+            times = times * np.exp(self.model_sd * _scrambled_normals(CURVES, _SILVER))
+        low, _, high = _quantiles(times, level)
+        return HeapPrediction(heap_bytes, _least_relative_error(times), low, high, level, measured, self.why_refused(heap_bytes))
 
     def why_refused(self, heap_bytes: float) -> str:
         """Return why a heap is outside of what the measurements support; "" if it is not."""
         if heap_bytes < self.minheap_bytes * (1 - 1e-9):
             return "below the minimum heap"
+        near = any(_NEAR <= heap_bytes / point.heap_bytes <= 1 / _NEAR for point in self.points)
+        if len(self.points) == 1 and not near:
+            return "only one heap was measured"
         if heap_bytes >= self.least_measured * _NEAR:
             return ""
         if math.isnan(self.minheap_bytes):
@@ -277,7 +289,7 @@ def fit_curve(
         np.linspace(math.log(_LEAST_EXTRA), math.log(_MOST_EXTRA), _COARSE), (shares.size, _COARSE)
     )
     # A second and a third grid resolve narrow peaks, which precise measurements give.
-    fine = _narrowed(_narrowed(coarse, cost_of(coarse)[0]), None)
+    fine = _narrowed(coarse, cost_of(coarse)[0])
     fine = _narrowed(fine, cost_of(fine)[0])
     cost, log_a = cost_of(fine)
     spacing = fine[:, 1] - fine[:, 0]
@@ -293,6 +305,7 @@ def fit_curve(
         live[shape],
         powers[shape],
         noise,
+        priors.model_sd,
     )
 
 
@@ -402,10 +415,8 @@ def _extra_prior(
     return centre + powers * np.log((at - live) / (h0 - live)), np.full(live.size, width)
 
 
-def _narrowed(grid: Floats, cost: Floats | None) -> Floats:
+def _narrowed(grid: Floats, cost: Floats) -> Floats:
     """Return a grid per row around the values with weight."""
-    if cost is None:
-        return grid
     near = cost <= cost.min(axis=1, keepdims=True) + _FAR
     first = np.maximum(near.argmax(axis=1) - 1, 0)
     last = np.minimum(grid.shape[1] - 1 - near[:, ::-1].argmax(axis=1) + 1, grid.shape[1] - 1)
@@ -424,15 +435,15 @@ def _resampled(weight: Floats) -> NDArray[np.int64]:
     return np.searchsorted(total, positions).astype(np.int64)
 
 
-def _scrambled_normals(n: int) -> Floats:
-    """Return n standard normal values at equally likely positions, independent of their index.
+@cache
+def _scrambled_normals(n: int, step: float = _GOLDEN) -> Floats:
+    """Return n standard normal values at equally likely positions, independent of their index and of other steps.
 
-    Source: the additive recurrence with the golden ratio, Niederreiter, "Random Number Generation and Quasi-Monte Carlo
+    Source: additive recurrence with an irrational step, Niederreiter, "Random Number Generation and Quasi-Monte Carlo
     Methods" (1992), chapter 3.
     """
-    golden = (math.sqrt(5) - 1) / 2
     normal = NormalDist()
-    return np.array([normal.inv_cdf(((k + 0.5) * golden) % 1.0) for k in range(n)])
+    return np.array([normal.inv_cdf(((k + 0.5) * step) % 1.0) for k in range(n)])
 
 
 def _quantiles(values: Floats, level: float) -> tuple[float, float, float]:
@@ -444,6 +455,19 @@ def _quantiles(values: Floats, level: float) -> tuple[float, float, float]:
         return float(ordered[min(n - 1, max(0, round(p * n - 0.5)))])
 
     return at((1 - level) / 2), at(0.5), at((1 + level) / 2)
+
+
+def _least_relative_error(times: Floats) -> float:
+    """Return the prediction p with the least expected |p - t| / t: the median with weights 1 / t.
+
+    It is the median where the curves agree. At the tight end it is below it, because an excess has no bound but a shortfall is
+    at most 100 %.
+
+    Source: Gneiting, "Making and evaluating point forecasts", JASA 106 (2011), section 1.2: the (-1)-median.
+    """
+    ordered = np.sort(times)
+    total = np.cumsum(1.0 / ordered)
+    return float(ordered[np.searchsorted(total, total[-1] / 2)])
 
 
 def _ranks(values: Floats) -> Floats:

@@ -10,11 +10,11 @@ class HeapPriors:
     """Normal prior distributions: mean and standard deviation of each."""
 
     #: live data that count for collections / minimum heap
-    live_share: float = 0.8
+    live_share: float = 0.83
     live_sd: float = 0.1
     #: power of the free heap
     power: float = 1.5
-    power_sd: float = 0.4
+    power_sd: float = 0.5
     #: log of the overhead at 2 x minheap, as a share of the asymptote
     extra_log_at_2x: float = -2.3
     extra_log_sd: float = 2.0
@@ -22,7 +22,7 @@ class HeapPriors:
     pause_log_ratio: float = 0.3
     pause_log_sd: float = 1.0
     #: model error of the mean time at one heap, on the log scale
-    model_sd: float = 0.004
+    model_sd: float = 0.006
 
 
 #: From G1 on OpenJDK 21 at 1 to 10 x minheap, 11 programs of DaCapo Chopin (github.com/dacapobench/dacapobench, commit 4e3de06,
