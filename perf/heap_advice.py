@@ -69,10 +69,9 @@ class Errors:
 
 def rows_of(folder: Path, name: str) -> Iterator[dict[str, str]]:
     """Return the rows of a CSV file, compressed or not; none if it is missing."""
-    for path in (folder / f"{name}.csv.gz", folder / f"{name}.csv"):
+    for path, opened in ((folder / f"{name}.csv.gz", gzip.open), (folder / f"{name}.csv", open)):
         if path.exists():
-            opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8")  # noqa: SIM115
-            with opened as file:
+            with opened(path, "rt", encoding="utf-8") as file:
                 yield from csv.DictReader(file)
             return
 
@@ -196,12 +195,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Errors of heap predictions next to baselines.")
     parser.add_argument("folder", type=Path, help="folder with perf.csv.gz and, optionally, gc.csv.gz")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--leave-one-out", action="store_true", help="also refit the priors without each program")
+    parser.add_argument(
+        "--leave-one-out", action="store_true", help="also refit the priors without each program"
+    )
     arguments = parser.parse_args()
     every = read_programs(arguments.folder)
     programs = {name: one for name, one in every.items() if set(MEASURED) <= set(one.times) and others(one)}
     if not programs:
-        print(f"{arguments.folder}: no program with G1 at 2 and 6 x minheap and another heap", file=sys.stderr)
+        print(
+            f"{arguments.folder}: no program with G1 at 2 and 6 x minheap and another heap", file=sys.stderr
+        )
         return 3
     for name in sorted(set(every) - set(programs)):
         print(f"{name}: skipped, because G1 at 2 and 6 x minheap or other heaps are missing", file=sys.stderr)
@@ -211,7 +214,11 @@ def main() -> int:
     if arguments.leave_one_out and len(programs) > 2:
         shown.append(leave_one_out(programs))
     baselines = [
-        errors_of(f"a + k / (h - {live:g} minheap)", programs, lambda _, one, factor, live=live: by_live(one, factor, live))  # type: ignore[misc]
+        errors_of(
+            f"a + k / (h - {live:g} minheap)",
+            programs,
+            lambda _, one, factor, live=live: by_live(one, factor, live),
+        )  # type: ignore[misc]
         for live in LIVE
     ]
     baselines.append(errors_of("nearest factor", programs, lambda _, one, factor: nearest(one, factor)))
@@ -227,12 +234,23 @@ def main() -> int:
         "tight end (refused)": [one.row(lambda factor: factor < TIGHT) for one in [*shown, *baselines]],
     }
     if arguments.json:
-        print(json.dumps({"programs": len(programs), "errors": tables, "covered": float(np.mean(covered)), "pairs": pairs}))
+        print(
+            json.dumps(
+                {
+                    "programs": len(programs),
+                    "errors": tables,
+                    "covered": float(np.mean(covered)),
+                    "pairs": pairs,
+                }
+            )
+        )
     else:
         for title, rows in tables.items():
             print(f"{len(programs)} programs, {title}: absolute relative error, %")
             for row in rows:
-                print(f"  {row['name']:28} n {row['n']:4}  median {row['median']:6.2f}  p90 {row['p90']:6.1f}  max {row['max']:6.1f}")
+                print(
+                    f"  {row['name']:28} n {row['n']:4}  median {row['median']:6.2f}  p90 {row['p90']:6.1f}  max {row['max']:6.1f}"
+                )
         print(f"95 % intervals that contain the measured mean: {100 * float(np.mean(covered)):.0f} %")
         print("pairs of collectors: " + ", ".join(f"{count} {verdict}" for verdict, count in pairs.items()))
     first, *rest = (one.row() for one in (ours, *baselines))

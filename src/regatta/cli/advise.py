@@ -34,13 +34,30 @@ def advise() -> None:
 
 @advise.command()
 @click.argument("app", metavar="APP")
-@click.option("--target-overhead", metavar="PERCENT", help="Permitted time above the least time of the best collector: 5%.")
+@click.option(
+    "--target-overhead",
+    metavar="PERCENT",
+    help="Permitted time above the least time of the best collector: 5%.",
+)
 @click.option("--latency", metavar="MS", help="Limit of the 99th percentile of pauses: 10ms.")
-@click.option("--experiment", metavar="NAME", help="Experiment that measured APP. [default: APP is a CSV file]")
+@click.option(
+    "--experiment", metavar="NAME", help="Experiment that measured APP. [default: APP is a CSV file]"
+)
 @results_option
-@click.option("--minheap", "minheap_mib", type=click.FloatRange(0, min_open=True), metavar="MIB", help="Minimum heap of APP.")
+@click.option(
+    "--minheap",
+    "minheap_mib",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MIB",
+    help="Minimum heap of APP.",
+)
 @_LEVEL
-@click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with the curves.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write a page with the curves.",
+)
 @json_option
 def heap(
     app: str,
@@ -146,5 +163,9 @@ def _other_collectors(measured: HeapMeasurements) -> None:
     shares = [point.pause_share for point in points if not math.isnan(point.pause_share)]
     for other in COLLECTORS[1:]:
         choice = choose_collector("G1", other, shares[0] if shares else math.nan)
-        verdict = f"probably slower than G1 at {1 / choice.ratio:.1f} x its time" if choice.faster == "G1" else "measure it"
+        verdict = (
+            f"probably slower than G1 at {1 / choice.ratio:.1f} x its time"
+            if choice.faster == "G1"
+            else "measure it"
+        )
         click.echo(f"note: {other}: {verdict}", err=True)

@@ -53,9 +53,7 @@ class CollectorChoice:
     reason: str = ""
 
 
-def choose_collector(
-    a: str, b: str, pause_share: float = math.nan, without: str = ""
-) -> CollectorChoice:
+def choose_collector(a: str, b: str, pause_share: float = math.nan, without: str = "") -> CollectorChoice:
     """Choose the faster of two collectors at 2 x minheap from the profile of G1.
 
     Args:
@@ -83,7 +81,9 @@ def choose_collector(
     mean = float(logs.mean())
     ratio = math.exp(mean)
     if pause_share < LEAST_PAUSE_SHARE:
-        return CollectorChoice(a, b, "", ratio, "G1 pauses for a small share of the time; collectors probably differ little")
+        return CollectorChoice(
+            a, b, "", ratio, "G1 pauses for a small share of the time; collectors probably differ little"
+        )
     relevant = logs[np.abs(logs) > math.log(RELEVANT)]
     if relevant.size < _LEAST_PROGRAMS or abs(int(np.sign(relevant).sum())) < relevant.size:
         return CollectorChoice(a, b, "", ratio, "measure it: other programs disagree")

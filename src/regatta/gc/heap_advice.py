@@ -92,9 +92,7 @@ class LatencyAdvice:
     rows: tuple[PauseRow, ...]
 
 
-def advise_overhead(
-    curves: Mapping[str, HeapCurve], target: float, level: float = 0.95
-) -> OverheadAdvice:
+def advise_overhead(curves: Mapping[str, HeapCurve], target: float, level: float = 0.95) -> OverheadAdvice:
     """Choose the collector and heap whose run time exceeds the least asymptote of all collectors by a target.
 
     Args:
@@ -172,18 +170,14 @@ def advise_latency(
         for point in sorted(given, key=lambda one: one.heap_bytes)
         if len(point.pauses_ms)
     ]
-    ready = sorted(
-        (row for row in rows if row.meets == "yes"), key=lambda row: (row.heap_bytes, row.seconds)
-    )
+    ready = sorted((row for row in rows if row.meets == "yes"), key=lambda row: (row.heap_bytes, row.seconds))
     chosen = ready[0] if ready else None
     refusals = []
     if not rows:
         refusals.append("no pauses were measured")
     elif chosen is None:
         refusals.append("at no measured heap are the pauses known to be below the limit")
-    return LatencyAdvice(
-        chosen, limit_ms, tuple(refusals), _next_pauses(rows, chosen), tuple(rows)
-    )
+    return LatencyAdvice(chosen, limit_ms, tuple(refusals), _next_pauses(rows, chosen), tuple(rows))
 
 
 # Overhead
@@ -215,7 +209,11 @@ def _refusals(
 ) -> tuple[str, ...]:
     found = []
     if heap.refused:
-        found.append(f"heap of {chosen}: smaller heaps are {heap.refused}" if math.isfinite(heap.heap_bytes) else heap.refused)
+        found.append(
+            f"heap of {chosen}: smaller heaps are {heap.refused}"
+            if math.isfinite(heap.heap_bytes)
+            else heap.refused
+        )
     if not math.isfinite(heap.high):
         found.append(f"heap of {chosen}: no upper end, because the asymptote is uncertain")
     if len(curves) > 1 and certainty < level:

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 #: Number of equally likely curves that represent the posterior distribution.
 CURVES = 4000
 #: Below this multiple of the minimum heap, the time depends on details that larger heaps do not show. In the published data, the
-#: overhead at 1 x divided by that at 2 x lies between 8 and 200, and from 2 x on two programs with equal times differ by 4 x.
+#: overhead at 1 x divided by that at 2 x lies between 8 and 200.
 TIGHT_FACTOR = 1.5
 #: A measured heap supports predictions down to this share of it.
 _NEAR = 0.9
@@ -158,7 +158,9 @@ class HeapCurve:
             # The model error of a measured heap is part of the fit.
             times = times * np.exp(self.model_sd * _scrambled_normals(CURVES, _SILVER))
         low, _, high = _quantiles(times, level)
-        return HeapPrediction(heap_bytes, _least_relative_error(times), low, high, level, measured, self.why_refused(heap_bytes))
+        return HeapPrediction(
+            heap_bytes, _least_relative_error(times), low, high, level, measured, self.why_refused(heap_bytes)
+        )
 
     def why_refused(self, heap_bytes: float) -> str:
         """Return why a heap is outside of what the measurements support; "" if it is not."""
@@ -281,9 +283,7 @@ def fit_curve(
         rest = means[None, None, :] - np.log1p(np.exp(log_extra)[:, :, None] * reach[:, None, :])
         log_a = (rest * weights).sum(axis=2) / weights.sum()
         cost = (np.square(rest - log_a[:, :, None]) * weights).sum(axis=2)
-        return cost + prior_cost[:, None] + np.square(
-            (log_extra - centre[:, None]) / width[:, None]
-        ), log_a
+        return cost + prior_cost[:, None] + np.square((log_extra - centre[:, None]) / width[:, None]), log_a
 
     coarse = np.broadcast_to(
         np.linspace(math.log(_LEAST_EXTRA), math.log(_MOST_EXTRA), _COARSE), (shares.size, _COARSE)
@@ -362,7 +362,9 @@ def _checked(points: Sequence[HeapPoint], minheap_bytes: float) -> list[HeapPoin
     if len(set(heaps)) < len(heaps):
         raise ValueError("points: expected different heaps · got one heap twice")
     if heaps[0] < minheap_bytes * (1 - 1e-9):
-        raise ValueError(f"minheap_bytes: expected at most {heaps[0]:g}, a measured heap · got {minheap_bytes:g}")
+        raise ValueError(
+            f"minheap_bytes: expected at most {heaps[0]:g}, a measured heap · got {minheap_bytes:g}"
+        )
     return ordered
 
 
@@ -422,7 +424,8 @@ def _narrowed(grid: Floats, cost: Floats) -> Floats:
     last = np.minimum(grid.shape[1] - 1 - near[:, ::-1].argmax(axis=1) + 1, grid.shape[1] - 1)
     rows = np.arange(grid.shape[0])
     start, end = grid[rows, first], grid[rows, last]
-    return start[:, None] + (end - start)[:, None] * np.linspace(0, 1, _FINE)[None, :]
+    grids: Floats = start[:, None] + (end - start)[:, None] * np.linspace(0, 1, _FINE)[None, :]
+    return grids
 
 
 def _resampled(weight: Floats) -> NDArray[np.int64]:
@@ -432,7 +435,8 @@ def _resampled(weight: Floats) -> NDArray[np.int64]:
     """
     total = np.cumsum(weight)
     positions = (np.arange(CURVES) + 0.5) / CURVES * total[-1]
-    return np.searchsorted(total, positions).astype(np.int64)
+    found: NDArray[np.int64] = np.searchsorted(total, positions).astype(np.int64)
+    return found
 
 
 @cache

@@ -113,7 +113,12 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
         least = {minheap_mib}
     if len(least) > 1:
         problems.append(
-            Problem(f"{where}:{_MINHEAP}", "one minimum heap", f"{len(least)} different values", "use one file per program")
+            Problem(
+                f"{where}:{_MINHEAP}",
+                "one minimum heap",
+                f"{len(least)} different values",
+                "use one file per program",
+            )
         )
     if problems:
         raise SpecError(problems[:_SHOWN])
@@ -153,7 +158,9 @@ def heaps_of_answer(answer: Answer, benchmark: str, minheap_mib: float = math.na
         raise _one(where, expected, f"{len(others)} of them", "use an experiment with one, or a CSV file")
     times = _time_cells(found)
     if not times:
-        raise _one(where, "run times in nanoseconds", "none", "measure the benchmark first: `regatta run SPEC`")
+        raise _one(
+            where, "run times in nanoseconds", "none", "measure the benchmark first: `regatta run SPEC`"
+        )
     cells: dict[str, dict[float, _Cell]] = defaultdict(lambda: defaultdict(_Cell))
     for one in times:
         cell = cells[one.place.collector or "default"][float(one.place.heap.mib or 0) * _MIB]

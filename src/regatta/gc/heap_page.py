@@ -82,7 +82,14 @@ def overhead_table(advice: OverheadAdvice, level: float) -> Table:
         )
         for row in advice.rows
     ]
-    columns = ("collector", "heap (MiB)", "time (s)", f"{show_percent(level)} interval", "measured", "not relied on")
+    columns = (
+        "collector",
+        "heap (MiB)",
+        "time (s)",
+        f"{show_percent(level)} interval",
+        "measured",
+        "not relied on",
+    )
     return Table("Predicted time by heap", columns, rows, frozenset({1, 2, 3, 4}))
 
 
@@ -146,7 +153,8 @@ def _figure(curves: Mapping[str, HeapCurve], looks: Mapping[str, Look], level: f
         heaps = np.geomspace(0.5 * fitted.least_measured, 1.25 * fitted.largest_measured, _STEPS)
         found = [fitted.at(float(heap), level) for heap in heaps if not fitted.why_refused(float(heap))]
         points = [
-            Point(one.heap_bytes / _MIB, one.seconds, one.low, one.high, _hover(collector, one)) for one in found
+            Point(one.heap_bytes / _MIB, one.seconds, one.low, one.high, _hover(collector, one))
+            for one in found
         ]
         *bands, line = curve(points, look, scale)
         line["mode"] = "lines"
@@ -166,12 +174,18 @@ def _figure(curves: Mapping[str, HeapCurve], looks: Mapping[str, Look], level: f
                 "error_y": error_bars(above, above, look.colour, thickness=1.5, width=4),
                 "hoverinfo": "text",
                 "hovertext": [
-                    hover(collector, f"{mib(point.heap_bytes)} MiB", f"mean {show_brief(one.point, 4)} s, n = {one.n}")
+                    hover(
+                        collector,
+                        f"{mib(point.heap_bytes)} MiB",
+                        f"mean {show_brief(one.point, 4)} s, n = {one.n}",
+                    )
                     for point, one in zip(fitted.points, measured, strict=True)
                 ],
             }
         )
-    return Figure("Time over heap", _HEIGHT_PX, traces, layout(axis("heap (MiB)"), value_axis("time (s)", values)))
+    return Figure(
+        "Time over heap", _HEIGHT_PX, traces, layout(axis("heap (MiB)"), value_axis("time (s)", values))
+    )
 
 
 def _hover(collector: str, one: HeapPrediction) -> str:

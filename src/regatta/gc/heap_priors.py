@@ -10,8 +10,8 @@ class HeapPriors:
     """Normal prior distributions: mean and standard deviation of each."""
 
     #: live data that count for collections / minimum heap
-    live_share: float = 0.83
-    live_sd: float = 0.1
+    live_share: float = 0.85
+    live_sd: float = 0.06
     #: power of the free heap
     power: float = 1.5
     power_sd: float = 0.5
