@@ -1,9 +1,9 @@
 """Errors of heap predictions on published measurements, next to simple baselines. README.md explains the output.
 
-    python perf/heap_advice.py FOLDER [--json] [--leave-one-out]
+    perf/heap_advice FOLDER [--json] [--leave-one-out]
 
 FOLDER has perf.csv.gz (benchmark, configuration, heap_factor, invocation, iteration, ms) and, optionally, gc.csv.gz (benchmark,
-heap_factor, start_s, pause_ms), nominal.csv.gz (benchmark, statistic, value) and minheap.csv.gz (benchmark, configuration, mb).
+heap_factor, start_s, pause_ms).
 """
 
 from __future__ import annotations
