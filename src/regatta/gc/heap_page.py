@@ -139,7 +139,7 @@ def write_heap_page(
     group = Group(name, [_figure(curves, looks, level)], legend)
     sections = [
         Section("curves", "Time over heap", words, groups=[group]),
-        Section("heaps", table.title, "", tables=[table]),
+        Section("heaps", table.title, "", tables=[table.without_empty()]),
     ]
     write_sections_page("heap advice", f"Collector and heap for {name}", sentences, sections, path)
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from helpers.golden import Golden
 from helpers.synthetic_answers import java_answer
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.cli.advise import advise
 from regatta.gc.heap_measurements import heaps_of_answer
 from regatta.host.errors import RegattaError, SpecError
@@ -140,3 +141,20 @@ def test_an_unknown_benchmark_lists_the_known_ones() -> None:
     with pytest.raises(SpecError) as caught:
         heaps_of_answer(java_answer(runtimes=("temurin-21",)), "apps/none")
     assert "apps/h2:small" in caught.value.problems[0].fix
+
+
+def test_an_experiment_gives_the_same_kind_of_answer(tmp_path: Path) -> None:
+    cells = [cell("g1", heap_factor=factor, heap_mib=int(32 * factor)) for factor in (1.5, 2.0, 4.0, 8.0)]
+    lines = [
+        record(one, number, [1e9 * (2 + 20 / (one["heap_mib"] - 22)) * (1 + number / 1000)], position=at)
+        for number in range(4)
+        for at, one in enumerate(cells)
+    ]
+    write_experiment(tmp_path / "heaps", cells, lines, 4)
+    asked = ("apps/h2", "--experiment", "heaps", "--results", tmp_path, "--target-overhead", "10%", "--json")
+    found = json.loads(run(*asked).stdout)
+    # 20 / (h - 22) = 0.2
+    needed = found["advice"]["heap"]
+    assert needed["heap_bytes"] / (1 << 20) == pytest.approx(122, rel=0.2)
+    assert needed["low"] < 122 * (1 << 20) < needed["high"]
+    assert found["advice"]["rows"][0]["invocations"] == 4
