@@ -37,9 +37,9 @@ def advise() -> None:
 @click.option(
     "--target-overhead",
     metavar="PERCENT",
-    help="Permitted time above the least time of the best collector: 5%.",
+    help="Permitted time above the least time of the best collector, such as `5%`.",
 )
-@click.option("--latency", metavar="MS", help="Limit of the 99th percentile of pauses: 10ms.")
+@click.option("--latency", metavar="MS", help="Limit of the 99th percentile of pauses, such as `10ms`.")
 @click.option(
     "--experiment", metavar="NAME", help="Experiment that measured APP. [default: APP is a CSV file]"
 )
