@@ -46,6 +46,7 @@ GROUPS = {
         "vector": "Make, check or show system and application vectors",
         "trace": "Count the system calls of a program",
         "predict": "Predict applications on systems from vectors",
+        "advise": "Choose a collector and a heap size from measurements",
         "primitives": "Rank the primitives of applications; propose a core set",
     },
     "Hosts": {

@@ -1,1 +1,1 @@
-"""What a garbage collector costs, what an application asks of it, and the prediction that follows (HBench:JGC, thesis, chapter 5)."""
+"""Garbage collection: costs of collectors, demands of applications, predictions from both (HBench:JGC), and advice on heap sizes."""

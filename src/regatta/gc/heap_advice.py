@@ -1,0 +1,294 @@
+"""Advice on the collector and the heap of one program, from curves of one collector or several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regatta.gc.heap_curve import (
+    CURVES,
+    TIGHT_FACTOR,
+    Floats,
+    HeapCurve,
+    HeapNeeded,
+    HeapPoint,
+    HeapPrediction,
+    NextHeap,
+)
+from regatta.stats.intervals import geometric_mean
+
+#: Steps of permutations of curves, coprime with CURVES: curves of different collectors are independent of each other.
+_STEPS = (1, 1009, 1511, 2003, 2503, 3001, 3511, 907)
+#: heaps of the table, as multiples of the recommended heap
+_AROUND = (0.75, 1.0, 1.5, 2.0)
+_MIB = float(1 << 20)
+
+
+@dataclass(frozen=True)
+class HeapRow:
+    """A row of the table of heap sizes. `invocations`: measured at this heap."""
+
+    collector: str
+    prediction: HeapPrediction
+    invocations: int = 0
+
+
+@dataclass(frozen=True)
+class NextMeasurement:
+    """The measurement that is expected to shrink the interval of the answer most."""
+
+    collector: str
+    heap: NextHeap
+
+
+@dataclass(frozen=True)
+class OverheadAdvice:
+    """The collector and the least heap that keep the run time near the best."""
+
+    collector: str
+    heap: HeapNeeded
+    #: predicted time with this heap
+    prediction: HeapPrediction
+    #: predicted time / least asymptote of all collectors - 1, with its interval
+    overhead: float
+    overhead_low: float
+    overhead_high: float
+    target: float
+    #: probability that this collector needs the least heap
+    certainty: float
+    #: why a part of the question is not answered
+    refusals: tuple[str, ...]
+    next: NextMeasurement
+    rows: tuple[HeapRow, ...]
+
+
+@dataclass(frozen=True)
+class PauseRow:
+    """The pause percentile at a measured heap, as the geometric mean over invocations, in milliseconds."""
+
+    collector: str
+    heap_bytes: float
+    pause_ms: float
+    low: float
+    high: float
+    seconds: float
+    invocations: int
+    #: `yes`, `no` or `open`, if the interval contains the limit or is undefined
+    meets: str
+
+
+@dataclass(frozen=True)
+class LatencyAdvice:
+    """The measured collector and heap with pauses below a limit: the least heap, then the least time; None if no one is known."""
+
+    chosen: PauseRow | None
+    limit_ms: float
+    refusals: tuple[str, ...]
+    #: collector and heap in bytes to measure next; None if nothing is open
+    next: tuple[str, float] | None
+    rows: tuple[PauseRow, ...]
+
+
+def advise_overhead(curves: Mapping[str, HeapCurve], target: float, level: float = 0.95) -> OverheadAdvice:
+    """Choose the collector and heap whose run time exceeds the least asymptote of all collectors by a target.
+
+    Args:
+        curves: collector -> its curve; one or more.
+        target: permitted overhead as a share, > 0: 0.05 is 5 %.
+        level: of the intervals, between 0 and 1.
+
+    Returns:
+        The collector with the least heap. The heap is never below what the measurements support; if the target would permit a
+        smaller one, `refusals` says so. Its interval is that of the heap that the target needs.
+
+    Raises:
+        ValueError: no curve, or a value that is not in its range.
+    """
+    if not curves:
+        raise ValueError("curves: expected one collector or more · got none")
+    if not (math.isfinite(target) and target > 0):
+        raise ValueError(f"target: expected a positive share · got {target:g}")
+    orders = {name: _order(number) for number, name in enumerate(curves)}
+    best = np.min([curve.asymptote[orders[name]] for name, curve in curves.items()], axis=0)
+    needed: dict[str, Floats] = {}
+    for name, curve in curves.items():
+        limit = np.empty(CURVES)
+        limit[orders[name]] = (1 + target) * best
+        needed[name] = curve.heaps_for(limit)
+    heaps = {name: _needed(needed[name], curves[name], level) for name in curves}
+    chosen = min(curves, key=lambda name: (heaps[name].heap_bytes, curves[name].asymptote_interval()[1]))
+    least = np.min([needed[name][orders[name]] for name in curves], axis=0)
+    certainty = float(np.mean(needed[chosen][orders[chosen]] <= least))
+    curve, heap = curves[chosen], heaps[chosen]
+    refusals = _refusals(curves, chosen, heap, certainty, level)
+    prediction = curve.at(heap.heap_bytes, level)
+    overheads = np.sort(curve.times_at(heap.heap_bytes)[orders[chosen]] / best - 1)
+    low, middle, high = (
+        float(overheads[round(p * (CURVES - 1))]) for p in ((1 - level) / 2, 0.5, (1 + level) / 2)
+    )
+    return OverheadAdvice(
+        chosen,
+        heap,
+        prediction,
+        middle,
+        low,
+        high,
+        target,
+        certainty,
+        refusals,
+        _next(curves, needed, chosen, certainty, level),
+        _rows(curves, heaps, level),
+    )
+
+
+def advise_latency(
+    points: Mapping[str, Sequence[HeapPoint]], limit_ms: float, level: float = 0.95
+) -> LatencyAdvice:
+    """Choose the measured collector and heap whose pauses are below a limit.
+
+    Pauses are never extrapolated to other heaps or collectors: a few long pauses decide their percentile.
+
+    Args:
+        points: collector -> measurements; only those with `pauses_ms` count.
+        limit_ms: limit of the pause percentile in milliseconds, > 0.
+        level: of the intervals over invocations, between 0 and 1.
+
+    Returns:
+        The least heap, and then the least time, among cells whose whole interval is at most the limit.
+
+    Raises:
+        ValueError: the limit is not positive.
+    """
+    if not (math.isfinite(limit_ms) and limit_ms > 0):
+        raise ValueError(f"limit_ms: expected a positive number · got {limit_ms:g}")
+    rows = [
+        _pause_row(name, point, limit_ms, level)
+        for name, given in points.items()
+        for point in sorted(given, key=lambda one: one.heap_bytes)
+        if len(point.pauses_ms)
+    ]
+    ready = sorted((row for row in rows if row.meets == "yes"), key=lambda row: (row.heap_bytes, row.seconds))
+    chosen = ready[0] if ready else None
+    refusals = []
+    if not rows:
+        refusals.append("no pauses were measured")
+    elif chosen is None:
+        refusals.append("at no measured heap are the pauses known to be below the limit")
+    return LatencyAdvice(chosen, limit_ms, tuple(refusals), _next_pauses(rows, chosen), tuple(rows))
+
+
+# Overhead
+
+
+def _order(number: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    step = _STEPS[number % len(_STEPS)]
+    return (np.arange(CURVES, dtype=np.int64) * step + number) % CURVES
+
+
+def _needed(heaps: Floats, curve: HeapCurve, level: float) -> HeapNeeded:
+    """Return the needed heap, at least the least heap that the measurements support."""
+    ordered = np.sort(heaps)
+    low, middle, high = (
+        float(ordered[round(p * (CURVES - 1))]) for p in ((1 - level) / 2, 0.5, (1 + level) / 2)
+    )
+    refused = curve.why_refused(middle) if math.isfinite(middle) else "it does not reach the target"
+    if refused and math.isfinite(middle) and middle < curve.least_measured:
+        supported = curve.least_measured
+        tight = TIGHT_FACTOR * curve.minheap_bytes
+        if len(curve.points) > 1 and tight < supported:
+            supported = max(tight, middle)
+        middle, high = supported, max(high, supported)
+    return HeapNeeded(middle, low, high, level, refused)
+
+
+def _refusals(
+    curves: Mapping[str, HeapCurve], chosen: str, heap: HeapNeeded, certainty: float, level: float
+) -> tuple[str, ...]:
+    found = []
+    if heap.refused:
+        found.append(
+            f"heap of {chosen}: smaller heaps are {heap.refused}"
+            if math.isfinite(heap.heap_bytes)
+            else heap.refused
+        )
+    if not math.isfinite(heap.high):
+        found.append(f"heap of {chosen}: no upper end, because the asymptote is uncertain")
+    if len(curves) > 1 and certainty < level:
+        found.append(f"collector: the measurements decide for {chosen} with probability {certainty:.2f} only")
+    return tuple(found)
+
+
+def _next(
+    curves: Mapping[str, HeapCurve], needed: Mapping[str, Floats], chosen: str, certainty: float, level: float
+) -> NextMeasurement:
+    """Return the next measurement: of the collector whose answer is the least certain, if the choice is open."""
+    names = list(curves) if certainty < level else [chosen]
+    best = max(names, key=lambda name: (_spread(needed[name]), name == chosen))
+    return NextMeasurement(best, curves[best].next_heap(needed[best]))
+
+
+def _spread(values: Floats) -> float:
+    """Return the standard deviation of logarithms of the finite values; 0 if more than half are infinite."""
+    finite = values[np.isfinite(values) & (values > 0)]
+    return float(np.log(finite).std()) if finite.size > CURVES / 2 else 0.0
+
+
+def _rows(
+    curves: Mapping[str, HeapCurve], heaps: Mapping[str, HeapNeeded], level: float
+) -> tuple[HeapRow, ...]:
+    """Return measured heaps and heaps around the recommended one, ascending, per collector."""
+    rows = []
+    for name, curve in curves.items():
+        measured = {point.heap_bytes: len(point.seconds) for point in curve.points}
+        wanted = set(measured)
+        middle = heaps[name].heap_bytes
+        if math.isfinite(middle):
+            least = 0.0 if math.isnan(curve.minheap_bytes) else curve.minheap_bytes
+            new = (math.ceil(middle * factor / _MIB) * _MIB for factor in _AROUND)
+            wanted |= {
+                heap for heap in new if heap >= least and all(abs(heap / one - 1) > 0.05 for one in measured)
+            }
+        rows += [HeapRow(name, curve.at(heap, level), measured.get(heap, 0)) for heap in sorted(wanted)]
+    return tuple(rows)
+
+
+# Latency
+
+
+def _pause_row(name: str, point: HeapPoint, limit_ms: float, level: float) -> PauseRow:
+    found = geometric_mean([max(pause, 1e-6) for pause in point.pauses_ms], level)
+    if not (math.isfinite(found.low) and math.isfinite(found.high)):
+        meets = "open"
+    else:
+        meets = "yes" if found.high <= limit_ms else "no" if found.low > limit_ms else "open"
+    return PauseRow(
+        name,
+        point.heap_bytes,
+        found.point,
+        found.low,
+        found.high,
+        float(np.mean(point.seconds)),
+        len(point.pauses_ms),
+        meets,
+    )
+
+
+def _next_pauses(rows: Sequence[PauseRow], chosen: PauseRow | None) -> tuple[str, float] | None:
+    """Return the smallest open cell below the chosen heap; else the middle between the chosen heap and one that fails."""
+    below = [row for row in rows if chosen is None or row.heap_bytes < chosen.heap_bytes]
+    undecided = [row for row in below if row.meets == "open"]
+    if undecided:
+        row = min(undecided, key=lambda one: one.heap_bytes)
+        return row.collector, row.heap_bytes
+    if chosen is None:
+        if not rows:
+            return None
+        row = min(rows, key=lambda one: one.pause_ms)
+        return row.collector, 2 * row.heap_bytes
+    failing = [row.heap_bytes for row in below if row.collector == chosen.collector]
+    if not failing:
+        return None
+    return chosen.collector, math.sqrt(max(failing) * chosen.heap_bytes)

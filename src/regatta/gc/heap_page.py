@@ -1,0 +1,204 @@
+"""Tables, sentences and the HTML page of heap advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from regatta.answers.page.page import write_sections_page
+from regatta.figures.axes import Figure, Group, axis, layout, value_axis
+from regatta.figures.curves import Point, curve, error_bars
+from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
+from regatta.figures.section import Section, Table
+from regatta.figures.text import ABSENT, Scale, hover, show_brief, show_percent, significant
+from regatta.gc.heap_advice import LatencyAdvice, OverheadAdvice
+from regatta.gc.heap_curve import HeapCurve, HeapNeeded, HeapPrediction
+from regatta.stats.intervals import mean_interval
+
+_MIB = float(1 << 20)
+_HEIGHT_PX = 380
+_STEPS = 60
+_MARK_NAMES = tuple(MARKS)
+
+
+def mib(heap_bytes: float) -> str:
+    """Format a heap as whole MiB, rounded up so that it suffices; ∞ if infinite."""
+    return f"{math.ceil(heap_bytes / _MIB - 1e-6):,}" if math.isfinite(heap_bytes) else "∞"
+
+
+def _heap_ends(heap: HeapNeeded) -> str:
+    return f"[{mib(heap.low)}, {mib(heap.high)}]"
+
+
+def overhead_sentences(advice: OverheadAdvice) -> list[str]:
+    """Return the answer, then each refusal, then the next measurement."""
+    if math.isfinite(advice.heap.heap_bytes):
+        first = (
+            f"Use {advice.collector} with a heap of {mib(advice.heap.heap_bytes)} MiB {_heap_ends(advice.heap)}: "
+            f"{show_percent(advice.overhead, 2)} above the least time "
+            f"[{show_percent(advice.overhead_low, 2)}, {show_percent(advice.overhead_high, 2)}]."
+        )
+    else:
+        first = f"No heap is known to meet {show_percent(advice.target, 3)}: measure larger heaps."
+    found = [first, *(f"Not answered: {text}." for text in advice.refusals)]
+    found.append(
+        f"Measure next: {advice.next.collector} with {mib(advice.next.heap.heap_bytes)} MiB; "
+        f"expected to shrink the interval by {show_percent(advice.next.heap.shrinks_by, 2)}."
+    )
+    return found
+
+
+def latency_sentences(advice: LatencyAdvice) -> list[str]:
+    """Return the answer, then each refusal, then the next measurement."""
+    found = []
+    if advice.chosen is not None:
+        row = advice.chosen
+        found.append(
+            f"Use {row.collector} with a heap of {mib(row.heap_bytes)} MiB: "
+            f"99 % of pauses take at most {show_brief(row.pause_ms)} ms "
+            f"[{show_brief(row.low)}, {show_brief(row.high)}]."
+        )
+    else:
+        found.append(f"No measured heap is known to meet {show_brief(advice.limit_ms)} ms.")
+    found += [f"Not answered: {text}." for text in advice.refusals]
+    if advice.next is not None:
+        found.append(f"Measure next: {advice.next[0]} with {mib(advice.next[1])} MiB.")
+    return found
+
+
+def overhead_table(advice: OverheadAdvice, level: float) -> Table:
+    """Return one row per collector and heap: measured heaps and those around the recommended one."""
+    rows = [
+        (
+            row.collector,
+            mib(row.prediction.heap_bytes),
+            _seconds(row.prediction.seconds),
+            _ends(row.prediction),
+            str(row.invocations) if row.invocations else "",
+            row.prediction.refused,
+        )
+        for row in advice.rows
+    ]
+    columns = (
+        "collector",
+        "heap (MiB)",
+        "time (s)",
+        f"{show_percent(level)} interval",
+        "measured",
+        "not relied on",
+    )
+    return Table("Predicted time by heap", columns, rows, frozenset({1, 2, 3, 4}))
+
+
+def latency_table(advice: LatencyAdvice, level: float) -> Table:
+    """Return one row per measured collector and heap."""
+    rows = [
+        (
+            row.collector,
+            mib(row.heap_bytes),
+            show_brief(row.pause_ms),
+            f"[{show_brief(row.low)}, {show_brief(row.high)}]" if math.isfinite(row.low) else ABSENT,
+            str(row.invocations),
+            _seconds(row.seconds),
+            row.meets,
+        )
+        for row in advice.rows
+    ]
+    columns = (
+        "collector", "heap (MiB)", "99 % of pauses (ms)", f"{show_percent(level)} interval", "measured",
+        "time (s)", f"at most {show_brief(advice.limit_ms)} ms",
+    )  # fmt: skip
+    return Table("Pauses by heap", columns, rows, frozenset({1, 2, 3, 4, 5}))
+
+
+def write_heap_page(
+    name: str,
+    sentences: Sequence[str],
+    table: Table,
+    curves: Mapping[str, HeapCurve],
+    path: Path,
+    level: float = 0.95,
+) -> None:
+    """Write the advice as one self-contained HTML file: sentences, the curve of each collector and the table.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    words = (
+        f"Predicted mean time of each collector over the heap, with {show_percent(level)} intervals; marks are measured means. "
+        "Curves end where the measurements support no prediction."
+    )
+    looks = {
+        collector: Look(f"@c{number % HUES}", _MARK_NAMES[number % len(_MARK_NAMES)], "solid")
+        for number, collector in enumerate(curves)
+    }
+    legend = [LegendEntry(collector, look) for collector, look in looks.items()]
+    group = Group(name, [_figure(curves, looks, level)], legend)
+    sections = [
+        Section("curves", "Time over heap", words, groups=[group]),
+        Section("heaps", table.title, "", tables=[table.without_empty()]),
+    ]
+    write_sections_page("heap advice", f"Collector and heap for {name}", sentences, sections, path)
+
+
+def _figure(curves: Mapping[str, HeapCurve], looks: Mapping[str, Look], level: float) -> Figure:
+    traces = []
+    values: list[float] = []
+    scale = Scale(1.0, "s", None)
+    for collector, fitted in curves.items():
+        look = looks[collector]
+        heaps = np.geomspace(0.5 * fitted.least_measured, 1.25 * fitted.largest_measured, _STEPS)
+        found = [fitted.at(float(heap), level) for heap in heaps if not fitted.why_refused(float(heap))]
+        points = [
+            Point(one.heap_bytes / _MIB, one.seconds, one.low, one.high, _hover(collector, one))
+            for one in found
+        ]
+        *bands, line = curve(points, look, scale)
+        line["mode"] = "lines"
+        line.pop("marker", None)
+        traces += [*bands, line]
+        values += [value for one in found for value in (one.low, one.high)]
+        measured = [mean_interval(point.seconds, level) for point in fitted.points]
+        values += [one.point for one in measured]
+        above = [one.high - one.point if math.isfinite(one.high) else 0.0 for one in measured]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [point.heap_bytes / _MIB for point in fitted.points],
+                "y": [one.point for one in measured],
+                "marker": {"color": look.colour, "symbol": look.mark, "size": 10},
+                "error_y": error_bars(above, above, look.colour, thickness=1.5, width=4),
+                "hoverinfo": "text",
+                "hovertext": [
+                    hover(
+                        collector,
+                        f"{mib(point.heap_bytes)} MiB",
+                        f"mean {show_brief(one.point, 4)} s, n = {one.n}",
+                    )
+                    for point, one in zip(fitted.points, measured, strict=True)
+                ],
+            }
+        )
+    return Figure(
+        "Time over heap", _HEIGHT_PX, traces, layout(axis("heap (MiB)"), value_axis("time (s)", values))
+    )
+
+
+def _hover(collector: str, one: HeapPrediction) -> str:
+    return hover(
+        collector,
+        f"{mib(one.heap_bytes)} MiB",
+        f"predicted {_seconds(one.seconds)} s {_ends(one)}",
+    )
+
+
+def _seconds(value: float) -> str:
+    return significant(value, 4) if math.isfinite(value) else ABSENT
+
+
+def _ends(one: HeapPrediction) -> str:
+    return f"[{_seconds(one.low)}, {_seconds(one.high)}]" if math.isfinite(one.low) else ABSENT
