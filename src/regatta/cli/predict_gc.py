@@ -11,6 +11,7 @@ import click
 from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show
+from regatta.cli.trace_heap import parse_size
 from regatta.host.errors import RegattaError
 from regatta.store.folder import find_folder
 
@@ -83,7 +84,13 @@ def predict_gc(
     from regatta.gc.measured import read_measured
 
     vectors = [read_heap_vector(path) for path in applications]
-    asked = Asked(collectors, runtimes, [_heap(text) for text in heaps], not no_forced, **_changes(changes))
+    asked = Asked(
+        collectors,
+        runtimes,
+        [parse_size(text, "--heap") for text in heaps],
+        not no_forced,
+        **_changes(changes),
+    )
     folder = find_folder(experiment, results)
     with database_progress() as progress:
         measured = read_measured(folder.path, progress)
@@ -108,16 +115,6 @@ def predict_gc(
         names = ", ".join(dict.fromkeys(one.application for one in found.comparisons))
         write_sections_page("collections", f"Collections of {names}", (), sections_of(found), page)
         click.echo(str(page), err=as_json)
-
-
-_SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-def _heap(text: str) -> int:
-    number, unit = text[:-1], text[-1:].lower()
-    if unit not in _SIZES or not number.isdigit() or int(number) < 1:
-        raise RegattaError("--heap", "a size such as 128m or 2g", repr(text))
-    return int(number) * _SIZES[unit]
 
 
 def _changes(given: Sequence[str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""`regatta trace os` and `regatta trace java`."""
+"""`regatta trace os`, `regatta trace java` and `regatta trace heap`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import results_option
+from regatta.cli.trace_heap import trace_heap
 from regatta.host.errors import RegattaError
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ TOOLS = ("auto", "bpftrace", "strace")
 
 @click.group()
 def trace() -> None:
-    """Count the calls of a program, as application vectors for `regatta predict`."""
+    """Count the calls of a program, as application vectors for `regatta predict`, or describe its heap."""
+
+
+trace.add_command(trace_heap)
 
 
 def _figure(text: str | None, option: str) -> Figure | None:

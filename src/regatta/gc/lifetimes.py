@@ -87,13 +87,16 @@ class Lifetimes:
         column = min(max(column, 1), self._edges.size - 1)
         wide = self._edges[column] - self._edges[column - 1]
         share = (born - self._edges[column - 1]) / wide if wide > 0.0 else 1.0
+        found: Floats
         if column == row:
             # The interval of births in which the clock stands: half of a walk's survivors are born in its first half.
             older = self._old(row, column - 1, part)
             newest = self._until[row, column] - self._until[row, column - 1]
-            return older + share * newest
+            found = older + share * newest
+            return found
         below, above = self._old(row, column - 1, part), self._old(row, column, part)
-        return below + share * (above - below)
+        found = below + share * (above - below)
+        return found
 
     def _old(self, row: int, column: int, part: float) -> Floats:
         found: Floats = (1.0 - part) * self._until[row - 1, column] + part * self._until[row, column]

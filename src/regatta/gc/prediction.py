@@ -20,8 +20,6 @@ from regatta.stats.intervals import mean_interval
 
 #: classes that a JVM loads for any program with the harness; their cost is in the fixed part
 _CLASSES_OF_ALL = 500.0
-_ITERATION = "iteration "
-_BEFORE = "before "
 
 
 @dataclass(frozen=True)
@@ -83,9 +81,9 @@ def predict_collections(
         RegattaError: live objects do not fit into the heap.
     """
     lives = lives or Lifetimes(profile)
-    ends = {number: lives.factor * clock for number, clock in iteration_ends(profile).items()}
-    starts_of = _forced(profile).items()
-    calls = [lives.factor * clock for number, clock in starts_of if number >= 1] if forced else []
+    ends = {number: lives.factor * walk.clock_bytes for number, walk in profile.ends().items()}
+    begins = profile.starts().items()
+    calls = [lives.factor * walk.clock_bytes for number, walk in begins if number >= 1] if forced else []
     found = simulate(lives, policy, calls)
     starts = sorted(ends.items())
     counted = [number for number in ends if number >= warmup]
@@ -124,24 +122,6 @@ def _totals(collections: Sequence[Predicted], iterations: int, rows: int, level:
     return totals
 
 
-def iteration_ends(profile: HeapProfile) -> dict[int, float]:
-    """Return iteration -> allocation clock at its end."""
-    return _borders(profile, _ITERATION)
-
-
-def _forced(profile: HeapProfile) -> dict[int, float]:
-    return _borders(profile, _BEFORE)
-
-
-def _borders(profile: HeapProfile, prefix: str) -> dict[int, float]:
-    found = {}
-    for each in profile.checkpoints:
-        name = profile.windows[each.window]
-        if each.ends_window and name.startswith(prefix):
-            found[int(name.removeprefix(prefix))] = float(each.clock_bytes)
-    return found
-
-
 def _iteration_of(at: float, ends: Sequence[tuple[int, float]]) -> int:
     return next((number for number, end in ends if at <= end), -1)
 
@@ -149,7 +129,8 @@ def _iteration_of(at: float, ends: Sequence[tuple[int, float]]) -> int:
 def work_of(found: Found, profile: HeapProfile, policy: Policy, factor: float = 1.0) -> Work:
     """Return what a simulated collection has to do. `factor`: of the sizes of objects, against the profile."""
     walk = _nearest(profile, found.at / factor)
-    references = found.live.objects * _references_per_object(walk)
+    share_of_walk = found.live.objects / walk.live_objects if walk.live_objects else 0.0
+    references, far = walk.references * share_of_walk, walk.far * share_of_walk
     if found.kind == YOUNG:
         stay = found.live - found.promoted
         return Work(
@@ -167,17 +148,14 @@ def work_of(found: Found, profile: HeapProfile, policy: Policy, factor: float = 
         live={size: count * (1.0 - share) for size, count in sizes.items()},
         dead=_distribution(walk.allocated, found.dead.objects, factor),
         references=references,
+        far={found.live.bytes: far * (1.0 - share)},
+        far_moved={found.live.bytes: far * share},
         classes=max(walk.loaded_classes - _CLASSES_OF_ALL, 0.0),
     )
 
 
 def _nearest(profile: HeapProfile, at: float) -> Checkpoint:
     return min(profile.checkpoints, key=lambda each: abs(each.clock_bytes - at))
-
-
-def _references_per_object(walk: Checkpoint) -> float:
-    objects = sum(count for _, count, _ in walk.live)
-    return walk.references / objects if objects else 0.0
 
 
 def _of_mean_size(amount: Amount) -> Sizes:

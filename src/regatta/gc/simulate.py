@@ -106,7 +106,7 @@ class _Run:
     def _due(self) -> float:
         """Return the clock at which eden is full; of a concurrent collector, at which a cycle has to start."""
         heap, policy = self._heap, self._policy
-        room = policy.eden
+        room = float(policy.eden)
         if policy.collector == "g1":
             region = region_bytes(policy.heap)
             # After a young collection, at least one region has a survivor.
