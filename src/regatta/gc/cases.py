@@ -5,44 +5,73 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
-from regatta.gc.heap_policy import CONCURRENT
+from regatta.gc.heap_policy import CONCURRENT, Policy
 from regatta.gc.work import Sizes, Work
 from regatta.host.values.experiment import Scalar
 
 SUITE = "gc"
 #: metrics: pauses of a collection, and its concurrent phases
 _PAUSES, _PHASES = "collection", "concurrent"
+_CLASSES, _SHUFFLED = "classes", "shuffled"
+#: moment of a forced collection -> what the objects of the case are in it
+_MOMENTS = {"empty": "", "live_new": "moved", "live": "live", "dead": "dead", "dead_new": "dead_new"}
 
 
 def work_of_case(
-    collector: str, metric: str, parameters: Mapping[str, Scalar], heap_bytes: float
+    policy: Policy, metric: str, parameters: Mapping[str, Scalar]
 ) -> tuple[str, Work, str] | None:
-    """Return the kind of collection, its work and a label; None for other metrics and for warm-up.
+    """Return the kind of collection, its work and a label; None for other metrics, and for cases that no prediction needs.
 
     Args:
-        collector: name of the collector; of a concurrent one, the time of a collection is that of its concurrent phases.
+        policy: of the heap. The time of a collection of a concurrent collector is that of its concurrent phases.
         metric, parameters: of the measurement; benchmarks/java/README.md describes them.
-        heap_bytes: size of the heap.
     """
-    concurrent = collector in CONCURRENT
+    concurrent = policy.collector in CONCURRENT
     if metric != (_PHASES if concurrent else _PAUSES) or "moment" not in parameters:
         return None
-    moment = str(parameters["moment"])
+    moment, shape = str(parameters["moment"]), str(parameters.get("shape"))
     size, objects = float(parameters.get("size", 0)), float(parameters.get("objects", 0))
     own: Sizes = {size: objects} if size and objects else {}
     references = float(parameters.get("refs", 0))
-    far: Sizes = {size * objects: references} if parameters.get("shape") == "shuffled" else {}
     label = " ".join(f"{name}={value}" for name, value in parameters.items())
-    label += f" heap={heap_bytes / 2**20:.0f}"
-    kind = CYCLE if concurrent else FULL
-    if moment == "empty":
-        return kind, Work(heap_bytes), label
-    if moment == "dead":
-        return kind, Work(heap_bytes, dead=own), label
-    if moment == "live":
-        return kind, Work(heap_bytes, live=own, references=references, far=far), label
-    if moment == "live_new":
-        return kind, Work(heap_bytes, moved=own, references=references, far_moved=far), label
+    label += f" heap={policy.heap / 2**20:.0f}"
     if moment == YOUNG and not concurrent:
-        return YOUNG, Work(heap_bytes, moved=own, references=references, far_moved=far), label
-    return None
+        work = _young(
+            policy, own, references, int(parameters.get("age", 1)), float(parameters.get("dirty", 0))
+        )
+        return YOUNG, work, label
+    if moment not in _MOMENTS or (shape == _CLASSES and moment.startswith("dead")):
+        # Predictions have no unloaded classes.
+        return None
+    kind = _MOMENTS[moment]
+    is_live = kind in ("moved", "live")
+    far: Sizes = {size * objects: references} if shape == _SHUFFLED else {}
+    work = Work(
+        float(policy.heap),
+        moved=own if kind == "moved" else {},
+        live=own if kind == "live" else {},
+        dead=own if kind == "dead" else {},
+        dead_new=own if kind == "dead_new" else {},
+        references=references if is_live else 0.0,
+        far=far if kind == "live" else {},
+        far_moved=far if kind == "moved" else {},
+        classes=objects if is_live and shape == _CLASSES else 0.0,
+        weak=objects if is_live and shape.startswith(("weak", "soft")) else 0.0,
+    )
+    return CYCLE if concurrent else FULL, work, label
+
+
+def _young(policy: Policy, own: Sizes, references: float, age: int, dirty: float) -> Work:
+    """Survivors go to the survivor space, as far as they fit, and to the old generation after `policy.copies` copies."""
+    bytes_of = sum(size * count for size, count in own.items())
+    fits = min(policy.survivor / bytes_of, 1.0) if bytes_of else 1.0
+    kept = {size: fits * count for size, count in own.items()}
+    over = {size: (1.0 - fits) * count for size, count in own.items() if fits < 1.0}
+    heap = float(policy.heap)
+    if age == 1:
+        return Work(heap, moved=kept, promoted=over, references=references, dirty=dirty)
+    if age <= policy.copies:
+        return Work(heap, moved=kept, references=fits * references)
+    if age == policy.copies + 1:
+        return Work(heap, promoted=kept, references=fits * references)
+    return Work(heap)

@@ -1,6 +1,6 @@
 """Sizes of the generations and rules of promotion of a heap of fixed size (`-Xms` equal to `-Xmx`), by collector.
 
-They hold for the flags of modifier `fixed-young`: `-XX:NewRatio=2 -XX:-UseAdaptiveSizePolicy`. Source: the files
+They hold for the flags of modifier `fixed-young`. Source: the files
 serialVMOperations.cpp, genArguments.cpp, defNewGeneration.cpp, psScavenge.cpp and g1YoungGenSizer.cpp of OpenJDK 17 to 25.
 """
 
@@ -20,8 +20,8 @@ COLLECTORS = (*GENERATIONAL, *CONCURRENT, NONE)
 _KIB, _MIB = 1 << 10, 1 << 20
 _NEW_RATIO = 2
 _SURVIVOR_RATIO = 8
-#: copies after which an object is promoted, at most
-MOST_COPIES = 15
+#: copies after which an object is promoted (MaxTenuringThreshold of the modifier)
+COPIES = 1
 #: Part of a survivor space that should be full after a collection (TargetSurvivorRatio).
 _TARGET = 0.5
 #: of G1: at least this number of regions (a flag of the VM), each of 1 MiB to 32 MiB
@@ -39,7 +39,7 @@ class Policy:
     survivor: int
     old: int
     #: copies after which an object is promoted, at most
-    copies: int = MOST_COPIES
+    copies: int = COPIES
     #: part of `survivor` above which objects are promoted earlier; infinite: never
     target: float = math.inf
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +11,9 @@ from regatta.answers.facts import read_facts
 from regatta.answers.kept_files import runs_with
 from regatta.answers.samples import PlannedCell, Series, load_samples
 from regatta.gc.cases import SUITE, work_of_case
-from regatta.gc.collection_log import CYCLE, FULL, Collection, read_collection_log
+from regatta.gc.collection_log import CYCLE, FULL, YOUNG, Collection, read_collection_log
 from regatta.gc.costs import Costs, Observation, fit_costs
+from regatta.gc.heap_policy import policy_of
 from regatta.host.errors import RegattaError
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import parts_of_label
@@ -22,6 +22,8 @@ from regatta.store.database import Progress, open_database
 #: name of the kept file, as in the modifier `collection-log`
 LOG = "collections.log"
 _FORCED = "System.gc()"
+#: the modifier under which the sizes of generations are known
+FIXED = "fixed-young"
 
 
 @dataclass(frozen=True, order=True)
@@ -102,10 +104,15 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
 
 def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple[str, int, Observation]]:
     """Yield the kind of collection, the round, and the observation."""
-    heap = (cell.place.heap.mib or math.nan) * 2**20
+    if not cell.place.heap.mib:
+        raise RegattaError(
+            cell.label, "a heap size in MiB", "none", "set `heap: {sizes_mib: [...]}` in the spec"
+        )
+    policy = policy_of(cell.place.collector, round(cell.place.heap.mib * 2**20))
+    fixed = FIXED in cell.place.modifiers
     for each in series:
-        found = work_of_case(cell.place.collector, each.metric, each.parameters, heap)
-        if found is None:
+        found = work_of_case(policy, each.metric, each.parameters)
+        if found is None or (found[0] == YOUNG and not fixed):
             continue
         kind, work, label = found
         dimension, factor = UNITS.get(each.unit, ("", 1.0))

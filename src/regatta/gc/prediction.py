@@ -147,6 +147,7 @@ def work_of(found: Found, profile: HeapProfile, policy: Policy, factor: float = 
         moved={size: count * share for size, count in sizes.items()},
         live={size: count * (1.0 - share) for size, count in sizes.items()},
         dead=_distribution(walk.allocated, found.dead.objects, factor),
+        dead_new=_distribution(walk.allocated, found.dead_new.objects, factor),
         references=references,
         far={found.live.bytes: far * (1.0 - share)},
         far_moved={found.live.bytes: far * share},

@@ -32,8 +32,10 @@ class Found:
     live: Amount
     #: of these, the objects that move to the old generation for the first time
     promoted: Amount
-    #: objects in the collected space that are dead
+    #: dead objects in the collected space that an earlier collection has seen
     dead: Amount
+    #: those that none has seen
+    dead_new: Amount
     #: occupancy of the old generation before, bytes
     old_bytes: float
 
@@ -155,8 +157,8 @@ class _Run:
                 break
         survived = _total(kept)
         whole = survived + promoted
-        dead = (heap.survived + allocated) - whole
-        self._found.append(Found(YOUNG, False, at, whole, promoted, dead, heap.old.bytes))
+        dead, dead_new = heap.survived - _total(live[1:]), allocated - live[0]
+        self._found.append(Found(YOUNG, False, at, whole, promoted, dead, dead_new, heap.old.bytes))
         change = promoted.bytes - heap.average
         heap.average = promoted.bytes if heap.average == 0.0 else heap.average + _WEIGHT * change
         heap.deviation += _WEIGHT * (abs(promoted.bytes - heap.average) - heap.deviation)
@@ -187,9 +189,11 @@ class _Run:
                 f"{policy.heap / 2**20:.0f} MiB",
                 "choose a larger heap",
             )
-        there = heap.old + heap.survived + lives.allocated(heap.eden_from, at)
         moved = lives.live(heap.old_until, at, at)
-        self._found.append(Found(kind, forced, at, live, moved, there - live, heap.old.bytes))
+        newest = lives.live(heap.eden_from, at, at)
+        dead = heap.old + heap.survived - (live - newest)
+        dead_new = lives.allocated(heap.eden_from, at) - newest
+        self._found.append(Found(kind, forced, at, live, moved, dead, dead_new, heap.old.bytes))
         heap.old, heap.survived, heap.groups = live, NOTHING, ()
         heap.old_until = heap.eden_from = at
 

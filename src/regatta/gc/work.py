@@ -20,9 +20,9 @@ Floats = NDArray[np.float64]
 Sizes = Mapping[float, float]
 
 #: features without a size
-PLAIN = ("fixed", "heap", "old", "class", "reference", "weak")
+PLAIN = ("fixed", "heap", "old", "class", "reference", "weak", "dirty")
 #: features for each size
-SIZED = ("moved", "promoted", "live", "dead")
+SIZED = ("moved", "promoted", "live", "dead", "dead_new")
 #: features for each number of bytes in which references lead anywhere
 SPREAD = ("far", "far_moved")
 _MIB = 2.0**20
@@ -39,7 +39,10 @@ class Work:
     promoted: Sizes = field(default_factory=dict)
     #: live objects that are where the last full collection has put them
     live: Sizes = field(default_factory=dict)
+    #: dead objects that an earlier collection has moved or left in place
     dead: Sizes = field(default_factory=dict)
+    #: dead objects that no collection has seen before
+    dead_new: Sizes = field(default_factory=dict)
     #: references between live objects
     references: float = 0.0
     #: bytes of the live objects -> references from objects in place to an object that is not close in memory: they miss caches
@@ -52,6 +55,8 @@ class Work:
     classes: float = 0.0
     #: objects of java.lang.ref
     weak: float = 0.0
+    #: of a young collection: changed places in old arrays that refer to young objects
+    dirty: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ def features(work: Work, knots: Knots) -> Floats:
         work.classes,
         work.references,
         work.weak,
+        work.dirty,
     ]
     sized = [_spread(getattr(work, kind), knots.sizes, clamped=False) for kind in SIZED]
     spread = [_spread(getattr(work, kind), knots.spreads, clamped=True) for kind in SPREAD]

@@ -8,6 +8,7 @@ import pytest
 from regatta.gc.cases import work_of_case
 from regatta.gc.collection_log import FULL, parse_collection_log
 from regatta.gc.costs import Observation, fit_costs
+from regatta.gc.heap_policy import policy_of
 from regatta.gc.work import Knots, Work, features
 from regatta.host.errors import RegattaError
 
@@ -52,7 +53,7 @@ def test_a_log_with_known_costs_gives_them_back() -> None:
     log = parse_collection_log("\n".join(lines) + "\n", "log")
     observed = []
     for one, (case, heap) in zip(log.collections, wanted, strict=True):
-        found = work_of_case("serial", "collection", case, heap * MIB)  # type: ignore[arg-type]
+        found = work_of_case(policy_of("serial", heap * MIB), "collection", case)  # type: ignore[arg-type]
         assert found is not None
         kind, work, label = found
         assert kind == FULL
@@ -74,7 +75,7 @@ def test_predicted_time_is_the_sum_of_the_thesis() -> None:
         Observation(found[1], exact_ns(case, heap), found[2])
         for heap in (128, 512)
         for case in cases()
-        if (found := work_of_case("serial", "collection", case, heap * MIB))  # type: ignore[arg-type]
+        if (found := work_of_case(policy_of("serial", heap * MIB), "collection", case))  # type: ignore[arg-type]
     ]
     costs = fit_costs([observed], "serial")
     # 48 bytes are half way from 32 to 64.
