@@ -30,6 +30,9 @@ abstract class Grid implements WatchesCollections {
     /** Part of the heap that a structure may fill: it fits the eden of most collectors. */
     private static final int PART_OF_HEAP = 4;
 
+    /** Serial compacts in each fourth full collection. */
+    private static final int MOST_CLEARINGS = 4;
+
     private static final int TOUCHED_ARRAY = 1 << 16;
 
     /** Volatile: the JIT must not remove its writes. */
@@ -42,6 +45,9 @@ abstract class Grid implements WatchesCollections {
     private CollectionWatch watch;
     private final List<Measurement> measured = new ArrayList<>();
     private int referenceBytes;
+    /** Occupancy of the heap without a structure. */
+    private long emptyBytes;
+
     private int size;
     private long seed;
 
@@ -62,12 +68,16 @@ abstract class Grid implements WatchesCollections {
         referenceBytes = NodeClasses.referenceBytes();
         touchHeap();
         warmUp();
+        for (int i = 0; i < MOST_CLEARINGS; i++) {
+            System.gc();
+        }
+        emptyBytes = usedBytes();
     }
 
     @Override
     public final long iterate(int iteration) throws Exception {
         measured.clear();
-        System.gc();
+        clear();
         measureAll();
         return measured.size();
     }
@@ -120,23 +130,52 @@ abstract class Grid implements WatchesCollections {
 
     /**
      * Build a structure and measure full collections: when it is new, when it is in place, when it is garbage, and when
-     * it is gone.
+     * it is gone. Then build it again and measure when it is garbage that no collection has moved.
      *
      * @param counter counts its objects
      */
     final void fullCollections(Case of, Builder builder, ToLongFunction<Object> counter) throws Exception {
-        long before = watch.collections();
-        held = builder.build();
-        boolean isNew = watch.collections() == before;
+        long objects = (Long) of.parameters().get("objects");
+        boolean isNew = hold(builder);
+        check(of, objects, counter.applyAsLong(held));
         collect(of, isNew ? "live_new" : "live_moved");
         collect(of, "live");
-        check(of, (Long) of.parameters().get("objects"), counter.applyAsLong(held));
-        long inPlace = watch.collections();
+        check(of, objects, counter.applyAsLong(held));
+        collectGarbage(of, "dead");
+        clear();
+        collect(of, "empty");
+        if (hold(builder)) {
+            collectGarbage(of, "dead_new");
+        }
+        clear();
+    }
+
+    /** @return whether no collection has moved the structure */
+    final boolean hold(Builder builder) throws Exception {
+        long before = watch.collections();
+        held = builder.build();
+        return watch.collections() == before;
+    }
+
+    /** Drop the structure and measure a full collection. */
+    private void collectGarbage(Case of, String moment) throws Exception {
+        long before = watch.collections();
         held = null;
         // A cycle that the collector starts by itself would already reclaim it.
-        boolean isGarbage = watch.collections() == inPlace;
-        collect(of, isGarbage ? "dead" : "reclaimed");
-        collect(of, "empty");
+        boolean isGarbage = watch.collections() == before;
+        collect(of, isGarbage ? moment : "reclaimed");
+    }
+
+    /** Drop the structure and collect until it is gone: Serial and Parallel do not always compact. */
+    final void clear() {
+        held = null;
+        for (int i = 0; i < MOST_CLEARINGS && usedBytes() > emptyBytes + MIB; i++) {
+            System.gc();
+        }
+    }
+
+    private static long usedBytes() {
+        return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
     }
 
     /** The same collections without measurements. */
@@ -149,7 +188,8 @@ abstract class Grid implements WatchesCollections {
         System.gc();
     }
 
-    private void collect(Case of, String moment) throws Exception {
+    /** Measure a full collection. */
+    final void collect(Case of, String moment) throws Exception {
         watch.start();
         System.gc();
         Collected window = watch.stop();

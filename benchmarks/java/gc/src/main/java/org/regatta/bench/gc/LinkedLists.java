@@ -56,6 +56,14 @@ final class LinkedLists {
         return heads;
     }
 
+    static void dropEverySecond(Object structure) {
+        for (Object[] chunk : (Object[][]) structure) {
+            for (int i = 1; i < chunk.length; i += 2) {
+                chunk[i] = null;
+            }
+        }
+    }
+
     /** @return number of objects in all lists */
     static long count(Object structure) {
         long count = 0;

@@ -11,8 +11,11 @@ final class Lists extends Grid {
     /** Few long lists limit how many threads can mark them. */
     private static final int[] OTHER_LENGTHS = {1, 16, 4096};
 
+    /** The largest number of objects is divided by these. */
+    private static final int[] PARTS = {4, 2, 1};
+
     private static final int SIZE_OF_OTHERS = 32;
-    private static final int[] SHUFFLED_SIZES = {32, 64, 256};
+    private static final int[] SOME_SIZES = {32, 64, 256};
     private static final int WARM_UPS = 3;
 
     @Override
@@ -32,17 +35,19 @@ final class Lists extends Grid {
             // Without compressed references, the smallest size does not exist.
             if (sized != null && seen.add(sized.bytes)) {
                 int most = mostObjects(sized.bytes);
-                measure(sized, Math.max(1, most / 3), LENGTH);
-                measure(sized, most, LENGTH);
+                for (int part : PARTS) {
+                    measure(sized, Math.max(1, most / part), LENGTH);
+                }
             }
         }
         NodeClasses.Sized other = nodes.ofSize(0, SIZE_OF_OTHERS);
         for (int length : OTHER_LENGTHS) {
             measure(other, mostObjects(other.bytes), length);
         }
-        for (int bytes : isQuick() ? new int[] {SIZE_OF_OTHERS} : SHUFFLED_SIZES) {
+        for (int bytes : isQuick() ? new int[] {SIZE_OF_OTHERS} : SOME_SIZES) {
             NodeClasses.Sized sized = nodes.ofSize(0, bytes);
             int objects = mostObjects(sized.bytes);
+            measureSparse(sized, objects);
             measure("shuffled", sized, objects, LENGTH, () -> LinkedLists.shuffled(sized.prototype, objects, LENGTH, seed()));
         }
     }
@@ -51,12 +56,28 @@ final class Lists extends Grid {
         measure("list", sized, objects, length, () -> LinkedLists.inOrder(sized.prototype, objects, length));
     }
 
+    /** Drop every second list, so that a collector that compacts has to move the others. */
+    private void measureSparse(NodeClasses.Sized sized, int objects) throws Exception {
+        Case of = of("sparse", sized, objects, LENGTH);
+        hold(() -> LinkedLists.inOrder(sized.prototype, objects, LENGTH));
+        System.gc();
+        System.gc();
+        LinkedLists.dropEverySecond(held);
+        collect(of, "half_dead");
+        collect(of, "half_live");
+        clear();
+    }
+
     private void measure(String shape, NodeClasses.Sized sized, int objects, int length, Builder builder)
             throws Exception {
-        Case of = structure(shape, sized.bytes, objects, objects)
+        Case of = of(shape, sized, objects, length);
+        fullCollections(of, builder, LinkedLists::count);
+    }
+
+    private Case of(String shape, NodeClasses.Sized sized, int objects, int length) {
+        return structure(shape, sized.bytes, objects, objects)
                 .with("length", length)
                 .with("fan_in", 1)
                 .with("fan_out", 1);
-        fullCollections(of, builder, LinkedLists::count);
     }
 }

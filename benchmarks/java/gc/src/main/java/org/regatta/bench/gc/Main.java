@@ -8,8 +8,11 @@ import org.regatta.bench.Harness;
 
 /** The benchmarks of the suite {@code gc}. */
 public final class Main {
-    private static final List<Entry> ENTRIES =
-            List.of(entry("lists", "Full collections of linked lists", Lists::new));
+    private static final List<Entry> ENTRIES = List.of(
+            entry("lists", "Full collections of linked lists", Lists::new),
+            entry("shapes", "Full collections of graphs, arrays, references and classes", Shapes::new),
+            entry("young", "Young collections, by survivors, age and old references", Young::new),
+            entry("mutator", "A program next to a thread that collects without a pause", Mutator::new));
 
     private Main() {}
 
