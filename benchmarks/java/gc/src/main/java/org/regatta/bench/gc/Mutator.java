@@ -3,6 +3,7 @@ package org.regatta.bench.gc;
 import java.util.Map;
 import java.util.Random;
 import org.regatta.bench.Collected;
+import org.regatta.bench.WrongResultException;
 
 /**
  * A program with a live structure, alone and next to a thread that allocates and requests collections without a pause.
@@ -15,6 +16,10 @@ final class Mutator extends Grid {
     private static final int BYTES = 64;
     private static final int UNITS = 2_000_000;
     private static final int QUICK_UNITS = 50_000;
+    /** Collectors that stop the program leave it little time: then the work is cut short. */
+    private static final long MOST_NS = 1_000_000_000;
+
+    private static final int UNITS_PER_CLOCK = 1000;
     private static final int READ_PER_UNIT = 4;
     private static final int GARBAGE_BYTES = 1 << 16;
     private static final int GARBAGE_PER_COLLECTION = 16;
@@ -59,14 +64,14 @@ final class Mutator extends Grid {
         watch().start();
         long collections = watch().collections();
         long ns = System.nanoTime();
-        long sum = work(table, prototype);
+        long units = work(table, prototype);
         ns = System.nanoTime() - ns;
         collections = watch().collections() - collections;
         Collected window = watch().stop();
-        check(of, units(), sum);
         Map<String, Object> parameters = of.parameters();
         parameters.put("moment", moment);
-        add("work", (double) ns / units(), "ns", parameters);
+        add("work", (double) ns / units, "ns", parameters);
+        add("work_units", units, "count", parameters);
         add("work_collections", collections, "count", parameters);
         if (!window.pauses().isEmpty()) {
             report(window, parameters);
@@ -96,21 +101,25 @@ final class Mutator extends Grid {
      *
      * @return number of units done
      */
-    private long work(Object[][] table, Node prototype) {
+    private long work(Object[][] table, Node prototype) throws WrongResultException {
         Random random = new Random(seed());
+        // The last chunk may be shorter.
         int chunks = table.length - 1;
-        long empty = 0;
+        long end = System.nanoTime() + MOST_NS;
+        long read = 0;
         long units = 0;
-        for (int i = units(); i > 0; i--) {
-            table[random.nextInt(chunks)][i % CHUNK] = prototype.fresh();
-            for (int j = 0; j < READ_PER_UNIT; j++) {
-                Node node = (Node) table[random.nextInt(chunks)][(i + j) % CHUNK];
-                empty += node.next == null ? 1 : 0;
+        while (units < units() && System.nanoTime() < end) {
+            for (int i = 0; i < UNITS_PER_CLOCK; i++) {
+                table[random.nextInt(chunks)][i] = prototype.fresh();
+                for (int j = 0; j < READ_PER_UNIT; j++) {
+                    Node node = (Node) table[random.nextInt(chunks)][(i + j) % CHUNK];
+                    read += node.next == null ? 1 : 0;
+                }
             }
-            units++;
+            units += UNITS_PER_CLOCK;
         }
-        latest = empty;
-        return empty / READ_PER_UNIT == units ? units : -1;
+        check("table", units * READ_PER_UNIT, read);
+        return units;
     }
 
     /** A thread that allocates and requests collections. */

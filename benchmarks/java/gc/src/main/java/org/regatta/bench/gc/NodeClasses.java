@@ -17,6 +17,7 @@ import java.util.function.Supplier;
  */
 final class NodeClasses {
     private static final int SAMPLES = 1000;
+    private static final long SAMPLED_BYTES = 4 << 20;
     private static final String PREFIX = "org/regatta/bench/gc/Node";
     /** Java 8: code without branches needs no stack maps. */
     private static final int CLASS_VERSION = 52;
@@ -63,17 +64,22 @@ final class NodeClasses {
     static int sizeOf(Supplier<?> factory) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long self = Thread.currentThread().getId();
-        Object[] kept = new Object[SAMPLES];
-        factory.get();
+        // The first call loads classes.
+        Grid.latest = factory.get();
         long before = threads.getThreadAllocatedBytes(self);
         long calls = threads.getThreadAllocatedBytes(self) - before;
         before = threads.getThreadAllocatedBytes(self);
-        for (int i = 0; i < SAMPLES; i++) {
-            kept[i] = factory.get();
+        Grid.latest = factory.get();
+        long roughly = Math.max(1, threads.getThreadAllocatedBytes(self) - before - calls);
+        int samples = (int) Math.max(1, Math.min(SAMPLES, SAMPLED_BYTES / roughly));
+        before = threads.getThreadAllocatedBytes(self);
+        for (int i = 0; i < samples; i++) {
+            Grid.latest = factory.get();
         }
         long bytes = threads.getThreadAllocatedBytes(self) - before - calls;
-        // The JVM itself may allocate a little for this thread, such as at the first call.
-        return (int) (bytes / kept.length);
+        Grid.latest = null;
+        // The JVM may allocate some bytes for a call of the method.
+        return (int) (bytes / samples);
     }
 
     /** @return bytes of a reference in a field or an array */
