@@ -18,6 +18,9 @@ final class CollectorBeans {
      */
     private static final Pattern RUNS_BESIDE = Pattern.compile(".* Cycles|ZGC");
 
+    /** Collections of the young generation that stop the program. */
+    private static final Pattern YOUNG = Pattern.compile("Copy|ParNew|PS Scavenge|G1 Young Generation");
+
     private final List<GarbageCollectorMXBean> beans = ManagementFactory.getGarbageCollectorMXBeans();
     private final long[] counts = new long[beans.size()];
     private final long[] timesMs = new long[beans.size()];
@@ -86,8 +89,22 @@ final class CollectorBeans {
         }
     }
 
-    private long countOfAll() {
+    /** @return number of collections and cycles of all beans since the start of the JVM */
+    long countOfAll() {
         return IntStream.range(0, beans.size()).mapToLong(this::count).sum();
+    }
+
+    /** @return number of young collections since the start of the JVM; negative if this collector has none that stop */
+    long countOfYoung() {
+        int bean = young();
+        return bean < 0 ? -1 : count(bean);
+    }
+
+    private int young() {
+        return IntStream.range(0, beans.size())
+                .filter(i -> YOUNG.matcher(beans.get(i).getName()).matches())
+                .findFirst()
+                .orElse(-1);
     }
 
     /** The JVM returns -1 for unknown values. */

@@ -25,13 +25,14 @@ final class GcLines {
      */
     private static final Pattern COLLECTED = Pattern.compile(
             "^\\[\\d+ns\\](?:\\[[^\\]]*\\])* GC\\((\\d+)\\) (?:Pause (?:Young|Full|Degenerated)|Concurrent cleanup|Garbage"
-                    + " Collection|Minor Collection|Major Collection)\\b.*? \\d+[BKMG](?:\\(\\d+%\\))?->(\\d+)([BKMG])\\b");
+                    + " Collection|Minor Collection|Major Collection)\\b.*? (\\d+)([BKMG])(?:\\(\\d+%\\))?->(\\d+)([BKMG])\\b");
 
     /** {@code Young (Normal) (G1 Evacuation Pause)}: of two parentheses, the first is the kind. */
     private static final Pattern KIND_OF_YOUNG = Pattern.compile("^(Young \\([^)]*\\)) \\(.*");
 
     private static final String UNITS = "BKMG";
     private static final double NS_PER_MS = 1e6;
+    private static final long UNKNOWN = -1;
 
     /** The end of a cycle with phases; G1 logs no reliable end for an aborted cycle. */
     private static final Pattern CYCLE_ENDED =
@@ -42,6 +43,7 @@ final class GcLines {
     private static final int MOST_KEPT_PAUSES = 5_000;
 
     private final Map<String, Long> pausesNs = new TreeMap<>();
+    private final Map<String, Integer> pauseCounts = new TreeMap<>();
     private final Deque<long[]> outermostPauses = new ArrayDeque<>();
     /** Phases per cycle and generation. */
     private final Map<String, List<long[]>> phases = new HashMap<>();
@@ -49,6 +51,9 @@ final class GcLines {
     private final Map<String, Long> heaps = new HashMap<>();
 
     private long lastHeapBytes;
+    /** Before the first collection that ended in this iteration; negative without one. */
+    private long firstHeapBytes = UNKNOWN;
+
     private boolean hasPhases;
     private boolean hasCycles;
 
@@ -60,8 +65,10 @@ final class GcLines {
     /** Mark all lines read so far as earlier; keep their pauses and the set of kinds. */
     void startIteration() {
         pausesNs.replaceAll((kind, ns) -> 0L);
+        pauseCounts.clear();
         phases.clear();
         heaps.clear();
+        firstHeapBytes = UNKNOWN;
         while (outermostPauses.size() > MOST_KEPT_PAUSES) {
             outermostPauses.removeFirst();
         }
@@ -79,7 +86,9 @@ final class GcLines {
             if (ended.group(4).equals("Pause")) {
                 long withinNs = addPause(interval);
                 long ownNs = Math.max(0, interval[1] - interval[0] - withinNs);
-                pausesNs.merge("Pause " + kind(ended.group(5)), ownNs, Long::sum);
+                String kind = "Pause " + kind(ended.group(5));
+                pausesNs.merge(kind, ownNs, Long::sum);
+                pauseCounts.merge(kind, 1, Integer::sum);
             } else if (!isWholeCycle(ended.group(5))) {
                 String cycle = ended.group(2) + ended.group(3);
                 phases.computeIfAbsent(cycle, none -> new ArrayList<>()).add(interval);
@@ -89,7 +98,10 @@ final class GcLines {
         hasCycles |= CYCLE_ENDED.matcher(line).matches();
         Matcher collected = COLLECTED.matcher(line);
         if (collected.find()) {
-            lastHeapBytes = Long.parseLong(collected.group(2)) << 10 * UNITS.indexOf(collected.group(3));
+            lastHeapBytes = bytes(collected.group(4), collected.group(5));
+            if (firstHeapBytes == UNKNOWN) {
+                firstHeapBytes = bytes(collected.group(2), collected.group(3));
+            }
             heaps.put(collected.group(1), lastHeapBytes);
         }
     }
@@ -102,6 +114,11 @@ final class GcLines {
         return pausesNs;
     }
 
+    /** @return number by kind, for the kinds that occurred in this iteration */
+    Map<String, Integer> pauseCounts() {
+        return pauseCounts;
+    }
+
     /** @return ns, summed over the cycles */
     long concurrentNs() {
         Intervals pauses = new Intervals(new ArrayList<>(outermostPauses));
@@ -112,6 +129,11 @@ final class GcLines {
 
     boolean hasCollected() {
         return !heaps.isEmpty();
+    }
+
+    /** @return heap occupancy before the first collection of this iteration */
+    long firstHeapBytes() {
+        return firstHeapBytes;
     }
 
     long lastHeapBytes() {
@@ -140,6 +162,10 @@ final class GcLines {
         }
         outermostPauses.addLast(interval);
         return withinNs;
+    }
+
+    private static long bytes(String number, String unit) {
+        return Long.parseLong(number) << 10 * UNITS.indexOf(unit);
     }
 
     private static long[] interval(Matcher ended) {

@@ -102,11 +102,10 @@ final class GcLog {
     }
 
     /**
-     * Add the log between start and stop to {@code measurements}.
-     *
+     * @return the log between start and stop; the next call changes it
      * @throws UsageException if the log has cycles of the collector without their phases
      */
-    void report(List<Measurement> measurements) throws UsageException, IOException {
+    GcLines read() throws UsageException, IOException {
         log.skipped().lines().forEach(lines::take);
         lines.startIteration();
         log.text().lines().forEach(lines::take);
@@ -114,6 +113,16 @@ final class GcLog {
             throw new UsageException("--gc-log: expected the phases of the collector's cycles, got cycles without any in "
                     + path + "; add the JVM flag " + LogWindow.flag(SELECTOR, path, "timenanos"));
         }
+        return lines;
+    }
+
+    /**
+     * Add the log between start and stop to {@code measurements}.
+     *
+     * @throws UsageException if the log has cycles of the collector without their phases
+     */
+    void report(List<Measurement> measurements) throws UsageException, IOException {
+        read();
         if (concurrent) {
             measurements.add(new Measurement("gc_concurrent", lines.concurrentNs(), "ns"));
         }

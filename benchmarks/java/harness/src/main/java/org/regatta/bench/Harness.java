@@ -81,6 +81,9 @@ public final class Harness {
         Meters meters = new Meters(options);
         listener.started(info(options, meters));
         Benchmark benchmark = options.entry().factory().get();
+        if (benchmark instanceof WatchesCollections) {
+            ((WatchesCollections) benchmark).watch(CollectionWatch.open(options));
+        }
         benchmark.setup(options.size(), options.seed());
         for (int iteration = 0; iteration < options.iterations(); iteration++) {
             benchmark.prepare(iteration);
