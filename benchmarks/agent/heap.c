@@ -5,6 +5,9 @@
  * each EVERY allocated bytes, and at each end of a window, the agent walks the reachable objects.
  * An object that it sees for the first time gets a tag with the number of the walk: its cohort.
  * Therefore later walks know the age of each object, and no allocation needs a tag.
+ *
+ * With EVERY 0, nothing is walked. HotSpot removes no allocations (escape analysis) while an agent
+ * can tag objects: only such a run counts what the application allocates without an agent.
  */
 #include "heap.h"
 
@@ -182,7 +185,7 @@ static struct hp_walk *open_walk(bool ends_window) {
     (void)memset(allocated, 0, sizeof allocated);
     walk->loaded_classes = loaded_classes;
     walk->compiled_methods = compiled_methods;
-    next_walk_bytes = clock_bytes + (double)every;
+    next_walk_bytes = every == 0 ? INFINITY : clock_bytes + (double)every;
     (void)pthread_mutex_unlock(&lock);
     return walk;
 }
@@ -212,6 +215,9 @@ static void walk_heap(jvmtiEnv *jvmti, bool ends_window) {
         return;
     }
     walks[walk_count++] = current;
+    if (every == 0) {
+        return;
+    }
     (void)memset(by_cohort, 0, (walk_count + 1) * sizeof *by_cohort);
     jvmtiHeapCallbacks callbacks;
     (void)memset(&callbacks, 0, sizeof callbacks);
@@ -378,7 +384,7 @@ static bool enable(jvmtiEnv *jvmti) {
 static bool prepare(jvmtiEnv *jvmti) {
     jvmtiCapabilities wanted;
     (void)memset(&wanted, 0, sizeof wanted);
-    wanted.can_tag_objects = 1;
+    wanted.can_tag_objects = every > 0;
     wanted.can_generate_sampled_object_alloc_events = 1;
     wanted.can_generate_garbage_collection_events = 1;
     wanted.can_generate_compiled_method_load_events = 1;
@@ -416,14 +422,14 @@ static int64_t read_number(const char **option, int64_t least) {
 
 jint hp_load(JavaVM *vm, const char *option) {
     int64_t first = read_number(&option, 0);
-    int64_t second = first < 0 ? -1 : read_number(&option, 1);
+    int64_t second = first < 0 ? -1 : read_number(&option, 0);
     if (second < 0 || option[0] == '\0' || strlen(option) >= sizeof path) {
         complain("expected =heap,INTERVAL,EVERY,FILE with two numbers of bytes", "got another option");
         return JNI_ERR;
     }
     interval = (uint64_t)first;
     every = (uint64_t)second;
-    next_walk_bytes = (double)every;
+    next_walk_bytes = every == 0 ? INFINITY : (double)every;
     (void)strcpy(path, option);
     jvmtiEnv *jvmti = NULL;
     if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK || !prepare(jvmti)) {

@@ -30,7 +30,7 @@ def parse_size(text: str, option: str, least: int = 1) -> int:
 
 @click.command("heap", context_settings={"allow_interspersed_args": False})
 @click.option("-o", "output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File for the heap vector (JSON).")  # fmt: skip
-@click.option("--interval", default="0", show_default=True, metavar="SIZE", help="Count one object for each SIZE allocated bytes on average, such as 512k. 0: every object.")  # fmt: skip
+@click.option("--interval", default="8k", show_default=True, metavar="SIZE", help="Count one object for each SIZE allocated bytes on average. 0: every object; then HotSpot removes no allocations, and the program takes several times as long.")  # fmt: skip
 @click.option("--every", default="4m", show_default=True, metavar="SIZE", help="Walk the heap after each SIZE allocated bytes. Collections are predicted with this resolution; walks take most of the time.")  # fmt: skip
 @click.option("--warmup", type=click.IntRange(0), default=None, help="Number of first iterations to exclude. [default: 1; with --cell: as in the experiment]")  # fmt: skip
 @click.option("--name", help="Name of the vector. [default: name of the command]")
@@ -55,8 +55,9 @@ def trace_heap(
 ) -> None:
     """Describe the heap of a Java application: what it allocates, how long objects live, what they refer to.
 
-    COMMAND starts a JVM of release 11 or later: `java -jar app.jar ...`. It runs once with the agent, and its output goes to
-    standard error. The units of work are the iterations of a program with Regatta's harness, or the whole run of any other
+    COMMAND starts a JVM of release 11 or later: `java -jar app.jar ...`. It runs twice, and its output goes to standard error:
+    once while an agent walks the heap, and once while it only counts allocations, because the compiler of HotSpot removes more
+    allocations if nothing can walk the heap. The units of work are the iterations of a program with Regatta's harness, or the whole run of any other
     program. The result does not depend on the collector: `regatta predict gc` predicts others from it.
     """
     if bool(benchmark_of_cell) == bool(command) or bool(benchmark_of_cell) != bool(experiment):
@@ -84,18 +85,20 @@ def trace_heap(
     from regatta.trace.runs import run_to_its_end
 
     agent = events_agent()
-    with tempfile.TemporaryDirectory() as folder:
-        file, lines = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
-        words = with_heap_agent(command, agent, file, distance, step)
-        if isinstance(cell, PlannedCommand):
-            cell.check_files()
-            words = [*cell.words(Path(folder), lines), *words]
-        else:
-            words = reporting_to(words, lines)
-        run_to_its_end(words)
-        profile = read_heap_profile(file)
-    per = "iteration" if profile.ends() else "run"
-    vector = HeapVector(1, name or Path(command[0]).name, per, benchmark, warmup, profile)
+    profiles = []
+    for walks_every in (step, 0):
+        with tempfile.TemporaryDirectory() as folder:
+            file, lines = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
+            words = with_heap_agent(command, agent, file, distance, walks_every)
+            if isinstance(cell, PlannedCommand):
+                cell.check_files()
+                words = [*cell.words(Path(folder), lines), *words]
+            else:
+                words = reporting_to(words, lines)
+            run_to_its_end(words)
+            profiles.append(read_heap_profile(file))
+    per = "iteration" if profiles[0].ends() else "run"
+    vector = HeapVector(1, name or Path(command[0]).name, per, benchmark, warmup, *profiles)
     write_heap_vector(vector, output)
     _show(vector, output)
 

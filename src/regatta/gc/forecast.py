@@ -44,15 +44,14 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
     vms = _vms(measured, asked)
     found, notes = [], []
     for vector in vectors:
-        lives = Lifetimes(vector.profile, asked.objects)
+        lives = Lifetimes(vector, asked.objects)
         for vm in vms:
             for heap in _heaps(vector, vm, measured, asked):
                 policy = policy_of(vm.collector, round(heap * asked.heap))
                 prediction = predict_collections(
-                    vector.profile,
+                    vector,
                     policy,
                     measured.costs.get(vm, {}),
-                    warmup=measured.warmup,
                     forced=asked.forced,
                     level=measured.level,
                     lives=lives,

@@ -78,17 +78,28 @@ class HeapProfile:
     collections_at: list[float]
     checkpoints: list[Checkpoint]
 
-    def ends(self, prefix: str = _ITERATION) -> dict[int, Checkpoint]:
-        """Return iteration -> the walk at the end of its window; with "before ", of the window before it."""
+    def ends(self, prefix: str = _ITERATION) -> dict[int, int]:
+        """Return iteration -> place of the walk at the end of its window; with "before ", of the window before it."""
         return {
-            int(self.windows[each.window].removeprefix(prefix)): each
-            for each in self.checkpoints
+            int(self.windows[each.window].removeprefix(prefix)): at
+            for at, each in enumerate(self.checkpoints)
             if each.ends_window and self.windows[each.window].startswith(prefix)
         }
 
-    def starts(self) -> dict[int, Checkpoint]:
-        """Return iteration -> the walk at its start."""
+    def starts(self) -> dict[int, int]:
+        """Return iteration -> place of the walk at its start."""
         return self.ends(_BEFORE)
+
+    def allocated(self) -> dict[str, list[tuple[int, float, float]]]:
+        """Return window -> what was allocated in it, by bin."""
+        sums: dict[str, dict[int, list[float]]] = {}
+        for each in self.checkpoints:
+            own = sums.setdefault(self.windows[each.window], {})
+            for number, objects, size in each.allocated:
+                both = own.setdefault(number, [0.0, 0.0])
+                both[0] += objects
+                both[1] += size
+        return {name: [(number, *both) for number, both in sorted(own.items())] for name, own in sums.items()}  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,26 @@ class HeapVector:
     benchmark: str
     #: iterations that do not count, from the first
     warmup: int
+    #: of a run whose heap was walked; HotSpot does not remove allocations in it
     profile: HeapProfile
+    #: of a run that only counted allocations, as without an agent
+    allocation: HeapProfile
+
+    @property
+    def counted(self) -> list[int]:
+        """Return the iterations after warm-up; none of a program without the harness."""
+        return [number for number in self.profile.ends() if number >= self.warmup]
+
+    def sizes(self) -> list[tuple[int, float, float]]:
+        """Return what the counted iterations allocate, or the whole run, by bin."""
+        wanted = {f"{_ITERATION}{number}" for number in self.counted}
+        sums: dict[int, list[float]] = {}
+        for name, bins in self.allocation.allocated().items():
+            for number, objects, size in bins if not wanted or name in wanted else ():
+                both = sums.setdefault(number, [0.0, 0.0])
+                both[0] += objects
+                both[1] += size
+        return [(number, *both) for number, both in sorted(sums.items())]  # type: ignore[misc]
 
 
 def with_heap_agent(command: Sequence[str], agent: Path, file: Path, interval: int, every: int) -> list[str]:
@@ -114,7 +144,7 @@ def with_heap_agent(command: Sequence[str], agent: Path, file: Path, interval: i
         agent: the library.
         file: that the JVM writes when it ends.
         interval: mean distance of sampled allocations, bytes; 0 counts every object.
-        every: distance of the walks of the heap, bytes.
+        every: distance of the walks of the heap, bytes; 0 walks never.
     """
     return [command[0], f"-agentpath:{agent}=heap,{interval},{every},{file}", *command[1:]]
 
@@ -171,7 +201,8 @@ def read_heap_vector(path: Path) -> HeapVector:
     vector = value_from_json(HeapVector, told, str(path))
     if vector.heap_vector != _VERSION:
         raise RegattaError(str(path), f"version {_VERSION}", f"version {vector.heap_vector}", fix)
-    _checked(vector.profile, str(path))
+    for profile in (vector.profile, vector.allocation):
+        _checked(profile, str(path))
     return vector
 
 
@@ -194,23 +225,22 @@ def rates_of(vector: HeapVector, level: float = 0.95) -> Rates:
     Raises:
         RegattaError: no iteration is left after warm-up.
     """
-    profile = vector.profile
-    ends = profile.ends()
-    counted = [number for number in ends if number >= vector.warmup]
-    if ends and not counted:
+    profile = vector.allocation
+    if vector.profile.ends() and not vector.counted:
+        got = f"{vector.warmup}, of {len(vector.profile.ends())} iterations"
         raise RegattaError(
-            "--warmup", f"less than {len(ends)} iterations", str(vector.warmup), "run more iterations"
+            "--warmup", "a smaller number than that of the iterations", got, "run more iterations"
         )
-    windows = {f"{_ITERATION}{number}" for number in counted}
+    windows = {f"{_ITERATION}{number}" for number in vector.counted}
     sums: dict[str, list[float]] = {}
-    samples = 0
-    for each in profile.checkpoints:
-        name = profile.windows[each.window]
-        if not ends or name in windows:
-            own = sums.setdefault(name if ends else "", [0.0, 0.0])
-            own[0] += math.fsum(objects for _, objects, _ in each.allocated)
-            own[1] += math.fsum(size for _, _, size in each.allocated)
-            samples += each.samples
+    for name, bins in profile.allocated().items():
+        if not windows or name in windows:
+            own = sums.setdefault(name if windows else "", [0.0, 0.0])
+            own[0] += math.fsum(objects for _, objects, _ in bins)
+            own[1] += math.fsum(size for _, _, size in bins)
+    samples = sum(
+        each.samples for each in profile.checkpoints if not windows or profile.windows[each.window] in windows
+    )
     per = np.array(list(sums.values()))
     error = 1.0 / math.sqrt(samples) if profile.sampling_interval and samples else 0.0
     return Rates(len(per), mean_interval(per[:, 0], level), mean_interval(per[:, 1], level), error)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.gc.heap_profile import HeapProfile
+from regatta.gc.heap_profile import HeapVector
 
 Floats = NDArray[np.float64]
 
@@ -39,28 +39,38 @@ class Lifetimes:
     Between two walks, the live objects of a birth interval change linearly. Objects of one interval are born evenly in it.
     """
 
-    def __init__(self, profile: HeapProfile, factor: float = 1.0) -> None:
+    def __init__(self, vector: HeapVector, factor: float = 1.0) -> None:
         """Read the walks.
 
+        The clock runs as in the run that only counted allocations: in each window, all allocations of the other run are scaled
+        to these. What HotSpot removes would not have lived until a walk.
+
         Args:
-            profile: with at least one walk.
+            vector: of the application.
             factor: of the size of every object: 0.8 for objects 20 % smaller. It also scales the clock.
         """
+        profile = vector.profile
         walks = profile.checkpoints
-        #: of the sizes of objects and of the clock
-        self.factor = factor
+        scales = _scales(vector)
+        names = [profile.windows[each.window] for each in walks]
+        objects = [
+            scales[name][0] * sum(count for _, count, _ in each.allocated)
+            for name, each in zip(names, walks, strict=True)
+        ]
+        sizes = [
+            scales[name][1] * sum(size for _, _, size in each.allocated)
+            for name, each in zip(names, walks, strict=True)
+        ]
         #: shape (k,), the clock at each walk
-        self.clock: Floats = factor * np.array([each.clock_bytes for each in walks], float)
+        self.clock: Floats = factor * np.cumsum(sizes)
         count = len(walks)
         #: shape (k + 1,): allocated objects before each walk, beginning with 0
-        self._objects = np.concatenate(
-            ([0.0], np.cumsum([sum(objects for _, objects, _ in each.allocated) for each in walks]))
-        )
+        self._objects = np.concatenate(([0.0], np.cumsum(objects)))
         # live[k, c, i]: of all births up to and including interval c - 1, at walk k; i: 0 objects, 1 bytes
         live = np.zeros((count + 1, count + 1, 2))
-        for at, each in enumerate(walks, 1):
-            for cohort, objects, size in each.cohorts:
-                live[at, cohort + 1] = objects, factor * size
+        for place, each in enumerate(walks, 1):
+            for cohort, number, size in each.cohorts:
+                live[place, cohort + 1] = objects, factor * size
         self._until = np.cumsum(live, axis=1)
         self._edges: Floats = np.concatenate(([0.0], self.clock))
 
@@ -101,3 +111,16 @@ class Lifetimes:
     def _old(self, row: int, column: int, part: float) -> Floats:
         found: Floats = (1.0 - part) * self._until[row - 1, column] + part * self._until[row, column]
         return found
+
+
+def _scales(vector: HeapVector) -> dict[str, tuple[float, float]]:
+    """Return window -> (objects, bytes) that it allocates, relative to the run with walks; 1 if one of them is unknown."""
+    counted, walked = vector.allocation.allocated(), vector.profile.allocated()
+    scales = {}
+    for name, bins in walked.items():
+        both = []
+        for at in (1, 2):
+            own, wanted = (sum(each[at] for each in some) for some in (bins, counted.get(name, ())))
+            both.append(wanted / own if own > 0.0 and wanted > 0.0 else 1.0)
+        scales[name] = (both[0], both[1])
+    return scales

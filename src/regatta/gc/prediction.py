@@ -11,7 +11,7 @@ import numpy as np
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.costs import Costs
 from regatta.gc.heap_policy import Policy
-from regatta.gc.heap_profile import Checkpoint, HeapProfile
+from regatta.gc.heap_profile import HeapVector
 from regatta.gc.lifetimes import Amount, Lifetimes
 from regatta.gc.simulate import Found, simulate
 from regatta.gc.work import Floats, Sizes, Work
@@ -57,11 +57,10 @@ class GcPrediction:
 
 
 def predict_collections(
-    profile: HeapProfile,
+    vector: HeapVector,
     policy: Policy,
     costs: Mapping[str, Costs],
     *,
-    warmup: int = 1,
     forced: bool = True,
     level: float = 0.95,
     lives: Lifetimes | None = None,
@@ -69,24 +68,25 @@ def predict_collections(
     """Predict the collections of the iterations after warm-up.
 
     Args:
-        profile: of the application.
+        vector: of the application.
         policy: of the heap.
         costs: kind of collection -> its costs; a kind that occurs and has none is named in the notes.
-        warmup: iterations to leave out, from the first.
         forced: whether each iteration after the first begins with `System.gc()` (modifier `full-collection`).
         level: of the intervals, over the invocations of the microbenchmarks.
-        lives: of the profile, to build it only once.
+        lives: of the vector, to build it only once, or with objects of another size.
 
     Raises:
         RegattaError: live objects do not fit into the heap.
     """
-    lives = lives or Lifetimes(profile)
-    ends = {number: lives.factor * walk.clock_bytes for number, walk in profile.ends().items()}
-    begins = profile.starts().items()
-    calls = [lives.factor * walk.clock_bytes for number, walk in begins if number >= 1] if forced else []
+    lives = lives or Lifetimes(vector)
+    ends = {number: float(lives.clock[at]) for number, at in vector.profile.ends().items()}
+    begins = vector.profile.starts().items()
+    calls = [float(lives.clock[at]) for number, at in begins if number >= 1] if forced else []
     found = simulate(lives, policy, calls)
-    starts = sorted(ends.items())
-    counted = [number for number in ends if number >= warmup]
+    # The whole run of a program without the harness is one unit of work.
+    starts = sorted(ends.items()) or [(0, math.inf)]
+    counted = vector.counted or [0]
+    contents = Contents(vector, lives, policy)
     by_kind: dict[str, list[Found]] = {}
     for each in found:
         by_kind.setdefault(each.kind, []).append(each)
@@ -96,7 +96,7 @@ def predict_collections(
         if kind not in costs:
             notes.append(f"no costs of {kind} collections")
             continue
-        ns = costs[kind].of([work_of(each, profile, policy, lives.factor) for each in several])
+        ns = costs[kind].of([contents.work_of(each) for each in several])
         times.update({id(each): ns[:, at] for at, each in enumerate(several)})
     rows = max((cost.per.shape[0] for cost in costs.values()), default=1)
     collections = [
@@ -126,46 +126,49 @@ def _iteration_of(at: float, ends: Sequence[tuple[int, float]]) -> int:
     return next((number for number, end in ends if at <= end), -1)
 
 
-def work_of(found: Found, profile: HeapProfile, policy: Policy, factor: float = 1.0) -> Work:
-    """Return what a simulated collection has to do. `factor`: of the sizes of objects, against the profile."""
-    walk = _nearest(profile, found.at / factor)
-    share_of_walk = found.live.objects / walk.live_objects if walk.live_objects else 0.0
-    references, far = walk.references * share_of_walk, walk.far * share_of_walk
-    if found.kind == YOUNG:
-        stay = found.live - found.promoted
+class Contents:
+    """The objects that simulated collections find, by size."""
+
+    def __init__(self, vector: HeapVector, lives: Lifetimes, policy: Policy) -> None:
+        self._walks, self._clock, self._policy = vector.profile.checkpoints, lives.clock, policy
+        self._allocated = vector.sizes()
+
+    def work_of(self, found: Found) -> Work:
+        """Return what a simulated collection has to do."""
+        walk = self._walks[int(np.abs(self._clock - found.at).argmin())]
+        part = found.live.objects / walk.live_objects if walk.live_objects else 0.0
+        references, far = walk.references * part, walk.far * part
+        if found.kind == YOUNG:
+            return Work(
+                self._policy.heap,
+                moved=_of_mean_size(found.live - found.promoted),
+                promoted=_of_mean_size(found.promoted),
+                references=references,
+                old_bytes=found.old_bytes,
+            )
+        moved = found.promoted.objects / found.live.objects if found.live.objects else 0.0
         return Work(
-            policy.heap,
-            moved=_of_mean_size(stay),
-            promoted=_of_mean_size(found.promoted),
+            self._policy.heap,
+            moved=_distribution(walk.live, found.promoted),
+            live=_distribution(walk.live, found.live - found.promoted),
+            dead=_distribution(self._allocated, found.dead),
+            dead_new=_distribution(self._allocated, found.dead_new),
             references=references,
-            old_bytes=found.old_bytes,
+            far={found.live.bytes: far * (1.0 - moved)},
+            far_moved={found.live.bytes: far * moved},
+            classes=max(walk.loaded_classes - _CLASSES_OF_ALL, 0.0),
         )
-    sizes = _distribution(walk.live, found.live.objects, factor)
-    share = found.promoted.objects / found.live.objects if found.live.objects else 0.0
-    return Work(
-        policy.heap,
-        moved={size: count * share for size, count in sizes.items()},
-        live={size: count * (1.0 - share) for size, count in sizes.items()},
-        dead=_distribution(walk.allocated, found.dead.objects, factor),
-        dead_new=_distribution(walk.allocated, found.dead_new.objects, factor),
-        references=references,
-        far={found.live.bytes: far * (1.0 - share)},
-        far_moved={found.live.bytes: far * share},
-        classes=max(walk.loaded_classes - _CLASSES_OF_ALL, 0.0),
-    )
-
-
-def _nearest(profile: HeapProfile, at: float) -> Checkpoint:
-    return min(profile.checkpoints, key=lambda each: abs(each.clock_bytes - at))
 
 
 def _of_mean_size(amount: Amount) -> Sizes:
     return {amount.bytes / amount.objects: amount.objects} if amount.objects > 0.0 else {}
 
 
-def _distribution(bins: Sequence[tuple[int, float, float]], objects: float, factor: float) -> Sizes:
-    """Return mean size -> objects, with the shares of the bins and another sum. `factor`: of the sizes."""
-    whole = sum(count for _, count, _ in bins)
-    if not whole:
+def _distribution(bins: Sequence[tuple[int, float, float]], amount: Amount) -> Sizes:
+    """Return size -> objects: the sizes of the bins, scaled so that both sums are those of `amount`."""
+    objects = math.fsum(count for _, count, _ in bins)
+    size = math.fsum(each for _, _, each in bins)
+    if not (objects > 0.0 and size > 0.0 and amount.objects > 0.0):
         return {}
-    return {factor * size / count: objects * count / whole for _, count, size in bins if count > 0}
+    larger = amount.bytes / amount.objects * objects / size
+    return {larger * each / count: amount.objects * count / objects for _, count, each in bins if count > 0}

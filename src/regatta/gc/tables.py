@@ -64,7 +64,8 @@ def heap_table(vector: HeapVector, level: float = 0.95) -> Table:
     """Return what an application asks of a collector, per unit of work."""
     rates = rates_of(vector, level)
     ages, shares = survival(vector.profile)
-    walks = [walk for number, walk in vector.profile.ends().items() if number >= vector.warmup]
+    ends = vector.profile.ends()
+    walks = [vector.profile.checkpoints[ends[number]] for number in vector.counted]
     last = walks[-1] if walks else vector.profile.checkpoints[-1]
     most = max(walk.live_bytes for walk in vector.profile.checkpoints)
     size = rates.bytes.point / rates.objects.point if rates.objects.point else math.nan
