@@ -15,7 +15,9 @@ from helpers.workloads.java_cases import COLLECTORS, PAIRS
 from helpers.workloads.java_runs import ROOT, SUITES, Programs, Run, jvm
 
 BENCHMARKS = tuple(SUITES["gc"]["benchmarks"])
-MODIFIERS: dict[str, Any] = YAML(typ="safe").load((ROOT / "configs" / "modifiers.yml").read_text("utf-8"))["modifiers"]
+MODIFIERS: dict[str, Any] = YAML(typ="safe").load(
+    (ROOT / "configs" / "modifiers.yml").read_text(encoding="utf-8")
+)["modifiers"]
 PARAMETERS = {"shape", "size", "objects", "length", "refs", "reference_bytes", "fan_in", "fan_out", "moment"}
 MOMENTS = {"live_new", "live", "dead", "empty", "dead_new"}
 #: collectors whose young collections stop the program
@@ -34,7 +36,9 @@ def measured(
 
 
 def lines_of(run: Run, metric: str) -> list[Line]:
-    return [line for line in run.lines if line.get("metric") == metric and "shape" in line.get("parameters", {})]
+    return [
+        line for line in run.lines if line.get("metric") == metric and "shape" in line.get("parameters", {})
+    ]
 
 
 def by_structure(lines: list[Line]) -> dict[tuple[Any, ...], dict[str, Line]]:
@@ -76,7 +80,9 @@ def test_a_collection_is_a_pause_of_the_log(programs: Programs, benchmark: str) 
         logged.remove(value)
     for iteration in (0, 1):
         within = sum(x["value"] for x in lines_of(run, "collection") if x["iteration"] == iteration)
-        (whole,) = [x["value"] for x in run.lines if x.get("metric") == "gc_time" and x["iteration"] == iteration]
+        (whole,) = [
+            x["value"] for x in run.lines if x.get("metric") == "gc_time" and x["iteration"] == iteration
+        ]
         assert within <= whole
 
 
@@ -160,7 +166,11 @@ def node_sizes(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize(
     ("flag", "reference", "alignment"),
-    [("-XX:+UseCompressedOops", 4, 8), ("-XX:-UseCompressedOops", 8, 8), ("-XX:ObjectAlignmentInBytes=16", 4, 16)],
+    [
+        ("-XX:+UseCompressedOops", 4, 8),
+        ("-XX:-UseCompressedOops", 8, 8),
+        ("-XX:ObjectAlignmentInBytes=16", 4, 16),
+    ],
 )
 @pytest.mark.parametrize("name", ["11", "17", "21", "25"])
 def test_nodes_have_the_requested_size(
