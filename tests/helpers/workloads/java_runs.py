@@ -1,4 +1,4 @@
-"""How the jars of the suites `vm`, `apps` and `micro` are run in tests, as the runner would run them."""
+"""How the jars of the suites `vm`, `apps`, `micro` and `gc` are run in tests, as the runner would run them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from regatta.spec.registry_schema import RuntimeSpec
 ROOT = Path(__file__).resolve().parents[3]
 SUITES: dict[str, dict[str, Any]] = {
     name: YAML(typ="safe").load((ROOT / "configs" / "suites" / f"{name}.yml").read_text(encoding="utf-8"))
-    for name in ("vm", "apps", "micro")
+    for name in ("vm", "apps", "micro", "gc")
 }
 TIMEOUT_S = 400
 #: name in tests to the runtime of the registry
@@ -44,7 +44,7 @@ QUICK = "-XX:TieredStopAtLevel=1"
 #: every JVM, and one of them with its interpreter or its quick compiler alone
 MODES = (*JVMS, "21 -Xint", f"21 {QUICK}")
 #: the name of a build's output in a command
-_BUILT = re.compile(r"\{(vm|apps|micro)\.(\w+)\}")
+_BUILT = re.compile(r"\{(vm|apps|micro|gc)\.(\w+)\}")
 
 
 def entry(label: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * Processor time of the threads that collect, from {@code /proc/self/task/*}{@code /schedstat}, in ns. The thread CPU
+ * Processor time of the threads that collect, from {@code /proc/self/task/TID/schedstat}, in ns. The thread CPU
  * time of Java covers Java threads only, and that of the process is in ticks of 10 ms before release 23 or so.
  *
  * <p>The VM thread is one of them: it collects with Serial, and prepares the pauses of the other collectors. It also
@@ -52,8 +52,8 @@ final class CollectorThreads {
             for (Path task : tasks) {
                 try {
                     if (NAMES.matcher(Files.readString(task.resolve("comm")).trim()).matches()) {
-                        String times = Files.readString(task.resolve("schedstat"));
-                        found.put(task.getFileName().toString(), Long.parseLong(times.substring(0, times.indexOf(' '))));
+                        String runNs = Files.readString(task.resolve("schedstat")).split(" ", 2)[0];
+                        found.put(task.getFileName().toString(), Long.parseLong(runNs));
                     }
                 } catch (IOException e) {
                     // The thread has ended; if it was there at the start, its time is missing.

@@ -1,5 +1,6 @@
 package org.regatta.bench.gc;
 
+import com.sun.management.HotSpotDiagnosticMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -77,6 +78,7 @@ abstract class Grid implements WatchesCollections {
     @Override
     public final long iterate(int iteration) throws Exception {
         measured.clear();
+        add("object_alignment", objectAlignment(), "bytes", Map.of());
         clear();
         measureAll();
         return measured.size();
@@ -227,6 +229,11 @@ abstract class Grid implements WatchesCollections {
         if (expected != got) {
             throw new WrongResultException(of + ": expected " + expected + " objects, got " + got);
         }
+    }
+
+    private static int objectAlignment() {
+        HotSpotDiagnosticMXBean options = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
+        return Integer.parseInt(options.getVMOption("ObjectAlignmentInBytes").getValue());
     }
 
     /** The first use of memory causes page faults, which must not count for the first collections. */

@@ -48,7 +48,8 @@ final class Lists extends Grid {
             NodeClasses.Sized sized = nodes.ofSize(0, bytes);
             int objects = mostObjects(sized.bytes);
             measureSparse(sized, objects);
-            measure("shuffled", sized, objects, LENGTH, () -> LinkedLists.shuffled(sized.prototype, objects, LENGTH, seed()));
+            Builder shuffled = () -> LinkedLists.shuffled(sized.prototype, objects, LENGTH, seed());
+            measure("shuffled", sized, objects, LENGTH, shuffled);
         }
     }
 

@@ -31,7 +31,7 @@ final class Mutator extends Grid {
         for (int i = 0; i < WARM_UPS; i++) {
             Object[][] table = table(sized, PARTS[0]);
             held = table;
-            work(table, sized.prototype);
+            work(table, sized.prototype, 0);
         }
         clear();
     }
@@ -49,10 +49,10 @@ final class Mutator extends Grid {
                     .with("length", 1)
                     .with("fan_in", 1)
                     .with("fan_out", 0);
-            measure(of, "alone", table, sized.prototype);
+            measure(of, "alone", table, sized.prototype, 0);
             Requests requests = new Requests();
             try {
-                measure(of, "collecting", table, sized.prototype);
+                measure(of, "collecting", table, sized.prototype, 1);
             } finally {
                 requests.end();
             }
@@ -60,11 +60,12 @@ final class Mutator extends Grid {
         }
     }
 
-    private void measure(Case of, String moment, Object[][] table, Node prototype) throws Exception {
+    /** @param least number of collections that the work lasts for */
+    private void measure(Case of, String moment, Object[][] table, Node prototype, int least) throws Exception {
         watch().start();
         long collections = watch().collections();
         long ns = System.nanoTime();
-        long units = work(table, prototype);
+        long units = work(table, prototype, collections + least);
         ns = System.nanoTime() - ns;
         collections = watch().collections() - collections;
         Collected window = watch().stop();
@@ -99,16 +100,17 @@ final class Mutator extends Grid {
     /**
      * Replace one node and read others, many times.
      *
+     * @param collections continue until the JVM has counted this number
      * @return number of units done
      */
-    private long work(Object[][] table, Node prototype) throws WrongResultException {
+    private long work(Object[][] table, Node prototype, long collections) throws WrongResultException {
         Random random = new Random(seed());
         // The last chunk may be shorter.
         int chunks = table.length - 1;
         long end = System.nanoTime() + MOST_NS;
         long read = 0;
         long units = 0;
-        while (units < units() && System.nanoTime() < end) {
+        while ((units < units() || watch().collections() < collections) && System.nanoTime() < end) {
             for (int i = 0; i < UNITS_PER_CLOCK; i++) {
                 table[random.nextInt(chunks)][i] = prototype.fresh();
                 for (int j = 0; j < READ_PER_UNIT; j++) {

@@ -42,8 +42,8 @@ final class NodeClasses {
     /**
      * @param references besides {@code next}
      * @param bytes requested size
-     * @return nodes of this size, or of the next one that the alignment of objects permits; null if an object with these
-     *     references is larger
+     * @return nodes of this size, or of the next one that the alignment of objects permits; null if an object with
+     *     these references is larger
      */
     Sized ofSize(int references, int bytes) {
         int least = sizeOf(prototype(references, 0)::fresh);

@@ -191,7 +191,8 @@ final class Shapes extends Grid {
     private void measureBytes(String shape, int length) throws Exception {
         int bytes = NodeClasses.sizeOf(() -> new byte[length]);
         int objects = mostObjects(bytes);
-        fullCollections(array(shape, bytes, objects, length), () -> fill(objects, i -> new byte[length]), Shapes::slots);
+        Case of = array(shape, bytes, objects, length);
+        fullCollections(of, () -> fill(objects, i -> new byte[length]), Shapes::slots);
     }
 
     private Case array(String shape, int bytes, int objects, int length) {
