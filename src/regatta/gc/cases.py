@@ -12,7 +12,7 @@ from regatta.host.values.experiment import Scalar
 SUITE = "gc"
 #: metrics: pauses of a collection, and its concurrent phases
 _PAUSES, _PHASES = "collection", "concurrent"
-_CLASSES, _SHUFFLED = "classes", "shuffled"
+_CLASSES, _SHUFFLED, _SPARSE = "classes", "shuffled", "sparse"
 #: moment of a forced collection -> what the objects of the case are in it
 _MOMENTS = {"empty": "", "live_new": "moved", "live": "live", "dead": "dead", "dead_new": "dead_new"}
 
@@ -40,8 +40,8 @@ def work_of_case(
             policy, own, references, int(parameters.get("age", 1)), float(parameters.get("dirty", 0))
         )
         return YOUNG, work, label
-    if moment not in _MOMENTS or (shape == _CLASSES and moment.startswith("dead")):
-        # Predictions have no unloaded classes.
+    if moment not in _MOMENTS or shape == _SPARSE or (shape == _CLASSES and moment.startswith("dead")):
+        # Predictions have no unloaded classes. A sparse case has live and dead objects, of which one does not know the cost.
         return None
     kind = _MOMENTS[moment]
     is_live = kind in ("moved", "live")

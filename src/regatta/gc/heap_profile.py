@@ -26,7 +26,7 @@ AGES = (1, 4, 16, 64)
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One walk of the reachable heap. Lists of bins hold (bin, objects, bytes); a bin is a range of object sizes."""
+    """One walk of the reachable heap. Lists of bins hold [bin, objects, bytes]; a bin is a range of object sizes."""
 
     #: place of its window in `windows`
     window: int
@@ -37,8 +37,8 @@ class Checkpoint:
     #: reported allocations since the previous walk
     samples: int
     #: allocated since the previous walk
-    allocated: list[tuple[int, float, float]]
-    live: list[tuple[int, float, float]]
+    allocated: list[list[float]]
+    live: list[list[float]]
     #: references between objects
     references: int
     #: of these, between objects that were not born in the same or in neighbouring intervals between walks
@@ -46,8 +46,8 @@ class Checkpoint:
     #: objects by the number of references: 0, 1, 2, up to 4, up to 8, ...
     fan_in: list[int]
     fan_out: list[int]
-    #: (walk, objects, bytes): live objects that were born between the walk before that one and that one
-    cohorts: list[tuple[int, int, int]]
+    #: [walk, objects, bytes]: live objects that were born between the walk before that one and that one
+    cohorts: list[list[int]]
     loaded_classes: int
     compiled_methods: int
 
@@ -90,16 +90,16 @@ class HeapProfile:
         """Return iteration -> place of the walk at its start."""
         return self.ends(_BEFORE)
 
-    def allocated(self) -> dict[str, list[tuple[int, float, float]]]:
+    def allocated(self) -> dict[str, list[list[float]]]:
         """Return window -> what was allocated in it, by bin."""
-        sums: dict[str, dict[int, list[float]]] = {}
+        sums: dict[str, dict[float, list[float]]] = {}
         for each in self.checkpoints:
             own = sums.setdefault(self.windows[each.window], {})
             for number, objects, size in each.allocated:
                 both = own.setdefault(number, [0.0, 0.0])
                 both[0] += objects
                 both[1] += size
-        return {name: [(number, *both) for number, both in sorted(own.items())] for name, own in sums.items()}  # type: ignore[misc]
+        return {name: [[number, *both] for number, both in sorted(own.items())] for name, own in sums.items()}
 
 
 @dataclass(frozen=True)
@@ -124,16 +124,16 @@ class HeapVector:
         """Return the iterations after warm-up; none of a program without the harness."""
         return [number for number in self.profile.ends() if number >= self.warmup]
 
-    def sizes(self) -> list[tuple[int, float, float]]:
+    def sizes(self) -> list[list[float]]:
         """Return what the counted iterations allocate, or the whole run, by bin."""
         wanted = {f"{_ITERATION}{number}" for number in self.counted}
-        sums: dict[int, list[float]] = {}
+        sums: dict[float, list[float]] = {}
         for name, bins in self.allocation.allocated().items():
             for number, objects, size in bins if not wanted or name in wanted else ():
                 both = sums.setdefault(number, [0.0, 0.0])
                 both[0] += objects
                 both[1] += size
-        return [(number, *both) for number, both in sorted(sums.items())]  # type: ignore[misc]
+        return [[number, *both] for number, both in sorted(sums.items())]
 
 
 def with_heap_agent(command: Sequence[str], agent: Path, file: Path, interval: int, every: int) -> list[str]:

@@ -69,8 +69,8 @@ class Lifetimes:
         # live[k, c, i]: of all births up to and including interval c - 1, at walk k; i: 0 objects, 1 bytes
         live = np.zeros((count + 1, count + 1, 2))
         for place, each in enumerate(walks, 1):
-            for cohort, number, size in each.cohorts:
-                live[place, cohort + 1] = objects, factor * size
+            for cohort, count_live, size in each.cohorts:
+                live[place, cohort + 1] = count_live, factor * size
         self._until = np.cumsum(live, axis=1)
         self._edges: Floats = np.concatenate(([0.0], self.clock))
 

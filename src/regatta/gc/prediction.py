@@ -164,7 +164,7 @@ def _of_mean_size(amount: Amount) -> Sizes:
     return {amount.bytes / amount.objects: amount.objects} if amount.objects > 0.0 else {}
 
 
-def _distribution(bins: Sequence[tuple[int, float, float]], amount: Amount) -> Sizes:
+def _distribution(bins: Sequence[Sequence[float]], amount: Amount) -> Sizes:
     """Return size -> objects: the sizes of the bins, scaled so that both sums are those of `amount`."""
     objects = math.fsum(count for _, count, _ in bins)
     size = math.fsum(each for _, _, each in bins)
