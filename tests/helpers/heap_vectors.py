@@ -1,0 +1,61 @@
+"""Made heap vectors: programs whose allocations and deaths are known."""
+
+from __future__ import annotations
+
+from regatta.gc.heap_profile import Checkpoint, HeapProfile, HeapVector
+
+MIB = 1 << 20
+#: bytes of each object
+SIZE = 32
+
+
+def checkpoint(
+    clock: float, allocated: int, cohorts: dict[int, int], window: int, ends: bool = False
+) -> Checkpoint:
+    """Return a walk: `allocated` objects since the previous one, and live objects by cohort."""
+    live = sum(cohorts.values())
+    return Checkpoint(
+        window=window,
+        ends_window=ends,
+        clock_bytes=clock,
+        samples=allocated,
+        allocated=[[3, float(allocated), float(allocated * SIZE)]],
+        live=[[3, float(live), float(live * SIZE)]] if live else [],
+        references=live,
+        far=0,
+        fan_in=[0, live],
+        fan_out=[0, live],
+        cohorts=[[cohort, count, count * SIZE] for cohort, count in cohorts.items() if count],
+        loaded_classes=500,
+        compiled_methods=100,
+    )
+
+
+def profile(walks: list[Checkpoint], windows: list[str]) -> HeapProfile:
+    """Return a profile in which every object was counted."""
+    return HeapProfile(1, "made", 0, MIB, True, windows, [], [], walks)
+
+
+def made_vector(iterations: int = 3, mib: int = 48, kept_mib: int = 4) -> HeapVector:
+    """Return a program: each iteration allocates `mib`, of which the first `kept_mib` live until it ends.
+
+    Everything else is dead at the next walk, one MiB later.
+    """
+    per = MIB // SIZE
+    walks: list[Checkpoint] = [checkpoint(MIB, per, {}, 0, ends=True)]
+    windows = ["startup"]
+    clock = float(MIB)
+    for number in range(iterations):
+        if number:
+            windows.append(f"before {number}")
+            walks.append(checkpoint(clock, 0, {}, len(windows) - 1, ends=True))
+        windows.append(f"iteration {number}")
+        cohorts: dict[int, int] = {}
+        for at in range(mib):
+            clock += MIB
+            if at < kept_mib:
+                cohorts[len(walks)] = per
+            ends = at == mib - 1
+            walks.append(checkpoint(clock, per, dict(cohorts), len(windows) - 1, ends))
+    whole = profile(walks, windows)
+    return HeapVector(1, "made", "iteration", "vm/made", 1, whole, whole)
