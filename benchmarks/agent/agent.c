@@ -8,10 +8,12 @@
  * classes, compiled methods, exceptions, contended monitors and started threads. The output and
  * exit code of the program do not change. FILE names the data that the JVM cannot provide.
  *
- * The ends of windows are breakpoints in the meters of the harness, exactly at the start and
- * end of an iteration's time. Therefore no class of the harness depends on this agent.
+ * With =heap,interval=BYTES,every=BYTES,FILE, it profiles the heap instead (heap.h).
  */
 #include "events.h"
+#include "heap.h"
+#include "jvm.h"
+#include "windows.h"
 
 #include <errno.h>
 #include <jvmti.h>
@@ -24,8 +26,6 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Class whose methods `start` and `stop` delimit the measured time of an iteration. */
-#define METERS "Lorg/regatta/bench/Meters;"
 #define PLATFORM_LOADER "Ljdk/internal/loader/ClassLoaders$PlatformClassLoader;"
 #define VIRTUAL_THREADS "(virtual threads)"
 #define WINDOWS_ONLY "windows,"
@@ -40,7 +40,6 @@
 #define OF_COMPILATIONS                                                                            \
     (EV_ONLY(EV_METHODS_COMPILED) | EV_ONLY(EV_METHODS_RECOMPILED) | EV_ONLY(EV_BYTES_COMPILED) |  \
      EV_ONLY(EV_BYTES_RECOMPILED) | EV_ONLY(EV_CODE_BYTES))
-enum { RETURN = 0xb1 };
 
 /* Defined by release 21 and fixed by the interface; numeric, because headers of older releases lack
  * the names. */
@@ -70,14 +69,8 @@ struct own {
 };
 
 static char path[PATH_MAX];
-static bool windows_only, tells_cpu;
-static jmethodID iteration_starts, iteration_stops;
-static _Atomic unsigned long iterations;
+static bool windows_only, heap_only, tells_cpu;
 static pthread_mutex_t tagging = PTHREAD_MUTEX_INITIALIZER;
-
-static void complain(const char *what, const char *why) {
-    (void)fprintf(stderr, "error: regatta events: %s: %s\n", what, why);
-}
 
 static uint64_t now_ns(void) {
     struct timespec now;
@@ -85,10 +78,6 @@ static uint64_t now_ns(void) {
         return 0;
     }
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
-static void release(jvmtiEnv *jvmti, void *memory) {
-    (void)(*jvmti)->Deallocate(jvmti, memory);
 }
 
 /* ---- threads ---- */
@@ -120,7 +109,7 @@ static struct own *own_of(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
         return NULL;
     }
     struct own *opened = open_own(jvmti, thread, info.name);
-    release(jvmti, info.name);
+    jvm_release(jvmti, info.name);
     (*jni)->DeleteLocalRef(jni, info.thread_group);
     (*jni)->DeleteLocalRef(jni, info.context_class_loader);
     return opened;
@@ -138,7 +127,7 @@ static bool of_the_jvm(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
         return false;
     }
     bool waits = info.name != NULL && strcmp(info.name, "DestroyJavaVM") == 0;
-    release(jvmti, info.name);
+    jvm_release(jvmti, info.name);
     (*jni)->DeleteLocalRef(jni, info.context_class_loader);
     jvmtiThreadGroupInfo group;
     if (info.thread_group == NULL ||
@@ -146,7 +135,7 @@ static bool of_the_jvm(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
         return waits;
     }
     bool apart = group.parent == NULL || strcmp(group.name, "InnocuousThreadGroup") == 0;
-    release(jvmti, group.name);
+    jvm_release(jvmti, group.name);
     (*jni)->DeleteLocalRef(jni, group.parent);
     (*jni)->DeleteLocalRef(jni, info.thread_group);
     return waits || apart;
@@ -201,7 +190,7 @@ static void read_clocks(jvmtiEnv *jvmti, JNIEnv *jni) {
         }
         (*jni)->DeleteLocalRef(jni, threads[i]);
     }
-    release(jvmti, threads);
+    jvm_release(jvmti, threads);
     ev_set_live(EV_THREAD_CPU_NS, sum_ns);
 }
 
@@ -277,7 +266,7 @@ static bool of_application(jvmtiEnv *jvmti, JNIEnv *jni, jclass type) {
     char *name = NULL;
     bool found = (*jvmti)->GetClassSignature(jvmti, kind, &name, NULL) == JVMTI_ERROR_NONE &&
                  strcmp(name, PLATFORM_LOADER) != 0;
-    release(jvmti, name);
+    jvm_release(jvmti, name);
     (*jni)->DeleteLocalRef(jni, kind);
     (*jni)->DeleteLocalRef(jni, loader);
     return found;
@@ -309,80 +298,15 @@ static void count_loaded(jvmtiEnv *jvmti, JNIEnv *jni) {
         }
         (*jni)->DeleteLocalRef(jni, types[i]);
     }
-    release(jvmti, types);
-}
-
-/* ---- windows ---- */
-
-static void JNICALL at_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method,
-                                  jlocation location) {
-    (void)thread, (void)location;
-    unsigned long iteration = atomic_load(&iterations);
-    read_clocks(jvmti, jni);
-    if (method == iteration_starts) {
-        ev_end_window(iteration == 0 ? "startup" : "before %lu", iteration);
-    } else if (method == iteration_stops) {
-        ev_end_window("iteration %lu", iteration);
-        atomic_store(&iterations, iteration + 1);
-    }
-}
-
-/* Offset of the last instruction of a method that ends with a return; -1 otherwise. */
-static jlocation return_of(jvmtiEnv *jvmti, jmethodID method) {
-    jint length = 0;
-    unsigned char *code = NULL;
-    if ((*jvmti)->GetBytecodes(jvmti, method, &length, &code) != JVMTI_ERROR_NONE) {
-        return -1;
-    }
-    jlocation found = length > 0 && code[length - 1] == RETURN ? length - 1 : -1;
-    release(jvmti, code);
-    return found;
-}
-
-/* Return whether the method has the wanted name; if so, it now has a breakpoint. */
-static bool is_marked(jvmtiEnv *jvmti, jmethodID method, const char *wanted) {
-    char *name = NULL;
-    if ((*jvmti)->GetMethodName(jvmti, method, &name, NULL, NULL) != JVMTI_ERROR_NONE) {
-        return false;
-    }
-    bool starts = strcmp(wanted, "start") == 0;
-    bool marked = strcmp(name, wanted) == 0;
-    release(jvmti, name);
-    /* The work of the meters is not part of the iteration. */
-    jlocation at = marked && starts ? return_of(jvmti, method) : 0;
-    return marked && at >= 0 && (*jvmti)->SetBreakpoint(jvmti, method, at) == JVMTI_ERROR_NONE;
-}
-
-static void mark_meters(jvmtiEnv *jvmti, jclass meters) {
-    jint count = 0;
-    jmethodID *methods = NULL;
-    if ((*jvmti)->GetClassMethods(jvmti, meters, &count, &methods) == JVMTI_ERROR_NONE) {
-        for (jint i = 0; i < count; i++) {
-            if (is_marked(jvmti, methods[i], "start")) {
-                iteration_starts = methods[i];
-            } else if (is_marked(jvmti, methods[i], "stop")) {
-                iteration_stops = methods[i];
-            }
-        }
-        release(jvmti, methods);
-    }
-    if (iteration_starts == NULL || iteration_stops == NULL) {
-        ev_missing("windows: unknown meters of the harness", EV_NONE);
-    }
-}
-
-static void JNICALL class_prepared(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type) {
-    (void)jni, (void)thread;
-    char *name = NULL;
-    if ((*jvmti)->GetClassSignature(jvmti, type, &name, NULL) == JVMTI_ERROR_NONE) {
-        if (strcmp(name, METERS) == 0) {
-            mark_meters(jvmti, type);
-        }
-        release(jvmti, name);
-    }
+    jvm_release(jvmti, types);
 }
 
 /* ---- start and end of the JVM ---- */
+
+static void window_ended(jvmtiEnv *jvmti, JNIEnv *jni, const char *name) {
+    read_clocks(jvmti, jni);
+    ev_end_window(name);
+}
 
 static void JNICALL vm_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
     (void)thread;
@@ -392,41 +316,21 @@ static void JNICALL vm_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
 static void JNICALL vm_ended(jvmtiEnv *jvmti, JNIEnv *jni) {
     read_clocks(jvmti, jni);
     struct ev_all all = ev_all();
-    char *name = NULL, *version = NULL;
-    char java[256] = "unknown";
-    if ((*jvmti)->GetSystemProperty(jvmti, "java.vm.name", &name) == JVMTI_ERROR_NONE &&
-        (*jvmti)->GetSystemProperty(jvmti, "java.vm.version", &version) == JVMTI_ERROR_NONE) {
-        (void)snprintf(java, sizeof java, "%s %s", name, version);
-    }
-    release(jvmti, name);
-    release(jvmti, version);
+    char java[256];
+    jvm_name(jvmti, java, sizeof java);
     if (ev_write(path, java, &all) != 0) {
-        complain(path, strerror(errno));
+        jvm_complain(path, strerror(errno));
     }
 }
 
-static void enable(jvmtiEnv *jvmti, jvmtiEvent event, const char *name, unsigned kinds) {
-    if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, event, NULL) != JVMTI_ERROR_NONE) {
-        ev_missing(name, kinds);
-    }
-}
-
-#define ENABLE(event, kinds) enable(jvmti, JVMTI_EVENT_##event, #event, kinds)
-#define WANT(capability, kinds)                                                                    \
-    do {                                                                                           \
-        if (available.named.capability) {                                                          \
-            wanted.named.capability = 1;                                                           \
-        } else {                                                                                   \
-            ev_missing(#capability, kinds);                                                        \
-        }                                                                                          \
-    } while (0)
+#define ENABLE(event, kinds) JVM_ENABLE(jvmti, event, kinds)
+#define WANT(capability, kinds) JVM_WANT(available.named, wanted.named, capability, kinds)
 
 /* Request the capabilities that this JVM has and a run needs. */
 static union capabilities add_capabilities(jvmtiEnv *jvmti) {
     union capabilities available = {.words = {0}}, wanted = {.words = {0}};
     (void)(*jvmti)->GetPotentialCapabilities(jvmti, &available.named);
-    WANT(can_generate_breakpoint_events, EV_NONE);
-    WANT(can_get_bytecodes, EV_NONE);
+    (void)win_request(&available.named, &wanted.named);
     if (windows_only) {
         ev_unwanted(EV_EVERY);
     } else {
@@ -451,8 +355,7 @@ static union capabilities add_capabilities(jvmtiEnv *jvmti) {
 
 static void enable_events(jvmtiEnv *jvmti, union capabilities has) {
     if (has.named.can_generate_breakpoint_events && has.named.can_get_bytecodes) {
-        ENABLE(CLASS_PREPARE, EV_NONE);
-        ENABLE(BREAKPOINT, EV_NONE);
+        win_enable(jvmti, window_ended);
     }
     if (windows_only) {
         return;
@@ -474,8 +377,9 @@ static void enable_events(jvmtiEnv *jvmti, union capabilities has) {
         ENABLE(COMPILED_METHOD_LOAD, OF_COMPILATIONS);
     }
     if (has.words[SUPPORTS_VIRTUAL_THREADS_WORD] & 1U << SUPPORTS_VIRTUAL_THREADS_BIT) {
-        enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_START, "VIRTUAL_THREAD_START", OF_VIRTUAL_THREADS);
-        enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_END, "VIRTUAL_THREAD_END", EV_NONE);
+        jvm_enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_START, "VIRTUAL_THREAD_START",
+                   OF_VIRTUAL_THREADS);
+        jvm_enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_END, "VIRTUAL_THREAD_END", EV_NONE);
     }
 }
 
@@ -488,9 +392,9 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
         .ThreadStart = thread_started,
         .ThreadEnd = platform_thread_ended,
         .ClassLoad = class_loaded,
-        .ClassPrepare = class_prepared,
+        .ClassPrepare = win_class_prepared,
         .Exception = thrown,
-        .Breakpoint = at_breakpoint,
+        .Breakpoint = win_at_breakpoint,
         .CompiledMethodLoad = compiled,
         .MonitorContendedEnter = monitor_entering,
         .MonitorContendedEntered = monitor_entered,
@@ -503,7 +407,13 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
 
 /* Parse and store the option. Return null, or the reason of the failure. */
 static const char *read_option(const char *option) {
-    if (option != NULL && strncmp(option, WINDOWS_ONLY, strlen(WINDOWS_ONLY)) == 0) {
+    if (option != NULL && heap_is_wanted(option)) {
+        heap_only = true;
+        const char *wrong = heap_read_option(option, &option);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    } else if (option != NULL && strncmp(option, WINDOWS_ONLY, strlen(WINDOWS_ONLY)) == 0) {
         windows_only = true;
         option += strlen(WINDOWS_ONLY);
     }
@@ -520,26 +430,32 @@ static const char *read_option(const char *option) {
 EXPORTED JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     (void)reserved;
     if (path[0] != '\0') {
-        complain(options == NULL ? "" : options,
-                 "not written: the agent is loaded twice and counts only once");
+        jvm_complain(options == NULL ? "" : options,
+                     "not written: the agent is loaded twice and counts only once");
         return JNI_OK;
     }
     const char *wrong = read_option(options);
     if (wrong != NULL) {
-        complain("expected -agentpath:libregatta_events.so=FILE or =windows,FILE", wrong);
+        jvm_complain(heap_only ? "expected -agentpath:libregatta_events.so=" HEAP_OPTION
+                               : "expected -agentpath:libregatta_events.so=FILE or =windows,FILE",
+                     wrong);
         /* The program has not started yet, and its events would be lost. */
         return JNI_ERR;
     }
     jvmtiEnv *jvmti = NULL;
     if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK) {
-        complain("no events are counted", "expected a JVM with JVMTI 1.2");
+        jvm_complain("no events are counted", "expected a JVM with JVMTI 1.2");
+        return JNI_OK;
+    }
+    if (heap_only) {
+        heap_start(jvmti, path);
         return JNI_OK;
     }
     union capabilities has = add_capabilities(jvmti);
     if (!set_callbacks(jvmti) ||
         (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL) !=
             JVMTI_ERROR_NONE) {
-        complain("no events are counted", "the JVM does not report its end");
+        jvm_complain("no events are counted", "the JVM does not report its end");
         return JNI_OK;
     }
     enable_events(jvmti, has);

@@ -1,0 +1,31 @@
+/* Messages, memory and name of the JVM. */
+#include "jvm.h"
+
+#include "events.h"
+
+#include <stdio.h>
+
+void jvm_complain(const char *what, const char *why) {
+    (void)fprintf(stderr, "error: regatta events: %s: %s\n", what, why);
+}
+
+void jvm_release(jvmtiEnv *jvmti, void *memory) {
+    (void)(*jvmti)->Deallocate(jvmti, memory);
+}
+
+void jvm_name(jvmtiEnv *jvmti, char *java, size_t size) {
+    char *name = NULL, *version = NULL;
+    (void)snprintf(java, size, "unknown");
+    if ((*jvmti)->GetSystemProperty(jvmti, "java.vm.name", &name) == JVMTI_ERROR_NONE &&
+        (*jvmti)->GetSystemProperty(jvmti, "java.vm.version", &version) == JVMTI_ERROR_NONE) {
+        (void)snprintf(java, size, "%s %s", name, version);
+    }
+    jvm_release(jvmti, name);
+    jvm_release(jvmti, version);
+}
+
+void jvm_enable(jvmtiEnv *jvmti, jvmtiEvent event, const char *name, unsigned kinds) {
+    if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, event, NULL) != JVMTI_ERROR_NONE) {
+        ev_missing(name, kinds);
+    }
+}
