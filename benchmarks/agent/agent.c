@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -71,14 +70,6 @@ struct own {
 static char path[PATH_MAX];
 static bool windows_only, heap_only, tells_cpu;
 static pthread_mutex_t tagging = PTHREAD_MUTEX_INITIALIZER;
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
-        return 0;
-    }
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
 
 /* ---- threads ---- */
 
@@ -198,7 +189,7 @@ static void JNICALL monitor_entering(jvmtiEnv *jvmti, JNIEnv *jni, jthread threa
     (void)object;
     struct own *own = own_of(jvmti, jni, thread);
     if (own != NULL) {
-        own->waits_since_ns = now_ns();
+        own->waits_since_ns = jvm_now_ns();
     }
 }
 
@@ -209,7 +200,7 @@ static void JNICALL monitor_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread
     if (own == NULL || own->waits_since_ns == 0) {
         return;
     }
-    uint64_t waited_ns = now_ns() - own->waits_since_ns;
+    uint64_t waited_ns = jvm_now_ns() - own->waits_since_ns;
     own->waits_since_ns = 0;
     ev_add(EV_CONTENDED_NS, waited_ns);
     own->sums->contended_monitors++;

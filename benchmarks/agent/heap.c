@@ -113,6 +113,7 @@ static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
         atomic_store(&due, UINT64_MAX);
         return;
     }
+    uint64_t started_ns = jvm_now_ns();
     const struct heap_live *live = heap_walk(jvmti, checkpoint_count, read_allocated);
     if (live == NULL) {
         atomic_store(&due, UINT64_MAX);
@@ -124,6 +125,7 @@ static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
         .before = &before,
         .now = &now,
         .live = live,
+        .walk_ns = jvm_now_ns() - started_ns,
         .loaded_classes = loaded_classes(jvmti, jni),
         .compiled_methods = atomic_load(&compiled_methods),
     };

@@ -57,6 +57,7 @@ struct heap_checkpoint {
     const struct heap_allocated *before;
     const struct heap_allocated *now;
     const struct heap_live *live;
+    uint64_t walk_ns;
     long loaded_classes;
     long compiled_methods;
 };

@@ -66,6 +66,7 @@ void heap_keep(const struct heap_checkpoint *at) {
         lines, "%s\n  {\"window\": %zu, \"ends_window\": %s, \"clock_bytes\": %" PRIu64 ", ",
         kept == 0 ? "" : ",", at->window, at->ends_window ? "true" : "false", at->now->clock_bytes);
     write_allocated(at);
+    (void)fprintf(lines, ", \"walk_ns\": %" PRIu64, at->walk_ns);
     write_sums("live", at->live->sizes, HEAP_BINS);
     (void)fprintf(lines, ", \"references\": %" PRIu64 ", \"roots\": %" PRIu64, at->live->references,
                   at->live->roots);

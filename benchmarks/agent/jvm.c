@@ -4,6 +4,7 @@
 #include "events.h"
 
 #include <stdio.h>
+#include <time.h>
 
 void jvm_complain(const char *what, const char *why) {
     (void)fprintf(stderr, "error: regatta events: %s: %s\n", what, why);
@@ -11,6 +12,14 @@ void jvm_complain(const char *what, const char *why) {
 
 void jvm_release(jvmtiEnv *jvmti, void *memory) {
     (void)(*jvmti)->Deallocate(jvmti, memory);
+}
+
+uint64_t jvm_now_ns(void) {
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
+        return 0;
+    }
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
 void jvm_name(jvmtiEnv *jvmti, char *java, size_t size) {

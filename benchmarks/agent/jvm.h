@@ -1,14 +1,18 @@
-/* What both modes need of the JVM: messages, memory, and its name. */
+/* What both modes need of the JVM: messages, memory, time, and its name. */
 #ifndef JVM_H
 #define JVM_H
 
 #include <jvmti.h>
 #include <stddef.h>
+#include <stdint.h>
 
 void jvm_complain(const char *what, const char *why);
 
 /* Free memory of the JVM; null is allowed. */
 void jvm_release(jvmtiEnv *jvmti, void *memory);
+
+/* Time since an arbitrary start. */
+uint64_t jvm_now_ns(void);
 
 /* Name and version, or "unknown". */
 void jvm_name(jvmtiEnv *jvmti, char *name, size_t size);
