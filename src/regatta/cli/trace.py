@@ -1,4 +1,4 @@
-"""`regatta trace os` and `regatta trace java`."""
+"""`regatta trace os`, `regatta trace java` and `regatta trace heap`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import results_option
+from regatta.cli.trace_heap import trace_heap
 from regatta.host.errors import RegattaError
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ TOOLS = ("auto", "bpftrace", "strace")
 
 @click.group()
 def trace() -> None:
-    """Count the calls of a program, as application vectors for `regatta predict`."""
+    """Count the calls of a program, as application vectors for `regatta predict`, or its use of the heap."""
+
+
+trace.add_command(trace_heap)
 
 
 def _figure(text: str | None, option: str) -> Figure | None:
@@ -202,12 +206,12 @@ def _check_first(wanted: Wanted, tool: str) -> None:
     )  # fmt: skip
     parse_vector(vector_text(blank), "the new vector")
     if wanted.output is not None:
-        _check_writable(wanted.output)
+        check_writable(wanted.output)
     if wanted.tally is not None:
-        _check_writable(wanted.tally, in_place=True)
+        check_writable(wanted.tally, in_place=True)
 
 
-def _check_writable(path: Path, in_place: bool = False) -> None:
+def check_writable(path: Path, in_place: bool = False) -> None:
     """Check that a file can be replaced by renaming, as for vectors, or written in place or created, as for tallies.
 
     Raises:
