@@ -244,6 +244,11 @@ static void JNICALL started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
     facts.alignment = alignment_of(jvmti, jni);
     facts.compressed = has_compressed_references(jvmti, jni);
     heap_walk_start(jvmti, jni);
+    /* Threads that already run do not sample their current buffer of free memory. They lose it. */
+    if ((*jvmti)->ForceGarbageCollection(jvmti) != JVMTI_ERROR_NONE) {
+        ev_missing("ForceGarbageCollection", EV_NONE);
+    }
+    atomic_store(&collection_count, 0);
     /* The objects that the JVM has allocated before its program are the first cohort. */
     take_checkpoint(jvmti, jni, false);
     (void)pthread_mutex_unlock(&lock);
