@@ -71,8 +71,8 @@ const char *heap_read_option(const char *option, const char **file) {
     }
     if (strncmp(rest, of_every, strlen(of_every)) == 0) {
         rest = read_number(rest + strlen(of_every), INT64_MAX, &every);
-        if (rest == NULL || every == 0) {
-            return "every: got no number of bytes from 1";
+        if (rest == NULL) {
+            return "every: got no number of bytes from 0";
         }
     }
     *file = rest;
@@ -114,8 +114,10 @@ static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
         return;
     }
     uint64_t started_ns = jvm_now_ns();
-    const struct heap_live *live = heap_walk(jvmti, checkpoint_count, read_allocated);
-    if (live == NULL) {
+    const struct heap_live *live = NULL;
+    if (every == 0) {
+        read_allocated();
+    } else if ((live = heap_walk(jvmti, checkpoint_count, read_allocated)) == NULL) {
         atomic_store(&due, UINT64_MAX);
         return;
     }
@@ -132,8 +134,10 @@ static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
     heap_keep(&checkpoint);
     checkpoint_count++;
     before = now;
-    uint64_t next = now.clock_bytes / every + 1;
-    atomic_store(&due, next > UINT64_MAX / every ? UINT64_MAX : next * every);
+    if (every != 0) {
+        uint64_t next = now.clock_bytes / every + 1;
+        atomic_store(&due, next > UINT64_MAX / every ? UINT64_MAX : next * every);
+    }
 }
 
 static void window_ended(jvmtiEnv *jvmti, JNIEnv *jni, const char *name) {
@@ -205,7 +209,9 @@ static void JNICALL unloaded(jvmtiEnv *jvmti, jmethodID method, const void *code
 }
 
 static void JNICALL class_prepared(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type) {
-    heap_walk_prepare(jvmti, jni, type);
+    if (every != 0) {
+        heap_walk_prepare(jvmti, jni, type);
+    }
     win_class_prepared(jvmti, jni, thread, type);
 }
 
@@ -243,7 +249,9 @@ static void JNICALL started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
     jvm_name(jvmti, facts.java, sizeof facts.java);
     facts.alignment = alignment_of(jvmti, jni);
     facts.compressed = has_compressed_references(jvmti, jni);
-    heap_walk_start(jvmti, jni);
+    if (every != 0) {
+        heap_walk_start(jvmti, jni);
+    }
     /* Threads that already run do not sample their current buffer of free memory. They lose it. */
     if ((*jvmti)->ForceGarbageCollection(jvmti) != JVMTI_ERROR_NONE) {
         ev_missing("ForceGarbageCollection", EV_NONE);
@@ -295,7 +303,9 @@ static jvmtiCapabilities add_capabilities(jvmtiEnv *jvmti) {
     jvmtiCapabilities available = {0}, wanted = {0};
     (void)(*jvmti)->GetPotentialCapabilities(jvmti, &available);
     (void)win_request(&available, &wanted);
-    JVM_WANT(available, wanted, can_tag_objects, EV_NONE);
+    if (every != 0) {
+        JVM_WANT(available, wanted, can_tag_objects, EV_NONE);
+    }
     JVM_WANT(available, wanted, can_generate_sampled_object_alloc_events, EV_NONE);
     JVM_WANT(available, wanted, can_generate_garbage_collection_events, EV_NONE);
     JVM_WANT(available, wanted, can_generate_compiled_method_load_events, EV_NONE);
@@ -333,7 +343,7 @@ void heap_start(jvmtiEnv *jvmti, const char *file) {
     jvmtiCapabilities has = add_capabilities(jvmti);
     /* The first checkpoint is that of the start, not one that is due before. */
     atomic_store(&due, UINT64_MAX);
-    if (!has.can_tag_objects || !set_callbacks(jvmti)) {
+    if ((every != 0 && !has.can_tag_objects) || !set_callbacks(jvmti)) {
         jvm_complain("the heap is not profiled", "the JVM has no tags of objects");
         return;
     }

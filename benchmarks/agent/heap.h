@@ -56,6 +56,7 @@ struct heap_checkpoint {
     bool ends_window;
     const struct heap_allocated *before;
     const struct heap_allocated *now;
+    /* Null: not counted. */
     const struct heap_live *live;
     uint64_t walk_ns;
     long loaded_classes;

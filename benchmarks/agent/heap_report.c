@@ -66,13 +66,15 @@ void heap_keep(const struct heap_checkpoint *at) {
         lines, "%s\n  {\"window\": %zu, \"ends_window\": %s, \"clock_bytes\": %" PRIu64 ", ",
         kept == 0 ? "" : ",", at->window, at->ends_window ? "true" : "false", at->now->clock_bytes);
     write_allocated(at);
+    static const struct heap_live nothing;
+    const struct heap_live *live = at->live == NULL ? &nothing : at->live;
     (void)fprintf(lines, ", \"walk_ns\": %" PRIu64, at->walk_ns);
-    write_sums("live", at->live->sizes, HEAP_BINS);
-    (void)fprintf(lines, ", \"references\": %" PRIu64 ", \"roots\": %" PRIu64, at->live->references,
-                  at->live->roots);
-    write_fan("fan_in", at->live->fan_in);
-    write_fan("fan_out", at->live->fan_out);
-    write_sums("cohorts", at->live->cohorts, at->live->cohort_count);
+    write_sums("live", live->sizes, HEAP_BINS);
+    (void)fprintf(lines, ", \"references\": %" PRIu64 ", \"roots\": %" PRIu64, live->references,
+                  live->roots);
+    write_fan("fan_in", live->fan_in);
+    write_fan("fan_out", live->fan_out);
+    write_sums("cohorts", live->cohorts, live->cohort_count);
     (void)fprintf(lines, ", \"loaded_classes\": %ld, \"compiled_methods\": %ld}",
                   at->loaded_classes, at->compiled_methods);
     kept++;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -203,12 +204,19 @@ def test_collections_are_those_of_the_log(profiled: Profiled, collector: str) ->
     assert min(profile.collections_at) > 0
 
 
+def test_without_checkpoints_only_allocated_objects_count(profiled: Profiled) -> None:
+    _, profile = profiled.run("known", 2000, "heap,every=0,heap.json", program=jvm("25"))
+    assert allocated(profile, "iteration 0", DROPPED) == 6000
+    assert [at.live_objects for at in profile.checkpoints] == [0] * len(profile.checkpoints)
+    assert math.isnan(survival(profile, 1).point)
+
+
 # ---- options and errors ----
 
 
 @pytest.mark.parametrize(
     "option",
-    ["heap,", "heap,interval=x,f", "heap,interval=-1,f", "heap,interval=3000000000,f", "heap,every=0,f", "heap,every=1"],
+    ["heap,", "heap,interval=x,f", "heap,interval=-1,f", "heap,interval=3000000000,f", "heap,every=-1,f", "heap,every=1"],
 )  # fmt: skip
 def test_a_wrong_option_starts_nothing(profiled: Profiled, option: str) -> None:
     run = profiled.started("collections", 0, option, program=jvm("21"))

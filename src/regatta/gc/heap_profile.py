@@ -83,6 +83,7 @@ class HeapProfile:
     java: str
     #: mean bytes between samples; 0: every object
     sampling_interval: int
+    #: allocated bytes between checkpoints; 0: the reachable objects are not counted
     every_bytes: int
     object_alignment: int
     compressed_references: bool
@@ -137,7 +138,7 @@ def with_heap_profile(
         agent: the library, as for events.
         profile: file that the JVM writes when it ends.
         interval: mean bytes between sampled objects, 0 to 2^31 - 1; 0: every object.
-        every: allocated bytes between checkpoints, at least 1.
+        every: allocated bytes between checkpoints; 0: do not count reachable objects.
     """
     option = f"heap,interval={interval},every={every},{profile}"
     return [command[0], f"-agentpath:{agent}={option}", *command[1:]]
@@ -166,9 +167,9 @@ def _check_profile(profile: HeapProfile) -> None:
     if not profile.checkpoints:
         got = ", ".join(profile.missing) or "none"
         raise _wrong("checkpoints", "at least one", got)
-    if profile.sampling_interval < 0 or profile.every_bytes < 1:
+    if profile.sampling_interval < 0 or profile.every_bytes < 0:
         got = f"{profile.sampling_interval} and {profile.every_bytes}"
-        raise _wrong("sampling_interval, every_bytes", "at least 0 and 1", got)
+        raise _wrong("sampling_interval, every_bytes", "at least 0", got)
     if profile.sizes != sorted(set(profile.sizes)) or not profile.sizes or profile.sizes[0] < 1:
         raise _wrong("sizes", "rising sizes in bytes", _listed(profile.sizes))
     for key, clock in (("clock_bytes", profile.clock), ("collections_at", profile.collections_at)):
@@ -246,7 +247,7 @@ def live_after_iteration(profile: HeapProfile, warmup: int, level: float = 0.95)
     Args, raises: as `allocated_per_iteration`.
     """
     ends = {at.window: at for at in profile.checkpoints if at.ends_window}
-    last = [ends[one[-1]] for one in _counted(profile, warmup) if one[-1] in ends]
+    last = [ends[one[-1]] for one in _counted(profile, warmup) if one[-1] in ends and profile.every_bytes]
     ratios = [at.references / at.live_objects for at in last if at.live_objects]
     return Live(
         mean_interval([at.live_objects for at in last], level, positive=True),
@@ -277,6 +278,8 @@ def survival(profile: HeapProfile, age_bytes: float, warmup: int = 0, level: flo
     Raises:
         RegattaError: no iteration is left.
     """
+    if not profile.every_bytes:
+        return undefined(0, level, "t", "reachable objects were not counted", NAN)
     fractions = []
     for windows in _counted(profile, warmup):
         born = lives = 0.0

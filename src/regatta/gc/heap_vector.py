@@ -58,7 +58,7 @@ def heap_vector(
     }
     for age in AGES_MIB:
         # A cohort spans this many bytes.
-        if age * MIB >= profile.every_bytes:
+        if age * MIB >= profile.every_bytes > 0:
             rates[survival_at(age)] = survival(profile, age * MIB, warmup, level)
     per = "iteration" if profile.has_iterations else "run"
     return HeapVector(name, per, benchmark, warmup, level, rates, profile)
