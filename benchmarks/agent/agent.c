@@ -8,10 +8,11 @@
  * classes, compiled methods, exceptions, contended monitors and started threads. The output and
  * exit code of the program do not change. FILE names the data that the JVM cannot provide.
  *
- * With =heap,INTERVAL,EVERY,FILE, the agent describes the heap instead (heap.c).
+ * With =heap,interval=BYTES,every=BYTES,FILE, it profiles the heap instead (heap.h).
  */
 #include "events.h"
 #include "heap.h"
+#include "jvm.h"
 #include "windows.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -39,6 +39,7 @@
 #define OF_COMPILATIONS                                                                            \
     (EV_ONLY(EV_METHODS_COMPILED) | EV_ONLY(EV_METHODS_RECOMPILED) | EV_ONLY(EV_BYTES_COMPILED) |  \
      EV_ONLY(EV_BYTES_RECOMPILED) | EV_ONLY(EV_CODE_BYTES))
+
 /* Defined by release 21 and fixed by the interface; numeric, because headers of older releases lack
  * the names. */
 enum {
@@ -67,24 +68,8 @@ struct own {
 };
 
 static char path[PATH_MAX];
-static bool windows_only, tells_cpu;
+static bool windows_only, heap_only, tells_cpu;
 static pthread_mutex_t tagging = PTHREAD_MUTEX_INITIALIZER;
-
-static void complain(const char *what, const char *why) {
-    (void)fprintf(stderr, "error: regatta events: %s: %s\n", what, why);
-}
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
-        return 0;
-    }
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
-static void release(jvmtiEnv *jvmti, void *memory) {
-    (void)(*jvmti)->Deallocate(jvmti, memory);
-}
 
 /* ---- threads ---- */
 
@@ -115,7 +100,7 @@ static struct own *own_of(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
         return NULL;
     }
     struct own *opened = open_own(jvmti, thread, info.name);
-    release(jvmti, info.name);
+    jvm_release(jvmti, info.name);
     (*jni)->DeleteLocalRef(jni, info.thread_group);
     (*jni)->DeleteLocalRef(jni, info.context_class_loader);
     return opened;
@@ -133,7 +118,7 @@ static bool of_the_jvm(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
         return false;
     }
     bool waits = info.name != NULL && strcmp(info.name, "DestroyJavaVM") == 0;
-    release(jvmti, info.name);
+    jvm_release(jvmti, info.name);
     (*jni)->DeleteLocalRef(jni, info.context_class_loader);
     jvmtiThreadGroupInfo group;
     if (info.thread_group == NULL ||
@@ -141,7 +126,7 @@ static bool of_the_jvm(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
         return waits;
     }
     bool apart = group.parent == NULL || strcmp(group.name, "InnocuousThreadGroup") == 0;
-    release(jvmti, group.name);
+    jvm_release(jvmti, group.name);
     (*jni)->DeleteLocalRef(jni, group.parent);
     (*jni)->DeleteLocalRef(jni, info.thread_group);
     return waits || apart;
@@ -196,7 +181,7 @@ static void read_clocks(jvmtiEnv *jvmti, JNIEnv *jni) {
         }
         (*jni)->DeleteLocalRef(jni, threads[i]);
     }
-    release(jvmti, threads);
+    jvm_release(jvmti, threads);
     ev_set_live(EV_THREAD_CPU_NS, sum_ns);
 }
 
@@ -204,7 +189,7 @@ static void JNICALL monitor_entering(jvmtiEnv *jvmti, JNIEnv *jni, jthread threa
     (void)object;
     struct own *own = own_of(jvmti, jni, thread);
     if (own != NULL) {
-        own->waits_since_ns = now_ns();
+        own->waits_since_ns = jvm_now_ns();
     }
 }
 
@@ -215,7 +200,7 @@ static void JNICALL monitor_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread
     if (own == NULL || own->waits_since_ns == 0) {
         return;
     }
-    uint64_t waited_ns = now_ns() - own->waits_since_ns;
+    uint64_t waited_ns = jvm_now_ns() - own->waits_since_ns;
     own->waits_since_ns = 0;
     ev_add(EV_CONTENDED_NS, waited_ns);
     own->sums->contended_monitors++;
@@ -272,7 +257,7 @@ static bool of_application(jvmtiEnv *jvmti, JNIEnv *jni, jclass type) {
     char *name = NULL;
     bool found = (*jvmti)->GetClassSignature(jvmti, kind, &name, NULL) == JVMTI_ERROR_NONE &&
                  strcmp(name, PLATFORM_LOADER) != 0;
-    release(jvmti, name);
+    jvm_release(jvmti, name);
     (*jni)->DeleteLocalRef(jni, kind);
     (*jni)->DeleteLocalRef(jni, loader);
     return found;
@@ -304,17 +289,15 @@ static void count_loaded(jvmtiEnv *jvmti, JNIEnv *jni) {
         }
         (*jni)->DeleteLocalRef(jni, types[i]);
     }
-    release(jvmti, types);
-}
-
-/* ---- windows ---- */
-
-static void end_window(jvmtiEnv *jvmti, JNIEnv *jni, const char *format, unsigned long number) {
-    read_clocks(jvmti, jni);
-    ev_end_window(format, number);
+    jvm_release(jvmti, types);
 }
 
 /* ---- start and end of the JVM ---- */
+
+static void window_ended(jvmtiEnv *jvmti, JNIEnv *jni, const char *name) {
+    read_clocks(jvmti, jni);
+    ev_end_window(name);
+}
 
 static void JNICALL vm_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
     (void)thread;
@@ -324,41 +307,21 @@ static void JNICALL vm_started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
 static void JNICALL vm_ended(jvmtiEnv *jvmti, JNIEnv *jni) {
     read_clocks(jvmti, jni);
     struct ev_all all = ev_all();
-    char *name = NULL, *version = NULL;
-    char java[256] = "unknown";
-    if ((*jvmti)->GetSystemProperty(jvmti, "java.vm.name", &name) == JVMTI_ERROR_NONE &&
-        (*jvmti)->GetSystemProperty(jvmti, "java.vm.version", &version) == JVMTI_ERROR_NONE) {
-        (void)snprintf(java, sizeof java, "%s %s", name, version);
-    }
-    release(jvmti, name);
-    release(jvmti, version);
+    char java[256];
+    jvm_name(jvmti, java, sizeof java);
     if (ev_write(path, java, &all) != 0) {
-        complain(path, strerror(errno));
+        jvm_complain(path, strerror(errno));
     }
 }
 
-static void enable(jvmtiEnv *jvmti, jvmtiEvent event, const char *name, unsigned kinds) {
-    if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, event, NULL) != JVMTI_ERROR_NONE) {
-        ev_missing(name, kinds);
-    }
-}
-
-#define ENABLE(event, kinds) enable(jvmti, JVMTI_EVENT_##event, #event, kinds)
-#define WANT(capability, kinds)                                                                    \
-    do {                                                                                           \
-        if (available.named.capability) {                                                          \
-            wanted.named.capability = 1;                                                           \
-        } else {                                                                                   \
-            ev_missing(#capability, kinds);                                                        \
-        }                                                                                          \
-    } while (0)
+#define ENABLE(event, kinds) JVM_ENABLE(jvmti, event, kinds)
+#define WANT(capability, kinds) JVM_WANT(available.named, wanted.named, capability, kinds)
 
 /* Request the capabilities that this JVM has and a run needs. */
 static union capabilities add_capabilities(jvmtiEnv *jvmti) {
     union capabilities available = {.words = {0}}, wanted = {.words = {0}};
     (void)(*jvmti)->GetPotentialCapabilities(jvmti, &available.named);
-    WANT(can_generate_breakpoint_events, EV_NONE);
-    WANT(can_get_bytecodes, EV_NONE);
+    (void)win_request(&available.named, &wanted.named);
     if (windows_only) {
         ev_unwanted(EV_EVERY);
     } else {
@@ -383,8 +346,7 @@ static union capabilities add_capabilities(jvmtiEnv *jvmti) {
 
 static void enable_events(jvmtiEnv *jvmti, union capabilities has) {
     if (has.named.can_generate_breakpoint_events && has.named.can_get_bytecodes) {
-        ENABLE(CLASS_PREPARE, EV_NONE);
-        ENABLE(BREAKPOINT, EV_NONE);
+        win_enable(jvmti, window_ended);
     }
     if (windows_only) {
         return;
@@ -406,8 +368,9 @@ static void enable_events(jvmtiEnv *jvmti, union capabilities has) {
         ENABLE(COMPILED_METHOD_LOAD, OF_COMPILATIONS);
     }
     if (has.words[SUPPORTS_VIRTUAL_THREADS_WORD] & 1U << SUPPORTS_VIRTUAL_THREADS_BIT) {
-        enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_START, "VIRTUAL_THREAD_START", OF_VIRTUAL_THREADS);
-        enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_END, "VIRTUAL_THREAD_END", EV_NONE);
+        jvm_enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_START, "VIRTUAL_THREAD_START",
+                   OF_VIRTUAL_THREADS);
+        jvm_enable(jvmti, (jvmtiEvent)VIRTUAL_THREAD_END, "VIRTUAL_THREAD_END", EV_NONE);
     }
 }
 
@@ -420,9 +383,9 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
         .ThreadStart = thread_started,
         .ThreadEnd = platform_thread_ended,
         .ClassLoad = class_loaded,
-        .ClassPrepare = wn_class_prepared,
+        .ClassPrepare = win_class_prepared,
         .Exception = thrown,
-        .Breakpoint = wn_at_breakpoint,
+        .Breakpoint = win_at_breakpoint,
         .CompiledMethodLoad = compiled,
         .MonitorContendedEnter = monitor_entering,
         .MonitorContendedEntered = monitor_entered,
@@ -435,7 +398,13 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
 
 /* Parse and store the option. Return null, or the reason of the failure. */
 static const char *read_option(const char *option) {
-    if (option != NULL && strncmp(option, WINDOWS_ONLY, strlen(WINDOWS_ONLY)) == 0) {
+    if (option != NULL && heap_is_wanted(option)) {
+        heap_only = true;
+        const char *wrong = heap_read_option(option, &option);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    } else if (option != NULL && strncmp(option, WINDOWS_ONLY, strlen(WINDOWS_ONLY)) == 0) {
         windows_only = true;
         option += strlen(WINDOWS_ONLY);
     }
@@ -452,33 +421,32 @@ static const char *read_option(const char *option) {
 EXPORTED JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     (void)reserved;
     if (path[0] != '\0') {
-        complain(options == NULL ? "" : options,
-                 "not written: the agent is loaded twice and counts only once");
+        jvm_complain(options == NULL ? "" : options,
+                     "not written: the agent is loaded twice and counts only once");
         return JNI_OK;
-    }
-    if (options != NULL && strncmp(options, HP_OPTION, strlen(HP_OPTION)) == 0) {
-        (void)strcpy(path, HP_OPTION);
-        return hp_load(vm, options + strlen(HP_OPTION));
     }
     const char *wrong = read_option(options);
     if (wrong != NULL) {
-        complain("expected -agentpath:libregatta_events.so=FILE, =windows,FILE or "
-                 "=heap,INTERVAL,EVERY,FILE",
-                 wrong);
+        jvm_complain(heap_only ? "expected -agentpath:libregatta_events.so=" HEAP_OPTION
+                               : "expected -agentpath:libregatta_events.so=FILE or =windows,FILE",
+                     wrong);
         /* The program has not started yet, and its events would be lost. */
         return JNI_ERR;
     }
     jvmtiEnv *jvmti = NULL;
     if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK) {
-        complain("no events are counted", "expected a JVM with JVMTI 1.2");
+        jvm_complain("no events are counted", "expected a JVM with JVMTI 1.2");
         return JNI_OK;
     }
-    wn_watch(end_window);
+    if (heap_only) {
+        heap_start(jvmti, path);
+        return JNI_OK;
+    }
     union capabilities has = add_capabilities(jvmti);
     if (!set_callbacks(jvmti) ||
         (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL) !=
             JVMTI_ERROR_NONE) {
-        complain("no events are counted", "the JVM does not report its end");
+        jvm_complain("no events are counted", "the JVM does not report its end");
         return JNI_OK;
     }
     enable_events(jvmti, has);

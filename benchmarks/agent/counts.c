@@ -91,7 +91,7 @@ static uint64_t since_1970_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-static void end_window(const char *format, unsigned long number) {
+static void end_window(const char *name) {
     if (closed) {
         return;
     }
@@ -106,8 +106,7 @@ static void end_window(const char *format, unsigned long number) {
         window_room = room;
     }
     struct ev_window *window = &windows[window_count++];
-    /* The formats of the callers have at most one number. */
-    (void)snprintf(window->name, sizeof window->name, format, number);
+    (void)snprintf(window->name, sizeof window->name, "%s", name);
     window->ended_ns = since_1970_ns();
     for (int kind = 0; kind < EV_KINDS; kind++) {
         uint64_t until = atomic_load(&counters[kind]) + atomic_load(&live[kind]);
@@ -117,10 +116,12 @@ static void end_window(const char *format, unsigned long number) {
     }
 }
 
-void ev_end_window(const char *format, unsigned long number) {
+size_t ev_end_window(const char *name) {
     (void)pthread_mutex_lock(&lock);
-    end_window(format, number);
+    end_window(name);
+    size_t ended = window_count > 0 ? window_count - 1 : 0;
     (void)pthread_mutex_unlock(&lock);
+    return ended;
 }
 
 /* Slot of a method in a table with free slots. */
@@ -199,7 +200,7 @@ struct ev_thread_sums *ev_sums_of(const char *name) {
 
 struct ev_all ev_all(void) {
     (void)pthread_mutex_lock(&lock);
-    end_window("rest", 0);
+    end_window("rest");
     closed = true;
     struct ev_all all = {
         windows, window_count, threads, thread_count, missing, missing_count, absent,

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum ev_kind {
     EV_CLASSES_LOADED,
@@ -46,9 +47,11 @@ enum ev_kind {
 /* Name of a kind in the file. */
 extern const char *const ev_kind_names[EV_KINDS];
 
+enum { EV_NAME_SIZE = 32 };
+
 /* Part of a run between two marks. */
 struct ev_window {
-    char name[32];
+    char name[EV_NAME_SIZE];
     /* End of the window, in ns since 1970. */
     uint64_t ended_ns;
     /* Counts from the start of the JVM to the end of the window. */
@@ -76,8 +79,8 @@ void ev_unwanted(unsigned kinds);
 /* The same for kinds that the JVM lacks; the file names them. `what` is kept. */
 void ev_missing(const char *what, unsigned kinds);
 
-/* End a window; its name is `format` with a number. */
-void ev_end_window(const char *format, unsigned long number);
+/* End a window. Return its index. */
+size_t ev_end_window(const char *name);
 
 /* Return whether a method was compiled before, and mark it as compiled. */
 bool ev_compiled_before(const void *method);
@@ -100,9 +103,20 @@ struct ev_all {
 /* End the last window and return all data; later events are not included. */
 struct ev_all ev_all(void);
 
+/* ---- output.c ---- */
+
+/* Write a JSON string. */
+void ev_write_string(FILE *out, const char *text);
+
+/* Write a JSON list of strings. */
+void ev_write_strings(FILE *out, const char *const *texts, size_t count);
+
+/* Write a complete file with `write`, or nothing. Return 0, or -1 with errno set. */
+int ev_write_whole(const char *path, void (*write)(FILE *out, const void *data), const void *data);
+
 /* ---- report.c ---- */
 
-/* Write the complete file or nothing. Return 0, or -1 with errno set. */
+/* Write the file; result as for ev_write_whole. */
 int ev_write(const char *path, const char *java, const struct ev_all *all);
 
 #endif

@@ -1,113 +1,128 @@
-/* The file of a heap: one JSON object, described in benchmarks/java/README.md. */
+/* The file: one JSON object with a line per checkpoint, described in benchmarks/java/README.md. */
+#include "events.h"
 #include "heap.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 enum { VERSION = 1 };
 
-static void write_string(FILE *out, const char *text) {
-    (void)fputc('"', out);
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\') {
-            (void)fputc('\\', out);
-        }
-        (void)fputc(byte >= 0x20 && byte < 0x7f ? byte : '?', out);
-    }
-    (void)fputc('"', out);
+/* The lines of all checkpoints. */
+static FILE *lines;
+static char *text;
+static size_t text_size;
+static size_t kept;
+
+static const char *between(bool *first) {
+    const char *separator = *first ? "" : ", ";
+    *first = false;
+    return separator;
 }
 
-static void write_strings(FILE *out, const char *key, const char *const *texts, size_t count) {
-    (void)fprintf(out, ",\n \"%s\": [", key);
-    for (size_t i = 0; i < count; i++) {
-        (void)fputs(i == 0 ? "" : ", ", out);
-        write_string(out, texts[i]);
-    }
-    (void)fputs("]", out);
-}
-
-static void write_amounts(FILE *out, const char *key, const struct hp_amount *bins) {
-    (void)fprintf(out, ", \"%s\": [", key);
+static void write_allocated(const struct heap_checkpoint *at) {
+    (void)fputs("\"allocated\": [", lines);
     bool first = true;
-    for (size_t i = 0; i < HP_BINS; i++) {
-        if (bins[i].objects > 0.0) {
-            (void)fprintf(out, "%s[%zu, %.12g, %.15g]", first ? "" : ", ", i, bins[i].objects,
-                          bins[i].bytes);
-            first = false;
+    for (int bin = 0; bin < HEAP_BINS; bin++) {
+        double objects = at->now->objects[bin] - at->before->objects[bin];
+        double bytes = at->now->bytes[bin] - at->before->bytes[bin];
+        if (objects > 0) {
+            /* Counts of all objects are whole numbers. */
+            (void)fprintf(lines, "%s[%d, %.15g, %.15g]", between(&first), bin, objects, bytes);
         }
     }
-    (void)fputs("]", out);
+    (void)fprintf(lines, "], \"samples\": %" PRIu64, at->now->samples - at->before->samples);
 }
 
-static void write_degrees(FILE *out, const char *key, const uint64_t *degrees) {
-    (void)fprintf(out, ", \"%s\": [", key);
-    for (size_t i = 0; i < HP_DEGREES; i++) {
-        (void)fprintf(out, "%s%" PRIu64, i == 0 ? "" : ", ", degrees[i]);
+static void write_sums(const char *name, const struct heap_sum *sums, size_t count) {
+    (void)fprintf(lines, ", \"%s\": [", name);
+    bool first = true;
+    for (size_t i = 0; i < count; i++) {
+        if (sums[i].objects > 0) {
+            (void)fprintf(lines, "%s[%zu, %" PRIu64 ", %" PRIu64 "]", between(&first), i,
+                          sums[i].objects, sums[i].bytes);
+        }
     }
-    (void)fputs("]", out);
+    (void)fputc(']', lines);
 }
 
-static void write_walk(FILE *out, const struct hp_walk *walk) {
-    (void)fprintf(out, "{\"window\": %zu, \"ends_window\": %s, \"clock_bytes\": %.15g, \"samples\": %" PRIu64,
-                  walk->window, walk->ends_window ? "true" : "false", walk->clock, walk->samples);
-    write_amounts(out, "allocated", walk->allocated);
-    write_amounts(out, "live", walk->live);
-    (void)fprintf(out, ", \"references\": %" PRIu64 ", \"far\": %" PRIu64, walk->references,
-                  walk->far);
-    write_degrees(out, "fan_in", walk->fan_in);
-    write_degrees(out, "fan_out", walk->fan_out);
-    (void)fputs(", \"cohorts\": [", out);
-    for (size_t i = 0; i < walk->cohort_count; i++) {
-        (void)fprintf(out, "%s[%" PRIu32 ", %" PRIu32 ", %" PRIu64 "]", i == 0 ? "" : ", ",
-                      walk->cohorts[i].walk, walk->cohorts[i].objects, walk->cohorts[i].bytes);
+static void write_fan(const char *name, const uint64_t *bins) {
+    (void)fprintf(lines, ", \"%s\": [", name);
+    bool first = true;
+    for (unsigned bin = 0; bin < HEAP_FAN_BINS; bin++) {
+        if (bins[bin] > 0) {
+            (void)fprintf(lines, "%s[%" PRIu64 ", %" PRIu64 "]", between(&first),
+                          heap_fan_bound(bin), bins[bin]);
+        }
     }
-    (void)fprintf(out, "], \"loaded_classes\": %" PRIu32 ", \"compiled_methods\": %" PRIu32 "}",
-                  walk->loaded_classes, walk->compiled_methods);
+    (void)fputc(']', lines);
 }
 
-static void write_all(FILE *out, const struct hp_all *all) {
-    (void)fprintf(out, "{\"heap_profile\": %d,\n \"java\": ", VERSION);
-    write_string(out, all->java);
+void heap_keep(const struct heap_checkpoint *at) {
+    if (lines == NULL && (lines = open_memstream(&text, &text_size)) == NULL) {
+        ev_missing("memory for checkpoints", EV_NONE);
+        return;
+    }
+    (void)fprintf(
+        lines, "%s\n  {\"window\": %zu, \"ends_window\": %s, \"clock_bytes\": %" PRIu64 ", ",
+        kept == 0 ? "" : ",", at->window, at->ends_window ? "true" : "false", at->now->clock_bytes);
+    write_allocated(at);
+    static const struct heap_live nothing;
+    const struct heap_live *live = at->live == NULL ? &nothing : at->live;
+    (void)fprintf(lines, ", \"walk_ns\": %" PRIu64, at->walk_ns);
+    write_sums("live", live->sizes, HEAP_BINS);
+    (void)fprintf(lines, ", \"references\": %" PRIu64 ", \"far\": %" PRIu64 ", \"roots\": %" PRIu64,
+                  live->references, live->far, live->roots);
+    write_fan("fan_in", live->fan_in);
+    write_fan("fan_out", live->fan_out);
+    write_sums("cohorts", live->cohorts, live->cohort_count);
+    (void)fprintf(lines, ", \"loaded_classes\": %ld, \"compiled_methods\": %ld}",
+                  at->loaded_classes, at->compiled_methods);
+    kept++;
+}
+
+static void write_head(FILE *out, const struct heap_facts *facts, const struct ev_all *all) {
+    (void)fprintf(out, "{\"heap_profile\": %d, \"java\": ", VERSION);
+    ev_write_string(out, facts->java);
     (void)fprintf(out,
-                  ",\n \"sampling_interval\": %" PRIu64 ",\n \"every_bytes\": %" PRIu64
-                  ",\n \"compressed_references\": %s",
-                  all->interval, all->every, all->compressed_references ? "true" : "false");
-    write_strings(out, "windows", (const char *const *)all->windows, all->window_count);
-    write_strings(out, "missing", all->missing, all->missing_count);
-    (void)fputs(",\n \"collections_at\": [", out);
-    for (size_t i = 0; i < all->collection_count; i++) {
-        (void)fprintf(out, "%s%.15g", i == 0 ? "" : ", ", all->collections[i]);
+                  ", \"sampling_interval\": %" PRIu64 ", \"every_bytes\": %" PRIu64
+                  ", \"object_alignment\": %u, \"compressed_references\": %s, \"windows\": [",
+                  facts->interval, facts->every, facts->alignment,
+                  facts->compressed ? "true" : "false");
+    for (size_t i = 0; i < all->window_count; i++) {
+        (void)fputs(i == 0 ? "" : ", ", out);
+        ev_write_string(out, all->windows[i].name);
     }
-    (void)fputs("],\n \"checkpoints\": [", out);
-    for (size_t i = 0; i < all->walk_count; i++) {
-        (void)fputs(i == 0 ? "\n  " : ",\n  ", out);
-        write_walk(out, all->walks[i]);
+    (void)fputs("], \"missing\": ", out);
+    ev_write_strings(out, all->missing, all->missing_count);
+    (void)fputs(",\n\"collections_at\": [", out);
+    for (size_t i = 0; i < facts->collection_count; i++) {
+        (void)fprintf(out, "%s%" PRIu64, i == 0 ? "" : ", ", facts->collections[i]);
     }
-    (void)fputs("\n ]}\n", out);
+    (void)fputs("],\n\"sizes\": [", out);
+    for (unsigned bin = 0; bin < HEAP_BINS; bin++) {
+        (void)fprintf(out, "%s%" PRIu64, bin == 0 ? "" : ", ", heap_bound(bin));
+    }
+    (void)fputs("],\n\"checkpoints\": [", out);
 }
 
-int hp_write(const char *path, const struct hp_all *all) {
-    char temporary[PATH_MAX];
-    int length = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (length < 0 || (size_t)length >= sizeof temporary) {
-        errno = ENAMETOOLONG;
-        return -1;
+static void write_all(FILE *out, const void *data) {
+    struct ev_all all = ev_all();
+    write_head(out, data, &all);
+    if (text != NULL) {
+        (void)fwrite(text, 1, text_size, out);
     }
-    FILE *out = fopen(temporary, "we");
-    if (out == NULL) {
-        return -1;
+    (void)fputs("\n]}\n", out);
+}
+
+int heap_write(const char *path, const struct heap_facts *facts) {
+    if (lines != NULL) {
+        bool failed = ferror(lines) != 0;
+        if (fclose(lines) != 0 || failed) {
+            ev_missing("memory for checkpoints", EV_NONE);
+            free(text);
+            text = NULL;
+        }
+        lines = NULL;
     }
-    write_all(out, all);
-    int failed = ferror(out);
-    if (fclose(out) != 0 || failed || rename(temporary, path) != 0) {
-        int why = errno;
-        (void)remove(temporary);
-        errno = why;
-        return -1;
-    }
-    return 0;
+    return ev_write_whole(path, write_all, facts);
 }

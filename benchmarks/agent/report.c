@@ -1,27 +1,10 @@
 /* The file: one JSON object, described in benchmarks/java/README.md. */
 #include "events.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { VERSION = 1 };
-
-/* Write a JSON string. Bytes outside printable ASCII become '?': the encoding of the JVM is not
- * UTF-8. */
-static void write_string(FILE *out, const char *text) {
-    (void)fputc('"', out);
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\') {
-            (void)fputc('\\', out);
-        }
-        (void)fputc(byte >= 0x20 && byte < 0x7f ? byte : '?', out);
-    }
-    (void)fputc('"', out);
-}
 
 static void write_counts(FILE *out, const struct ev_all *all) {
     bool first = true;
@@ -52,7 +35,7 @@ static void write_threads(FILE *out, const struct ev_all *all) {
         }
         (void)fputs(first ? "" : ", ", out);
         first = false;
-        write_string(out, sums->name);
+        ev_write_string(out, sums->name);
         (void)fprintf(out,
                       ": {\"exceptions\": %" PRIu64 ", \"contended_monitors\": %" PRIu64
                       ", \"contended_ns\": %" PRIu64 "}",
@@ -60,13 +43,20 @@ static void write_threads(FILE *out, const struct ev_all *all) {
     }
 }
 
-static void write_all(FILE *out, const char *java, const struct ev_all *all) {
+struct told {
+    const char *java;
+    const struct ev_all *all;
+};
+
+static void write_all(FILE *out, const void *data) {
+    const struct told *told = data;
+    const struct ev_all *all = told->all;
     (void)fprintf(out, "{\"events\": %d, \"java\": ", VERSION);
-    write_string(out, java);
+    ev_write_string(out, told->java);
     (void)fputs(", \"windows\": [", out);
     for (size_t i = 0; i < all->window_count; i++) {
         (void)fputs(i == 0 ? "" : ", ", out);
-        write_string(out, all->windows[i].name);
+        ev_write_string(out, all->windows[i].name);
     }
     (void)fputs("], \"ended_ns\": [", out);
     for (size_t i = 0; i < all->window_count; i++) {
@@ -76,38 +66,12 @@ static void write_all(FILE *out, const char *java, const struct ev_all *all) {
     write_counts(out, all);
     (void)fputs("}, \"threads\": {", out);
     write_threads(out, all);
-    (void)fputs("}, \"missing\": [", out);
-    for (size_t i = 0; i < all->missing_count; i++) {
-        (void)fputs(i == 0 ? "" : ", ", out);
-        write_string(out, all->missing[i]);
-    }
-    (void)fputs("]}\n", out);
+    (void)fputs("}, \"missing\": ", out);
+    ev_write_strings(out, all->missing, all->missing_count);
+    (void)fputs("}\n", out);
 }
 
 int ev_write(const char *path, const char *java, const struct ev_all *all) {
-    char unfinished[PATH_MAX];
-    int length = snprintf(unfinished, sizeof unfinished, "%s.unfinished", path);
-    if (length < 0 || (size_t)length >= sizeof unfinished) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    FILE *out = fopen(unfinished, "we");
-    if (out == NULL) {
-        return -1;
-    }
-    errno = 0;
-    write_all(out, java, all);
-    bool failed = ferror(out) != 0;
-    int why = errno;
-    if (fclose(out) != 0 && !failed) {
-        failed = true;
-        why = errno;
-    }
-    if (!failed && rename(unfinished, path) == 0) {
-        return 0;
-    }
-    why = failed ? why : errno;
-    (void)remove(unfinished);
-    errno = why;
-    return -1;
+    struct told told = {java, all};
+    return ev_write_whole(path, write_all, &told);
 }

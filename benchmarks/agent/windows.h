@@ -1,18 +1,23 @@
-/* Windows of the harness, for both modes of the agent. */
+/* The windows of a run, which breakpoints in the meters of the harness delimit. */
 #ifndef WINDOWS_H
 #define WINDOWS_H
 
 #include <jvmti.h>
+#include <stdbool.h>
 
-/* Called at the end of each window, in the thread that runs the iterations; the name of the window
- * is `format` with a number. */
-typedef void wn_border(jvmtiEnv *jvmti, JNIEnv *jni, const char *format, unsigned long number);
+/* Called at each border, in the thread of the harness, with the name of the window that ends. */
+typedef void win_ended(jvmtiEnv *jvmti, JNIEnv *jni, const char *name);
 
-/* Set what is called. It needs the capabilities for breakpoints and bytecodes, and the two handlers
- * below as handlers of BREAKPOINT and CLASS_PREPARE. */
-void wn_watch(wn_border *at_border);
-void JNICALL wn_at_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method,
-                              jlocation location);
-void JNICALL wn_class_prepared(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type);
+/* Request the capabilities for breakpoints; the file names those that the JVM lacks. Return whether
+ * it has all. */
+bool win_request(const jvmtiCapabilities *available, jvmtiCapabilities *wanted);
+
+/* Enable the events, and report borders to `ended`. */
+void win_enable(jvmtiEnv *jvmti, win_ended *ended);
+
+/* Handlers of the two events, for the callbacks of the agent. */
+void JNICALL win_class_prepared(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type);
+void JNICALL win_at_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method,
+                               jlocation location);
 
 #endif

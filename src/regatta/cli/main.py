@@ -44,7 +44,7 @@ GROUPS = {
     },
     "Predict": {
         "vector": "Make, check or show system and application vectors",
-        "trace": "Count the calls of a program, or describe its heap",
+        "trace": "Count the calls of a program, or profile its heap",
         "predict": "Predict applications on systems from vectors",
         "advise": "Choose a collector and a heap size from measurements",
         "primitives": "Rank the primitives of applications; propose a core set",

@@ -22,7 +22,7 @@ TOOLS = ("auto", "bpftrace", "strace")
 
 @click.group()
 def trace() -> None:
-    """Count the calls of a program, as application vectors for `regatta predict`, or describe its heap."""
+    """Count the calls of a program, as application vectors for `regatta predict`, or its use of the heap."""
 
 
 trace.add_command(trace_heap)
@@ -206,12 +206,12 @@ def _check_first(wanted: Wanted, tool: str) -> None:
     )  # fmt: skip
     parse_vector(vector_text(blank), "the new vector")
     if wanted.output is not None:
-        _check_writable(wanted.output)
+        check_writable(wanted.output)
     if wanted.tally is not None:
-        _check_writable(wanted.tally, in_place=True)
+        check_writable(wanted.tally, in_place=True)
 
 
-def _check_writable(path: Path, in_place: bool = False) -> None:
+def check_writable(path: Path, in_place: bool = False) -> None:
     """Check that a file can be replaced by renaming, as for vectors, or written in place or created, as for tallies.
 
     Raises:

@@ -2,112 +2,153 @@
 
 from __future__ import annotations
 
-import tempfile
+import math
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from regatta.cli.options import results_option
-from regatta.host.errors import RegattaError
 
-_SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-#: beyond it, the agent cannot count
-_MOST = (1 << 31) - 1
+if TYPE_CHECKING:
+    from regatta.gc.heap_vector import HeapVector
+    from regatta.spec.vectors import Value
+    from regatta.stats.estimate import Interval
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SIZE = re.compile(r"(\d{1,15})([kmg]?)", re.IGNORECASE)
+#: with it, all programs of suite vm are less than 20 times slower
+_EVERY = "4m"
+_MIB = 1 << 20
 
 
-def parse_size(text: str, option: str, least: int = 1) -> int:
-    """Return the bytes of `512k`, `128m`, `2g`, or of a plain number.
+class _Bytes(click.ParamType[int]):
+    """`512k`: bytes, as in the options of a JVM."""
 
-    Raises:
-        RegattaError: another text, or less than `least`.
-    """
-    factor = _SIZES.get(text[-1:].lower(), 1)
-    number = text[:-1] if factor > 1 else text
-    if not (number.isascii() and number.isdigit()) or int(number) * factor < least:
-        raise RegattaError(option, "a size such as 512k, 128m or 2g", repr(text))
-    return int(number) * factor
+    name = "BYTES"
+
+    def __init__(self, least: int, most: int) -> None:
+        self._least, self._most = least, most
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the bytes."""
+        if isinstance(value, int):
+            return value
+        found = _SIZE.fullmatch(str(value))
+        size = int(found[1]) * _UNITS[found[2].lower()] if found else -1
+        if not self._least <= size <= self._most:
+            expected = f"bytes from {self._least} to {self._most}, such as 512k or 1m"
+            self.fail(f"expected {expected} · got {value!r}", param, ctx)
+        return size
 
 
 @click.command("heap", context_settings={"allow_interspersed_args": False})
-@click.option("-o", "output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File for the heap vector (JSON).")  # fmt: skip
-@click.option("--interval", default="8k", show_default=True, metavar="SIZE", help="Count one object for each SIZE allocated bytes on average. 0: every object; then HotSpot removes no allocations, and the program takes several times as long.")  # fmt: skip
-@click.option("--every", default="4m", show_default=True, metavar="SIZE", help="Walk the heap after each SIZE allocated bytes. Collections are predicted with this resolution; walks take most of the time.")  # fmt: skip
-@click.option("--warmup", type=click.IntRange(0), default=None, help="Number of first iterations to exclude. [default: 1; with --cell: as in the experiment]")  # fmt: skip
+@click.option("-o", "output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File for the heap vector (JSON).")  # fmt: skip
+@click.option("--interval", type=_Bytes(0, (1 << 31) - 1), default="0", show_default=True, help="Mean bytes between sampled objects. 0: every object.")  # fmt: skip
+@click.option("--every", type=_Bytes(0, 1 << 62), default=_EVERY, show_default=True, help="Allocated bytes between checkpoints, which count the reachable objects. 0: count only allocated objects.")  # fmt: skip
 @click.option("--name", help="Name of the vector. [default: name of the command]")
-@click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector, to find measured collections.")  # fmt: skip
-@click.option("--cell", "benchmark_of_cell", default="", metavar="SUITE/NAME", help="Trace this benchmark of --experiment with its command, JVM and heap, instead of COMMAND.")  # fmt: skip
+@click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector.")
+@click.option("--cell", "benchmark_of_cell", default="", metavar="SUITE/NAME", help="Profile this benchmark of --experiment with its command, JVM, heap and warm-up, instead of COMMAND.")  # fmt: skip
 @click.option("--experiment", default="", metavar="NAME", help="With --cell: a planned experiment.")
 @results_option
 @click.option("--configuration", default="", help="With --cell: which of its configurations.")
+@click.option("--warmup", type=click.IntRange(0), default=None, help="Number of first iterations to exclude. [default: 1; with --cell: as in the experiment]")  # fmt: skip
+@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=0, show_default=True, help="Runs without and with the profiler, alternating. 0: one run, with the profiler.")  # fmt: skip
+@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def trace_heap(
-    output: Path,
-    interval: str,
-    every: str,
-    warmup: int | None,
-    name: str | None,
-    benchmark: str,
-    benchmark_of_cell: str,
-    experiment: str,
-    results: Path,
-    configuration: str,
-    command: tuple[str, ...],
+    command: tuple[str, ...], benchmark_of_cell: str, experiment: str, results: Path, **options: object
 ) -> None:
-    """Describe the heap of a Java application: what it allocates, how long objects live, what they refer to.
+    """Count the objects that a Java application allocates, and those that stay reachable.
 
-    COMMAND starts a JVM of release 11 or later: `java -jar app.jar ...`. It runs twice, and its output goes to standard error:
-    once while an agent walks the heap, and once while it only counts allocations, because the compiler of HotSpot removes more
-    allocations if nothing can walk the heap. The units of work are the iterations of a program with Regatta's harness, or the whole run of any other
-    program. The result does not depend on the collector: `regatta predict gc` predicts others from it.
+    COMMAND starts a JVM: `java -jar app.jar ...`. It runs with an agent that counts allocated objects by size. At each
+    checkpoint, the agent counts the reachable objects, their references and their age. The output of COMMAND goes to
+    standard error.
+
+    The unit of work is an iteration of a program with Regatta's harness, or the whole run of any other program.
     """
+    from regatta.cli.trace import check_writable
+    from regatta.gc.heap_runs import HeapRuns, profile_heap
+    from regatta.gc.heap_vector import heap_vector, write_heap_vector
+
     if bool(benchmark_of_cell) == bool(command) or bool(benchmark_of_cell) != bool(experiment):
         raise click.UsageError("expected either a command after --, or --cell with --experiment")
-    distance = 0 if interval == "0" else parse_size(interval, "--interval")
-    step = parse_size(every, "--every")
-    for option, size in (("--interval", distance), ("--every", step)):
-        if size > _MOST:
-            raise RegattaError(option, "less than 2 GiB", f"{size / 2**30:.3g} GiB")
-    cell = None
+    if options["configuration"] and not benchmark_of_cell:
+        raise click.UsageError("--configuration: expected together with --cell")
+    if options["name"] == "":
+        raise click.UsageError("--name: expected text, got nothing")
+    given = {key: value for key, value in options.items() if value not in (None, "")}
+    chosen: dict[str, object] = {"warmup": 1, "benchmark": "", "cell": None}
     if benchmark_of_cell:
         from regatta.cli.planned_java import planned_java
 
-        planned = planned_java(benchmark_of_cell, configuration, experiment, results)
-        command, cell = planned.command, planned.options["cell"]
-        name = name or str(planned.options["name"])
-        benchmark = benchmark or str(planned.options["benchmark"])
-        warmup = int(str(planned.options["warmup"])) if warmup is None else warmup
-    warmup = 1 if warmup is None else warmup
-
-    from regatta.gc.heap_profile import HeapVector, read_heap_profile, with_heap_agent, write_heap_vector
-    from regatta.trace.java import reporting_to
-    from regatta.trace.java_events import events_agent
-    from regatta.trace.planned_command import PlannedCommand
-    from regatta.trace.runs import run_to_its_end
-
-    agent = events_agent()
-    profiles = []
-    for walks_every in (step, 0):
-        with tempfile.TemporaryDirectory() as folder:
-            file, lines = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
-            words = with_heap_agent(command, agent, file, distance, walks_every)
-            if isinstance(cell, PlannedCommand):
-                cell.check_files()
-                words = [*cell.words(Path(folder), lines), *words]
-            else:
-                words = reporting_to(words, lines)
-            run_to_its_end(words)
-            profiles.append(read_heap_profile(file))
-    per = "iteration" if profiles[0].ends() else "run"
-    vector = HeapVector(1, name or Path(command[0]).name, per, benchmark, warmup, *profiles)
+        planned = planned_java(benchmark_of_cell, str(options["configuration"]), experiment, results)
+        command = planned.command
+        chosen |= planned.options
+    chosen = {"name": Path(command[0]).name, **chosen, **given}
+    output = Path(str(chosen["output"]))
+    check_writable(output)
+    runs = HeapRuns(
+        command, **{key: chosen[key] for key in ("interval", "every", "warmup", "pairs", "level", "cell")}  # type: ignore[arg-type]
+    )  # fmt: skip
+    profile, overhead = profile_heap(runs)
+    vector = heap_vector(
+        profile,
+        str(chosen["name"]),
+        benchmark=str(chosen["benchmark"]),
+        warmup=runs.warmup,
+        level=runs.level,
+    )
     write_heap_vector(vector, output)
-    _show(vector, output)
+    _show(vector, overhead, str(output))
 
 
-def _show(vector: object, output: Path) -> None:
-    from regatta.cli.tables import plain_console, show
-    from regatta.gc.heap_profile import HeapVector
-    from regatta.gc.tables import heap_table
+def _show(vector: HeapVector, overhead: Value | None, path: str) -> None:
+    from regatta.cli.tables import plain_console, show_table
+    from regatta.gc.heap_vector import AGES_MIB, survival_at
 
-    assert isinstance(vector, HeapVector)
-    click.echo(f"{output}: {len(vector.profile.checkpoints)} walks of the heap of {vector.name}")
-    show(plain_console(), heap_table(vector))
+    profile, rates = vector.profile, vector.rates
+    size = rates["bytes"].mapped(lambda value: value / _MIB)
+    live = rates["live_bytes"].mapped(lambda value: value / _MIB)
+    rows = [
+        ("allocated objects per iteration", *_cells(rates["objects"], ".0f")),
+        ("allocated MiB per iteration", *_cells(size, ".2f")),
+        ("mean object size, bytes", f"{rates['bytes'].point / max(rates['objects'].point, 1):.1f}", ""),
+        ("live objects after an iteration", *_cells(rates["live_objects"], ".0f")),
+        ("live MiB after an iteration", *_cells(live, ".2f")),
+        ("references per live object", *_cells(rates["references_per_object"], ".2f")),
+    ]
+    for age in AGES_MIB:
+        rate = rates.get(survival_at(age))
+        name = f"% of bytes dead before {age} MiB of age"
+        if rate is None:
+            rows.append(
+                (name, "n.d.", f"--every exceeds {age} MiB" if profile.every_bytes else "not counted")
+            )
+        else:
+            rows.append((name, *_cells(_dead(rate), ".1f")))
+    if overhead is not None:
+        rows.append(("time with the profiler, relative", f"{overhead.value:.2f}", _edges(overhead.low, overhead.high, ".2f", overhead.reason)))  # fmt: skip
+    sampling = f"1 per {profile.sampling_interval} bytes" if profile.sampling_interval else "every object"
+    title = f"{path}: {vector.name}, {sampling}, {len(profile.checkpoints)} checkpoints"
+    show_table(plain_console(), title, ("", "value", f"{100 * vector.level:g} % CI"), rows, left=("", f"{100 * vector.level:g} % CI"))  # fmt: skip
+    if profile.missing:
+        click.echo(f"missing: {', '.join(profile.missing)}", err=True)
+
+
+def _dead(rate: Interval) -> Interval:
+    """Return the percentage that is not reachable; it cannot be below 0."""
+    from dataclasses import replace
+
+    edges = {"point": rate.point, "low": rate.high, "high": rate.low}
+    return replace(rate, **{edge: 100 * max(1 - value, 0.0) if math.isfinite(value) else value for edge, value in edges.items()})  # type: ignore[arg-type]  # fmt: skip
+
+
+def _cells(value: Interval, form: str) -> tuple[str, str]:
+    point = f"{value.point:{form}}" if math.isfinite(value.point) else "n.d."
+    return point, _edges(value.low, value.high, form, value.reason)
+
+
+def _edges(low: float, high: float, form: str, reason: str) -> str:
+    return f"[{low:{form}}, {high:{form}}]" if math.isfinite(low) and math.isfinite(high) else reason

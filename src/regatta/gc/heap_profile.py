@@ -1,152 +1,147 @@
-"""The heap of an application over its allocations, described by the JVMTI agent (benchmarks/agent/heap.c)."""
+"""Profile of the heap of a JVM, written by the agent (benchmarks/agent): allocated and reachable objects."""
 
 from __future__ import annotations
 
-import json
+import bisect
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from regatta.host.errors import RegattaError
-from regatta.host.values.from_json import value_from_json
-from regatta.stats.estimate import Interval
+from regatta.stats.estimate import NAN, Interval, undefined
 from regatta.stats.intervals import mean_interval
-from regatta.store.folder import replacing
-from regatta.trace.java import read_of_jvm
+from regatta.trace.java import counted_windows, read_of_jvm
 
 _VERSION = 1
-_ITERATION, _BEFORE = "iteration ", "before "
-#: ages in MiB that the summary shows
-AGES = (1, 4, 16, 64)
+_FIX = "profile the program again with the agent of this version"
+#: elements of a row of sizes or cohorts: key, objects, bytes
+_SUM = 3
+#: elements of a row of references: bound, objects
+_FAN = 2
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One walk of the reachable heap. Lists of bins hold [bin, objects, bytes]; a bin is a range of object sizes."""
+    """The heap at one position of the allocation clock; benchmarks/java/README.md describes the keys."""
 
-    #: place of its window in `windows`
+    #: index into the windows
     window: int
-    #: whether it is at the end of that window
+    #: whether the window ends here
     ends_window: bool
-    #: bytes allocated since the start of the JVM
-    clock_bytes: float
-    #: reported allocations since the previous walk
-    samples: int
-    #: allocated since the previous walk
+    #: bytes allocated since the start of the program
+    clock_bytes: int
+    #: [bin of size, objects, bytes] since the previous checkpoint; estimates if sampled
     allocated: list[list[float]]
-    live: list[list[float]]
-    #: references between objects
+    samples: int
+    walk_ns: int
+    #: [bin of size, objects, bytes] of the reachable objects
+    live: list[list[int]]
+    #: from fields, arrays and static fields
     references: int
-    #: of these, between objects that were not born in the same or in neighbouring intervals between walks
-    far: int
-    #: objects by the number of references: 0, 1, 2, up to 4, up to 8, ...
-    fan_in: list[int]
-    fan_out: list[int]
-    #: [walk, objects, bytes]: live objects that were born between the walk before that one and that one
+    roots: int
+    #: [upper bound of references to an object (from it, for `fan_out`), objects]
+    fan_in: list[list[int]]
+    fan_out: list[list[int]]
+    #: [checkpoint that saw the objects first, objects, bytes] of the reachable objects
     cohorts: list[list[int]]
     loaded_classes: int
     compiled_methods: int
 
     @property
-    def live_objects(self) -> float:
-        """Return the number of live objects."""
-        return math.fsum(objects for _, objects, _ in self.live)
+    def allocated_objects(self) -> float:
+        """Return the number of objects allocated since the previous checkpoint."""
+        return math.fsum(objects for _, objects, _ in self.allocated)
 
     @property
-    def live_bytes(self) -> float:
-        """Return the bytes of live objects."""
-        return math.fsum(size for _, _, size in self.live)
+    def allocated_bytes(self) -> float:
+        """Return the bytes allocated since the previous checkpoint."""
+        return math.fsum(size for *_, size in self.allocated)
+
+    @property
+    def live_objects(self) -> int:
+        """Return the number of reachable objects."""
+        return sum(objects for _, objects, _ in self.live)
+
+    @property
+    def live_bytes(self) -> int:
+        """Return the bytes of the reachable objects."""
+        return sum(size for *_, size in self.live)
+
+    @cached_property
+    def bytes_of_cohort(self) -> Mapping[int, int]:
+        """Return the bytes of each cohort that has reachable objects."""
+        return {cohort: size for cohort, _, size in self.cohorts}
 
 
 @dataclass(frozen=True)
 class HeapProfile:
-    """The file of the agent; benchmarks/java/README.md describes its keys."""
+    """The file of the agent."""
 
     heap_profile: int
     java: str
-    #: mean distance of sampled allocations, bytes; 0: every object is counted
+    #: mean bytes between samples; 0: every object
     sampling_interval: int
+    #: allocated bytes between checkpoints; 0: the reachable objects are not counted
     every_bytes: int
+    object_alignment: int
     compressed_references: bool
     windows: list[str]
+    #: data that the JVM lacks
     missing: list[str]
-    #: clock at each collection of the JVM
-    collections_at: list[float]
+    #: positions of the pauses of the collector on the allocation clock, in bytes
+    collections_at: list[int]
+    #: largest size of each bin, in bytes; the last bin has no limit
+    sizes: list[int]
     checkpoints: list[Checkpoint]
 
-    def ends(self, prefix: str = _ITERATION) -> dict[int, int]:
-        """Return iteration -> place of the walk at the end of its window; with "before ", of the window before it."""
-        return {
-            int(self.windows[each.window].removeprefix(prefix)): at
-            for at, each in enumerate(self.checkpoints)
-            if each.ends_window and self.windows[each.window].startswith(prefix)
-        }
+    @cached_property
+    def clock(self) -> Sequence[int]:
+        """Return the positions of the checkpoints, in bytes."""
+        return [at.clock_bytes for at in self.checkpoints]
 
-    def starts(self) -> dict[int, int]:
-        """Return iteration -> place of the walk at its start."""
-        return self.ends(_BEFORE)
+    @property
+    def has_iterations(self) -> bool:
+        """Return whether the program has Regatta's harness."""
+        return any(name.startswith("iteration ") for name in self.windows)
 
-    def allocated(self) -> dict[str, list[list[float]]]:
-        """Return window -> what was allocated in it, by bin."""
-        sums: dict[str, dict[float, list[float]]] = {}
-        for each in self.checkpoints:
-            own = sums.setdefault(self.windows[each.window], {})
-            for number, objects, size in each.allocated:
-                both = own.setdefault(number, [0.0, 0.0])
-                both[0] += objects
-                both[1] += size
-        return {name: [[number, *both] for number, both in sorted(own.items())] for name, own in sums.items()}
+    def of_window(self, window: int) -> Sequence[Checkpoint]:
+        """Return the checkpoints of a window, in order."""
+        return [at for at in self.checkpoints if at.window == window]
 
 
 @dataclass(frozen=True)
-class HeapVector:
-    """What an application asks of a collector, per unit of work."""
+class Allocated:
+    """Objects and bytes allocated per iteration."""
 
-    heap_vector: int
-    name: str
-    #: unit of work
-    per: str
-    #: `suite/name`, to find measured collections; or ""
-    benchmark: str
-    #: iterations that do not count, from the first
-    warmup: int
-    #: of a run whose heap was walked; HotSpot does not remove allocations in it
-    profile: HeapProfile
-    #: of a run that only counted allocations, as without an agent
-    allocation: HeapProfile
-
-    @property
-    def counted(self) -> list[int]:
-        """Return the iterations after warm-up; none of a program without the harness."""
-        return [number for number in self.profile.ends() if number >= self.warmup]
-
-    def sizes(self) -> list[list[float]]:
-        """Return what the counted iterations allocate, or the whole run, by bin."""
-        wanted = {f"{_ITERATION}{number}" for number in self.counted}
-        sums: dict[float, list[float]] = {}
-        for name, bins in self.allocation.allocated().items():
-            for number, objects, size in bins if not wanted or name in wanted else ():
-                both = sums.setdefault(number, [0.0, 0.0])
-                both[0] += objects
-                both[1] += size
-        return [[number, *both] for number, both in sorted(sums.items())]
+    objects: Interval
+    bytes: Interval
 
 
-def with_heap_agent(command: Sequence[str], agent: Path, file: Path, interval: int, every: int) -> list[str]:
+@dataclass(frozen=True)
+class Live:
+    """The reachable heap at the end of an iteration."""
+
+    objects: Interval
+    bytes: Interval
+    references_per_object: Interval
+
+
+def with_heap_profile(
+    command: Sequence[str], agent: Path, profile: Path, *, interval: int = 0, every: int = 1 << 20
+) -> list[str]:
     """Return the command of a JVM with the agent as its first option.
 
     Args:
         command: `java` or another launcher that accepts the options of a JVM, with its arguments.
-        agent: the library.
-        file: that the JVM writes when it ends.
-        interval: mean distance of sampled allocations, bytes; 0 counts every object.
-        every: distance of the walks of the heap, bytes; 0 walks never.
+        agent: the library, as for events.
+        profile: file that the JVM writes when it ends.
+        interval: mean bytes between sampled objects, 0 to 2^31 - 1; 0: every object.
+        every: allocated bytes between checkpoints; 0: do not count reachable objects.
     """
-    return [command[0], f"-agentpath:{agent}=heap,{interval},{every},{file}", *command[1:]]
+    option = f"heap,interval={interval},every={every},{profile}"
+    return [command[0], f"-agentpath:{agent}={option}", *command[1:]]
 
 
 def read_heap_profile(path: Path) -> HeapProfile:
@@ -155,118 +150,169 @@ def read_heap_profile(path: Path) -> HeapProfile:
     Raises:
         RegattaError: the JVM has not written it, or it has another shape.
     """
-    return _checked(read_of_jvm(HeapProfile, path, "heap profile"), "heap profile")
-
-
-def _checked(profile: HeapProfile, where: str) -> HeapProfile:
+    profile = read_of_jvm(HeapProfile, path, "heap profile")
     if profile.heap_profile != _VERSION:
-        raise RegattaError(where, f"version {_VERSION}", f"version {profile.heap_profile}")
-    clocks = [each.clock_bytes for each in profile.checkpoints]
-    if not clocks or clocks != sorted(clocks):
-        raise RegattaError(where, "walks in the order of allocation", f"{len(clocks)} walks in another order")
-    count = len(clocks)
-    for at, each in enumerate(profile.checkpoints):
-        if not 0 <= each.window < len(profile.windows) or any(cohort > at for cohort, _, _ in each.cohorts):
-            got = f"walk {at} of {count} with window {each.window}"
-            raise RegattaError(where, "windows and cohorts that exist", got)
+        raise _wrong("heap_profile", f"version {_VERSION}", str(profile.heap_profile))
+    _check_profile(profile)
+    for index in range(len(profile.checkpoints)):
+        _check_checkpoint(profile, index)
     return profile
 
 
-def write_heap_vector(vector: HeapVector, path: Path) -> None:
-    """Write a vector as JSON, whole or not at all.
-
-    Raises:
-        StoreError: the file cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(asdict(vector)) + "\n", encoding="utf-8")
+def _wrong(key: str, expected: str, got: str) -> RegattaError:
+    return RegattaError(f"heap profile: {key}", expected, got, _FIX)
 
 
-def read_heap_vector(path: Path) -> HeapVector:
-    """Read a vector that `regatta trace heap` has written.
-
-    Raises:
-        RegattaError: no such file, or it has another shape.
-    """
-    fix = "make it with `regatta trace heap -o FILE -- java ...`"
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RegattaError(str(path), "a heap vector", error.strerror or str(error), fix) from error
-    except ValueError as error:
-        raise RegattaError(str(path), "JSON", str(error), fix) from error
-    if not isinstance(told, dict) or "heap_vector" not in told:
-        raise RegattaError(str(path), "a heap vector", "another file", fix)
-    vector = value_from_json(HeapVector, told, str(path))
-    if vector.heap_vector != _VERSION:
-        raise RegattaError(str(path), f"version {_VERSION}", f"version {vector.heap_vector}", fix)
-    for profile in (vector.profile, vector.allocation):
-        _checked(profile, str(path))
-    return vector
+def _check_profile(profile: HeapProfile) -> None:
+    if not profile.checkpoints:
+        got = ", ".join(profile.missing) or "none"
+        raise _wrong("checkpoints", "at least one", got)
+    if profile.sampling_interval < 0 or profile.every_bytes < 0:
+        got = f"{profile.sampling_interval} and {profile.every_bytes}"
+        raise _wrong("sampling_interval, every_bytes", "at least 0", got)
+    if profile.sizes != sorted(set(profile.sizes)) or not profile.sizes or profile.sizes[0] < 1:
+        raise _wrong("sizes", "rising sizes in bytes", _listed(profile.sizes))
+    for key, clock in (("clock_bytes", profile.clock), ("collections_at", profile.collections_at)):
+        # Two collections can be at one position.
+        if any(before > after for before, after in zip([0, *clock], clock, strict=False)):
+            raise _wrong(key, "positions that do not fall", _listed(clock))
+    windows = [at.window for at in profile.checkpoints]
+    if windows != sorted(windows) or windows[0] < 0 or windows[-1] >= len(profile.windows):
+        raise _wrong("window", f"rising indices of {len(profile.windows)} windows", _listed(windows))
 
 
-@dataclass(frozen=True)
-class Rates:
-    """Allocation per unit of work, with intervals over iterations; of a single unit without one."""
-
-    units: int
-    objects: Interval
-    bytes: Interval
-    #: relative standard error of `bytes` because of sampling; 0 if every object was counted
-    sampling_error: float
+def _listed(values: Sequence[int]) -> str:
+    most = 6
+    return ", ".join(map(str, values[:most])) + (", ..." if len(values) > most else "")
 
 
-def rates_of(vector: HeapVector, level: float = 0.95) -> Rates:
-    """Return what one unit of work allocates. It does not depend on the collector, the heap or the processor.
-
-    A program without the harness is one unit of work.
-
-    Raises:
-        RegattaError: no iteration is left after warm-up.
-    """
-    profile = vector.allocation
-    if vector.profile.ends() and not vector.counted:
-        got = f"{vector.warmup}, of {len(vector.profile.ends())} iterations"
-        raise RegattaError(
-            "--warmup", "a smaller number than that of the iterations", got, "run more iterations"
-        )
-    windows = {f"{_ITERATION}{number}" for number in vector.counted}
-    sums: dict[str, list[float]] = {}
-    for name, bins in profile.allocated().items():
-        if not windows or name in windows:
-            own = sums.setdefault(name if windows else "", [0.0, 0.0])
-            own[0] += math.fsum(objects for _, objects, _ in bins)
-            own[1] += math.fsum(size for _, _, size in bins)
-    samples = sum(
-        each.samples for each in profile.checkpoints if not windows or profile.windows[each.window] in windows
+def _check_checkpoint(profile: HeapProfile, index: int) -> None:
+    at = profile.checkpoints[index]
+    where = f"checkpoints[{index}]"
+    bins = len(profile.sizes)
+    tables: tuple[tuple[str, Sequence[Sequence[float]], int, float], ...] = (
+        ("allocated", at.allocated, _SUM, bins),
+        ("live", at.live, _SUM, bins),
+        ("cohorts", at.cohorts, _SUM, index + 1),
+        ("fan_in", at.fan_in, _FAN, math.inf),
+        ("fan_out", at.fan_out, _FAN, math.inf),
     )
-    per = np.array(list(sums.values()))
-    error = 1.0 / math.sqrt(samples) if profile.sampling_interval and samples else 0.0
-    return Rates(len(per), mean_interval(per[:, 0], level), mean_interval(per[:, 1], level), error)
+    for key, rows, length, limit in tables:
+        if any(len(row) != length or min(row) < 0 or row[0] >= limit for row in rows):
+            raise _wrong(
+                f"{where}.{key}", f"rows of {length} numbers, the first below {limit}", str(rows[:3])
+            )
+        keys = [row[0] for row in rows]
+        if keys != sorted(set(keys)):
+            raise _wrong(f"{where}.{key}", "rows in rising order", str(keys[:6]))
+    if at.live_objects != sum(objects for _, objects, _ in at.cohorts):
+        got = f"{sum(objects for _, objects, _ in at.cohorts)} in cohorts"
+        raise _wrong(f"{where}.live", f"{at.live_objects} objects in live and cohorts", got)
 
 
-def survival(profile: HeapProfile) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return ages in bytes, and the share of allocated bytes that lives longer.
+# ---- per iteration ----
 
-    The ages are the distances of the walks; each share is a mean over all births that were observed for so long. Objects
-    that were allocated before the first walk are left out: the JVM itself allocates them.
+
+def allocated_per_iteration(profile: HeapProfile, warmup: int, level: float = 0.95) -> Allocated:
+    """Return the objects and bytes allocated per iteration after warm-up.
+
+    Args:
+        profile: of one run. Without iterations, all of the run is one.
+        warmup: iterations to leave out, from the first.
+        level: confidence, between 0 and 1.
 
     Returns:
-        Two arrays of shape (n,).
+        Means with Student's intervals over the iterations. They include the error of sampling.
+
+    Raises:
+        RegattaError: no iteration is left.
     """
-    clocks = np.array([each.clock_bytes for each in profile.checkpoints])
-    sizes = np.array([math.fsum(size for _, _, size in each.allocated) for each in profile.checkpoints])
-    count = len(clocks)
-    kept, seen = np.zeros(count), np.zeros(count)
-    for at, each in enumerate(profile.checkpoints):
-        for cohort, _, size in each.cohorts:
-            if cohort > 0:
-                kept[at - cohort] += size
-        # Births 1 to `at` have been observed for 0 to `at - 1` walks.
-        seen[:at] += sizes[1 : at + 1][::-1]
-    used = seen > 0
-    step = float(np.median(np.diff(clocks))) if count > 1 else float(profile.every_bytes)
-    # An object is 0 to 1 intervals old when a walk sees it first: half an interval on average.
-    ages = np.asarray((np.arange(count)[used] + 0.5) * step, np.float64)
-    return ages, kept[used] / seen[used]
+    counted = _counted(profile, warmup)
+    each = [[at for window in one for at in profile.of_window(window)] for one in counted]
+    return Allocated(
+        mean_interval([math.fsum(at.allocated_objects for at in one) for one in each], level, positive=True),
+        mean_interval([math.fsum(at.allocated_bytes for at in one) for one in each], level, positive=True),
+    )
+
+
+def _counted(profile: HeapProfile, warmup: int) -> Sequence[Sequence[int]]:
+    """Return the windows of each iteration after warm-up; those of the whole run if it has no iterations."""
+    counted = counted_windows(profile.windows, warmup)
+    return [[at] for at in counted] if profile.has_iterations else [counted]
+
+
+def live_after_iteration(profile: HeapProfile, warmup: int, level: float = 0.95) -> Live:
+    """Return the reachable objects at the ends of the iterations after warm-up.
+
+    Args, raises: as `allocated_per_iteration`.
+    """
+    ends = {at.window: at for at in profile.checkpoints if at.ends_window}
+    last = [ends[one[-1]] for one in _counted(profile, warmup) if one[-1] in ends and profile.every_bytes]
+    ratios = [at.references / at.live_objects for at in last if at.live_objects]
+    return Live(
+        mean_interval([at.live_objects for at in last], level, positive=True),
+        mean_interval([at.live_bytes for at in last], level, positive=True),
+        mean_interval(ratios, level, positive=True),
+    )
+
+
+# ---- ages ----
+
+
+def survival(profile: HeapProfile, age_bytes: float, warmup: int = 0, level: float = 0.95) -> Interval:
+    """Return the fraction of allocated bytes that is still reachable at an age.
+
+    The age of an object is the number of bytes allocated since it was allocated. A cohort is allocated between two checkpoints, on
+    average in the middle. Its reachable bytes between later checkpoints are interpolated linearly, so ages below `every_bytes` are
+    poorly known. The cohorts of an iteration whose age the run does not reach are left out of its fraction.
+
+    Args:
+        profile: of one run.
+        age_bytes: at least 0.
+        warmup: iterations to leave out, from the first.
+        level: confidence, between 0 and 1.
+
+    Returns:
+        The mean of the fractions of the iterations, 0 to 1, with Student's interval. NaN with a reason if the run is too short.
+
+    Raises:
+        RegattaError: no iteration is left.
+    """
+    if not profile.every_bytes:
+        return undefined(0, level, "t", "reachable objects were not counted", NAN)
+    fractions = []
+    for windows in _counted(profile, warmup):
+        born = lives = 0.0
+        for index, at in enumerate(profile.checkpoints):
+            if at.window not in windows or index == 0 or not at.allocated_bytes:
+                continue
+            left = _bytes_at_age(profile, index, age_bytes)
+            if left is not None:
+                born += at.allocated_bytes
+                lives += left
+        if born:
+            fractions.append(min(lives / born, 1.0))
+    if not fractions:
+        return undefined(0, level, "t", "the run ends before this age", NAN)
+    return mean_interval(fractions, level, positive=True)
+
+
+def _bytes_at_age(profile: HeapProfile, cohort: int, age_bytes: float) -> float | None:
+    """Return the reachable bytes of a cohort at a mean age, or None if the run ends earlier."""
+    clock = profile.clock
+    born = (clock[cohort - 1] + clock[cohort]) / 2
+    position = born + age_bytes
+    if position > clock[-1]:
+        return None
+    # The last of several checkpoints at one position, such as the end of a window.
+    after = max(bisect.bisect_right(clock, position), cohort)
+    if after == len(clock):
+        return float(profile.checkpoints[-1].bytes_of_cohort.get(cohort, 0))
+    end = profile.checkpoints[after].bytes_of_cohort.get(cohort, 0)
+    if after == cohort:
+        start, since = profile.checkpoints[cohort].allocated_bytes, born
+    else:
+        start, since = profile.checkpoints[after - 1].bytes_of_cohort.get(cohort, 0), clock[after - 1]
+    # A sampled cohort can have more reachable bytes than were estimated as allocated.
+    share = (position - since) / (clock[after] - since) if clock[after] > since else 1.0
+    return start + (end - start) * share

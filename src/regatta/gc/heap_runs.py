@@ -1,0 +1,77 @@
+"""Runs of a JVM with the heap profiler, and without it to measure its overhead."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from regatta.gc.heap_profile import HeapProfile, read_heap_profile, with_heap_profile
+from regatta.spec.vectors import Value
+from regatta.trace.application import ratio_of
+from regatta.trace.java import iteration_ns, reporting_to
+from regatta.trace.java_events import events_agent
+from regatta.trace.planned_command import PlannedCommand
+from regatta.trace.runs import Figures, run_command
+from regatta.trace.tools import NoTracer
+
+
+@dataclass(frozen=True)
+class HeapRuns:
+    """A command, and how it is profiled."""
+
+    command: Sequence[str]
+    #: mean bytes between sampled objects; 0: every object
+    interval: int
+    #: allocated bytes between checkpoints
+    every: int
+    warmup: int
+    #: runs without and with the profiler; 0: one run with it
+    pairs: int
+    level: float
+    #: of the experiment's cell that `command` is from
+    cell: PlannedCommand | None = None
+
+
+def profile_heap(runs: HeapRuns) -> tuple[HeapProfile, Value | None]:
+    """Run a command with the profiler, alternating with runs without it if there are pairs.
+
+    Returns:
+        The profile of the first run, and the ratio of the times with and without the profiler. The time is that of the iterations
+        after warm-up, or of the whole run.
+
+    Raises:
+        RegattaError: the command fails, or the JVM writes no profile.
+    """
+    if runs.cell is not None:
+        runs.cell.check_files()
+    agent = events_agent()
+    with_ns: list[float] = []
+    without_ns: list[float] = []
+    profiles: list[HeapProfile] = []
+    for pair in range(max(runs.pairs, 1)):
+        # Alternate the order, so that drift affects both sides equally.
+        for profiled in ((False, True), (True, False))[pair % 2]:
+            if profiled:
+                with_ns.append(_run(runs, agent, profiles))
+            elif runs.pairs:
+                without_ns.append(_run(runs, None, profiles))
+    return profiles[0], ratio_of(with_ns, without_ns, runs.level) if runs.pairs else None
+
+
+def _run(runs: HeapRuns, agent: Path | None, profiles: list[HeapProfile]) -> float:
+    """Run the command, with the profiler if there is an agent. Return its time in ns."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, results = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
+        command = runs.command
+        if agent is not None:
+            command = with_heap_profile(command, agent, file, interval=runs.interval, every=runs.every)
+        if runs.cell is None:
+            command = reporting_to(command, results)
+        else:
+            command = [*runs.cell.words(Path(folder), results), *command]
+        run, _ = run_command(command, NoTracer(), Figures(1.0))
+        if agent is not None and not profiles:
+            profiles.append(read_heap_profile(file))
+        return iteration_ns(results, runs.warmup) or run.elapsed_ns
