@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from regatta.gc.heap_profile import Checkpoint, HeapProfile, HeapVector
+from regatta.gc.heap_profile import Checkpoint, HeapProfile
+from regatta.gc.heap_vector import HeapVector, heap_vector
 
 MIB = 1 << 20
 #: bytes of each object
@@ -17,14 +18,16 @@ def checkpoint(
     return Checkpoint(
         window=window,
         ends_window=ends,
-        clock_bytes=clock,
+        clock_bytes=round(clock),
         samples=allocated,
-        allocated=[[3, float(allocated), float(allocated * SIZE)]],
-        live=[[3, float(live), float(live * SIZE)]] if live else [],
+        allocated=[[3, allocated, allocated * SIZE]] if allocated else [],
+        walk_ns=1,
+        live=[[3, live, live * SIZE]] if live else [],
         references=live,
         far=0,
-        fan_in=[0, live],
-        fan_out=[0, live],
+        roots=0,
+        fan_in=[[1, live]],
+        fan_out=[[1, live]],
         cohorts=[[cohort, count, count * SIZE] for cohort, count in cohorts.items() if count],
         loaded_classes=500,
         compiled_methods=100,
@@ -33,7 +36,7 @@ def checkpoint(
 
 def profile(walks: list[Checkpoint], windows: list[str]) -> HeapProfile:
     """Return a profile in which every object was counted."""
-    return HeapProfile(1, "made", 0, MIB, True, windows, [], [], walks)
+    return HeapProfile(1, "made", 0, MIB, 8, True, windows, [], [], [8, 16, 24, 32], walks)
 
 
 def made_vector(iterations: int = 3, mib: int = 48, kept_mib: int = 4) -> HeapVector:
@@ -58,4 +61,4 @@ def made_vector(iterations: int = 3, mib: int = 48, kept_mib: int = 4) -> HeapVe
             ends = at == mib - 1
             walks.append(checkpoint(clock, per, dict(cohorts), len(windows) - 1, ends))
     whole = profile(walks, windows)
-    return HeapVector(1, "made", "iteration", "vm/made", 1, whole, whole)
+    return heap_vector(whole, whole, "made", benchmark="vm/made", warmup=min(1, iterations - 1))

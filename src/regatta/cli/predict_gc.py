@@ -11,7 +11,7 @@ import click
 from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show
-from regatta.cli.trace_heap import parse_size
+from regatta.cli.trace_heap import Bytes
 from regatta.host.errors import RegattaError
 from regatta.store.folder import find_folder
 
@@ -43,6 +43,7 @@ from regatta.store.folder import find_folder
     "--heap",
     "heaps",
     multiple=True,
+    type=Bytes(1, 1 << 50),
     metavar="SIZE",
     help="Heap size, such as 128m. Repeatable. [default: those in which the application was measured]",
 )
@@ -64,7 +65,7 @@ def predict_gc(
     experiment: str,
     collectors: Sequence[str],
     runtimes: Sequence[str],
-    heaps: Sequence[str],
+    heaps: Sequence[int],
     changes: Sequence[str],
     no_forced: bool,
     results: Path,
@@ -80,14 +81,14 @@ def predict_gc(
     Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
     """
     from regatta.gc.forecast import Asked, forecast_of
-    from regatta.gc.heap_profile import read_heap_vector
+    from regatta.gc.heap_vector import read_heap_vector
     from regatta.gc.measured import read_measured
 
     vectors = [read_heap_vector(path) for path in applications]
     asked = Asked(
         collectors,
         runtimes,
-        [parse_size(text, "--heap") for text in heaps],
+        heaps,
         not no_forced,
         **_changes(changes),
     )

@@ -23,7 +23,7 @@ _EVERY = "4m"
 _MIB = 1 << 20
 
 
-class _Bytes(click.ParamType[int]):
+class Bytes(click.ParamType[int]):
     """`512k`: bytes, as in the options of a JVM."""
 
     name = "BYTES"
@@ -45,8 +45,8 @@ class _Bytes(click.ParamType[int]):
 
 @click.command("heap", context_settings={"allow_interspersed_args": False})
 @click.option("-o", "output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File for the heap vector (JSON).")  # fmt: skip
-@click.option("--interval", type=_Bytes(0, (1 << 31) - 1), default="0", show_default=True, help="Mean bytes between sampled objects. 0: every object.")  # fmt: skip
-@click.option("--every", type=_Bytes(0, 1 << 62), default=_EVERY, show_default=True, help="Allocated bytes between checkpoints, which count the reachable objects. 0: count only allocated objects.")  # fmt: skip
+@click.option("--interval", type=Bytes(0, (1 << 31) - 1), default="8k", show_default=True, help="Mean bytes between sampled objects. 0: every object; then HotSpot removes no allocations.")  # fmt: skip
+@click.option("--every", type=Bytes(1, 1 << 62), default=_EVERY, show_default=True, help="Allocated bytes between checkpoints, which count the reachable objects. They take most of the time.")  # fmt: skip
 @click.option("--name", help="Name of the vector. [default: name of the command]")
 @click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector.")
 @click.option("--cell", "benchmark_of_cell", default="", metavar="SUITE/NAME", help="Profile this benchmark of --experiment with its command, JVM, heap and warm-up, instead of COMMAND.")  # fmt: skip
@@ -63,8 +63,8 @@ def trace_heap(
     """Count the objects that a Java application allocates, and those that stay reachable.
 
     COMMAND starts a JVM: `java -jar app.jar ...`. It runs with an agent that counts allocated objects by size. At each
-    checkpoint, the agent counts the reachable objects, their references and their age. The output of COMMAND goes to
-    standard error.
+    checkpoint, the agent counts the reachable objects, their references and their age. A further run counts allocated objects
+    only. The output of COMMAND goes to standard error. `regatta predict gc` predicts collections from the result.
 
     The unit of work is an iteration of a program with Regatta's harness, or the whole run of any other program.
     """
@@ -92,9 +92,10 @@ def trace_heap(
     runs = HeapRuns(
         command, **{key: chosen[key] for key in ("interval", "every", "warmup", "pairs", "level", "cell")}  # type: ignore[arg-type]
     )  # fmt: skip
-    profile, overhead = profile_heap(runs)
+    profile, allocation, overhead = profile_heap(runs)
     vector = heap_vector(
         profile,
+        allocation,
         str(chosen["name"]),
         benchmark=str(chosen["benchmark"]),
         warmup=runs.warmup,

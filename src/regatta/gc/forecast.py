@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.gc.comparison import Comparison, GcForecast, compare
 from regatta.gc.heap_policy import COLLECTORS, NONE, policy_of
-from regatta.gc.heap_profile import HeapVector
+from regatta.gc.heap_vector import HeapVector
 from regatta.gc.lifetimes import Lifetimes
 from regatta.gc.measured import Application, MeasuredCollections, Vm
 from regatta.gc.prediction import predict_collections

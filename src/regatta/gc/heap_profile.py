@@ -40,6 +40,8 @@ class Checkpoint:
     live: list[list[int]]
     #: from fields, arrays and static fields
     references: int
+    #: of these, between objects that were not born in the same or in neighbouring intervals between checkpoints
+    far: int
     roots: int
     #: [upper bound of references to an object (from it, for `fan_out`), objects]
     fan_in: list[list[int]]
@@ -106,6 +108,24 @@ class HeapProfile:
         """Return whether the program has Regatta's harness."""
         return any(name.startswith("iteration ") for name in self.windows)
 
+    def ends(self, prefix: str = "iteration ") -> Mapping[int, int]:
+        """Return iteration -> index of the checkpoint at its end; with "before ", of the one at its start."""
+        return {
+            int(self.windows[at.window].removeprefix(prefix)): index
+            for index, at in enumerate(self.checkpoints)
+            if at.ends_window and self.windows[at.window].startswith(prefix)
+        }
+
+    def allocated_in(self) -> Mapping[str, Mapping[int, tuple[float, float]]]:
+        """Return window -> bin -> objects and bytes that were allocated in it."""
+        sums: dict[str, dict[int, tuple[float, float]]] = {}
+        for at in self.checkpoints:
+            own = sums.setdefault(self.windows[at.window], {})
+            for key, objects, size in at.allocated:
+                before = own.get(int(key), (0.0, 0.0))
+                own[int(key)] = (before[0] + objects, before[1] + size)
+        return sums
+
     def of_window(self, window: int) -> Sequence[Checkpoint]:
         """Return the checkpoints of a window, in order."""
         return [at for at in self.checkpoints if at.window == window]
@@ -150,7 +170,15 @@ def read_heap_profile(path: Path) -> HeapProfile:
     Raises:
         RegattaError: the JVM has not written it, or it has another shape.
     """
-    profile = read_of_jvm(HeapProfile, path, "heap profile")
+    return checked_profile(read_of_jvm(HeapProfile, path, "heap profile"))
+
+
+def checked_profile(profile: HeapProfile) -> HeapProfile:
+    """Return a profile whose numbers fit together.
+
+    Raises:
+        RegattaError: they do not.
+    """
     if profile.heap_profile != _VERSION:
         raise _wrong("heap_profile", f"version {_VERSION}", str(profile.heap_profile))
     _check_profile(profile)

@@ -5,18 +5,28 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.gc.heap_profile import HeapProfile, allocated_per_iteration, live_after_iteration, survival
+from regatta.gc.heap_profile import (
+    HeapProfile,
+    allocated_per_iteration,
+    checked_profile,
+    live_after_iteration,
+    survival,
+)
+from regatta.host.errors import RegattaError
 from regatta.host.files import write_whole
+from regatta.host.values.from_json import value_from_json
 from regatta.stats.estimate import Interval
 
 _VERSION = 1
 MIB = 1 << 20
 #: ages at which the surviving fraction is reported
 AGES_MIB = (1, 4, 16, 64)
+_PROFILES = ("profile", "allocation")
+_FIX = "make it with `regatta trace heap -o FILE -- java ...`"
 
 
 @dataclass(frozen=True)
@@ -29,16 +39,42 @@ class HeapVector:
     warmup: int
     level: float
     rates: Mapping[str, Interval]
+    #: of a run in which the reachable objects were counted. HotSpot does not remove allocations in it
     profile: HeapProfile
+    #: of a run that counted allocations only: as many as without an agent
+    allocation: HeapProfile
+
+    @property
+    def counted(self) -> Sequence[int]:
+        """Return the iterations after warm-up; none of a program without the harness."""
+        return [number for number in self.profile.ends() if number >= self.warmup]
+
+    @property
+    def allocated(self) -> Mapping[int, tuple[float, float]]:
+        """Return bin -> objects and bytes that the counted iterations allocate, or the whole run."""
+        wanted = {f"iteration {number}" for number in self.counted}
+        sums: dict[int, tuple[float, float]] = {}
+        for window, bins in self.allocation.allocated_in().items():
+            for key, (objects, size) in bins.items() if not wanted or window in wanted else ():
+                before = sums.get(key, (0.0, 0.0))
+                sums[key] = (before[0] + objects, before[1] + size)
+        return sums
 
 
 def heap_vector(
-    profile: HeapProfile, name: str, *, benchmark: str = "", warmup: int = 1, level: float = 0.95
+    profile: HeapProfile,
+    allocation: HeapProfile,
+    name: str,
+    *,
+    benchmark: str = "",
+    warmup: int = 1,
+    level: float = 0.95,
 ) -> HeapVector:
     """Return the vector of a profile.
 
     Args:
-        profile: of one run.
+        profile: of a run with checkpoints.
+        allocation: of a run without them, in which HotSpot removes allocations as without an agent.
         name: of the application.
         benchmark: `suite/name`, or "".
         warmup: iterations to leave out, from the first.
@@ -47,7 +83,7 @@ def heap_vector(
     Raises:
         RegattaError: no iteration is left.
     """
-    allocated = allocated_per_iteration(profile, warmup, level)
+    allocated = allocated_per_iteration(allocation, warmup, level)
     live = live_after_iteration(profile, warmup, level)
     rates = {
         "objects": allocated.objects,
@@ -61,7 +97,7 @@ def heap_vector(
         if age * MIB >= profile.every_bytes > 0:
             rates[survival_at(age)] = survival(profile, age * MIB, warmup, level)
     per = "iteration" if profile.has_iterations else "run"
-    return HeapVector(name, per, benchmark, warmup, level, rates, profile)
+    return HeapVector(name, per, benchmark, warmup, level, rates, profile, allocation)
 
 
 def survival_at(age_mib: int) -> str:
@@ -80,11 +116,46 @@ def write_heap_vector(vector: HeapVector, path: Path) -> None:
         "level": vector.level,
     }
     rates = {name: _written(rate) for name, rate in vector.rates.items()}
-    profile = dataclasses.asdict(vector.profile)
-    checkpoints = ",\n  ".join(json.dumps(at) for at in profile.pop("checkpoints"))
-    start = json.dumps({**head, "rates": rates})[:-1]
-    text = f'{start},\n"profile": {json.dumps(profile)[:-1]},\n "checkpoints": [\n  {checkpoints}\n]}}}}\n'
-    write_whole(path, text)
+    profiles = {name: dataclasses.asdict(getattr(vector, name)) for name in _PROFILES}
+    write_whole(path, json.dumps({**head, "rates": rates, **profiles}) + "\n")
+
+
+def read_heap_vector(path: Path) -> HeapVector:
+    """Read a vector that `regatta trace heap` has written.
+
+    Raises:
+        RegattaError: no such file, or it has another shape.
+    """
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RegattaError(str(path), "a heap vector", error.strerror or str(error), _FIX) from error
+    except ValueError as error:
+        raise RegattaError(str(path), "JSON", str(error), _FIX) from error
+    if not isinstance(told, dict) or told.get("heap_vector") != _VERSION:
+        got = (
+            f"version {told['heap_vector']}"
+            if isinstance(told, dict) and "heap_vector" in told
+            else "another file"
+        )
+        raise RegattaError(str(path), f"a heap vector of version {_VERSION}", got, _FIX)
+    head = value_from_json(_Head, {key: told.get(key) for key in _Head.__annotations__}, str(path))
+    profile, allocation = (
+        checked_profile(value_from_json(HeapProfile, told.get(name), f"{path}: {name}")) for name in _PROFILES
+    )
+    return heap_vector(
+        profile, allocation, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level
+    )
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The keys of the file that are not computed from the profiles."""
+
+    name: str
+    benchmark: str
+    warmup: int
+    level: float
 
 
 def _written(rate: Interval) -> dict[str, float | int | str | None]:

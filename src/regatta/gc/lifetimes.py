@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.gc.heap_profile import HeapVector
+from regatta.gc.heap_vector import HeapVector
 
 Floats = NDArray[np.float64]
 
@@ -52,15 +52,9 @@ class Lifetimes:
         profile = vector.profile
         walks = profile.checkpoints
         scales = _scales(vector)
-        names = [profile.windows[each.window] for each in walks]
-        objects = [
-            scales[name][0] * sum(count for _, count, _ in each.allocated)
-            for name, each in zip(names, walks, strict=True)
-        ]
-        sizes = [
-            scales[name][1] * sum(size for _, _, size in each.allocated)
-            for name, each in zip(names, walks, strict=True)
-        ]
+        names = [profile.windows[at.window] for at in walks]
+        objects = [scales[name][0] * at.allocated_objects for name, at in zip(names, walks, strict=True)]
+        sizes = [scales[name][1] * at.allocated_bytes for name, at in zip(names, walks, strict=True)]
         #: shape (k,), the clock at each walk
         self.clock: Floats = factor * np.cumsum(sizes)
         count = len(walks)
@@ -115,12 +109,14 @@ class Lifetimes:
 
 def _scales(vector: HeapVector) -> dict[str, tuple[float, float]]:
     """Return window -> (objects, bytes) that it allocates, relative to the run with walks; 1 if one of them is unknown."""
-    counted, walked = vector.allocation.allocated(), vector.profile.allocated()
+    counted, walked = vector.allocation.allocated_in(), vector.profile.allocated_in()
     scales = {}
-    for name, bins in walked.items():
+    for window, bins in walked.items():
         both = []
-        for at in (1, 2):
-            own, wanted = (sum(each[at] for each in some) for some in (bins, counted.get(name, ())))
+        for at in (0, 1):
+            own, wanted = (
+                sum(each[at] for each in some.values()) for some in (bins, counted.get(window, {}))
+            )
             both.append(wanted / own if own > 0.0 and wanted > 0.0 else 1.0)
-        scales[name] = (both[0], both[1])
+        scales[window] = (both[0], both[1])
     return scales

@@ -11,7 +11,7 @@ import numpy as np
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.costs import Costs
 from regatta.gc.heap_policy import Policy
-from regatta.gc.heap_profile import HeapVector
+from regatta.gc.heap_vector import HeapVector
 from regatta.gc.lifetimes import Amount, Lifetimes
 from regatta.gc.simulate import Found, simulate
 from regatta.gc.work import Floats, Sizes, Work
@@ -80,7 +80,7 @@ def predict_collections(
     """
     lives = lives or Lifetimes(vector)
     ends = {number: float(lives.clock[at]) for number, at in vector.profile.ends().items()}
-    begins = vector.profile.starts().items()
+    begins = vector.profile.ends("before ").items()
     calls = [float(lives.clock[at]) for number, at in begins if number >= 1] if forced else []
     found = simulate(lives, policy, calls)
     # The whole run of a program without the harness is one unit of work.
@@ -131,7 +131,7 @@ class Contents:
 
     def __init__(self, vector: HeapVector, lives: Lifetimes, policy: Policy) -> None:
         self._walks, self._clock, self._policy = vector.profile.checkpoints, lives.clock, policy
-        self._allocated = vector.sizes()
+        self._allocated = [(objects, size) for objects, size in vector.allocated.values()]
 
     def work_of(self, found: Found) -> Work:
         """Return what a simulated collection has to do."""
@@ -146,11 +146,12 @@ class Contents:
                 references=references,
                 old_bytes=found.old_bytes,
             )
+        live = [(float(objects), float(size)) for _, objects, size in walk.live]
         moved = found.promoted.objects / found.live.objects if found.live.objects else 0.0
         return Work(
             self._policy.heap,
-            moved=_distribution(walk.live, found.promoted),
-            live=_distribution(walk.live, found.live - found.promoted),
+            moved=_distribution(live, found.promoted),
+            live=_distribution(live, found.live - found.promoted),
             dead=_distribution(self._allocated, found.dead),
             dead_new=_distribution(self._allocated, found.dead_new),
             references=references,
@@ -164,11 +165,11 @@ def _of_mean_size(amount: Amount) -> Sizes:
     return {amount.bytes / amount.objects: amount.objects} if amount.objects > 0.0 else {}
 
 
-def _distribution(bins: Sequence[Sequence[float]], amount: Amount) -> Sizes:
+def _distribution(bins: Sequence[tuple[float, float]], amount: Amount) -> Sizes:
     """Return size -> objects: the sizes of the bins, scaled so that both sums are those of `amount`."""
-    objects = math.fsum(count for _, count, _ in bins)
-    size = math.fsum(each for _, _, each in bins)
+    objects = math.fsum(count for count, _ in bins)
+    size = math.fsum(each for _, each in bins)
     if not (objects > 0.0 and size > 0.0 and amount.objects > 0.0):
         return {}
     larger = amount.bytes / amount.objects * objects / size
-    return {larger * each / count: amount.objects * count / objects for _, count, each in bins if count > 0}
+    return {larger * each / count: amount.objects * count / objects for count, each in bins if count > 0}

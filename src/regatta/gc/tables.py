@@ -13,7 +13,6 @@ from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, hover, show_number, show_percent, significant
 from regatta.gc.comparison import ALL, Comparison, GcForecast
 from regatta.gc.costs import Costs
-from regatta.gc.heap_profile import AGES, HeapVector, rates_of, survival
 from regatta.gc.measured import Vm
 from regatta.stats.estimate import Interval
 
@@ -58,46 +57,6 @@ def totals_table(comparisons: Sequence[Comparison], title: str = "Collections pe
         if not (row.kind == ALL and len(one.rows) == 2)
     ]
     return Table(title, TOTALS, rows, frozenset(range(2, len(TOTALS))) - {3})
-
-
-def heap_table(vector: HeapVector, level: float = 0.95) -> Table:
-    """Return what an application asks of a collector, per unit of work."""
-    rates = rates_of(vector, level)
-    ages, shares = survival(vector.profile)
-    ends = vector.profile.ends()
-    walks = [vector.profile.checkpoints[ends[number]] for number in vector.counted]
-    last = walks[-1] if walks else vector.profile.checkpoints[-1]
-    most = max(walk.live_bytes for walk in vector.profile.checkpoints)
-    size = rates.bytes.point / rates.objects.point if rates.objects.point else math.nan
-    sampled = f", ± {100 * rates.sampling_error:.1f} % by sampling" if rates.sampling_error else ""
-    rows = [
-        ("allocated objects", significant(rates.objects.point, 6), _range(rates.objects, 1.0)),
-        ("allocated MiB", significant(rates.bytes.point / _MIB, 4), _range(rates.bytes, _MIB) + sampled),
-        ("bytes of an object, mean", significant(size, 3), ""),
-        ("live MiB at its end", significant(last.live_bytes / _MIB, 3), ""),
-        ("live MiB, largest in the run", significant(most / _MIB, 3), ""),
-        (
-            "references of a live object, mean",
-            significant(last.references / max(last.live_objects, 1), 3),
-            "",
-        ),
-    ]
-    rows += [
-        (
-            f"bytes that live longer than {age} MiB",
-            f"{100 * float(np.interp(age * _MIB, ages, shares)):.2f} %",
-            "",
-        )
-        for age in AGES
-        if len(ages) and ages[0] <= age * _MIB <= ages[-1]
-    ]
-    return Table(f"Per {vector.per}", ("", "mean", f"{show_percent(level)} CI"), rows, frozenset({1}))
-
-
-def _range(interval: Interval, unit: float) -> str:
-    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return ""
-    return f"{significant(interval.low / unit, 6)} to {significant(interval.high / unit, 6)}"
 
 
 def costs_table(costs: Costs, vm: Vm, kind: str) -> Table:

@@ -15,7 +15,7 @@ from regatta.host.errors import RegattaError
 def run(collector: str, heap_mib: int, **program: int) -> list[Found]:
     vector = made_vector(**program)
     lives = Lifetimes(vector)
-    forced = [float(lives.clock[at]) for number, at in vector.profile.starts().items() if number >= 1]
+    forced = [float(lives.clock[at]) for number, at in vector.profile.ends("before ").items() if number >= 1]
     return simulate(lives, policy_of(collector, heap_mib * MIB), forced)
 
 
