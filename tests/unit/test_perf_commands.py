@@ -135,3 +135,9 @@ def test_micro_prints_operations_beside_jmh(tmp_path: Path) -> None:
     rows = rows_of("micro", tmp_path)
     assert [row["what"] for row in rows] == ["strings/string_equals/128", "strings/string_substring/128"]
     assert all(row["peer_name"] == "JMH 1.37" and row["peer"] > 0 for row in rows)
+
+
+def test_collections_prints_the_cost_of_profiles_costs_and_predictions(tmp_path: Path) -> None:
+    rows = rows_of("collections", tmp_path)
+    assert [row["peer_name"] == "without the agent" for row in rows] == [True, True, False, False]
+    assert all(row["ours"] > 0 for row in rows)
