@@ -17,6 +17,10 @@ CONCURRENT = ("z", "shenandoah")
 NONE = "epsilon"
 COLLECTORS = (*GENERATIONAL, *CONCURRENT, NONE)
 
+#: Part of the heap that is occupied when a cycle starts: of Shenandoah during its first cycles (ShenandoahInitFreeThreshold 70),
+#: of Z in its last warm-up cycle. Later, both look at the rate of allocation, which a clock of bytes does not have.
+_START_AT = 0.3
+
 _KIB, _MIB = 1 << 10, 1 << 20
 _NEW_RATIO = 2
 _SURVIVOR_RATIO = 8
@@ -72,7 +76,8 @@ def policy_of(collector: str, heap: int) -> Policy:
         young = max(1, heap // region // (_NEW_RATIO + 1)) * region
         survivor = math.ceil(young / region / _SURVIVOR_RATIO) * region
         return Policy(collector, heap, young, survivor, heap - young, target=_TARGET)
-    return Policy(collector, heap, heap, 0, heap)
+    started = _START_AT if collector in CONCURRENT else 1.0
+    return Policy(collector, heap, round(started * heap), 0, heap)
 
 
 def region_bytes(heap: int) -> int:

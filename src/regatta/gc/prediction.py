@@ -131,12 +131,17 @@ class Contents:
 
     def __init__(self, vector: HeapVector, lives: Lifetimes, policy: Policy) -> None:
         self._walks, self._clock, self._policy = vector.profile.checkpoints, lives.clock, policy
+        self._lives = lives
         self._allocated = [(objects, size) for objects, size in vector.allocated.values()]
 
     def work_of(self, found: Found) -> Work:
         """Return what a simulated collection has to do."""
         walk = self._walks[int(np.abs(self._clock - found.at).argmin())]
-        part = found.live.objects / walk.live_objects if walk.live_objects else 0.0
+        # The objects that the JVM had before the program are in the fixed cost.
+        alive = found.live
+        if found.kind != YOUNG:
+            alive = alive - self._lives.live(0.0, float(self._clock[0]), found.at)
+        part = alive.objects / walk.live_objects if walk.live_objects else 0.0
         references, far = walk.references * part, walk.far * part
         if found.kind == YOUNG:
             return Work(
@@ -147,16 +152,16 @@ class Contents:
                 old_bytes=found.old_bytes,
             )
         live = [(float(objects), float(size)) for _, objects, size in walk.live]
-        moved = found.promoted.objects / found.live.objects if found.live.objects else 0.0
+        moved = min(found.promoted.objects / alive.objects, 1.0) if alive.objects else 0.0
         return Work(
             self._policy.heap,
             moved=_distribution(live, found.promoted),
-            live=_distribution(live, found.live - found.promoted),
+            live=_distribution(live, alive - found.promoted),
             dead=_distribution(self._allocated, found.dead),
             dead_new=_distribution(self._allocated, found.dead_new),
             references=references,
-            far={found.live.bytes: far * (1.0 - moved)},
-            far_moved={found.live.bytes: far * moved},
+            far={alive.bytes: far * (1.0 - moved)},
+            far_moved={alive.bytes: far * moved},
             classes=max(walk.loaded_classes - _CLASSES_OF_ALL, 0.0),
         )
 

@@ -15,6 +15,8 @@ from regatta.gc.heap_policy import CONCURRENT, NONE, Policy, region_bytes
 from regatta.gc.lifetimes import NOTHING, Amount, Lifetimes
 from regatta.host.errors import RegattaError
 
+#: A cycle does not follow another one before this part of the free heap is allocated.
+_LEAST_FREE = 0.1
 #: weight in percent, and factor of the deviation, of the estimated promotion (AdaptivePaddedAverage, PromotedPadding)
 _WEIGHT, _PADDING = 0.25, 3.0
 
@@ -115,7 +117,7 @@ class _Run:
             taken = math.ceil(max(heap.survived.bytes, 1.0) / region) * region if heap.groups else 0.0
             room = max(policy.eden - taken, region)
         elif policy.collector in CONCURRENT:
-            room = max(policy.eden - heap.old.bytes, policy.eden * 0.01)
+            room = max(policy.eden - heap.old.bytes, _LEAST_FREE * (policy.heap - heap.old.bytes))
         return heap.eden_from + room
 
     def _forced(self, at: float) -> None:
