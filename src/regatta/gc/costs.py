@@ -83,11 +83,15 @@ def fit_costs(invocations: Sequence[Sequence[Observation]], where: str) -> Costs
         if not (np.isfinite(each.ns) and each.ns > 0.0):
             raise RegattaError(f"{where}: {each.label}", "a time above 0", f"{each.ns} ns")
     knots = Knots.of([one.work for one in invocations[0]])
+    heap = knots.names.index("heap")
     rows = []
     fitted: dict[str, list[tuple[float, float]]] = {}
     for several in invocations:
         counts = np.stack([features(one.work, knots) for one in several])
         ns = np.array([one.ns for one in several])
+        if np.ptp(counts[:, heap]) == 0.0:
+            # In one heap size, the cost of its MiB cannot be told from the fixed cost.
+            counts[:, heap] = 0.0
         scaled = counts / ns[:, None]
         # Columns of one scale: counts of objects and of MiB differ by many powers of ten.
         size = np.maximum(np.abs(scaled).max(axis=0), 1e-300)

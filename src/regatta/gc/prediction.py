@@ -100,7 +100,7 @@ def predict_collections(
         times.update({id(each): ns[:, at] for at, each in enumerate(several)})
     rows = max((cost.per.shape[0] for cost in costs.values()), default=1)
     collections = [
-        Predicted(_iteration_of(each.at, starts), each, times.get(id(each), np.full(rows, math.nan)))
+        Predicted(_iteration_of(each, starts), each, times.get(id(each), np.full(rows, math.nan)))
         for each in found
     ]
     collections = [each for each in collections if each.iteration in counted]
@@ -122,8 +122,11 @@ def _totals(collections: Sequence[Predicted], iterations: int, rows: int, level:
     return totals
 
 
-def _iteration_of(at: float, ends: Sequence[tuple[int, float]]) -> int:
-    return next((number for number, end in ends if at <= end), -1)
+def _iteration_of(found: Found, ends: Sequence[tuple[int, float]]) -> int:
+    """Return the iteration of a collection. A forced one at the end of an iteration belongs to the next one."""
+    return next(
+        (number for number, end in ends if found.at < end or (found.at == end and not found.forced)), -1
+    )
 
 
 class Contents:

@@ -40,7 +40,8 @@ def exact_ns(case: Mapping[str, object], heap_mib: int) -> float:
 
 def test_a_log_with_known_costs_gives_them_back() -> None:
     # The log has 1 us resolution, and the shortest collection takes 2.6 ms.
-    lines, wanted = ["[1ns][gc,init] Heap Max Capacity: 128M"], []
+    lines = ["[1ns][gc,init] Heap Max Capacity: 128M"]
+    wanted: list[tuple[Mapping[str, object], int]] = []
     at = 0
     for heap in (128, 512):
         for case in cases():
@@ -94,6 +95,11 @@ def test_a_smaller_object_than_the_smallest_size_counts_as_that() -> None:
     knots = Knots((16.0, 32.0))
     found = dict(zip(knots.names, features(Work(0, live={8: 1}), knots), strict=True))
     assert (found["live 16"], found["live 32"]) == (1.0, 0.0)
+
+
+def test_one_heap_size_has_no_cost_of_its_mib() -> None:
+    costs = fit_costs([[Observation(Work(MIB), 1e6, "a"), Observation(Work(MIB), 1e6, "b")]], "one")
+    assert costs.of([Work(100 * MIB)]) == pytest.approx(np.full((1, 1), 1e6))
 
 
 def test_no_observation_and_no_time_are_errors() -> None:

@@ -19,7 +19,7 @@ EXACT = [0.999, 1.0, 1.001]
 
 
 def time_at(heap: float, live: float = 0.7 * MINHEAP, power: float = 1.0) -> float:
-    return 2.0 + 1.5 * ((2 * MINHEAP - live) / (heap - live)) ** power
+    return float(2.0 + 1.5 * ((2 * MINHEAP - live) / (heap - live)) ** power)
 
 
 def curve_of(factors: list[float], power: float = 1.0) -> HeapCurve:
@@ -58,10 +58,10 @@ def test_intervals_contain_the_true_mean_about_as_often_as_they_say() -> None:
         extra = math.exp(rng.normal(-2.3, 1.0))
 
         def true(factor: float, live: float = live, power: float = power, extra: float = extra) -> float:
-            return 1.0 + extra * ((2 - live) / (factor - live)) ** power
+            return float(1.0 + extra * ((2 - live) / (factor - live)) ** power)
 
         points = [
-            HeapPoint(factor, true(factor) * np.exp(rng.normal(0, 0.006) + rng.normal(0, 0.01, 6)))
+            HeapPoint(factor, (true(factor) * np.exp(rng.normal(0, 0.006) + rng.normal(0, 0.01, 6))).tolist())
             for factor in (2.0, 6.0)
         ]
         curve = fit_curve(points, 1.0)

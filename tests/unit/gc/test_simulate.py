@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tests.helpers.heap_vectors import MIB, SIZE, made_vector, profile
 
+from helpers.heap_vectors import MIB, SIZE, made_vector, profile
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.heap_policy import policy_of, region_bytes
 from regatta.gc.lifetimes import Lifetimes

@@ -1,0 +1,124 @@
+"""Predicted times of a program whose objects are known, with costs that are known, and their comparison with a made log."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from helpers.heap_vectors import MIB, SIZE, made_vector
+from regatta.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection
+from regatta.gc.comparison import ALL, compare
+from regatta.gc.costs import Costs, Observation, fit_costs
+from regatta.gc.forecast import Asked, as_document, forecast_of
+from regatta.gc.heap_policy import policy_of
+from regatta.gc.measured import Application, MeasuredCollections, Ran, Vm, iterations_of
+from regatta.gc.prediction import GcPrediction, predict_collections
+from regatta.gc.tables import answer_of, sections_of, totals_table
+from regatta.gc.work import Work
+from regatta.host.errors import RegattaError
+
+VM = Vm("local", "temurin-21", "serial")
+#: ns: of a collection, and of an object
+FIXED, MOVED, DEAD = 1e6, 30.0, 2.0
+PER_MIB = MIB / SIZE
+
+
+def costs() -> Costs:
+    """Return exact costs from three invocations."""
+    works = [
+        Work(MIB),
+        Work(MIB, moved={SIZE: 1e5}),
+        Work(MIB, moved={SIZE: 2e5}),
+        Work(MIB, dead_new={SIZE: 1e6}),
+    ]
+    ns = [FIXED + MOVED * sum(each.moved.values()) + DEAD * sum(each.dead_new.values()) for each in works]
+    observed = [
+        Observation(work, time, str(at)) for at, (work, time) in enumerate(zip(works, ns, strict=True))
+    ]
+    return fit_costs([observed] * 3, "made")
+
+
+def predicted(heap_mib: int = 256) -> GcPrediction:
+    made = costs()
+    return predict_collections(made_vector(), policy_of("serial", heap_mib * MIB), {FULL: made, YOUNG: made})
+
+
+def collection(kind: str, cause: str, ms: float, concurrent_ms: float = 0.0) -> Collection:
+    return Collection(0, kind, cause, 0.0, 1.0, ms * 1e6, concurrent_ms * 1e6, None, None)
+
+
+def ran(*times_ms: float) -> Ran:
+    """Return a run whose iterations 1 and 2 have one forced collection each."""
+    return Ran("r", {at: [collection(FULL, "System.gc()", ms)] for at, ms in enumerate(times_ms, 1)})
+
+
+def test_a_forced_collection_costs_what_its_objects_cost() -> None:
+    # An iteration begins when 48 MiB were allocated since the last collection, of which 4 MiB are alive until then.
+    found = predicted()
+    assert [(one.iteration, one.found.kind) for one in found.collections] == [(1, FULL), (2, FULL)]
+    expected = FIXED + 4 * PER_MIB * MOVED + 44 * PER_MIB * DEAD
+    # Before iteration 1, the JVM has allocated one more MiB.
+    assert float(found.collections[0].ns[0]) == pytest.approx(expected + PER_MIB * DEAD, rel=1e-3)
+    assert float(found.collections[1].ns[0]) == pytest.approx(expected, rel=1e-3)
+    assert found.totals[FULL].count == 1
+    assert found.totals[ALL].time.n == 3
+
+
+def test_kinds_without_costs_are_named() -> None:
+    found = predict_collections(made_vector(), policy_of("serial", 64 * MIB), {FULL: costs()})
+    assert YOUNG in " ".join(found.notes)
+
+
+def test_measured_collections_are_beside_the_predicted_ones() -> None:
+    found = predicted()
+    ms = found.totals[FULL].time.point / 1e6
+    application = Application(VM, "vm/made", 256 * MIB, [ran(2 * ms, 2 * ms), ran(2 * ms, 2 * ms)])
+    one = compare("made", "iteration", VM, found, application, 1, 0.95)
+    (full,) = [row for row in one.rows if row.kind == FULL]
+    assert (full.predicted_count, full.measured_count) == (1, 1)
+    assert full.error == pytest.approx(-0.5, abs=0.01)
+    assert [(pair.iteration, pair.place) for pair in one.pairs] == [(1, 0), (2, 0)]
+    assert "-50" in " ".join(cell for row in totals_table([one]).rows for cell in row)
+
+
+def test_a_young_collection_before_a_forced_full_one_is_part_of_it() -> None:
+    log = [
+        collection(YOUNG, "Allocation Failure", 1.0),
+        collection(YOUNG, "System.gc()", 2.0),
+        collection(FULL, "System.gc()", 3.0),
+        collection(MIXED, "Allocation Failure", 4.0),
+        collection(CYCLE, "System.gc()", 0.1, 5.0),
+    ]
+    found = iterations_of(log)
+    assert {at: [each.pause_ns for each in own] for at, own in found.items()} == {1: [5e6, 4e6], 2: [1e5]}
+
+
+def forecast(asked: Asked, applications: Sequence[Application] = ()) -> object:
+    measured = MeasuredCollections(0.95, 1, {VM: {FULL: costs(), YOUNG: costs()}}, applications)
+    return forecast_of([made_vector()], measured, asked)
+
+
+def test_the_answer_its_page_and_its_document_agree() -> None:
+    application = Application(VM, "vm/made:s1", 256 * MIB, [ran(4.0, 4.0), ran(5.0, 5.0)])
+    found = forecast(Asked(), [application])
+    (one,) = found.comparisons  # type: ignore[attr-defined]
+    assert one.heap_mib == 256
+    assert answer_of(one).startswith("made")
+    assert [section.anchor for section in sections_of(found)] == ["totals", "collections", "costs"]  # type: ignore[arg-type]
+    document = as_document(found)  # type: ignore[arg-type]
+    assert document["comparisons"][0]["rows"][0]["kind"] == FULL
+    assert {each["kind"] for each in document["costs"]} == {FULL, YOUNG}
+
+
+def test_changed_predictions_are_not_compared_with_measurements() -> None:
+    application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
+    (one,) = forecast(Asked(objects=0.5), [application]).comparisons  # type: ignore[attr-defined]
+    assert all(row.measured is None for row in one.rows)
+
+
+@pytest.mark.parametrize(
+    "asked", [Asked(collectors=["cms"]), Asked(collectors=["g1"]), Asked(runtimes=["x"]), Asked()]
+)
+def test_unknown_names_and_no_heap_are_refused(asked: Asked) -> None:
+    with pytest.raises(RegattaError) as caught:
+        forecast(asked)
+    assert caught.value.problems[0].where in ("--collector", "--on", "--heap")
