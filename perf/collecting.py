@@ -101,7 +101,7 @@ def characterisation_row(jar: str, quick: bool) -> Row:
 def prediction_row(vector: HeapVector) -> Row:
     """Return the time to predict single collections in several heaps, from an existing profile."""
     costs = fit_costs([[Observation(Work(64 * MIB, live={32: 1000}), 1e6, "made")]] * 3, "made")
-    lives = Lifetimes(vector)
+    lives = Lifetimes(vector.profile)
     began = time.monotonic()
     count, heap = 0, 0
     while count < PREDICTIONS:
@@ -132,8 +132,8 @@ def measure(place: Path, quick: bool) -> list[Row]:
         "--iterations",
         "4",
     ]
-    profile, allocation, _ = profile_heap(HeapRuns(command, 8192, MIB, 1, 0, 0.95))
-    vector = heap_vector(profile, allocation, "db")
+    profile, _ = profile_heap(HeapRuns(command, 8192, MIB, 1, 0, 0.95))
+    vector = heap_vector(profile, "db")
     return [
         *profiler_rows(jars["vm"], quick),
         characterisation_row(jars["gc"], quick),

@@ -45,7 +45,7 @@ class Bytes(click.ParamType[int]):
 
 @click.command("heap", context_settings={"allow_interspersed_args": False})
 @click.option("-o", "output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File for the heap vector (JSON).")  # fmt: skip
-@click.option("--interval", type=Bytes(0, (1 << 31) - 1), default="8k", show_default=True, help="Mean bytes between sampled objects. 0: every object; then HotSpot removes no allocations.")  # fmt: skip
+@click.option("--interval", type=Bytes(0, (1 << 31) - 1), default="8k", show_default=True, help="Mean bytes between sampled objects. 0: every object, which takes several times as long.")  # fmt: skip
 @click.option("--every", type=Bytes(1, 1 << 62), default=_EVERY, show_default=True, help="Allocated bytes between checkpoints, which count the reachable objects. They take most of the time.")  # fmt: skip
 @click.option("--name", help="Name of the vector. [default: name of the command]")
 @click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector.")
@@ -63,8 +63,8 @@ def trace_heap(
     """Count the objects that a Java application allocates, and those that stay reachable.
 
     COMMAND starts a JVM: `java -jar app.jar ...`. It runs with an agent that counts allocated objects by size. At each
-    checkpoint, the agent counts the reachable objects, their references and their age. A further run counts allocated objects
-    only. The output of COMMAND goes to standard error. `regatta predict gc` predicts collections from the result.
+    checkpoint, the agent counts the reachable objects, their references and their age. The output of COMMAND goes to standard
+    error. `regatta predict gc` predicts collections from the result.
 
     The unit of work is an iteration of a program with Regatta's harness, or the whole run of any other program.
     """
@@ -92,10 +92,9 @@ def trace_heap(
     runs = HeapRuns(
         command, **{key: chosen[key] for key in ("interval", "every", "warmup", "pairs", "level", "cell")}  # type: ignore[arg-type]
     )  # fmt: skip
-    profile, allocation, overhead = profile_heap(runs)
+    profile, overhead = profile_heap(runs)
     vector = heap_vector(
         profile,
-        allocation,
         str(chosen["name"]),
         benchmark=str(chosen["benchmark"]),
         warmup=runs.warmup,

@@ -44,7 +44,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
     vms = _vms(measured, asked)
     found, notes = [], []
     for vector in vectors:
-        lives = Lifetimes(vector, asked.objects)
+        lives = Lifetimes(vector.profile, asked.objects)
         for vm in vms:
             for heap in _heaps(vector, vm, measured, asked):
                 policy = policy_of(vm.collector, round(heap * asked.heap))

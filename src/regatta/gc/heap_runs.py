@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from regatta.gc.heap_profile import HeapProfile, read_heap_profile, with_heap_profile
@@ -34,15 +34,12 @@ class HeapRuns:
     cell: PlannedCommand | None = None
 
 
-def profile_heap(runs: HeapRuns) -> tuple[HeapProfile, HeapProfile, Value | None]:
-    """Run a command with the profiler, alternating with runs without it if there are pairs, and once only counting allocations.
-
-    While an agent can tag objects, HotSpot removes no allocations (escape analysis). Therefore the allocations are those of a
-    run without tags.
+def profile_heap(runs: HeapRuns) -> tuple[HeapProfile, Value | None]:
+    """Run a command with the profiler, alternating with runs without it if there are pairs.
 
     Returns:
-        The profile of the first run, that of the allocations, and the ratio of the times with and without the profiler. The time
-        is that of the iterations after warm-up, or of the whole run.
+        The profile of the first run, and the ratio of the times with and without the profiler. The time is that of the iterations
+        after warm-up, or of the whole run.
 
     Raises:
         RegattaError: the command fails, or the JVM writes no profile.
@@ -60,10 +57,7 @@ def profile_heap(runs: HeapRuns) -> tuple[HeapProfile, HeapProfile, Value | None
                 with_ns.append(_run(runs, agent, profiles))
             elif runs.pairs:
                 without_ns.append(_run(runs, None, profiles))
-    overhead = ratio_of(with_ns, without_ns, runs.level) if runs.pairs else None
-    counted: list[HeapProfile] = []
-    _run(replace(runs, every=0), agent, counted)
-    return profiles[0], counted[0], overhead
+    return profiles[0], ratio_of(with_ns, without_ns, runs.level) if runs.pairs else None
 
 
 def _run(runs: HeapRuns, agent: Path | None, profiles: list[HeapProfile]) -> float:

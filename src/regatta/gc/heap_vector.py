@@ -25,7 +25,6 @@ _VERSION = 1
 MIB = 1 << 20
 #: ages at which the surviving fraction is reported
 AGES_MIB = (1, 4, 16, 64)
-_PROFILES = ("profile", "allocation")
 _FIX = "make it with `regatta trace heap -o FILE -- java ...`"
 
 
@@ -39,10 +38,7 @@ class HeapVector:
     warmup: int
     level: float
     rates: Mapping[str, Interval]
-    #: of a run in which the reachable objects were counted. HotSpot does not remove allocations in it
     profile: HeapProfile
-    #: of a run that counted allocations only: as many as without an agent
-    allocation: HeapProfile
 
     @property
     def counted(self) -> Sequence[int]:
@@ -54,7 +50,7 @@ class HeapVector:
         """Return bin -> objects and bytes that the counted iterations allocate, or the whole run."""
         wanted = {f"iteration {number}" for number in self.counted}
         sums: dict[int, tuple[float, float]] = {}
-        for window, bins in self.allocation.allocated_in().items():
+        for window, bins in self.profile.allocated_in().items():
             for key, (objects, size) in bins.items() if not wanted or window in wanted else ():
                 before = sums.get(key, (0.0, 0.0))
                 sums[key] = (before[0] + objects, before[1] + size)
@@ -63,7 +59,6 @@ class HeapVector:
 
 def heap_vector(
     profile: HeapProfile,
-    allocation: HeapProfile,
     name: str,
     *,
     benchmark: str = "",
@@ -73,8 +68,7 @@ def heap_vector(
     """Return the vector of a profile.
 
     Args:
-        profile: of a run with checkpoints.
-        allocation: of a run without them, in which HotSpot removes allocations as without an agent.
+        profile: of one run.
         name: of the application.
         benchmark: `suite/name`, or "".
         warmup: iterations to leave out, from the first.
@@ -83,7 +77,7 @@ def heap_vector(
     Raises:
         RegattaError: no iteration is left.
     """
-    allocated = allocated_per_iteration(allocation, warmup, level)
+    allocated = allocated_per_iteration(profile, warmup, level)
     live = live_after_iteration(profile, warmup, level)
     rates = {
         "objects": allocated.objects,
@@ -97,7 +91,7 @@ def heap_vector(
         if age * MIB >= profile.every_bytes > 0:
             rates[survival_at(age)] = survival(profile, age * MIB, warmup, level)
     per = "iteration" if profile.has_iterations else "run"
-    return HeapVector(name, per, benchmark, warmup, level, rates, profile, allocation)
+    return HeapVector(name, per, benchmark, warmup, level, rates, profile)
 
 
 def survival_at(age_mib: int) -> str:
@@ -116,8 +110,8 @@ def write_heap_vector(vector: HeapVector, path: Path) -> None:
         "level": vector.level,
     }
     rates = {name: _written(rate) for name, rate in vector.rates.items()}
-    profiles = {name: dataclasses.asdict(getattr(vector, name)) for name in _PROFILES}
-    write_whole(path, json.dumps({**head, "rates": rates, **profiles}) + "\n")
+    document = {**head, "rates": rates, "profile": dataclasses.asdict(vector.profile)}
+    write_whole(path, json.dumps(document) + "\n")
 
 
 def read_heap_vector(path: Path) -> HeapVector:
@@ -140,12 +134,8 @@ def read_heap_vector(path: Path) -> HeapVector:
         )
         raise RegattaError(str(path), f"a heap vector of version {_VERSION}", got, _FIX)
     head = value_from_json(_Head, {key: told.get(key) for key in _Head.__annotations__}, str(path))
-    profile, allocation = (
-        checked_profile(value_from_json(HeapProfile, told.get(name), f"{path}: {name}")) for name in _PROFILES
-    )
-    return heap_vector(
-        profile, allocation, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level
-    )
+    profile = checked_profile(value_from_json(HeapProfile, told.get("profile"), f"{path}: profile"))
+    return heap_vector(profile, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.gc.heap_vector import HeapVector
+from regatta.gc.heap_profile import HeapProfile
 
 Floats = NDArray[np.float64]
 
@@ -39,22 +39,16 @@ class Lifetimes:
     Between two walks, the live objects of a birth interval change linearly. Objects of one interval are born evenly in it.
     """
 
-    def __init__(self, vector: HeapVector, factor: float = 1.0) -> None:
+    def __init__(self, profile: HeapProfile, factor: float = 1.0) -> None:
         """Read the walks.
 
-        The clock runs as in the run that only counted allocations: in each window, all allocations of the other run are scaled
-        to these. What HotSpot removes would not have lived until a walk.
-
         Args:
-            vector: of the application.
+            profile: of the application.
             factor: of the size of every object: 0.8 for objects 20 % smaller. It also scales the clock.
         """
-        profile = vector.profile
         walks = profile.checkpoints
-        scales = _scales(vector)
-        names = [profile.windows[at.window] for at in walks]
-        objects = [scales[name][0] * at.allocated_objects for name, at in zip(names, walks, strict=True)]
-        sizes = [scales[name][1] * at.allocated_bytes for name, at in zip(names, walks, strict=True)]
+        objects = [at.allocated_objects for at in walks]
+        sizes = [at.allocated_bytes for at in walks]
         #: shape (k,), the clock at each walk
         self.clock: Floats = factor * np.cumsum(sizes)
         count = len(walks)
@@ -105,18 +99,3 @@ class Lifetimes:
     def _old(self, row: int, column: int, part: float) -> Floats:
         found: Floats = (1.0 - part) * self._until[row - 1, column] + part * self._until[row, column]
         return found
-
-
-def _scales(vector: HeapVector) -> dict[str, tuple[float, float]]:
-    """Return window -> (objects, bytes) that it allocates, relative to the run with walks; 1 if one of them is unknown."""
-    counted, walked = vector.allocation.allocated_in(), vector.profile.allocated_in()
-    scales = {}
-    for window, bins in walked.items():
-        both = []
-        for at in (0, 1):
-            own, wanted = (
-                sum(each[at] for each in some.values()) for some in (bins, counted.get(window, {}))
-            )
-            both.append(wanted / own if own > 0.0 and wanted > 0.0 else 1.0)
-        scales[window] = (both[0], both[1])
-    return scales

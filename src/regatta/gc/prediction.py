@@ -78,7 +78,7 @@ def predict_collections(
     Raises:
         RegattaError: live objects do not fit into the heap.
     """
-    lives = lives or Lifetimes(vector)
+    lives = lives or Lifetimes(vector.profile)
     ends = {number: float(lives.clock[at]) for number, at in vector.profile.ends().items()}
     begins = vector.profile.ends("before ").items()
     calls = [float(lives.clock[at]) for number, at in begins if number >= 1] if forced else []

@@ -117,7 +117,7 @@ def test_without_the_harness_the_run_is_one_unit(tmp_path: Path) -> None:
     profile = profile_of(tmp_path, windows=["rest"], checkpoints=checkpoints)
     allocated = allocated_per_iteration(profile, 1)
     assert (allocated.objects.point, allocated.objects.n) == (30, 1)
-    assert heap_vector(profile, profile, "x").per == "run"
+    assert heap_vector(profile, "x").per == "run"
 
 
 def test_the_agent_is_the_first_option(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_messages_about_files_name_a_fix(tmp_path: Path, golden: Golden) -> None
 def test_a_written_vector_has_rates_and_the_profile(tmp_path: Path) -> None:
     profile = profile_of(tmp_path)
     path = tmp_path / "vector.json"
-    write_heap_vector(heap_vector(profile, profile, "x", benchmark="vm/x", warmup=2), path)
+    write_heap_vector(heap_vector(profile, "x", benchmark="vm/x", warmup=2), path)
     vector = json.loads(path.read_text(encoding="utf-8"))
     assert vector["profile"] == written()
     assert vector["rates"]["objects"] == {

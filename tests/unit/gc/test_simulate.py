@@ -1,10 +1,8 @@
 """Simulated collections of programs whose allocations and deaths are known."""
 
-from dataclasses import replace
-
 import pytest
 
-from helpers.heap_vectors import MIB, SIZE, made_vector, profile
+from helpers.heap_vectors import MIB, SIZE, made_vector
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.heap_policy import policy_of, region_bytes
 from regatta.gc.lifetimes import Lifetimes
@@ -14,7 +12,7 @@ from regatta.host.errors import RegattaError
 
 def run(collector: str, heap_mib: int, **program: int) -> list[Found]:
     vector = made_vector(**program)
-    lives = Lifetimes(vector)
+    lives = Lifetimes(vector.profile)
     forced = [float(lives.clock[at]) for number, at in vector.profile.ends("before ").items() if number >= 1]
     return simulate(lives, policy_of(collector, heap_mib * MIB), forced)
 
@@ -70,7 +68,7 @@ def test_survivors_that_do_not_fit_are_promoted_at_once() -> None:
 
 def test_a_full_collection_finds_what_lives_and_what_died() -> None:
     vector = made_vector(iterations=1, mib=20, kept_mib=4)
-    lives = Lifetimes(vector)
+    lives = Lifetimes(vector.profile)
     (full,) = simulate(lives, policy_of("serial", 256 * MIB), [15.0 * MIB])
     assert full.live.objects == pytest.approx(4 * MIB / SIZE)
     assert full.dead_new.bytes == pytest.approx(11 * MIB)
@@ -99,18 +97,8 @@ def test_epsilon_never_collects_and_z_has_cycles() -> None:
 def test_larger_objects_need_more_collections() -> None:
     vector = made_vector()
     policy = policy_of("parallel", 64 * MIB)
-    small, large = (simulate(Lifetimes(vector, factor), policy, []) for factor in (0.5, 2.0))
+    small, large = (simulate(Lifetimes(vector.profile, factor), policy, []) for factor in (0.5, 2.0))
     assert len(large) >= 4 * len(small) - 2
-
-
-def test_removed_allocations_do_not_count() -> None:
-    vector = made_vector()
-    halved = [
-        replace(each, allocated=[[number, objects / 2, size / 2] for number, objects, size in each.allocated])
-        for each in vector.profile.checkpoints
-    ]
-    removed = replace(vector, allocation=profile(halved, vector.profile.windows))
-    assert Lifetimes(removed).clock[-1] == pytest.approx(Lifetimes(vector).clock[-1] / 2)
 
 
 @pytest.mark.parametrize(("collector", "heap"), [("cms", 64 * MIB), ("serial", 1000)])
