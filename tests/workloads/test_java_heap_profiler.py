@@ -279,5 +279,5 @@ def test_the_command_writes_a_vector(profiled: Profiled, tmp_path: Path) -> None
     assert rates["objects"]["n"] == 2
     profile = tmp_path / "profile.json"
     profile.write_text(json.dumps(vector["profile"]), encoding="utf-8")
-    assert read_heap_profile(profile).sampling_interval == 0
+    assert read_heap_profile(profile).sampling_interval == 8192
     assert "relative" in done.stdout

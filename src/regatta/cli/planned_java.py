@@ -21,13 +21,16 @@ class PlannedJava:
     options: dict[str, object]
 
 
-def planned_java(benchmark: str, configuration: str, experiment: str, results: Path) -> PlannedJava:
+def planned_java(
+    benchmark: str, configuration: str, experiment: str, results: Path, *, any_heap: bool = False
+) -> PlannedJava:
     """Return the cell of a benchmark under a configuration.
 
     Args:
         benchmark: `suite/name`, with `:size` if the experiment has several.
         configuration: as in system vectors; "" if the experiment has one only.
         experiment, results: where to find its plan.
+        any_heap: of cells in several heaps, return that in the largest one.
 
     Raises:
         StoreError: the experiment is not planned, or not exactly one cell of a JVM matches.
@@ -48,6 +51,11 @@ def planned_java(benchmark: str, configuration: str, experiment: str, results: P
             configurations[name] = None
             if configuration in ("", name) and not cell.get("twin_of"):
                 found.setdefault(" ".join((cell["label"], name)), (header, cell))
+    if any_heap and len({cell["label"].rpartition(" · ")[0] for _, cell in found.values()}) == 1:
+        largest = max(
+            found, key=lambda name: found[name][1]["heap_mib"] or found[name][1]["heap_factor"] or 0
+        )
+        found = {largest: found[largest]}
     if len(found) != 1:
         _refuse(folder.name, benchmark, configuration, list(found), list(configurations))
     ((header, cell),) = found.values()

@@ -12,7 +12,7 @@ from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show
 from regatta.cli.trace_heap import Bytes
-from regatta.host.errors import RegattaError
+from regatta.host.errors import InputError
 from regatta.store.folder import find_folder
 
 
@@ -127,6 +127,6 @@ def _changes(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             factor = 0.0
         if name not in ("heap", "objects") or not 0.0 < factor < 1000.0 or name in found:
-            raise RegattaError("--what-if", "heap=2x or objects=0.8x, each once", repr(text))
+            raise InputError("--what-if", "heap=2x or objects=0.8x, each once", repr(text))
         found[name] = factor
     return found

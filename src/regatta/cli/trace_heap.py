@@ -83,7 +83,9 @@ def trace_heap(
     if benchmark_of_cell:
         from regatta.cli.planned_java import planned_java
 
-        planned = planned_java(benchmark_of_cell, str(options["configuration"]), experiment, results)
+        planned = planned_java(
+            benchmark_of_cell, str(options["configuration"]), experiment, results, any_heap=True
+        )
         command = planned.command
         chosen |= planned.options
     chosen = {"name": Path(command[0]).name, **chosen, **given}

@@ -12,7 +12,7 @@ from regatta.gc.heap_vector import HeapVector
 from regatta.gc.lifetimes import Lifetimes
 from regatta.gc.measured import Application, MeasuredCollections, Vm
 from regatta.gc.prediction import predict_collections
-from regatta.host.errors import RegattaError
+from regatta.host.errors import InputError
 from regatta.host.values.benchmark_label import parts_of_label
 
 
@@ -39,7 +39,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
     """Predict every application on every asked JVM, collector and heap.
 
     Raises:
-        RegattaError: no costs of an asked collector or JVM, no heap size, or live objects that do not fit.
+        InputError: no costs of an asked collector or JVM, no heap size, or live objects that do not fit.
     """
     vms = _vms(measured, asked)
     found, notes = [], []
@@ -66,7 +66,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
 def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
     for name in asked.collectors:
         if name not in COLLECTORS:
-            raise RegattaError("--collector", f"one of {', '.join(COLLECTORS)}", name)
+            raise InputError("--collector", f"one of {', '.join(COLLECTORS)}", name)
     known = sorted(measured.costs)
     if NONE in asked.collectors:
         known += sorted({Vm(vm.host, vm.runtime, NONE) for vm in known})
@@ -79,7 +79,7 @@ def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
     if not chosen:
         names = ", ".join(dict.fromkeys(vm.name for vm in known)) or "none"
         wanted = " ".join((*asked.runtimes, *asked.collectors)) or "any collector"
-        raise RegattaError(
+        raise InputError(
             "--on",
             f"costs of {wanted}",
             names,
@@ -93,7 +93,7 @@ def _heaps(vector: HeapVector, vm: Vm, measured: MeasuredCollections, asked: Ask
         return asked.heaps
     own = sorted(one.heap_bytes for one in measured.applications if one.vm == vm and _is_of(one, vector))
     if not own:
-        raise RegattaError(
+        raise InputError(
             "--heap", f"a heap size for {vector.name}", "none, and none was measured", "--heap 128m"
         )
     return own

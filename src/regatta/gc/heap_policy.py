@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from regatta.host.errors import RegattaError
+from regatta.host.errors import InputError
 
 #: collectors of which each collection of a generation stops all threads
 GENERATIONAL = ("serial", "parallel", "g1")
@@ -56,12 +56,12 @@ def policy_of(collector: str, heap: int) -> Policy:
         heap: its size, bytes; at least 2 MiB.
 
     Raises:
-        RegattaError: unknown collector, or a heap that is too small for any JVM.
+        InputError: unknown collector, or a heap that is too small for any JVM.
     """
     if collector not in COLLECTORS:
-        raise RegattaError("--collector", f"one of {', '.join(COLLECTORS)}", collector)
+        raise InputError("--collector", f"one of {', '.join(COLLECTORS)}", collector)
     if heap < 2 * _MIB:
-        raise RegattaError("--heap", "2 MiB or more", f"{heap / _MIB:.3g} MiB")
+        raise InputError("--heap", "2 MiB or more", f"{heap / _MIB:.3g} MiB")
     if collector == "serial":
         young = _down(heap // (_NEW_RATIO + 1), 64 * _KIB)
         survivor = _down(young // (_SURVIVOR_RATIO + 2), 64 * _KIB)

@@ -16,7 +16,7 @@ from regatta.gc.heap_profile import (
     live_after_iteration,
     survival,
 )
-from regatta.host.errors import RegattaError
+from regatta.host.errors import InputError
 from regatta.host.files import write_whole
 from regatta.host.values.from_json import value_from_json
 from regatta.stats.estimate import Interval
@@ -75,7 +75,7 @@ def heap_vector(
         level: confidence, between 0 and 1.
 
     Raises:
-        RegattaError: no iteration is left.
+        InputError: no iteration is left.
     """
     allocated = allocated_per_iteration(profile, warmup, level)
     live = live_after_iteration(profile, warmup, level)
@@ -118,21 +118,21 @@ def read_heap_vector(path: Path) -> HeapVector:
     """Read a vector that `regatta trace heap` has written.
 
     Raises:
-        RegattaError: no such file, or it has another shape.
+        InputError: no such file, or it has another shape.
     """
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise RegattaError(str(path), "a heap vector", error.strerror or str(error), _FIX) from error
+        raise InputError(str(path), "a heap vector", error.strerror or str(error), _FIX) from error
     except ValueError as error:
-        raise RegattaError(str(path), "JSON", str(error), _FIX) from error
+        raise InputError(str(path), "JSON", str(error), _FIX) from error
     if not isinstance(told, dict) or told.get("heap_vector") != _VERSION:
         got = (
             f"version {told['heap_vector']}"
             if isinstance(told, dict) and "heap_vector" in told
             else "another file"
         )
-        raise RegattaError(str(path), f"a heap vector of version {_VERSION}", got, _FIX)
+        raise InputError(str(path), f"a heap vector of version {_VERSION}", got, _FIX)
     head = value_from_json(_Head, {key: told.get(key) for key in _Head.__annotations__}, str(path))
     profile = checked_profile(value_from_json(HeapProfile, told.get("profile"), f"{path}: profile"))
     return heap_vector(profile, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level)

@@ -95,10 +95,7 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
         if runs and cell.place.heap.mib:
             heap = round(cell.place.heap.mib * 2**20)
             applications.append(Application(vm, cell.place.benchmark, heap, runs))
-    costs = {
-        vm: {kind: fit_costs(_complete(blocks), f"{vm.name}, {kind}") for kind, blocks in kinds.items()}
-        for vm, kinds in observed.items()
-    }
+    costs = {vm: _costs(vm, kinds) for vm, kinds in observed.items()}
     return MeasuredCollections(facts.level, facts.steady.warmup, costs, applications)
 
 
@@ -123,10 +120,24 @@ def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple
                 yield kind, sample.round, Observation(work, sample.value * factor * 1e9, label)
 
 
-def _complete(rounds: Mapping[int, Sequence[Observation]]) -> list[Sequence[Observation]]:
-    """Return the observations of the rounds that have all cases; of all rounds if none has."""
-    most = max(map(len, rounds.values()))
-    return [each for each in rounds.values() if len(each) == most]
+def _costs(vm: Vm, kinds: Mapping[str, Mapping[int, Sequence[Observation]]]) -> dict[str, Costs]:
+    """Fit the costs to each round that has all cases of all kinds; if none has, to the first one with the most cases."""
+    most = {kind: max(map(len, rounds.values())) for kind, rounds in kinds.items()}
+    whole = [
+        {number for number, cases in rounds.items() if len(cases) == most[kind]}
+        for kind, rounds in kinds.items()
+    ]
+    chosen = sorted(set.intersection(*whole))
+    costs = {
+        kind: fit_costs(
+            [rounds[number] for number in chosen] or [max(rounds.values(), key=len)], f"{vm.name}, {kind}"
+        )
+        for kind, rounds in kinds.items()
+    }
+    if YOUNG in costs and FULL in costs:
+        # Suite gc has no young collection of a shuffled list.
+        costs[YOUNG] = costs[YOUNG].with_spreads_of(costs[FULL])
+    return costs
 
 
 def iterations_of(collections: Sequence[Collection]) -> dict[int, list[Collection]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.heap_policy import CONCURRENT, NONE, Policy, region_bytes
 from regatta.gc.lifetimes import NOTHING, Amount, Lifetimes
-from regatta.host.errors import RegattaError
+from regatta.host.errors import InputError
 
 #: A cycle does not follow another one before this part of the free heap is allocated.
 _LEAST_FREE = 0.1
@@ -78,7 +78,7 @@ def simulate(
         end: clock at which the run ends. [default: that of the profile]
 
     Raises:
-        RegattaError: live objects do not fit into the heap.
+        InputError: live objects do not fit into the heap.
     """
     if policy.collector == NONE:
         return []
@@ -185,7 +185,7 @@ class _Run:
         heap, lives, policy = self._heap, self._lives, self._policy
         live = lives.live(0.0, at, at)
         if live.bytes > policy.heap:
-            raise RegattaError(
+            raise InputError(
                 "--heap",
                 f"more than the {live.bytes / 2**20:.0f} MiB of live objects",
                 f"{policy.heap / 2**20:.0f} MiB",
