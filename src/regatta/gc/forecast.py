@@ -80,7 +80,7 @@ def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
         names = ", ".join(dict.fromkeys(vm.name for vm in known)) or "none"
         wanted = " ".join((*asked.runtimes, *asked.collectors)) or "any collector"
         raise InputError(
-            "--on",
+            "--collector" if asked.collectors else "--runtime" if asked.runtimes else "--on",
             f"costs of {wanted}",
             names,
             "measure suite gc with it: configs/experiments/hbench-jgc.yml",
