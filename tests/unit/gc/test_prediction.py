@@ -121,4 +121,4 @@ def test_changed_predictions_are_not_compared_with_measurements() -> None:
 def test_unknown_names_and_no_heap_are_refused(asked: Asked) -> None:
     with pytest.raises(RegattaError) as caught:
         forecast(asked)
-    assert caught.value.problems[0].where in ("--collector", "--on", "--heap")
+    assert caught.value.problems[0].where in ("--collector", "--runtime", "--heap")
