@@ -111,10 +111,11 @@ def predict_gc(
         show(console, totals_table(found.comparisons))
     if page is not None:
         from regatta.answers.page.page import write_sections_page
-        from regatta.gc.tables import sections_of
+        from regatta.gc.tables import answer_of, sections_of
 
         names = ", ".join(dict.fromkeys(one.application for one in found.comparisons))
-        write_sections_page("collections", f"Collections of {names}", (), sections_of(found), page)
+        sentences = [answer_of(one) for one in found.comparisons]
+        write_sections_page("collections", f"Collections of {names}", sentences, sections_of(found), page)
         click.echo(str(page), err=as_json)
 
 

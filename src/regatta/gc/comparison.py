@@ -105,7 +105,7 @@ def compare(
                 total.count if total else 0.0,
                 total.time if total else mean_interval([0.0, 0.0], level),
                 float(np.mean(counts)) if counts else math.nan,
-                mean_interval(sums, level) if sums else None,
+                mean_interval(sums, level, positive=True) if sums else None,
             )
         )
     pairs = _pairs(prediction.collections, runs, warmup)

@@ -118,7 +118,7 @@ def _totals(collections: Sequence[Predicted], iterations: int, rows: int, level:
         if own or kind == "all":
             sums = np.sum([each.ns for each in own], axis=0) if own else np.zeros(rows)
             per = sums / max(iterations, 1)
-            totals[kind] = Total(len(own) / max(iterations, 1), mean_interval(per, level))
+            totals[kind] = Total(len(own) / max(iterations, 1), mean_interval(per, level, positive=True))
     return totals
 
 

@@ -154,7 +154,12 @@ def _collections_figure(one: Comparison) -> Figure:
                 "marker": {"size": 7, "color": look.colour, "symbol": look.mark},
             }
         )  # fmt: skip
-    return Figure("", _FIGURE_PX, traces, layout(axis("collection"), axis("time, ms", rangemode="tozero")))
+    return Figure(
+        "",
+        _FIGURE_PX,
+        traces,
+        layout(axis("collection", dtick=max(1, len(one.pairs) // 10)), axis("time, ms", rangemode="tozero")),
+    )
 
 
 def _legend() -> list[LegendEntry]:
