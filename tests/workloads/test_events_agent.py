@@ -18,6 +18,7 @@ from test_java_profiler import trace_java
 
 from helpers.shared_locks import made_once
 from helpers.workloads.java_runs import COMPILED, JVMS, MODES, Programs, Run, expected_digest, jvm
+from helpers.workloads.sanitized_agent import check_sanitized, sanitized_agent
 from regatta.spec.vector_files import read_vector
 from regatta.spec.vectors import ApplicationVector
 from regatta.trace.java import profiler_jar
@@ -66,11 +67,6 @@ def compile_programs(folder: Path) -> None:
     folder.mkdir()
     sources = [HERE / "Events.java", HERE / "Profiled.java"]
     subprocess.run(["javac", "--release", "11", "-Xlint:all", "-Werror", "-d", folder, *sources], check=True)
-
-
-def compile_sanitized(folder: Path) -> None:
-    shutil.copytree(ROOT / "benchmarks" / "agent", folder, ignore=shutil.ignore_patterns("build"))
-    subprocess.run(["make", "-s", "sanitized"], cwd=folder, check=True)
 
 
 @pytest.fixture(scope="session")
@@ -308,22 +304,7 @@ def test_a_second_agent_is_named_and_the_first_counts(counted: Counted) -> None:
 def test_the_address_sanitizer_finds_nothing(
     counted: Counted, name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    found = [
-        subprocess.run(
-            ["cc", f"-print-file-name={library}"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        for library in ("libasan.so", "libubsan.so")
-    ]
-    if not all(Path(library).is_absolute() for library in found):
-        pytest.skip("NOT TESTED: the compiler has no address sanitizer")
-    agent = (
-        made_once(tmp_path_factory, "sanitized", compile_sanitized) / "build/sanitized/libregatta_events.so"
-    )
-    # The JVM itself uses signals for its checks, and never frees what it has at its end.
-    checked = {
-        "LD_PRELOAD": " ".join(found),
-        "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:allow_user_segv_handler=1:verbosity=1",
-    }
+    agent, checked = sanitized_agent(tmp_path_factory)
     for mode, count, code, kind, least in (
         ("together", "100", 0, "exceptions", 100_000),
         ("classes", "10000", 0, "classes_loaded", 10_000),
@@ -334,9 +315,7 @@ def test_the_address_sanitizer_finds_nothing(
         flags = (f"-agentpath:{agent}=events.json",)
         run = counted.run("Events", mode, count, program=jvm(name), flags=flags, **checked)
         assert run.code == code, run.stderr
-        assert "AddressSanitizer Init done" in run.stderr
-        assert "ERROR: AddressSanitizer" not in run.stderr
-        assert "runtime error" not in run.stderr
+        check_sanitized(run)
         events = events_of(run)
         assert (events.missing, total(events, kind) >= least) == ([], True)
 

@@ -16,6 +16,7 @@ import pytest
 
 from helpers.shared_locks import made_once
 from helpers.workloads.java_runs import Programs, Run, jvm
+from helpers.workloads.sanitized_agent import check_sanitized, sanitized_agent
 from regatta.gc.heap_profile import (
     Checkpoint,
     HeapProfile,
@@ -65,11 +66,6 @@ def compile_program(folder: Path) -> None:
     folder.mkdir()
     sources = [HERE / "heap" / "Heap.java", HERE / "heap" / "org" / "regatta" / "bench" / "Meters.java"]
     subprocess.run(["javac", "--release", "11", "-Xlint:all", "-Werror", "-d", folder, *sources], check=True)
-
-
-def compile_sanitized(folder: Path) -> None:
-    shutil.copytree(ROOT / "benchmarks" / "agent", folder, ignore=shutil.ignore_patterns("build"))
-    subprocess.run(["make", "-s", "sanitized"], cwd=folder, check=True)
 
 
 @pytest.fixture(scope="session")
@@ -234,28 +230,12 @@ def test_a_file_that_cannot_be_written_changes_nothing_else(profiled: Profiled) 
 def test_the_address_sanitizer_finds_nothing(
     profiled: Profiled, name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    found = [
-        subprocess.run(
-            ["cc", f"-print-file-name={library}"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        for library in ("libasan.so", "libubsan.so")
-    ]
-    if not all(Path(library).is_absolute() for library in found):
-        pytest.skip("NOT TESTED: the compiler has no address sanitizer")
-    agent = (
-        made_once(tmp_path_factory, "sanitized", compile_sanitized) / "build/sanitized/libregatta_events.so"
-    )
-    checked = {
-        "LD_PRELOAD": " ".join(found),
-        "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:allow_user_segv_handler=1:verbosity=1",
-    }
+    agent, checked = sanitized_agent(tmp_path_factory)
     sanitized = Profiled(profiled.programs, agent, profiled.classes)
     for mode, count, interval in (("known", 2000, 0), ("threads", 5000, 0), ("ages", 16_384, 4096)):
         option = f"heap,interval={interval},every=262144,heap.json"
         run, profile = sanitized.run(mode, count, option, program=jvm(name), **checked)
-        assert "AddressSanitizer Init done" in run.stderr
-        assert "ERROR: AddressSanitizer" not in run.stderr
-        assert "runtime error" not in run.stderr
+        check_sanitized(run)
         assert len(profile.checkpoints) > 5
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from regatta.spec.vectors import ApplicationVector
 
 
-class _SeveralSystems(click.Command):
+class _Predict(click.Command):
     """Accepts `--on A B C` for `--on A --on B --on C`, and passes `gc ...` to `regatta predict gc`."""
 
     def make_context(
@@ -66,7 +66,7 @@ class _SeveralSystems(click.Command):
         return super().parse_args(ctx, spread)
 
 
-@click.command(cls=_SeveralSystems)
+@click.command(cls=_Predict)
 @click.argument("applications", nargs=-1, required=True, metavar="APP[=WEIGHT]...")
 @click.option(
     "--on",

@@ -12,7 +12,8 @@ from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show
 from regatta.cli.trace_heap import Bytes
-from regatta.host.errors import InputError
+from regatta.host.errors import Problem, SpecError
+from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 
@@ -80,41 +81,31 @@ def predict_gc(
 
     Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
     """
-    from regatta.gc.forecast import Asked, forecast_of
+    from regatta.gc.forecast import Asked, as_document, forecast_of
     from regatta.gc.heap_vector import read_heap_vector
     from regatta.gc.measured import read_measured
+    from regatta.gc.tables import answer_of, sections_of, totals_table
 
     vectors = [read_heap_vector(path) for path in applications]
-    asked = Asked(
-        collectors,
-        runtimes,
-        heaps,
-        not no_forced,
-        **_changes(changes),
-    )
+    asked = Asked(collectors, runtimes, heaps, not no_forced, **_changes(changes))
     folder = find_folder(experiment, results)
     with database_progress() as progress:
         measured = read_measured(folder.path, progress)
     found = forecast_of(vectors, measured, asked)
+    sentences = [answer_of(one) for one in found.comparisons]
     if as_json:
-        from regatta.gc.forecast import as_document
-
         click.echo(json.dumps(as_document(found), indent=1, allow_nan=False))
     else:
-        from regatta.gc.tables import answer_of, totals_table
-
         console = plain_console()
-        for one in found.comparisons:
-            console.print(f"• {answer_of(one)}")
+        for sentence in sentences:
+            console.print(f"• {printable(sentence)}")
         for note in found.notes:
-            click.echo(f"note: {note}", err=True)
+            click.echo(f"note: {printable(note)}", err=True)
         show(console, totals_table(found.comparisons))
     if page is not None:
         from regatta.answers.page.page import write_sections_page
-        from regatta.gc.tables import answer_of, sections_of
 
         names = ", ".join(dict.fromkeys(one.application for one in found.comparisons))
-        sentences = [answer_of(one) for one in found.comparisons]
         write_sections_page("collections", f"Collections of {names}", sentences, sections_of(found), page)
         click.echo(str(page), err=as_json)
 
@@ -128,6 +119,6 @@ def _changes(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             factor = 0.0
         if name not in ("heap", "objects") or not 0.0 < factor < 1000.0 or name in found:
-            raise InputError("--what-if", "heap=2x or objects=0.8x, each once", repr(text))
+            raise SpecError([Problem("--what-if", "heap=2x or objects=0.8x, each once", repr(text))])
         found[name] = factor
     return found

@@ -78,10 +78,6 @@ class CollectionLog:
     heap_bytes: int | None
     collections: Sequence[Collection]
 
-    def within(self, start_ns: float, end_ns: float) -> list[Collection]:
-        """Return the collections that ended between two moments of the clock of the log."""
-        return [each for each in self.collections if start_ns <= each.ended_ns < end_ns]
-
 
 @dataclass
 class _Open:

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regatta.gc.collection_log import CYCLE, FULL, YOUNG, Collection
+from regatta.gc.collection_log import CYCLE, MIXED, YOUNG, Collection
 from regatta.gc.heap_policy import Policy
 from regatta.gc.measured import Application, MeasuredCollections, Ran, Vm
-from regatta.gc.prediction import GcPrediction, Predicted
+from regatta.gc.prediction import ALL, KINDS, GcPrediction, Predicted
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
-
-KINDS = (YOUNG, FULL, CYCLE)
-ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ def _measured_of(runs: Sequence[Ran], kind: str, warmup: int) -> tuple[list[floa
 
 def _kind(collection: Collection) -> str:
     """Mixed collections of G1 are young ones that also collect old regions."""
-    return YOUNG if collection.kind == "mixed" else collection.kind
+    return YOUNG if collection.kind == MIXED else collection.kind
 
 
 def _pairs(predicted: Sequence[Predicted], runs: Sequence[Ran], warmup: int) -> list[Pair]:

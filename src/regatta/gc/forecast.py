@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regatta.answers.plain import plain
 from regatta.gc.comparison import Comparison, GcForecast, compare
 from regatta.gc.heap_policy import COLLECTORS, NONE, policy_of
 from regatta.gc.heap_vector import HeapVector
 from regatta.gc.lifetimes import Lifetimes
 from regatta.gc.measured import Application, MeasuredCollections, Vm
 from regatta.gc.prediction import predict_collections
-from regatta.host.errors import InputError
+from regatta.host.errors import Problem, SpecError
 from regatta.host.values.benchmark_label import parts_of_label
 
 
@@ -39,7 +40,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
     """Predict every application on every asked JVM, collector and heap.
 
     Raises:
-        InputError: no costs of an asked collector or JVM, no heap size, or live objects that do not fit.
+        SpecError: no costs of an asked collector or JVM, no heap size, or live objects that do not fit.
     """
     vms = _vms(measured, asked)
     found, notes = [], []
@@ -60,13 +61,17 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
                 one = compare(vector.name, vector.per, vm, prediction, own, measured.warmup, measured.level)
                 found.append(one)
                 notes += [f"{vm.name}: {note}" for note in one.notes]
+                if own and vector.warmup != measured.warmup:
+                    notes.append(
+                        f"{vector.name}: its vector leaves out {vector.warmup} iterations, the experiment {measured.warmup}"
+                    )
     return GcForecast(found, measured, tuple(dict.fromkeys(notes)))
 
 
 def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
     for name in asked.collectors:
         if name not in COLLECTORS:
-            raise InputError("--collector", f"one of {', '.join(COLLECTORS)}", name)
+            raise SpecError([Problem("--collector", f"one of {', '.join(COLLECTORS)}", name)])
     known = sorted(measured.costs)
     if NONE in asked.collectors:
         known += sorted({Vm(vm.host, vm.runtime, NONE) for vm in known})
@@ -79,11 +84,15 @@ def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
     if not chosen:
         names = ", ".join(dict.fromkeys(vm.name for vm in known)) or "none"
         wanted = " ".join((*asked.runtimes, *asked.collectors)) or "any collector"
-        raise InputError(
-            "--collector" if asked.collectors else "--runtime" if asked.runtimes else "--on",
-            f"costs of {wanted}",
-            names,
-            "measure suite gc with it: configs/experiments/hbench-jgc.yml",
+        raise SpecError(
+            [
+                Problem(
+                    "--collector" if asked.collectors else "--runtime" if asked.runtimes else "--on",
+                    f"costs of {wanted}",
+                    names,
+                    "measure suite gc with it: configs/experiments/hbench-jgc.yml",
+                )
+            ]
         )
     return chosen
 
@@ -93,8 +102,12 @@ def _heaps(vector: HeapVector, vm: Vm, measured: MeasuredCollections, asked: Ask
         return asked.heaps
     own = sorted(one.heap_bytes for one in measured.applications if one.vm == vm and _is_of(one, vector))
     if not own:
-        raise InputError(
-            "--heap", f"a heap size for {vector.name}", "none, and none was measured", "--heap 128m"
+        raise SpecError(
+            [
+                Problem(
+                    "--heap", f"a heap size for {vector.name}", "none, and none was measured", "--heap 128m"
+                )
+            ]
         )
     return own
 
@@ -119,30 +132,27 @@ def _is_of(application: Application, vector: HeapVector) -> bool:
 
 def as_document(found: GcForecast) -> dict[str, Any]:
     """Return the answer as JSON values; an unknown number is null."""
-    from regatta.answers.plain import plain
-
+    costs = [
+        {
+            "host": vm.host,
+            "runtime": vm.runtime,
+            "collector": vm.collector,
+            "kind": kind,
+            "ns": {name: each.tolist() for name, each in costs.named().items()},
+        }
+        for vm, kinds in found.measured.costs.items()
+        for kind, costs in kinds.items()
+    ]
+    comparisons = [_document(one) for one in found.comparisons]
     return {
         "level": found.measured.level,
         "notes": list(found.notes),
-        "comparisons": [_document(one) for one in found.comparisons],
-    } | {
-        "costs": [
-            {
-                "runtime": vm.runtime,
-                "collector": vm.collector,
-                "host": vm.host,
-                "kind": kind,
-                "ns": {name: plain(list(map(float, each))) for name, each in costs.named().items()},
-            }
-            for vm, kinds in found.measured.costs.items()
-            for kind, costs in kinds.items()
-        ]
+        "comparisons": comparisons,
+        "costs": costs,
     }
 
 
 def _document(one: Comparison) -> dict[str, Any]:
-    from regatta.answers.plain import plain
-
     return {
         "application": one.application,
         "per": one.per,

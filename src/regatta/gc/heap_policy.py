@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from regatta.host.errors import InputError
+from regatta.host.errors import Problem, SpecError
 
-#: collectors of which each collection of a generation stops all threads
-GENERATIONAL = ("serial", "parallel", "g1")
 CONCURRENT = ("z", "shenandoah")
 NONE = "epsilon"
-COLLECTORS = (*GENERATIONAL, *CONCURRENT, NONE)
+COLLECTORS = ("serial", "parallel", "g1", *CONCURRENT, NONE)
 
 #: Part of the heap that is occupied when a cycle starts: of Shenandoah during its first cycles (ShenandoahInitFreeThreshold 70),
 #: of Z in its last warm-up cycle. Later, both look at the rate of allocation, which a clock of bytes does not have.
@@ -28,7 +26,7 @@ _SURVIVOR_RATIO = 8
 COPIES = 1
 #: Part of a survivor space that should be full after a collection (TargetSurvivorRatio).
 _TARGET = 0.5
-#: of G1: at least this number of regions (a flag of the VM), each of 1 MiB to 32 MiB
+#: of G1: about this number of regions, each of 1 MiB to 32 MiB
 _TARGET_REGIONS = 2048
 
 
@@ -56,12 +54,12 @@ def policy_of(collector: str, heap: int) -> Policy:
         heap: its size, bytes; at least 2 MiB.
 
     Raises:
-        InputError: unknown collector, or a heap that is too small for any JVM.
+        SpecError: unknown collector, or a heap that is too small for any JVM.
     """
     if collector not in COLLECTORS:
-        raise InputError("--collector", f"one of {', '.join(COLLECTORS)}", collector)
+        raise SpecError([Problem("--collector", f"one of {', '.join(COLLECTORS)}", collector)])
     if heap < 2 * _MIB:
-        raise InputError("--heap", "2 MiB or more", f"{heap / _MIB:.3g} MiB")
+        raise SpecError([Problem("--heap", "2 MiB or more", f"{heap / _MIB:.3g} MiB")])
     if collector == "serial":
         young = _down(heap // (_NEW_RATIO + 1), 64 * _KIB)
         survivor = _down(young // (_SURVIVOR_RATIO + 2), 64 * _KIB)

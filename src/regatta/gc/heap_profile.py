@@ -51,22 +51,22 @@ class Checkpoint:
     loaded_classes: int
     compiled_methods: int
 
-    @property
+    @cached_property
     def allocated_objects(self) -> float:
         """Return the number of objects allocated since the previous checkpoint."""
         return math.fsum(objects for _, objects, _ in self.allocated)
 
-    @property
+    @cached_property
     def allocated_bytes(self) -> float:
         """Return the bytes allocated since the previous checkpoint."""
         return math.fsum(size for *_, size in self.allocated)
 
-    @property
+    @cached_property
     def live_objects(self) -> int:
         """Return the number of reachable objects."""
         return sum(objects for _, objects, _ in self.live)
 
-    @property
+    @cached_property
     def live_bytes(self) -> int:
         """Return the bytes of the reachable objects."""
         return sum(size for *_, size in self.live)
@@ -115,16 +115,6 @@ class HeapProfile:
             for index, at in enumerate(self.checkpoints)
             if at.ends_window and self.windows[at.window].startswith(prefix)
         }
-
-    def allocated_in(self) -> Mapping[str, Mapping[int, tuple[float, float]]]:
-        """Return window -> bin -> objects and bytes that were allocated in it."""
-        sums: dict[str, dict[int, tuple[float, float]]] = {}
-        for at in self.checkpoints:
-            own = sums.setdefault(self.windows[at.window], {})
-            for key, objects, size in at.allocated:
-                before = own.get(int(key), (0.0, 0.0))
-                own[int(key)] = (before[0] + objects, before[1] + size)
-        return sums
 
     def of_window(self, window: int) -> Sequence[Checkpoint]:
         """Return the checkpoints of a window, in order."""

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from regatta.gc.heap_profile import (
@@ -16,7 +17,7 @@ from regatta.gc.heap_profile import (
     live_after_iteration,
     survival,
 )
-from regatta.host.errors import InputError
+from regatta.host.errors import Problem, SpecError
 from regatta.host.files import write_whole
 from regatta.host.values.from_json import value_from_json
 from regatta.stats.estimate import Interval
@@ -40,21 +41,22 @@ class HeapVector:
     rates: Mapping[str, Interval]
     profile: HeapProfile
 
-    @property
+    @cached_property
     def counted(self) -> Sequence[int]:
         """Return the iterations after warm-up; none of a program without the harness."""
         return [number for number in self.profile.ends() if number >= self.warmup]
 
-    @property
-    def allocated(self) -> Mapping[int, tuple[float, float]]:
-        """Return bin -> objects and bytes that the counted iterations allocate, or the whole run."""
+    @cached_property
+    def allocated(self) -> Sequence[tuple[float, float]]:
+        """Return objects and bytes of each bin of sizes that the counted iterations allocate, or the whole run."""
         wanted = {f"iteration {number}" for number in self.counted}
-        sums: dict[int, tuple[float, float]] = {}
-        for window, bins in self.profile.allocated_in().items():
-            for key, (objects, size) in bins.items() if not wanted or window in wanted else ():
-                before = sums.get(key, (0.0, 0.0))
-                sums[key] = (before[0] + objects, before[1] + size)
-        return sums
+        sums: dict[float, tuple[float, float]] = {}
+        for at in self.profile.checkpoints:
+            if not wanted or self.profile.windows[at.window] in wanted:
+                for key, objects, size in at.allocated:
+                    before = sums.get(key, (0.0, 0.0))
+                    sums[key] = (before[0] + objects, before[1] + size)
+        return list(sums.values())
 
 
 def heap_vector(
@@ -75,7 +77,7 @@ def heap_vector(
         level: confidence, between 0 and 1.
 
     Raises:
-        InputError: no iteration is left.
+        SpecError: no iteration is left.
     """
     allocated = allocated_per_iteration(profile, warmup, level)
     live = live_after_iteration(profile, warmup, level)
@@ -118,21 +120,21 @@ def read_heap_vector(path: Path) -> HeapVector:
     """Read a vector that `regatta trace heap` has written.
 
     Raises:
-        InputError: no such file, or it has another shape.
+        SpecError: no such file, or it has another shape.
     """
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(str(path), "a heap vector", error.strerror or str(error), _FIX) from error
+        raise SpecError([Problem(str(path), "a heap vector", error.strerror or str(error), _FIX)]) from error
     except ValueError as error:
-        raise InputError(str(path), "JSON", str(error), _FIX) from error
+        raise SpecError([Problem(str(path), "JSON", str(error), _FIX)]) from error
     if not isinstance(told, dict) or told.get("heap_vector") != _VERSION:
         got = (
             f"version {told['heap_vector']}"
             if isinstance(told, dict) and "heap_vector" in told
             else "another file"
         )
-        raise InputError(str(path), f"a heap vector of version {_VERSION}", got, _FIX)
+        raise SpecError([Problem(str(path), f"a heap vector of version {_VERSION}", got, _FIX)])
     head = value_from_json(_Head, {key: told.get(key) for key in _Head.__annotations__}, str(path))
     profile = checked_profile(value_from_json(HeapProfile, told.get("profile"), f"{path}: profile"))
     return heap_vector(profile, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level)

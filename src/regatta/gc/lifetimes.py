@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regatta.gc.heap_profile import HeapProfile
-
-Floats = NDArray[np.float64]
+from regatta.gc.work import Floats
 
 
 @dataclass(frozen=True)
@@ -47,20 +46,19 @@ class Lifetimes:
             factor: of the size of every object: 0.8 for objects 20 % smaller. It also scales the clock.
         """
         walks = profile.checkpoints
-        objects = [at.allocated_objects for at in walks]
-        sizes = [at.allocated_bytes for at in walks]
         #: shape (k,), the clock at each walk
-        self.clock: Floats = factor * np.cumsum(sizes)
+        self.clock: Floats = factor * np.array(profile.clock, float)
         count = len(walks)
         #: shape (k + 1,): allocated objects before each walk, beginning with 0
-        self._objects = np.concatenate(([0.0], np.cumsum(objects)))
+        self._objects = np.cumsum([0.0, *(at.allocated_objects for at in walks)])
         # live[k, c, i]: of all births up to and including interval c - 1, at walk k; i: 0 objects, 1 bytes
         live = np.zeros((count + 1, count + 1, 2))
         for place, each in enumerate(walks, 1):
             for cohort, count_live, size in each.cohorts:
                 live[place, cohort + 1] = count_live, factor * size
         self._until = np.cumsum(live, axis=1)
-        self._edges: Floats = np.concatenate(([0.0], self.clock))
+        #: as a list: single look-ups in an array take longer
+        self._edges: list[float] = [0.0, *self.clock.tolist()]
 
     def allocated(self, start: float, end: float) -> Amount:
         """Return what was allocated between two clocks."""
@@ -77,12 +75,12 @@ class Lifetimes:
     def _before(self, born: float, at: float) -> Floats:
         """Return objects and bytes that are live at a clock and born before another, which may be later."""
         born = min(born, at)
-        row = int(np.searchsorted(self._edges, at, side="left"))
-        row = min(max(row, 1), self._edges.size - 1)
+        row = bisect_left(self._edges, at)
+        row = min(max(row, 1), len(self._edges) - 1)
         width = self._edges[row] - self._edges[row - 1]
         part = (at - self._edges[row - 1]) / width if width > 0.0 else 1.0
-        column = int(np.searchsorted(self._edges, born, side="left"))
-        column = min(max(column, 1), self._edges.size - 1)
+        column = bisect_left(self._edges, born)
+        column = min(max(column, 1), len(self._edges) - 1)
         wide = self._edges[column] - self._edges[column - 1]
         share = (born - self._edges[column - 1]) / wide if wide > 0.0 else 1.0
         found: Floats

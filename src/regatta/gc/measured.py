@@ -22,8 +22,8 @@ from regatta.store.database import Progress, open_database
 #: name of the kept file, as in the modifier `collection-log`
 LOG = "collections.log"
 _FORCED = "System.gc()"
-#: the modifier under which the sizes of generations are known
-FIXED = "fixed-young"
+#: modifiers under which the sizes of generations are known, and iterations begin with a forced collection
+FIXED, COLLECTED = "fixed-young", "full-collection"
 
 
 @dataclass(frozen=True, order=True)
@@ -75,11 +75,12 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
 
     Raises:
         StoreError: the folder holds no plan.
-        RegattaError: a log has another form or is cut off.
+        RegattaError: several sets of modifiers, no heap size in MiB, or a log that has another form or is cut off.
     """
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
         samples = load_samples(connection, facts.steady)
+    _check_modifiers(experiment_dir, samples.cells)
     observed: dict[Vm, dict[str, dict[int, list[Observation]]]] = {}
     applications = []
     for cell in samples.cells:
@@ -92,11 +93,22 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
             Ran(sample.invocation_id, iterations_of(read_collection_log(path).collections))
             for sample, path in runs_with(experiment_dir, samples, cell, LOG)
         ]
-        if runs and cell.place.heap.mib:
+        if runs and cell.place.heap.mib and {FIXED, COLLECTED} <= _modifiers(cell):
             heap = round(cell.place.heap.mib * 2**20)
             applications.append(Application(vm, cell.place.benchmark, heap, runs))
     costs = {vm: _costs(vm, kinds) for vm, kinds in observed.items()}
     return MeasuredCollections(facts.level, facts.steady.warmup, costs, applications)
+
+
+def _modifiers(cell: PlannedCell) -> set[str]:
+    return set(cell.place.modifiers.split("+"))
+
+
+def _check_modifiers(experiment_dir: Path, cells: Sequence[PlannedCell]) -> None:
+    """Refuse several sets of modifiers: flags change costs, and costs of two sets must not be mixed."""
+    sets = sorted({cell.place.modifiers for cell in cells if cell.place.collector})
+    if len(sets) > 1:
+        raise RegattaError(str(experiment_dir), "one set of modifiers of its JVMs", ", ".join(sets))
 
 
 def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple[str, int, Observation]]:
@@ -106,7 +118,7 @@ def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple
             cell.label, "a heap size in MiB", "none", "set `heap: {sizes_mib: [...]}` in the spec"
         )
     policy = policy_of(cell.place.collector, round(cell.place.heap.mib * 2**20))
-    fixed = FIXED in cell.place.modifiers
+    fixed = FIXED in _modifiers(cell)
     for each in series:
         found = work_of_case(policy, each.metric, each.parameters)
         if found is None or (found[0] == YOUNG and not fixed):

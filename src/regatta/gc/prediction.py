@@ -10,7 +10,7 @@ import numpy as np
 
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.costs import Costs
-from regatta.gc.heap_policy import Policy
+from regatta.gc.heap_policy import NONE, Policy
 from regatta.gc.heap_vector import HeapVector
 from regatta.gc.lifetimes import Amount, Lifetimes
 from regatta.gc.simulate import Found, simulate
@@ -18,6 +18,9 @@ from regatta.gc.work import Floats, Sizes, Work
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 
+KINDS = (YOUNG, FULL, CYCLE)
+#: of all kinds together
+ALL = "all"
 #: classes that a JVM has loaded while suite gc runs on releases 21 and 25: their cost is in the fixed part
 _CLASSES_OF_SUITE = 1600.0
 
@@ -86,7 +89,7 @@ def predict_collections(
     # The whole run of a program without the harness is one unit of work.
     starts = sorted(ends.items()) or [(0, math.inf)]
     counted = vector.counted or [0]
-    contents = Contents(vector, lives, policy)
+    contents = _Contents(vector, lives, policy)
     by_kind: dict[str, list[Found]] = {}
     for each in found:
         by_kind.setdefault(each.kind, []).append(each)
@@ -104,7 +107,7 @@ def predict_collections(
         for each in found
     ]
     collections = [each for each in collections if each.iteration in counted]
-    if policy.collector == "epsilon":
+    if policy.collector == NONE:
         notes.append("Epsilon never collects")
     return GcPrediction(
         policy, len(counted), collections, _totals(collections, len(counted), rows, level), notes
@@ -113,9 +116,9 @@ def predict_collections(
 
 def _totals(collections: Sequence[Predicted], iterations: int, rows: int, level: float) -> dict[str, Total]:
     totals = {}
-    for kind in (YOUNG, FULL, CYCLE, "all"):
-        own = [each for each in collections if kind in (each.found.kind, "all")]
-        if own or kind == "all":
+    for kind in (*KINDS, ALL):
+        own = [each for each in collections if kind in (each.found.kind, ALL)]
+        if own or kind == ALL:
             sums = np.sum([each.ns for each in own], axis=0) if own else np.zeros(rows)
             per = sums / max(iterations, 1)
             totals[kind] = Total(len(own) / max(iterations, 1), mean_interval(per, level, positive=True))
@@ -129,13 +132,13 @@ def _iteration_of(found: Found, ends: Sequence[tuple[int, float]]) -> int:
     )
 
 
-class Contents:
+class _Contents:
     """The objects that simulated collections find, by size."""
 
     def __init__(self, vector: HeapVector, lives: Lifetimes, policy: Policy) -> None:
         self._walks, self._clock, self._policy = vector.profile.checkpoints, lives.clock, policy
         self._lives = lives
-        self._allocated = [(objects, size) for objects, size in vector.allocated.values()]
+        self._allocated = vector.allocated
 
     def work_of(self, found: Found) -> Work:
         """Return what a simulated collection has to do."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.heap_policy import CONCURRENT, NONE, Policy, region_bytes
 from regatta.gc.lifetimes import NOTHING, Amount, Lifetimes
-from regatta.host.errors import InputError
+from regatta.host.errors import Problem, SpecError
 
 #: A cycle does not follow another one before this part of the free heap is allocated.
 _LEAST_FREE = 0.1
-#: weight in percent, and factor of the deviation, of the estimated promotion (AdaptivePaddedAverage, PromotedPadding)
+#: weight of the last value, and factor of the deviation, of the promotion that a collector expects (AdaptivePaddedAverage)
 _WEIGHT, _PADDING = 0.25, 3.0
 
 
@@ -66,24 +66,20 @@ class _Heap:
         return self.average + _PADDING * self.deviation
 
 
-def simulate(
-    lives: Lifetimes, policy: Policy, forced: Sequence[float], end: float | None = None
-) -> list[Found]:
+def simulate(lives: Lifetimes, policy: Policy, forced: Sequence[float]) -> list[Found]:
     """Return the collections of a run, in order.
 
     Args:
         lives: of the program.
         policy: of the heap.
         forced: allocation clocks at which the program calls `System.gc()`, ascending.
-        end: clock at which the run ends. [default: that of the profile]
 
     Raises:
-        InputError: live objects do not fit into the heap.
+        SpecError: live objects do not fit into the heap.
     """
     if policy.collector == NONE:
         return []
-    stop = float(lives.clock[-1]) if end is None else end
-    return _Run(lives, policy).whole(list(forced), stop)
+    return _Run(lives, policy).whole(list(forced), float(lives.clock[-1]))
 
 
 class _Run:
@@ -96,14 +92,12 @@ class _Run:
         while True:
             due = self._due()
             while forced and forced[0] <= min(due, stop):
-                self._forced(forced.pop(0))
+                self._full(forced.pop(0), True)
                 due = self._due()
             if due > stop:
                 return self._found
-            if self._policy.collector in CONCURRENT:
-                self._full(due, False, CYCLE)
-            elif self._unsafe(due):
-                self._full(due, False, FULL)
+            if self._policy.collector in CONCURRENT or self._unsafe(due):
+                self._full(due, False)
             else:
                 self._young(due)
 
@@ -119,12 +113,6 @@ class _Run:
         elif policy.collector in CONCURRENT:
             room = max(policy.eden - heap.old.bytes, _LEAST_FREE * (policy.heap - heap.old.bytes))
         return heap.eden_from + room
-
-    def _forced(self, at: float) -> None:
-        if self._policy.collector in CONCURRENT:
-            self._full(at, True, CYCLE)
-            return
-        self._full(at, True, FULL)
 
     def _unsafe(self, at: float) -> bool:
         """Return whether the old generation may not hold what a young collection promotes."""
@@ -153,7 +141,8 @@ class _Run:
                 kept, groups = kept[:-1], groups[:-1]
                 old_until = groups[-1] if groups else at
             else:
-                old_until = self._split(groups[-1], ends[len(kept) - 1], part)
+                # Births are even in time, and the oldest go.
+                old_until = groups[-1] + part * (ends[len(kept) - 1] - groups[-1])
                 kept[-1] = kept[-1].times(1.0 - part)
                 groups = (*groups[:-1], old_until)
                 break
@@ -168,10 +157,6 @@ class _Run:
         heap.survived, heap.groups, heap.old_until, heap.eden_from = survived, groups, old_until, at
         heap.threshold = self._threshold(kept)
 
-    def _split(self, start: float, end: float, part: float) -> float:
-        """Return the birth that divides a group, so that `part` of it is older: evenly in time."""
-        return start + part * (end - start)
-
     def _threshold(self, kept: Sequence[Amount]) -> int:
         """Return the copies after which objects are promoted, so that survivors fill a part of their space."""
         total, most = 0.0, self._policy.copies
@@ -181,15 +166,21 @@ class _Run:
                 return min(copies, most)
         return most
 
-    def _full(self, at: float, forced: bool, kind: str) -> None:
+    def _full(self, at: float, forced: bool) -> None:
+        """Collect the whole heap, in a pause or in a concurrent cycle."""
+        kind = CYCLE if self._policy.collector in CONCURRENT else FULL
         heap, lives, policy = self._heap, self._lives, self._policy
         live = lives.live(0.0, at, at)
         if live.bytes > policy.heap:
-            raise InputError(
-                "--heap",
-                f"more than the {live.bytes / 2**20:.0f} MiB of live objects",
-                f"{policy.heap / 2**20:.0f} MiB",
-                "choose a larger heap",
+            raise SpecError(
+                [
+                    Problem(
+                        "--heap",
+                        f"more than the {live.bytes / 2**20:.0f} MiB of live objects",
+                        f"{policy.heap / 2**20:.0f} MiB",
+                        "choose a larger heap",
+                    )
+                ]
             )
         moved = lives.live(heap.old_until, at, at)
         newest = lives.live(heap.eden_from, at, at)

@@ -10,10 +10,12 @@ import numpy as np
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Section, Table
-from regatta.figures.text import ABSENT, hover, show_number, show_percent, significant
-from regatta.gc.comparison import ALL, Comparison, GcForecast
+from regatta.figures.text import ABSENT, hover, show_number, significant
+from regatta.gc.collection_log import CYCLE, FULL, YOUNG
+from regatta.gc.comparison import Comparison, GcForecast
 from regatta.gc.costs import Costs
 from regatta.gc.measured import Vm
+from regatta.gc.prediction import ALL
 from regatta.stats.estimate import Interval
 
 _MS = 1e6
@@ -21,8 +23,10 @@ _MIB = 2.0**20
 _PREDICTED = Look("@c0", "diamond", "solid")
 _MEASURED = Look("@ink", "circle", "solid")
 _FIGURE_PX = 260
+_NAMES = {YOUNG: "young collections", FULL: "full collections", CYCLE: "concurrent cycles"}
 TOTALS = (
     "application",
+    "host",
     "JVM",
     "heap MiB",
     "collections",
@@ -38,9 +42,11 @@ TOTALS = (
 
 def totals_table(comparisons: Sequence[Comparison], title: str = "Collections per iteration") -> Table:
     """Return the predicted and the measured totals, as in table 5-5 of the thesis."""
+    several_hosts = len({one.vm.host for one in comparisons}) > 1
     rows = [
         (
             one.application,
+            one.vm.host if several_hosts else "",
             one.vm.name,
             show_number(one.heap_mib),
             row.kind,
@@ -56,7 +62,7 @@ def totals_table(comparisons: Sequence[Comparison], title: str = "Collections pe
         for row in one.rows
         if not (row.kind == ALL and len(one.rows) == 2)
     ]
-    return Table(title, TOTALS, rows, frozenset(range(2, len(TOTALS))) - {3})
+    return Table(title, TOTALS, rows, frozenset(range(3, len(TOTALS))) - {4}).without_empty()
 
 
 def costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
@@ -172,16 +178,11 @@ def answer_of(one: Comparison) -> str:
     rows = [row for row in one.rows if row.kind != ALL and row.predicted_count > 0]
     if not rows:
         return f"{where}: no collections"
-    parts = " and ".join(
-        f"{significant(row.predicted_count, 3)} {row.kind} of {_ms(row.predicted.point)} ms in total ({_ends(row.predicted)})"
+    parts = "; ".join(
+        f"{row.predicted_count:.3g} {_NAMES[row.kind]}, {_ms(row.predicted.point)} ms ({_ends(row.predicted)})"
         for row in rows
     )
-    return f"{where}: {parts} per {one.per}"
-
-
-def level_words(found: GcForecast) -> str:
-    """Return the level of the intervals."""
-    return f"{show_percent(found.measured.level)} confidence intervals"
+    return f"{where}, per {one.per}: {parts}"
 
 
 def _number(value: float) -> str:

@@ -64,12 +64,6 @@ class SpecError(RegattaError):
         Exception.__init__(self, "\n".join(self.shown()))
 
 
-class InputError(RegattaError):
-    """An option, or a file that it names, is wrong."""
-
-    exit_code = 2
-
-
 class HostError(RegattaError):
     """The host cannot do the work: a program, a runtime or a permission is missing."""
 

@@ -118,16 +118,6 @@ def run_command(command: Sequence[str], tracer: Tracer, figures: Figures) -> tup
     return _run(figures, printed, finished, finished.user_ns), tally
 
 
-def run_to_its_end(command: Sequence[str]) -> None:
-    """Run a command to its end; its output goes to standard error.
-
-    Raises:
-        RegattaError: the command cannot be run or fails.
-    """
-    finished, _, _ = _to_its_end(command, NoTracer())
-    _check(command, finished)
-
-
 def run_driver(
     command: Sequence[str], tracing: Sequence[str], figures: Figures, path: Path
 ) -> tuple[Run, Tally]:
