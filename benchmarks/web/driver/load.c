@@ -81,7 +81,7 @@ static int send_request(struct loop *loop, struct slot *slot) {
     /* A request fits if the connection is new or all earlier requests have been answered. */
     return send(slot->descriptor, text, (size_t)length, MSG_NOSIGNAL) == length
                ? 0
-               : web_fail("request for %s: cannot send it: %s", file->path, strerror(errno));
+               : web_fail("request for %s: expected to send it, got %s", file->path, strerror(errno));
 }
 
 static int note_answer(struct web_totals *totals, const struct slot *slot) {
@@ -122,7 +122,7 @@ static int begin(struct loop *loop, struct slot *slot) {
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = slot}};
     if (slot->descriptor < 0 ||
         epoll_ctl(loop->epoll, EPOLL_CTL_ADD, slot->descriptor, &event) != 0) {
-        return web_fail("connection: cannot connect to 127.0.0.1:%u: %s",
+        return web_fail("connection: expected a server at 127.0.0.1:%u, got %s",
                         (unsigned)loop->load->server->port, strerror(errno));
     }
     loop->totals->connections++;
