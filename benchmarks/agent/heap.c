@@ -34,7 +34,9 @@ static atomic_bool closed;
 
 static _Atomic uint64_t collections[MOST_COLLECTIONS];
 static _Atomic size_t collection_count;
+/* Methods with machine code, and its bytes. */
 static _Atomic long compiled_methods;
+static _Atomic uint64_t code_bytes;
 
 /* The lock of all that follows. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -106,6 +108,15 @@ static long loaded_classes(jvmtiEnv *jvmti, JNIEnv *jni) {
     return count;
 }
 
+/* Count the methods with machine code anew: some are gone since the last window. */
+static void count_code(jvmtiEnv *jvmti) {
+    atomic_store(&compiled_methods, 0);
+    atomic_store(&code_bytes, 0);
+    if ((*jvmti)->GenerateEvents(jvmti, JVMTI_EVENT_COMPILED_METHOD_LOAD) != JVMTI_ERROR_NONE) {
+        ev_missing("GenerateEvents", EV_NONE);
+    }
+}
+
 /* Call with the lock. */
 static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
     if (checkpoint_count >= HEAP_MOST_CHECKPOINTS) {
@@ -130,6 +141,7 @@ static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
         .walk_ns = jvm_now_ns() - started_ns,
         .loaded_classes = loaded_classes(jvmti, jni),
         .compiled_methods = atomic_load(&compiled_methods),
+        .code_bytes = atomic_load(&code_bytes),
     };
     heap_keep(&checkpoint);
     checkpoint_count++;
@@ -143,6 +155,7 @@ static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
 static void window_ended(jvmtiEnv *jvmti, JNIEnv *jni, const char *name) {
     (void)pthread_mutex_lock(&lock);
     window = ev_end_window(name);
+    count_code(jvmti);
     take_checkpoint(jvmti, jni, true);
     window++;
     (void)pthread_mutex_unlock(&lock);
@@ -199,13 +212,9 @@ static void JNICALL collecting(jvmtiEnv *jvmti) {
 
 static void JNICALL compiled(jvmtiEnv *jvmti, jmethodID method, jint code_size, const void *code,
                              jint map_length, const jvmtiAddrLocationMap *map, const void *info) {
-    (void)jvmti, (void)method, (void)code_size, (void)code, (void)map_length, (void)map, (void)info;
+    (void)jvmti, (void)method, (void)code, (void)map_length, (void)map, (void)info;
     (void)atomic_fetch_add(&compiled_methods, 1);
-}
-
-static void JNICALL unloaded(jvmtiEnv *jvmti, jmethodID method, const void *code) {
-    (void)jvmti, (void)method, (void)code;
-    (void)atomic_fetch_sub(&compiled_methods, 1);
+    (void)atomic_fetch_add(&code_bytes, (uint64_t)code_size);
 }
 
 static void JNICALL class_prepared(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass type) {
@@ -294,7 +303,6 @@ static bool set_callbacks(jvmtiEnv *jvmti) {
         .SampledObjectAlloc = allocated,
         .GarbageCollectionStart = collecting,
         .CompiledMethodLoad = compiled,
-        .CompiledMethodUnload = unloaded,
     };
     return (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof callbacks) == JVMTI_ERROR_NONE;
 }
@@ -327,7 +335,6 @@ static void enable_events(jvmtiEnv *jvmti, const jvmtiCapabilities *has) {
     }
     if (has->can_generate_compiled_method_load_events) {
         JVM_ENABLE(jvmti, COMPILED_METHOD_LOAD, EV_NONE);
-        JVM_ENABLE(jvmti, COMPILED_METHOD_UNLOAD, EV_NONE);
     }
     if (has->can_generate_sampled_object_alloc_events) {
         if ((*jvmti)->SetHeapSamplingInterval(jvmti, (jint)interval) != JVMTI_ERROR_NONE) {

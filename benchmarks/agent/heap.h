@@ -28,19 +28,25 @@ struct heap_sum {
     uint64_t bytes;
 };
 
+/* Reachable objects that the same checkpoint saw first. */
+struct heap_cohort {
+    struct heap_sum all;
+    /* References to them, from objects, arrays and static fields. */
+    uint64_t references;
+    /* Of these, to an object that was born far from the one that refers to it, and far from the
+     * object before it: to follow them misses the caches. */
+    uint64_t far;
+};
+
 /* Reachable objects of a checkpoint. */
 struct heap_live {
     struct heap_sum sizes[HEAP_BINS];
     uint64_t fan_in[HEAP_FAN_BINS];
     uint64_t fan_out[HEAP_FAN_BINS];
-    /* From objects, arrays and static fields. */
-    uint64_t references;
-    /* Of these, between objects whose cohorts are not neighbours: far apart in memory. */
-    uint64_t far;
     /* From stacks, handles of native code, and the JVM. */
     uint64_t roots;
     /* By the checkpoint that saw the objects first. */
-    struct heap_sum *cohorts;
+    struct heap_cohort *cohorts;
     size_t cohort_count;
 };
 
@@ -63,6 +69,7 @@ struct heap_checkpoint {
     uint64_t walk_ns;
     long loaded_classes;
     long compiled_methods;
+    uint64_t code_bytes;
 };
 
 /* Facts about the run, for the head of the file. */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 /* The lines of all checkpoints. */
 static FILE *lines;
@@ -57,6 +57,20 @@ static void write_fan(const char *name, const uint64_t *bins) {
     (void)fputc(']', lines);
 }
 
+static void write_cohorts(const struct heap_live *live) {
+    (void)fputs(", \"cohorts\": [", lines);
+    bool first = true;
+    for (size_t i = 0; i < live->cohort_count; i++) {
+        const struct heap_cohort *at = &live->cohorts[i];
+        if (at->all.objects > 0) {
+            (void)fprintf(lines, "%s[%zu, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+                          between(&first), i, at->all.objects, at->all.bytes, at->references,
+                          at->far);
+        }
+    }
+    (void)fputc(']', lines);
+}
+
 void heap_keep(const struct heap_checkpoint *at) {
     if (lines == NULL && (lines = open_memstream(&text, &text_size)) == NULL) {
         ev_missing("memory for checkpoints", EV_NONE);
@@ -70,13 +84,14 @@ void heap_keep(const struct heap_checkpoint *at) {
     const struct heap_live *live = at->live == NULL ? &nothing : at->live;
     (void)fprintf(lines, ", \"walk_ns\": %" PRIu64, at->walk_ns);
     write_sums("live", live->sizes, HEAP_BINS);
-    (void)fprintf(lines, ", \"references\": %" PRIu64 ", \"far\": %" PRIu64 ", \"roots\": %" PRIu64,
-                  live->references, live->far, live->roots);
+    (void)fprintf(lines, ", \"roots\": %" PRIu64, live->roots);
     write_fan("fan_in", live->fan_in);
     write_fan("fan_out", live->fan_out);
-    write_sums("cohorts", live->cohorts, live->cohort_count);
-    (void)fprintf(lines, ", \"loaded_classes\": %ld, \"compiled_methods\": %ld}",
-                  at->loaded_classes, at->compiled_methods);
+    write_cohorts(live);
+    (void)fprintf(lines,
+                  ", \"loaded_classes\": %ld, \"compiled_methods\": %ld, \"code_bytes\": %" PRIu64
+                  "}",
+                  at->loaded_classes, at->compiled_methods, at->code_bytes);
     kept++;
 }
 

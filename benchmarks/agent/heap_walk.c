@@ -37,6 +37,11 @@ static size_t cohort_room;
 static struct {
     uint64_t number;
     void (*stopped)(void);
+    /* The last reference: kind, place in the object, and cohort of the object it leads to. The JVM
+     * reports the references of an object one after the other, by rising place. */
+    jvmtiHeapReferenceKind kind;
+    jint place;
+    uint64_t to;
 } walk;
 
 static jclass weak_class, phantom_class;
@@ -63,7 +68,8 @@ static uint64_t first_seen(uint64_t tag, uint64_t size) {
     }
     tag = with_number(tag, SEEN_AT, walk.number + 1);
     tag &= ~(IN_MOST | OUT_MOST << OUT_AT);
-    struct heap_sum *sums[] = {&live.sizes[heap_bin(size)], &live.cohorts[number_in(tag, BORN_AT)]};
+    struct heap_sum *sums[] = {&live.sizes[heap_bin(size)],
+                               &live.cohorts[number_in(tag, BORN_AT)].all};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
         sums[i]->objects++;
         sums[i]->bytes += size;
@@ -73,14 +79,18 @@ static uint64_t first_seen(uint64_t tag, uint64_t size) {
     return tag;
 }
 
-/* Count a reference to an object of cohort `to`. */
-static void count_out(jlong *referrer, uint64_t to) {
+static bool is_far(uint64_t one, uint64_t other) {
+    return one > other + 1 || other > one + 1;
+}
+
+/* Count a reference to an object of cohort `to`. `near`: the one before leads close to it. */
+static void count_out(jlong *referrer, uint64_t to, bool near) {
     uint64_t tag = (uint64_t)*referrer;
     if (number_in(tag, SEEN_AT) != walk.number + 1) {
         return;
     }
-    uint64_t out = tag >> OUT_AT & OUT_MOST, from = number_in(tag, BORN_AT);
-    live.far += from > to + 1 || to > from + 1;
+    uint64_t out = tag >> OUT_AT & OUT_MOST;
+    live.cohorts[to].far += !near && is_far(number_in(tag, BORN_AT), to);
     if (out < OUT_MOST) {
         move(live.fan_out, out);
         *referrer = (jlong)(tag + (1ULL << OUT_AT));
@@ -106,8 +116,9 @@ static jint JNICALL referred(jvmtiHeapReferenceKind kind, const jvmtiHeapReferen
     if (number_in(seen, SEEN_AT) != walk.number + 1) {
         seen = first_seen(seen, (uint64_t)size);
     }
+    uint64_t to = number_in(seen, BORN_AT);
     if (of_object) {
-        live.references++;
+        live.cohorts[to].references++;
         if ((seen & IN_MOST) < IN_MOST) {
             move(live.fan_in, seen & IN_MOST);
             seen++;
@@ -116,10 +127,17 @@ static jint JNICALL referred(jvmtiHeapReferenceKind kind, const jvmtiHeapReferen
         live.roots++;
     }
     *tag = (jlong)seen;
+    jint place = !of_object                                    ? 0
+                 : kind == JVMTI_HEAP_REFERENCE_ARRAY_ELEMENT ? info->array.index
+                                                              : info->field.index;
     /* The two tags are one if an object refers to itself. */
     if (of_object && referrer != NULL) {
-        count_out(referrer, number_in(seen, BORN_AT));
+        bool of_same = kind == walk.kind && place > walk.place;
+        count_out(referrer, to, of_same && !is_far(walk.to, to));
     }
+    walk.kind = kind;
+    walk.place = place;
+    walk.to = to;
     return JVMTI_VISIT_OBJECTS;
 }
 
@@ -127,14 +145,14 @@ static jint JNICALL referred(jvmtiHeapReferenceKind kind, const jvmtiHeapReferen
 static bool reset(size_t checkpoint) {
     if (checkpoint >= cohort_room) {
         size_t room = cohort_room == 0 ? FIRST_COHORTS : 2 * cohort_room;
-        struct heap_sum *more = realloc(live.cohorts, room * sizeof *more);
+        struct heap_cohort *more = realloc(live.cohorts, room * sizeof *more);
         if (more == NULL) {
             return false;
         }
         live.cohorts = more;
         cohort_room = room;
     }
-    struct heap_sum *cohorts = live.cohorts;
+    struct heap_cohort *cohorts = live.cohorts;
     (void)memset(cohorts, 0, (checkpoint + 1) * sizeof *cohorts);
     live = (struct heap_live){.cohorts = cohorts, .cohort_count = checkpoint + 1};
     return true;

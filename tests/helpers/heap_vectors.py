@@ -23,20 +23,19 @@ def checkpoint(
         allocated=[[3, allocated, allocated * SIZE]] if allocated else [],
         walk_ns=1,
         live=[[3, live, live * SIZE]] if live else [],
-        references=live,
-        far=0,
         roots=0,
         fan_in=[[1, live]],
         fan_out=[[1, live]],
-        cohorts=[[cohort, count, count * SIZE] for cohort, count in cohorts.items() if count],
+        cohorts=[[cohort, count, count * SIZE, count, 0] for cohort, count in cohorts.items() if count],
         loaded_classes=500,
         compiled_methods=100,
+        code_bytes=100_000,
     )
 
 
 def profile(walks: list[Checkpoint], windows: list[str]) -> HeapProfile:
     """Return a profile in which every object was counted."""
-    return HeapProfile(1, "made", 0, MIB, 8, True, windows, [], [], [8, 16, 24, 32], walks)
+    return HeapProfile(2, "made", 0, MIB, 8, True, windows, [], [], [8, 16, 24, 32], walks)
 
 
 def made_vector(iterations: int = 3, mib: int = 48, kept_mib: int = 4) -> HeapVector:

@@ -9,6 +9,9 @@ from typing import Any
 from regatta.host.errors import StoreError
 from regatta.trace.planned_command import PlannedCommand
 
+#: cells that an error names
+_SHOWN = 3
+
 
 @dataclass(frozen=True)
 class PlannedJava:
@@ -103,6 +106,7 @@ def _refuse(
         fix = f"choose one of {', '.join(configurations)}"
         raise StoreError(where, f"a cell under --configuration {configuration}", "none", fix)
     names = ", ".join(f"'{name}'" for name in configurations)
+    some = [*found][:_SHOWN] + ["..."] * (len(found) > _SHOWN)
     raise StoreError(
-        where, "one cell", f"{len(found)}: {', '.join(found)}", f"--configuration, one of {names}"
+        where, "one cell", f"{len(found)}: {', '.join(some)}", f"--configuration, one of {names}"
     )

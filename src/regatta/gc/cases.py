@@ -13,6 +13,8 @@ SUITE = "gc"
 #: metrics: pauses of a collection, and its concurrent phases
 _PAUSES, _PHASES = "collection", "concurrent"
 _CLASSES, _SHUFFLED, _SPARSE = "classes", "shuffled", "sparse"
+#: shape of copies of a class, and the metric with the bytes of their machine code
+CODE = "code"
 #: moment of a forced collection -> what the objects of the case are in it
 _MOMENTS = {"empty": "", "live_new": "moved", "live": "live", "dead": "dead", "dead_new": "dead_new"}
 
@@ -36,8 +38,9 @@ def work_of_case(
     label = " ".join(f"{name}={value}" for name, value in parameters.items())
     label += f" heap={policy.heap / 2**20:.0f}"
     if moment == YOUNG and not concurrent:
+        spread = size * objects if shape == _SHUFFLED else 0.0
         work = _young(
-            policy, own, references, int(parameters.get("age", 1)), float(parameters.get("dirty", 0))
+            policy, own, references, int(parameters.get("age", 1)), float(parameters.get("dirty", 0)), spread
         )
         return YOUNG, work, label
     if moment not in _MOMENTS or shape == _SPARSE or (shape == _CLASSES and moment.startswith("dead")):
@@ -55,21 +58,25 @@ def work_of_case(
         references=references if is_live else 0.0,
         far=far if kind == "live" else {},
         far_moved=far if kind == "moved" else {},
-        classes=objects if is_live and shape == _CLASSES else 0.0,
+        classes=objects if is_live and shape in (_CLASSES, CODE) else 0.0,
         weak=objects if is_live and shape.startswith(("weak", "soft")) else 0.0,
     )
     return CYCLE if concurrent else FULL, work, label
 
 
-def _young(policy: Policy, own: Sizes, references: float, age: int, dirty: float) -> Work:
-    """Survivors go to the survivor space, as far as they fit, and to the old generation after `policy.copies` copies."""
+def _young(policy: Policy, own: Sizes, references: float, age: int, dirty: float, spread: float) -> Work:
+    """Survivors go to the survivor space, as far as they fit, and to the old generation after `policy.copies` copies.
+
+    References are far in `spread` bytes, if any, until the first collection has copied the objects by the order of references.
+    """
     bytes_of = sum(size * count for size, count in own.items())
     fits = min(policy.survivor / bytes_of, 1.0) if bytes_of else 1.0
     kept = {size: fits * count for size, count in own.items()}
     over = {size: (1.0 - fits) * count for size, count in own.items() if fits < 1.0}
     heap = float(policy.heap)
     if age == 1:
-        return Work(heap, moved=kept, promoted=over, references=references, dirty=dirty)
+        far = {spread: references} if spread else {}
+        return Work(heap, moved=kept, promoted=over, references=references, far_moved=far, dirty=dirty)
     if age <= policy.copies:
         return Work(heap, moved=kept, references=fits * references)
     if age == policy.copies + 1:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import nnls
 
-from regatta.gc.work import SPREAD, Floats, Knots, Work, features
+from regatta.gc.work import Floats, Knots, Work, features
 from regatta.host.errors import RegattaError
 
 
@@ -56,15 +56,6 @@ class Costs:
         counts = np.stack([features(work, self.knots) for work in works])
         found: Floats = np.maximum(self.per @ counts.T, 0.0)
         return found
-
-    def with_spreads_of(self, other: Costs) -> Costs:
-        """Return these costs with those of far references from another kind of collection, which measured them."""
-        spreads = len(other.knots.spreads)
-        if self.knots.spreads or not spreads or self.per.shape[0] != other.per.shape[0]:
-            return self
-        knots = replace(self.knots, spreads=other.knots.spreads)
-        # The features of far references are the last ones.
-        return replace(self, knots=knots, per=np.hstack((self.per, other.per[:, -len(SPREAD) * spreads :])))
 
     def named(self) -> Mapping[str, Floats]:
         """Return name of the feature -> its cost in each invocation, without those that cost nothing."""

@@ -14,10 +14,12 @@ from regatta.stats.estimate import NAN, Interval, undefined
 from regatta.stats.intervals import mean_interval
 from regatta.trace.java import counted_windows, read_of_jvm
 
-_VERSION = 1
+_VERSION = 2
 _FIX = "profile the program again with the agent of this version"
-#: elements of a row of sizes or cohorts: key, objects, bytes
+#: elements of a row of sizes: key, objects, bytes
 _SUM = 3
+#: elements of a row of cohorts: key, objects, bytes, references, far references
+_COHORT = 5
 #: elements of a row of references: bound, objects
 _FAN = 2
 
@@ -38,18 +40,16 @@ class Checkpoint:
     walk_ns: int
     #: [bin of size, objects, bytes] of the reachable objects
     live: list[list[int]]
-    #: from fields, arrays and static fields
-    references: int
-    #: of these, between objects that were not born in the same or in neighbouring intervals between checkpoints
-    far: int
     roots: int
     #: [upper bound of references to an object (from it, for `fan_out`), objects]
     fan_in: list[list[int]]
     fan_out: list[list[int]]
-    #: [checkpoint that saw the objects first, objects, bytes] of the reachable objects
+    #: [checkpoint that saw the objects first, objects, bytes, references to them, far ones] of the reachable objects
     cohorts: list[list[int]]
     loaded_classes: int
     compiled_methods: int
+    #: of their machine code
+    code_bytes: int
 
     @cached_property
     def allocated_objects(self) -> float:
@@ -72,9 +72,14 @@ class Checkpoint:
         return sum(size for *_, size in self.live)
 
     @cached_property
+    def references(self) -> int:
+        """Return the number of references from fields, arrays and static fields to the reachable objects."""
+        return sum(references for *_, references, _ in self.cohorts)
+
+    @cached_property
     def bytes_of_cohort(self) -> Mapping[int, int]:
         """Return the bytes of each cohort that has reachable objects."""
-        return {cohort: size for cohort, _, size in self.cohorts}
+        return {cohort: size for cohort, _, size, *_ in self.cohorts}
 
 
 @dataclass(frozen=True)
@@ -211,7 +216,7 @@ def _check_checkpoint(profile: HeapProfile, index: int) -> None:
     tables: tuple[tuple[str, Sequence[Sequence[float]], int, float], ...] = (
         ("allocated", at.allocated, _SUM, bins),
         ("live", at.live, _SUM, bins),
-        ("cohorts", at.cohorts, _SUM, index + 1),
+        ("cohorts", at.cohorts, _COHORT, index + 1),
         ("fan_in", at.fan_in, _FAN, math.inf),
         ("fan_out", at.fan_out, _FAN, math.inf),
     )
@@ -223,8 +228,9 @@ def _check_checkpoint(profile: HeapProfile, index: int) -> None:
         keys = [row[0] for row in rows]
         if keys != sorted(set(keys)):
             raise _wrong(f"{where}.{key}", "rows in rising order", str(keys[:6]))
-    if at.live_objects != sum(objects for _, objects, _ in at.cohorts):
-        got = f"{sum(objects for _, objects, _ in at.cohorts)} in cohorts"
+    in_cohorts = sum(objects for _, objects, *_ in at.cohorts)
+    if at.live_objects != in_cohorts:
+        got = f"{in_cohorts} in cohorts"
         raise _wrong(f"{where}.live", f"{at.live_objects} objects in live and cohorts", got)
 
 

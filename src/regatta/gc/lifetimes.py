@@ -13,20 +13,33 @@ from regatta.gc.work import Floats
 
 @dataclass(frozen=True)
 class Amount:
-    """Objects and their bytes."""
+    """Objects, their bytes, the references to them, and how many of these are far ones."""
 
     objects: float
     bytes: float
+    references: float = 0.0
+    far: float = 0.0
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(self.objects + other.objects, self.bytes + other.bytes)
+        return Amount(
+            self.objects + other.objects,
+            self.bytes + other.bytes,
+            self.references + other.references,
+            self.far + other.far,
+        )
 
     def __sub__(self, other: Amount) -> Amount:
-        return Amount(max(self.objects - other.objects, 0.0), max(self.bytes - other.bytes, 0.0))
+        """Return the difference, nowhere below 0: both are estimates."""
+        return Amount(
+            max(self.objects - other.objects, 0.0),
+            max(self.bytes - other.bytes, 0.0),
+            max(self.references - other.references, 0.0),
+            max(self.far - other.far, 0.0),
+        )
 
     def times(self, factor: float) -> Amount:
         """Return a part or a multiple."""
-        return Amount(self.objects * factor, self.bytes * factor)
+        return Amount(self.objects * factor, self.bytes * factor, self.references * factor, self.far * factor)
 
 
 NOTHING = Amount(0.0, 0.0)
@@ -51,11 +64,11 @@ class Lifetimes:
         count = len(walks)
         #: shape (k + 1,): allocated objects before each walk, beginning with 0
         self._objects = np.cumsum([0.0, *(at.allocated_objects for at in walks)])
-        # live[k, c, i]: of all births up to and including interval c - 1, at walk k; i: 0 objects, 1 bytes
-        live = np.zeros((count + 1, count + 1, 2))
+        # live[k, c, i]: of all births up to and including interval c - 1, at walk k; i: the fields of an amount
+        live = np.zeros((count + 1, count + 1, 4))
         for place, each in enumerate(walks, 1):
-            for cohort, count_live, size in each.cohorts:
-                live[place, cohort + 1] = count_live, factor * size
+            for cohort, count_live, size, references, far in each.cohorts:
+                live[place, cohort + 1] = count_live, factor * size, references, far
         self._until = np.cumsum(live, axis=1)
         #: as a list: single look-ups in an array take longer
         self._edges: list[float] = [0.0, *self.clock.tolist()]
@@ -70,10 +83,10 @@ class Lifetimes:
         if born_to <= born_from:
             return NOTHING
         found = self._before(born_to, at) - self._before(born_from, at)
-        return Amount(max(float(found[0]), 0.0), max(float(found[1]), 0.0))
+        return Amount(*np.maximum(found, 0.0).tolist())
 
     def _before(self, born: float, at: float) -> Floats:
-        """Return objects and bytes that are live at a clock and born before another, which may be later."""
+        """Return the fields of the amount that is live at a clock and born before another, which may be later."""
         born = min(born, at)
         row = bisect_left(self._edges, at)
         row = min(max(row, 1), len(self._edges) - 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from regatta.answers.facts import read_facts
 from regatta.answers.kept_files import runs_with
 from regatta.answers.samples import PlannedCell, Series, load_samples
-from regatta.gc.cases import SUITE, work_of_case
+from regatta.gc.cases import CODE, SUITE, work_of_case
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG, Collection, read_collection_log
 from regatta.gc.costs import Costs, Observation, fit_costs
 from regatta.gc.heap_policy import policy_of
@@ -119,6 +119,12 @@ def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple
         )
     policy = policy_of(cell.place.collector, round(cell.place.heap.mib * 2**20))
     fixed = FIXED in _modifiers(cell)
+    code = {
+        (each.parameters.get("objects"), sample.round): sample.value
+        for each in series
+        if each.metric == CODE
+        for sample in each.samples
+    }
     for each in series:
         found = work_of_case(policy, each.metric, each.parameters)
         if found is None or (found[0] == YOUNG and not fixed):
@@ -127,7 +133,11 @@ def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple
         dimension, factor = UNITS.get(each.unit, ("", 1.0))
         if dimension != "time":
             raise RegattaError(f"{cell.label} {each.metric}", "a time", each.unit)
+        of_code = each.parameters.get("shape") == CODE
         for sample in each.samples:
+            if of_code:
+                # Its size differs from run to run.
+                work = replace(work, code_bytes=code[each.parameters.get("objects"), sample.round])
             if sample.value > 0:
                 yield kind, sample.round, Observation(work, sample.value * factor * 1e9, label)
 
@@ -140,16 +150,12 @@ def _costs(vm: Vm, kinds: Mapping[str, Mapping[int, Sequence[Observation]]]) -> 
         for kind, rounds in kinds.items()
     ]
     chosen = sorted(set.intersection(*whole))
-    costs = {
+    return {
         kind: fit_costs(
             [rounds[number] for number in chosen] or [max(rounds.values(), key=len)], f"{vm.name}, {kind}"
         )
         for kind, rounds in kinds.items()
     }
-    if YOUNG in costs and FULL in costs:
-        # Suite gc has no young collection of a shuffled list.
-        costs[YOUNG] = costs[YOUNG].with_spreads_of(costs[FULL])
-    return costs
 
 
 def iterations_of(collections: Sequence[Collection]) -> dict[int, list[Collection]]:

@@ -21,8 +21,8 @@ from regatta.stats.intervals import mean_interval
 KINDS = (YOUNG, FULL, CYCLE)
 #: of all kinds together
 ALL = "all"
-#: classes that a JVM has loaded while suite gc runs on releases 21 and 25: their cost is in the fixed part
-_CLASSES_OF_SUITE = 1600.0
+#: classes and bytes of machine code that a JVM has while suite gc runs on releases 21 and 25: their cost is in the fixed part
+_CLASSES_OF_SUITE, _CODE_OF_SUITE = 1600.0, 0.5 * 2**20
 
 
 @dataclass(frozen=True)
@@ -147,29 +147,28 @@ class _Contents:
         alive = found.live
         if found.kind != YOUNG:
             alive = alive - self._lives.live(0.0, float(self._clock[0]), found.at)
-        part = alive.objects / walk.live_objects if walk.live_objects else 0.0
-        references, far = walk.references * part, walk.far * part
         if found.kind == YOUNG:
             return Work(
                 self._policy.heap,
                 moved=_of_mean_size(found.live - found.promoted),
                 promoted=_of_mean_size(found.promoted),
-                references=references,
-                far_moved={float(self._policy.eden): far},
+                references=found.live.references,
+                far_moved={found.live.bytes: found.live.far},
                 old_bytes=found.old_bytes,
             )
         live = [(float(objects), float(size)) for _, objects, size in walk.live]
-        moved = min(found.promoted.objects / alive.objects, 1.0) if alive.objects else 0.0
+        in_place = alive - found.promoted
         return Work(
             self._policy.heap,
             moved=_distribution(live, found.promoted),
-            live=_distribution(live, alive - found.promoted),
+            live=_distribution(live, in_place),
             dead=_distribution(self._allocated, found.dead),
             dead_new=_distribution(self._allocated, found.dead_new),
-            references=references,
-            far={alive.bytes: far * (1.0 - moved)},
-            far_moved={alive.bytes: far * moved},
+            references=alive.references,
+            far={alive.bytes: in_place.far},
+            far_moved={alive.bytes: found.promoted.far},
             classes=max(walk.loaded_classes - _CLASSES_OF_SUITE, 0.0),
+            code_bytes=max(walk.code_bytes - _CODE_OF_SUITE, 0.0),
         )
 
 

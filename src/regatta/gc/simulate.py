@@ -192,4 +192,4 @@ class _Run:
 
 
 def _total(amounts: Sequence[Amount]) -> Amount:
-    return Amount(sum(each.objects for each in amounts), sum(each.bytes for each in amounts))
+    return sum(amounts, NOTHING)

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Sizes = Mapping[float, float]
 
 #: features without a size
-PLAIN = ("fixed", "heap", "old", "class", "reference", "weak", "dirty")
+PLAIN = ("fixed", "heap", "old", "class", "code", "reference", "weak", "dirty")
 #: features for each size
 SIZED = ("moved", "promoted", "live", "dead", "dead_new")
 #: features for each number of bytes in which references lead anywhere
@@ -53,6 +53,8 @@ class Work:
     old_bytes: float = 0.0
     #: loaded classes beyond those of a JVM that does nothing
     classes: float = 0.0
+    #: machine code of methods beyond that of a JVM that does nothing
+    code_bytes: float = 0.0
     #: objects of java.lang.ref
     weak: float = 0.0
     #: of a young collection: changed places in old arrays that refer to young objects
@@ -101,6 +103,7 @@ def features(work: Work, knots: Knots) -> Floats:
         work.heap_bytes / _MIB,
         work.old_bytes / _MIB,
         work.classes,
+        work.code_bytes / _MIB,
         work.references,
         work.weak,
         work.dirty,

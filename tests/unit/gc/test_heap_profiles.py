@@ -38,20 +38,19 @@ def checkpoint(index: int, window: int, ends: bool, cohorts: dict[int, int], bor
         "samples": born,
         "walk_ns": 5,
         "live": [[1, objects, 100 * objects]] if objects else [],
-        "references": 2 * objects,
-        "far": 0,
         "roots": 3,
         "fan_in": [[0, objects]],
         "fan_out": [[2, objects]],
-        "cohorts": [[key, count, 100 * count] for key, count in cohorts.items() if count],
+        "cohorts": [[key, count, 100 * count, 2 * count, 0] for key, count in cohorts.items() if count],
         "loaded_classes": 400,
         "compiled_methods": 7,
+        "code_bytes": 7000,
     }
 
 
 def written(**changed: Any) -> dict[str, Any]:
     return {
-        "heap_profile": 1,
+        "heap_profile": 2,
         "java": "OpenJDK 64-Bit Server VM 21",
         "sampling_interval": 0,
         "every_bytes": 1000,
@@ -128,7 +127,7 @@ def test_the_agent_is_the_first_option(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "where"),
     [
-        ({"heap_profile": 2}, "heap_profile"),
+        ({"heap_profile": 1}, "heap_profile"),
         ({"checkpoints": []}, "checkpoints"),
         ({"sizes": [64, 64]}, "sizes"),
         ({"sizes": [64]}, "live"),
@@ -146,8 +145,8 @@ def test_a_wrong_file_names_the_key(tmp_path: Path, changed: dict[str, Any], whe
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("cohorts", [[9, 1, 100]]),
-        ("cohorts", [[0, 5, 100]]),
+        ("cohorts", [[9, 1, 100, 2, 0]]),
+        ("cohorts", [[0, 5, 100, 2, 0]]),
         ("live", [[1, 1]]),
         ("live", [[1, -1, 1]]),
         ("fan_in", [[2, 1], [1, 1]]),
@@ -168,7 +167,7 @@ def test_messages_about_files_name_a_fix(tmp_path: Path, golden: Golden) -> None
     with pytest.raises(RegattaError) as truncated:
         read_heap_profile(path)
     with pytest.raises(RegattaError) as other:
-        profile_of(tmp_path, heap_profile=2)
+        profile_of(tmp_path, heap_profile=1)
     golden("missing", str(missing.value))
     golden("truncated", str(truncated.value))
     golden("other_version", str(other.value))

@@ -26,7 +26,8 @@ abstract class Grid implements WatchesCollections {
     /** Structures beyond this size tell nothing new, and cost time. */
     private static final long MOST_BYTES = 48 * MIB;
 
-    private static final int MOST_OBJECTS = 300_000;
+    /** Small objects need many for a time that is long next to that of an empty heap. */
+    private static final int MOST_OBJECTS = 500_000;
     private static final int QUICK_OBJECTS = 20_000;
     /** Part of the heap that a structure may fill: it fits the eden of most collectors. */
     private static final int PART_OF_HEAP = 4;

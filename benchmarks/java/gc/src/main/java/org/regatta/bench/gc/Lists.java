@@ -16,6 +16,10 @@ final class Lists extends Grid {
 
     private static final int SIZE_OF_OTHERS = 32;
     private static final int[] SOME_SIZES = {32, 64, 256};
+    /** Bytes in which the order of the links is random: from those that fit a cache to the largest structure. */
+    private static final int[] SHUFFLED_BYTES = {1 << 20, 4 << 20, 16 << 20};
+    /** Lists of one object are a table: the processor can follow several references at a time. */
+    private static final int TABLE = 1;
     private static final int WARM_UPS = 3;
 
     @Override
@@ -46,11 +50,18 @@ final class Lists extends Grid {
         }
         for (int bytes : isQuick() ? new int[] {SIZE_OF_OTHERS} : SOME_SIZES) {
             NodeClasses.Sized sized = nodes.ofSize(0, bytes);
-            int objects = mostObjects(sized.bytes);
-            measureSparse(sized, objects);
-            Builder shuffled = () -> LinkedLists.shuffled(sized.prototype, objects, LENGTH, seed());
-            measure("shuffled", sized, objects, LENGTH, shuffled);
+            measureSparse(sized, mostObjects(sized.bytes));
+            for (int bytesOfAll : SHUFFLED_BYTES) {
+                int objects = Math.min(mostObjects(sized.bytes), bytesOfAll / sized.bytes);
+                measureShuffled(sized, objects, LENGTH);
+                measureShuffled(sized, objects, TABLE);
+            }
         }
+    }
+
+    private void measureShuffled(NodeClasses.Sized sized, int objects, int length) throws Exception {
+        Builder shuffled = () -> LinkedLists.shuffled(sized.prototype, objects, length, seed());
+        measure("shuffled", sized, objects, length, shuffled);
     }
 
     private void measure(NodeClasses.Sized sized, int objects, int length) throws Exception {

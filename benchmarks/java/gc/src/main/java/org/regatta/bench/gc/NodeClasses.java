@@ -98,6 +98,11 @@ final class NodeClasses {
         return instance(new Own(), "Node_fresh", 0, 1);
     }
 
+    /** @return a class of a new loader */
+    static Class<?> define(byte[] classFile) {
+        return new Own().define(classFile);
+    }
+
     private static Node instance(Own loader, String name, int references, int longs) {
         try {
             byte[] bytes = classFile("org/regatta/bench/gc/" + name, references, longs);

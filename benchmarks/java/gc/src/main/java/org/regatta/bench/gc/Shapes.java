@@ -18,6 +18,8 @@ final class Shapes extends Grid {
     private static final int[] LARGE_BYTES = {64 << 10, 1 << 20};
     private static final int[] CLASSES = {500, 2000};
     private static final int[] QUICK_CLASSES = {100};
+    private static final int[] COPIES = {200, 600};
+    private static final int[] QUICK_COPIES = {20};
     /** Part of the largest number of objects for structures of many references. */
     private static final int PART = 3;
 
@@ -57,6 +59,9 @@ final class Shapes extends Grid {
         measureReferences("soft_only", SoftReference::new, false);
         for (int classes : isQuick() ? QUICK_CLASSES : CLASSES) {
             measureClasses(classes);
+        }
+        for (int copies : isQuick() ? QUICK_COPIES : COPIES) {
+            measureCode(copies);
         }
     }
 
@@ -130,7 +135,8 @@ final class Shapes extends Grid {
         return count;
     }
 
-    private static Object[][] fill(int slots, IntFunction<Object> factory) {
+    /** @return arrays with this number of objects */
+    static Object[][] fill(int slots, IntFunction<Object> factory) {
         Object[][] chunks = LinkedLists.chunks(slots);
         for (int i = 0; i < slots; i++) {
             chunks[i / CHUNK][i % CHUNK] = factory.apply(i);
@@ -232,5 +238,23 @@ final class Shapes extends Grid {
         int bytes = NodeClasses.sizeOf(NodeClasses.ofFreshLoader()::fresh);
         Case of = array("classes", bytes, classes, 1);
         fullCollections(of, () -> fill(classes, i -> NodeClasses.ofFreshLoader()), Shapes::slots);
+    }
+
+    /** Measure the machine code of classes: its bytes are known when it is there. */
+    private void measureCode(int copies) throws Exception {
+        long before = MachineCode.bytes();
+        hold(() -> MachineCode.copies(copies));
+        int bytes = NodeClasses.sizeOf(CompiledMethods::new);
+        Case of = array("code", bytes, copies, 1);
+        check(of, copies, slots(held));
+        long compiled = MachineCode.bytes() - before;
+        if (compiled <= 0) {
+            System.err.println("not measured: this JVM does not compile");
+        } else {
+            add("code", compiled, "bytes", of.parameters());
+            System.gc();
+            collect(of, "live");
+        }
+        clear();
     }
 }

@@ -22,6 +22,8 @@ final class Young extends Grid {
 
     private static final int SHORT_AGE = 3;
     private static final int LENGTH = 512;
+    private static final int TABLE = 1;
+    private static final int[] LARGE_BYTES = {1 << 10, 4 << 10, 64 << 10};
     private static final int[] DIRTY = {0, 64, 1024, 16_384};
     private static final int SLOTS = 1 << 18;
     private static final int GARBAGE_BYTES = 512;
@@ -58,22 +60,12 @@ final class Young extends Grid {
         measureSurvivors(structure("none", 0, 0, 0), () -> null, SHORT_AGE);
         for (int bytes : isQuick() ? new int[] {64} : SIZES) {
             NodeClasses.Sized sized = nodes.ofSize(0, bytes);
-            if (sized == null) {
-                continue;
+            if (sized != null) {
+                measureLists(sized);
             }
-            Set<Integer> seen = new HashSet<>();
-            for (int part : PARTS) {
-                int objects = objects(sized.bytes, part);
-                if (!seen.add(objects)) {
-                    continue;
-                }
-                Case of = structure("list", sized.bytes, objects, objects)
-                        .with("length", LENGTH)
-                        .with("fan_in", 1)
-                        .with("fan_out", 1);
-                int ages = !isQuick() && part == PARTS[0] ? MOST_AGE : SHORT_AGE;
-                measureSurvivors(of, () -> LinkedLists.inOrder(sized.prototype, objects, LENGTH), ages);
-            }
+        }
+        for (int bytes : isQuick() ? new int[] {4 << 10} : LARGE_BYTES) {
+            measureArrays(bytes);
         }
         for (int dirty : isQuick() ? new int[] {0, 1024} : DIRTY) {
             measureDirty(dirty);
@@ -81,6 +73,41 @@ final class Young extends Grid {
         if (skipped > 0) {
             System.err.println("excluded: " + skipped + " collections that were not one young pause");
         }
+    }
+
+    private void measureLists(NodeClasses.Sized sized) throws Exception {
+        Set<Integer> seen = new HashSet<>();
+        for (int part : PARTS) {
+            int objects = objects(sized.bytes, part);
+            if (seen.add(objects)) {
+                int ages = !isQuick() && part == PARTS[0] ? MOST_AGE : SHORT_AGE;
+                Case of = of("list", sized.bytes, objects, LENGTH);
+                measureSurvivors(of, () -> LinkedLists.inOrder(sized.prototype, objects, LENGTH), ages);
+                for (int length : new int[] {LENGTH, TABLE}) {
+                    Case shuffled = of("shuffled", sized.bytes, objects, length);
+                    measureSurvivors(
+                            shuffled,
+                            () -> LinkedLists.shuffled(sized.prototype, objects, length, seed()),
+                            SHORT_AGE);
+                }
+            }
+        }
+    }
+
+    private void measureArrays(int length) throws Exception {
+        int bytes = NodeClasses.sizeOf(() -> new byte[length]);
+        for (int part : PARTS) {
+            int objects = objects(bytes, part);
+            Case of = of("bytes", bytes, objects, 1);
+            measureSurvivors(of, () -> Shapes.fill(objects, i -> new byte[length]), SHORT_AGE);
+        }
+    }
+
+    private Case of(String shape, int bytesEach, int objects, int length) {
+        return structure(shape, bytesEach, objects, objects)
+                .with("length", length)
+                .with("fan_in", 1)
+                .with("fan_out", 1);
     }
 
     private int objects(int bytesEach, int part) {
