@@ -49,6 +49,18 @@ from regatta.store.folder import find_folder
     help="Heap size, such as 128m. Repeatable. [default: those in which the application was measured]",
 )
 @click.option(
+    "--young",
+    type=Bytes(1, 1 << 50),
+    metavar="SIZE",
+    help="Size of the young generation, as -Xmn. [default: a third of the heap]",
+)
+@click.option(
+    "--promotion-age",
+    type=click.IntRange(0, 15),
+    metavar="N",
+    help="Copies after which an object is promoted, as -XX:MaxTenuringThreshold. [default: 1]",
+)
+@click.option(
     "--what-if",
     "changes",
     multiple=True,
@@ -67,6 +79,8 @@ def predict_gc(
     collectors: Sequence[str],
     runtimes: Sequence[str],
     heaps: Sequence[int],
+    young: int | None,
+    promotion_age: int | None,
     changes: Sequence[str],
     no_forced: bool,
     results: Path,
@@ -87,7 +101,15 @@ def predict_gc(
     from regatta.gc.tables import answer_of, sections_of, totals_table
 
     vectors = [read_heap_vector(path) for path in applications]
-    asked = Asked(collectors, runtimes, heaps, not no_forced, **_changes(changes))
+    asked = Asked(
+        collectors,
+        runtimes,
+        heaps,
+        not no_forced,
+        young=young,
+        promotion_age=promotion_age,
+        **_changes(changes),
+    )
     folder = find_folder(experiment, results)
     with database_progress() as progress:
         measured = read_measured(folder.path, progress)

@@ -29,18 +29,23 @@ class Asked:
     #: factors of all heap sizes and of the sizes of objects
     heap: float = 1.0
     objects: float = 1.0
+    #: size of the young generation, bytes; None: that of the measured applications
+    young: int | None = None
+    #: collections after which an object is promoted; None: as measured
+    promotion_age: int | None = None
 
     @property
     def changed(self) -> bool:
-        """Return whether the predictions are of other objects or heaps than the measured ones."""
-        return (self.heap, self.objects) != (1.0, 1.0) or not self.forced
+        """Return whether the predictions are of other objects or collections than the measured ones."""
+        return self.objects != 1.0 or not self.forced
 
 
 def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, asked: Asked) -> GcForecast:
     """Predict every application on every asked JVM, collector and heap.
 
     Raises:
-        SpecError: no costs of an asked collector or JVM, no heap size, or live objects that do not fit.
+        SpecError: no costs of an asked collector or JVM, no heap size, sizes that a JVM does not have, or live objects that do not
+            fit.
     """
     vms = _vms(measured, asked)
     found, notes = [], []
@@ -48,7 +53,9 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
         lives = Lifetimes(vector.profile, asked.objects)
         for vm in vms:
             for heap in _heaps(vector, vm, measured, asked):
-                policy = policy_of(vm.collector, round(heap * asked.heap))
+                policy = policy_of(
+                    vm.collector, round(heap * asked.heap), young=asked.young, copies=asked.promotion_age
+                )
                 prediction = predict_collections(
                     vector,
                     policy,
@@ -57,7 +64,8 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
                     level=measured.level,
                     lives=lives,
                 )
-                own = None if asked.changed else _ran(vector, vm, heap, measured)
+                as_measured = not asked.changed and policy == policy_of(vm.collector, heap)
+                own = _ran(vector, vm, heap, measured) if as_measured else None
                 one = compare(vector.name, vector.per, vm, prediction, own, measured.warmup, measured.level)
                 found.append(one)
                 notes += [f"{vm.name}: {note}" for note in one.notes]
@@ -160,6 +168,8 @@ def _document(one: Comparison) -> dict[str, Any]:
         "runtime": one.vm.runtime,
         "collector": one.vm.collector,
         "heap_bytes": one.policy.heap,
+        "young_bytes": one.policy.heap - one.policy.old,
+        "promotion_age": one.policy.copies if one.policy.survivor else None,
         "rows": [plain(row) | {"error": plain(row.error)} for row in one.rows],
         "collections": [plain(pair) for pair in one.pairs],
     }

@@ -109,10 +109,24 @@ def test_the_answer_its_page_and_its_document_agree() -> None:
     assert {each["kind"] for each in document["costs"]} == {FULL, YOUNG}
 
 
-def test_changed_predictions_are_not_compared_with_measurements() -> None:
+@pytest.mark.parametrize(
+    "asked", [Asked(objects=0.5), Asked(heap=2.0), Asked(young=64 * MIB), Asked(promotion_age=2)]
+)
+def test_changed_predictions_are_not_compared_with_measurements(asked: Asked) -> None:
     application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
-    (one,) = forecast(Asked(objects=0.5), [application]).comparisons  # type: ignore[attr-defined]
+    (one,) = forecast(asked, [application]).comparisons  # type: ignore[attr-defined]
     assert all(row.measured is None for row in one.rows)
+
+
+def test_the_policy_of_the_measurements_is_compared_with_them() -> None:
+    application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
+    (one,) = forecast(Asked(promotion_age=1), [application]).comparisons  # type: ignore[attr-defined]
+    assert all(row.measured for row in one.rows)
+    document = as_document(forecast(Asked(young=64 * MIB, promotion_age=3), [application]))  # type: ignore[arg-type]
+    assert (document["comparisons"][0]["young_bytes"], document["comparisons"][0]["promotion_age"]) == (
+        64 * MIB,
+        3,
+    )
 
 
 @pytest.mark.parametrize(
