@@ -46,7 +46,13 @@ from regatta.store.folder import find_folder
     multiple=True,
     type=Bytes(1, 1 << 50),
     metavar="SIZE",
-    help="Heap size, such as 128m. Repeatable. [default: those in which the application was measured]",
+    help="Heap size, such as 128m, as -Xmx. Repeatable. [default: those in which the application was measured]",
+)
+@click.option(
+    "--initial-heap",
+    type=Bytes(1, 1 << 50),
+    metavar="SIZE",
+    help="Size of the heap at the start, as -Xms. Only Serial. [default: that of --heap]",
 )
 @click.option(
     "--young",
@@ -79,6 +85,7 @@ def predict_gc(
     collectors: Sequence[str],
     runtimes: Sequence[str],
     heaps: Sequence[int],
+    initial_heap: int | None,
     young: int | None,
     promotion_age: int | None,
     changes: Sequence[str],
@@ -106,6 +113,7 @@ def predict_gc(
         runtimes,
         heaps,
         not no_forced,
+        initial_heap=initial_heap,
         young=young,
         promotion_age=promotion_age,
         **_changes(changes),

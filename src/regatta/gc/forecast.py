@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.answers.plain import plain
 from regatta.gc.comparison import Comparison, GcForecast, compare
-from regatta.gc.heap_policy import COLLECTORS, NONE, policy_of
+from regatta.gc.heap_policy import COLLECTORS, DEFAULT_RELEASE, NONE, Policy, policy_of
 from regatta.gc.heap_vector import HeapVector
 from regatta.gc.lifetimes import Lifetimes
 from regatta.gc.measured import Application, MeasuredCollections, Vm
@@ -33,6 +33,8 @@ class Asked:
     young: int | None = None
     #: collections after which an object is promoted; None: as measured
     promotion_age: int | None = None
+    #: size of each heap at the start, bytes; None: it does not grow
+    initial_heap: int | None = None
 
     @property
     def changed(self) -> bool:
@@ -53,9 +55,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
         lives = Lifetimes(vector.profile, asked.objects)
         for vm in vms:
             for heap in _heaps(vector, vm, measured, asked):
-                policy = policy_of(
-                    vm.collector, round(heap * asked.heap), young=asked.young, copies=asked.promotion_age
-                )
+                policy = _policy(vm, heap, measured, asked)
                 prediction = predict_collections(
                     vector,
                     policy,
@@ -74,6 +74,17 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
                         f"{vector.name}: its vector leaves out {vector.warmup} iterations, the experiment {measured.warmup}"
                     )
     return GcForecast(found, measured, tuple(dict.fromkeys(notes)))
+
+
+def _policy(vm: Vm, heap: int, measured: MeasuredCollections, asked: Asked) -> Policy:
+    return policy_of(
+        vm.collector,
+        round(heap * asked.heap),
+        young=asked.young,
+        copies=asked.promotion_age,
+        initial=asked.initial_heap,
+        release=measured.releases.get(vm.runtime, DEFAULT_RELEASE),
+    )
 
 
 def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
@@ -167,7 +178,8 @@ def _document(one: Comparison) -> dict[str, Any]:
         "host": one.vm.host,
         "runtime": one.vm.runtime,
         "collector": one.vm.collector,
-        "heap_bytes": one.policy.heap,
+        "heap_bytes": one.policy.most_heap,
+        "initial_heap_bytes": one.policy.heap,
         "young_bytes": one.policy.heap - one.policy.old,
         "promotion_age": one.policy.copies if one.policy.survivor else None,
         "rows": [plain(row) | {"error": plain(row.error)} for row in one.rows],

@@ -48,7 +48,7 @@ def totals_table(comparisons: Sequence[Comparison], title: str = "Collections pe
             one.application,
             one.vm.host if several_hosts else "",
             one.vm.name,
-            show_number(one.heap_mib),
+            one.heap_text if one.policy.growth else show_number(one.heap_mib),
             row.kind,
             significant(row.predicted_count, 3),
             _number(row.measured_count),
@@ -96,7 +96,7 @@ def sections_of(found: GcForecast) -> list[Section]:
         "Each collection of the counted iterations in order, as in figure 5-9 of Zhang's thesis.",
         groups=[
             Group(
-                f"{one.application} on {one.vm.name}, {one.heap_mib:g} MiB",
+                f"{one.application} on {one.vm.name}, {one.heap_text} MiB",
                 [_collections_figure(one)],
                 _legend(),
             )
@@ -174,7 +174,7 @@ def _legend() -> list[LegendEntry]:
 
 def answer_of(one: Comparison) -> str:
     """Return the sentence that answers for an application."""
-    where = f"{one.application} with {one.vm.name} in {one.heap_mib:g} MiB"
+    where = f"{one.application} with {one.vm.name} in {one.heap_text} MiB"
     rows = [row for row in one.rows if row.kind != ALL and row.predicted_count > 0]
     if not rows:
         return f"{where}: no collections"

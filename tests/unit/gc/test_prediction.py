@@ -110,7 +110,14 @@ def test_the_answer_its_page_and_its_document_agree() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [Asked(objects=0.5), Asked(heap=2.0), Asked(young=64 * MIB), Asked(promotion_age=2)]
+    "asked",
+    [
+        Asked(objects=0.5),
+        Asked(heap=2.0),
+        Asked(young=64 * MIB),
+        Asked(promotion_age=2),
+        Asked(initial_heap=32 * MIB),
+    ],
 )
 def test_changed_predictions_are_not_compared_with_measurements(asked: Asked) -> None:
     application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
@@ -127,6 +134,13 @@ def test_the_policy_of_the_measurements_is_compared_with_them() -> None:
         64 * MIB,
         3,
     )
+
+
+def test_a_heap_that_grows_is_shown_with_both_sizes() -> None:
+    (one,) = forecast(Asked(heaps=[256 * MIB], initial_heap=32 * MIB)).comparisons  # type: ignore[attr-defined]
+    assert one.heap_text == "32 to 256"
+    assert one.heap_text in answer_of(one)
+    assert one.heap_text in {cell for row in totals_table([one]).rows for cell in row}
 
 
 @pytest.mark.parametrize(
