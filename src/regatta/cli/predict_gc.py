@@ -70,8 +70,8 @@ from regatta.store.folder import find_folder
     "--what-if",
     "changes",
     multiple=True,
-    metavar="heap=2x|objects=0.8x",
-    help="Change all heap sizes, or the sizes of all objects.",
+    metavar="heap=2x|objects=0.8x|rate=1.5x",
+    help="Change the heap sizes, the sizes of all objects, or the number of objects per unit of work.",
 )
 @click.option("--no-forced", is_flag=True, help="Without a forced collection at the start of each iteration.")
 @results_option
@@ -148,7 +148,9 @@ def _changes(given: Sequence[str]) -> dict[str, float]:
             factor = float(change.removesuffix("x")) if change.endswith("x") else 0.0
         except ValueError:
             factor = 0.0
-        if name not in ("heap", "objects") or not 0.0 < factor < 1000.0 or name in found:
-            raise SpecError([Problem("--what-if", "heap=2x or objects=0.8x, each once", repr(text))])
+        if name not in ("heap", "objects", "rate") or not 0.0 < factor < 1000.0 or name in found:
+            raise SpecError(
+                [Problem("--what-if", "heap=2x, objects=0.8x or rate=1.5x, each once", repr(text))]
+            )
         found[name] = factor
     return found

@@ -26,9 +26,10 @@ class Asked:
     #: bytes
     heaps: Sequence[int] = ()
     forced: bool = True
-    #: factors of all heap sizes and of the sizes of objects
+    #: factors of all heap sizes, of the sizes of objects, and of the number of objects that a unit of work allocates
     heap: float = 1.0
     objects: float = 1.0
+    rate: float = 1.0
     #: size of the young generation, bytes; None: that of the measured applications
     young: int | None = None
     #: collections after which an object is promoted; None: as measured
@@ -39,7 +40,7 @@ class Asked:
     @property
     def changed(self) -> bool:
         """Return whether the predictions are of other objects or collections than the measured ones."""
-        return self.objects != 1.0 or not self.forced
+        return (self.objects, self.rate) != (1.0, 1.0) or not self.forced
 
 
 def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, asked: Asked) -> GcForecast:
@@ -52,7 +53,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
     vms = _vms(measured, asked)
     found, notes = [], []
     for vector in vectors:
-        lives = Lifetimes(vector.profile, asked.objects)
+        lives = Lifetimes(vector.profile, asked.objects, asked.rate)
         for vm in vms:
             for heap in _heaps(vector, vm, measured, asked):
                 policy = _policy(vm, heap, measured, asked)

@@ -113,6 +113,7 @@ def test_the_answer_its_page_and_its_document_agree() -> None:
     "asked",
     [
         Asked(objects=0.5),
+        Asked(rate=1.5),
         Asked(heap=2.0),
         Asked(young=64 * MIB),
         Asked(promotion_age=2),

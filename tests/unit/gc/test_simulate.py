@@ -181,6 +181,28 @@ def test_larger_objects_need_more_collections() -> None:
     assert len(large) >= 4 * len(small) - 2
 
 
+@pytest.mark.parametrize("rate", [0.5, 1.5, 2.0])
+def test_a_higher_rate_has_more_objects_of_the_same_size_and_age(rate: float) -> None:
+    profile = made_vector().profile
+    before, after = Lifetimes(profile), Lifetimes(profile, rate=rate)
+    for at in (10.0 * MIB, 49.0 * MIB, 60.0 * MIB):
+        assert after.live(0.0, rate * at, rate * at) == before.live(0.0, at, at).times(rate)
+        assert after.allocated(0.0, rate * at).objects == pytest.approx(
+            rate * before.allocated(0.0, at).objects
+        )
+    larger = Lifetimes(profile, factor=rate)
+    assert after.clock.tolist() == larger.clock.tolist()
+    assert after.allocated(0.0, 10.0 * MIB).objects == rate * larger.allocated(0.0, 10.0 * MIB).objects
+
+
+def test_twice_the_rate_in_twice_the_heap_needs_the_same_collections() -> None:
+    profile = made_vector().profile
+    before = simulate(Lifetimes(profile), policy_of("serial", 96 * MIB), [])
+    after = simulate(Lifetimes(profile, rate=2.0), policy_of("serial", 192 * MIB), [])
+    assert [each.at for each in after] == pytest.approx([2 * each.at for each in before])
+    assert [each.live.objects for each in after] == pytest.approx([2 * each.live.objects for each in before])
+
+
 @pytest.mark.parametrize(("collector", "heap"), [("cms", 64 * MIB), ("serial", 1000)])
 def test_unknown_collector_and_tiny_heap(collector: str, heap: int) -> None:
     with pytest.raises(RegattaError):
