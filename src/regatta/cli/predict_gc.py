@@ -18,7 +18,7 @@ from regatta.store.folder import find_folder
 
 
 @click.command("gc")
-@click.argument("applications", nargs=-1, required=True, metavar="APP...", type=click.Path(path_type=Path))
+@click.argument("applications", nargs=-1, metavar="APP...", type=click.Path(path_type=Path))
 @click.option(
     "--on",
     "experiment",
@@ -74,6 +74,12 @@ from regatta.store.folder import find_folder
     help="Change the heap sizes, the sizes of all objects, or the number of objects per unit of work.",
 )
 @click.option("--no-forced", is_flag=True, help="Without a forced collection at the start of each iteration.")
+@click.option(
+    "--costs",
+    "with_costs",
+    is_flag=True,
+    help="Show the costs of the collectors by object size. APP is optional.",
+)
 @results_option
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with figures."
@@ -90,6 +96,7 @@ def predict_gc(
     promotion_age: int | None,
     changes: Sequence[str],
     no_forced: bool,
+    with_costs: bool,
     results: Path,
     page: Path | None,
     as_json: bool,
@@ -105,8 +112,12 @@ def predict_gc(
     from regatta.gc.forecast import Asked, as_document, forecast_of
     from regatta.gc.heap_vector import read_heap_vector
     from regatta.gc.measured import read_measured
-    from regatta.gc.tables import answer_of, sections_of, totals_table
+    from regatta.gc.tables import answer_of, sections_of, size_costs_tables, totals_table
 
+    if not applications and not with_costs:
+        raise SpecError(
+            [Problem("APP", "a heap vector", "none", "make it with `regatta trace heap`, or --costs")]
+        )
     vectors = [read_heap_vector(path) for path in applications]
     asked = Asked(
         collectors,
@@ -132,10 +143,12 @@ def predict_gc(
         for note in found.notes:
             click.echo(f"note: {printable(note)}", err=True)
         show(console, totals_table(found.comparisons))
+        for table in size_costs_tables(found) if with_costs else ():
+            show(console, table)
     if page is not None:
         from regatta.answers.page.page import write_sections_page
 
-        names = ", ".join(dict.fromkeys(one.application for one in found.comparisons))
+        names = ", ".join(dict.fromkeys(one.application for one in found.comparisons)) or "no application"
         write_sections_page("collections", f"Collections of {names}", sentences, sections_of(found), page)
         click.echo(str(page), err=as_json)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regatta.answers.plain import plain
@@ -44,7 +44,7 @@ class Asked:
 
 
 def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, asked: Asked) -> GcForecast:
-    """Predict every application on every asked JVM, collector and heap.
+    """Predict every application on every asked JVM, collector and heap. The costs of the answer are those of the asked JVMs.
 
     Raises:
         SpecError: no costs of an asked collector or JVM, no heap size, sizes that a JVM does not have, or live objects that do not
@@ -74,7 +74,8 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
                     notes.append(
                         f"{vector.name}: its vector leaves out {vector.warmup} iterations, the experiment {measured.warmup}"
                     )
-    return GcForecast(found, measured, tuple(dict.fromkeys(notes)))
+    costs = {vm: measured.costs[vm] for vm in vms if vm in measured.costs}
+    return GcForecast(found, replace(measured, costs=costs), tuple(dict.fromkeys(notes)))
 
 
 def _policy(vm: Vm, heap: int, measured: MeasuredCollections, asked: Asked) -> Policy:

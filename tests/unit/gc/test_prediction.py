@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.heap_vectors import MIB, SIZE, made_vector
 from regatta.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection
 from regatta.gc.comparison import ALL, compare
@@ -12,7 +13,13 @@ from regatta.gc.forecast import Asked, as_document, forecast_of
 from regatta.gc.heap_policy import policy_of
 from regatta.gc.measured import Application, MeasuredCollections, Ran, Vm, iterations_of
 from regatta.gc.prediction import GcPrediction, predict_collections
-from regatta.gc.tables import answer_of, sections_of, totals_table
+from regatta.gc.tables import (
+    answer_of,
+    sections_of,
+    size_costs_table,
+    size_costs_tables,
+    totals_table,
+)
 from regatta.gc.work import Work
 from regatta.host.errors import RegattaError
 
@@ -90,6 +97,19 @@ def test_a_young_collection_before_a_forced_full_one_is_part_of_it() -> None:
     ]
     found = iterations_of(log)
     assert {at: [each.pause_ns for each in own] for at, own in found.items()} == {1: [5e6, 4e6], 2: [1e5]}
+
+
+def test_costs_by_object_size_have_the_layout_of_the_thesis(golden: Golden) -> None:
+    table = size_costs_table(costs(), VM, FULL)
+    golden("costs_by_size", "\n".join(" | ".join(row) for row in (table.columns, *table.rows)))
+
+
+def test_each_jvm_and_kind_has_its_costs() -> None:
+    found = forecast_of([], MeasuredCollections(0.95, 1, {VM: {FULL: costs(), YOUNG: costs()}}, []), Asked())
+    assert [table.rows for table in size_costs_tables(found)] == [
+        size_costs_table(costs(), VM, FULL).rows
+    ] * 2
+    assert not found.comparisons
 
 
 def forecast(asked: Asked, applications: Sequence[Application] = ()) -> object:
