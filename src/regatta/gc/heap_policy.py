@@ -126,7 +126,7 @@ def policy_of(
     if young is not None and not _LEAST_YOUNG <= young < heap:
         wanted = f"1 MiB or more, and less than the heap of {heap / _MIB:g} MiB"
         raise SpecError(
-            [Problem("--young", wanted, f"{young / _MIB:g} MiB", "--young 16m, or a larger --heap")]
+            [Problem("--young", wanted, f"{young / _MIB:g} MiB", "a smaller --young, or a larger heap")]
         )
     copies = COPIES if copies is None else copies
     if not 0 <= copies <= _MOST_COPIES:

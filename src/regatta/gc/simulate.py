@@ -161,10 +161,9 @@ class _Run:
         heap.old += promoted
         heap.survived, heap.groups, heap.old_until, heap.eden_from = survived, groups, old_until, at
         heap.threshold = self._threshold(kept)
-        if policy.growth:
-            self._policy = after_young(policy, heap.old.bytes, survived.bytes)
-            if policy.growth.full_after and self._policy.old > policy.old:
-                self._full(at, False, policy.old)
+        self._policy = after_young(policy, heap.old.bytes, survived.bytes)
+        if policy.growth and policy.growth.full_after and self._policy.old > policy.old:
+            self._full(at, False, policy.old)
 
     def _threshold(self, kept: Sequence[Amount]) -> int:
         """Return the copies after which objects are promoted, so that survivors fill a part of their space."""
@@ -204,9 +203,8 @@ class _Run:
         self._found.append(Found(kind, forced, at, live, moved, dead, dead_new, heap.old.bytes, policy))
         heap.old, heap.survived, heap.groups = live, NOTHING, ()
         heap.old_until = heap.eden_from = at
-        if policy.growth:
-            before = policy.old if old_before is None else old_before
-            self._policy, heap.shrink = after_full(policy, live.bytes, before, heap.shrink)
+        before = policy.old if old_before is None else old_before
+        self._policy, heap.shrink = after_full(policy, live.bytes, before, heap.shrink)
 
 
 def _total(amounts: Sequence[Amount]) -> Amount:
