@@ -81,6 +81,16 @@ def test_a_larger_heap_and_smaller_objects_need_fewer_collections(folder: Path) 
 
     assert young("--what-if", "heap=2x") < young()
     assert young("--what-if", "objects=0.5x") < young()
+    assert young("--what-if", "rate=0.5x") < young()
+    assert young("--young", "4m") > young()
+
+
+def test_costs_by_object_size_need_no_application(folder: Path) -> None:
+    done = regatta("predict", "gc", "--on", NAME, "--collector", "serial", "--costs", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "C_live moved" in done.stdout
+    assert "parallel" not in done.stdout
+    assert regatta("predict", "gc", "--on", NAME, cwd=folder).returncode == 2
 
 
 def test_epsilon_has_no_collections_and_a_reason(folder: Path) -> None:
@@ -97,6 +107,9 @@ def test_epsilon_has_no_collections_and_a_reason(folder: Path) -> None:
         ("--heap", "4m"),
         ("--heap", "x"),
         ("--what-if", "objects=0"),
+        ("--young", "64m"),
+        ("--promotion-age", "16"),
+        ("--initial-heap", "8m"),
         ("--runtime", "graal"),
     ],
 )

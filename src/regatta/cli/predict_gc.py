@@ -18,7 +18,7 @@ from regatta.store.folder import find_folder
 
 
 @click.command("gc")
-@click.argument("applications", nargs=-1, required=True, metavar="APP...", type=click.Path(path_type=Path))
+@click.argument("applications", nargs=-1, metavar="APP...", type=click.Path(path_type=Path))
 @click.option(
     "--on",
     "experiment",
@@ -46,16 +46,40 @@ from regatta.store.folder import find_folder
     multiple=True,
     type=Bytes(1, 1 << 50),
     metavar="SIZE",
-    help="Heap size, such as 128m. Repeatable. [default: those in which the application was measured]",
+    help="Heap size, such as 128m, as -Xmx. Repeatable. [default: those in which the application was measured]",
+)
+@click.option(
+    "--initial-heap",
+    type=Bytes(1, 1 << 50),
+    metavar="SIZE",
+    help="Size of the heap at the start, as -Xms. Only Serial. [default: that of --heap]",
+)
+@click.option(
+    "--young",
+    type=Bytes(1, 1 << 50),
+    metavar="SIZE",
+    help="Size of the young generation, as -Xmn. [default: a third of the heap]",
+)
+@click.option(
+    "--promotion-age",
+    type=click.IntRange(0, 15),
+    metavar="N",
+    help="Copies after which an object is promoted, as -XX:MaxTenuringThreshold. [default: 1]",
 )
 @click.option(
     "--what-if",
     "changes",
     multiple=True,
-    metavar="heap=2x|objects=0.8x",
-    help="Change all heap sizes, or the sizes of all objects.",
+    metavar="heap=2x|objects=0.8x|rate=1.5x",
+    help="Change the heap sizes, the sizes of all objects, or the number of objects per unit of work.",
 )
 @click.option("--no-forced", is_flag=True, help="Without a forced collection at the start of each iteration.")
+@click.option(
+    "--costs",
+    "with_costs",
+    is_flag=True,
+    help="Show the costs of the collectors by object size. APP is optional.",
+)
 @results_option
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with figures."
@@ -67,8 +91,12 @@ def predict_gc(
     collectors: Sequence[str],
     runtimes: Sequence[str],
     heaps: Sequence[int],
+    initial_heap: int | None,
+    young: int | None,
+    promotion_age: int | None,
     changes: Sequence[str],
     no_forced: bool,
+    with_costs: bool,
     results: Path,
     page: Path | None,
     as_json: bool,
@@ -84,10 +112,23 @@ def predict_gc(
     from regatta.gc.forecast import Asked, as_document, forecast_of
     from regatta.gc.heap_vector import read_heap_vector
     from regatta.gc.measured import read_measured
-    from regatta.gc.tables import answer_of, sections_of, totals_table
+    from regatta.gc.tables import answer_of, sections_of, size_costs_tables, totals_table
 
+    if not applications and not with_costs:
+        raise SpecError(
+            [Problem("APP", "a heap vector", "none", "make it with `regatta trace heap`, or --costs")]
+        )
     vectors = [read_heap_vector(path) for path in applications]
-    asked = Asked(collectors, runtimes, heaps, not no_forced, **_changes(changes))
+    asked = Asked(
+        collectors,
+        runtimes,
+        heaps,
+        not no_forced,
+        initial_heap=initial_heap,
+        young=young,
+        promotion_age=promotion_age,
+        **_changes(changes),
+    )
     folder = find_folder(experiment, results)
     with database_progress() as progress:
         measured = read_measured(folder.path, progress)
@@ -102,10 +143,12 @@ def predict_gc(
         for note in found.notes:
             click.echo(f"note: {printable(note)}", err=True)
         show(console, totals_table(found.comparisons))
+        for table in size_costs_tables(found) if with_costs else ():
+            show(console, table)
     if page is not None:
         from regatta.answers.page.page import write_sections_page
 
-        names = ", ".join(dict.fromkeys(one.application for one in found.comparisons))
+        names = ", ".join(dict.fromkeys(one.application for one in found.comparisons)) or "no application"
         write_sections_page("collections", f"Collections of {names}", sentences, sections_of(found), page)
         click.echo(str(page), err=as_json)
 
@@ -118,7 +161,9 @@ def _changes(given: Sequence[str]) -> dict[str, float]:
             factor = float(change.removesuffix("x")) if change.endswith("x") else 0.0
         except ValueError:
             factor = 0.0
-        if name not in ("heap", "objects") or not 0.0 < factor < 1000.0 or name in found:
-            raise SpecError([Problem("--what-if", "heap=2x or objects=0.8x, each once", repr(text))])
+        if name not in ("heap", "objects", "rate") or not 0.0 < factor < 1000.0 or name in found:
+            raise SpecError(
+                [Problem("--what-if", "heap=2x, objects=0.8x or rate=1.5x, each once", repr(text))]
+            )
         found[name] = factor
     return found

@@ -63,8 +63,17 @@ class Comparison:
 
     @property
     def heap_mib(self) -> float:
-        """Return the size of the heap."""
-        return self.policy.heap / 2**20
+        """Return the size of the heap; of one that grows, the largest."""
+        return self.policy.most_heap / 2**20
+
+    @property
+    def heap_text(self) -> str:
+        """Return the size in MiB, as `256` or `32 to 256`."""
+        return (
+            f"{self.policy.heap / 2**20:g} to {self.heap_mib:g}"
+            if self.policy.growth
+            else f"{self.heap_mib:g}"
+        )
 
 
 @dataclass(frozen=True)

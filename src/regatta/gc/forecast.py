@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regatta.answers.plain import plain
 from regatta.gc.comparison import Comparison, GcForecast, compare
-from regatta.gc.heap_policy import COLLECTORS, NONE, policy_of
+from regatta.gc.heap_policy import COLLECTORS, DEFAULT_RELEASE, NONE, Policy, policy_of
 from regatta.gc.heap_vector import HeapVector
 from regatta.gc.lifetimes import Lifetimes
 from regatta.gc.measured import Application, MeasuredCollections, Vm
@@ -26,29 +26,37 @@ class Asked:
     #: bytes
     heaps: Sequence[int] = ()
     forced: bool = True
-    #: factors of all heap sizes and of the sizes of objects
+    #: factors of all heap sizes, of the sizes of objects, and of the number of objects that a unit of work allocates
     heap: float = 1.0
     objects: float = 1.0
+    rate: float = 1.0
+    #: size of the young generation, bytes; None: that of the measured applications
+    young: int | None = None
+    #: collections after which an object is promoted; None: as measured
+    promotion_age: int | None = None
+    #: size of each heap at the start, bytes; None: it does not grow
+    initial_heap: int | None = None
 
     @property
     def changed(self) -> bool:
-        """Return whether the predictions are of other objects or heaps than the measured ones."""
-        return (self.heap, self.objects) != (1.0, 1.0) or not self.forced
+        """Return whether the predictions are of other objects or collections than the measured ones."""
+        return (self.objects, self.rate) != (1.0, 1.0) or not self.forced
 
 
 def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, asked: Asked) -> GcForecast:
-    """Predict every application on every asked JVM, collector and heap.
+    """Predict every application on every asked JVM, collector and heap. The costs of the answer are those of the asked JVMs.
 
     Raises:
-        SpecError: no costs of an asked collector or JVM, no heap size, or live objects that do not fit.
+        SpecError: no costs of an asked collector or JVM, no heap size, sizes that a JVM does not have, or live objects that do not
+            fit.
     """
     vms = _vms(measured, asked)
     found, notes = [], []
     for vector in vectors:
-        lives = Lifetimes(vector.profile, asked.objects)
+        lives = Lifetimes(vector.profile, asked.objects, asked.rate)
         for vm in vms:
             for heap in _heaps(vector, vm, measured, asked):
-                policy = policy_of(vm.collector, round(heap * asked.heap))
+                policy = _policy(vm, heap, measured, asked)
                 prediction = predict_collections(
                     vector,
                     policy,
@@ -57,7 +65,8 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
                     level=measured.level,
                     lives=lives,
                 )
-                own = None if asked.changed else _ran(vector, vm, heap, measured)
+                as_measured = not asked.changed and policy == policy_of(vm.collector, heap)
+                own = _ran(vector, vm, heap, measured) if as_measured else None
                 one = compare(vector.name, vector.per, vm, prediction, own, measured.warmup, measured.level)
                 found.append(one)
                 notes += [f"{vm.name}: {note}" for note in one.notes]
@@ -65,7 +74,19 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
                     notes.append(
                         f"{vector.name}: its vector leaves out {vector.warmup} iterations, the experiment {measured.warmup}"
                     )
-    return GcForecast(found, measured, tuple(dict.fromkeys(notes)))
+    costs = {vm: measured.costs[vm] for vm in vms if vm in measured.costs}
+    return GcForecast(found, replace(measured, costs=costs), tuple(dict.fromkeys(notes)))
+
+
+def _policy(vm: Vm, heap: int, measured: MeasuredCollections, asked: Asked) -> Policy:
+    return policy_of(
+        vm.collector,
+        round(heap * asked.heap),
+        young=asked.young,
+        copies=asked.promotion_age,
+        initial=asked.initial_heap,
+        release=measured.releases.get(vm.runtime, DEFAULT_RELEASE),
+    )
 
 
 def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
@@ -159,7 +180,10 @@ def _document(one: Comparison) -> dict[str, Any]:
         "host": one.vm.host,
         "runtime": one.vm.runtime,
         "collector": one.vm.collector,
-        "heap_bytes": one.policy.heap,
+        "heap_bytes": one.policy.most_heap,
+        "initial_heap_bytes": one.policy.heap,
+        "young_bytes": one.policy.heap - one.policy.old,
+        "promotion_age": one.policy.copies if one.policy.survivor else None,
         "rows": [plain(row) | {"error": plain(row.error)} for row in one.rows],
         "collections": [plain(pair) for pair in one.pairs],
     }

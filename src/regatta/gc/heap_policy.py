@@ -1,13 +1,13 @@
-"""Sizes of the generations and rules of promotion of a heap of fixed size (`-Xms` equal to `-Xmx`), by collector.
+"""Sizes of the generations and rules of promotion of a heap, by collector.
 
-They hold for the flags of modifier `fixed-young`. Source: the files
-serialVMOperations.cpp, genArguments.cpp, defNewGeneration.cpp, psScavenge.cpp and g1YoungGenSizer.cpp of OpenJDK 17 to 25.
+They hold for the flags of modifier `fixed-young`, or with `-Xmn` and `-XX:MaxTenuringThreshold` in the place of its values. Source:
+the files serialVMOperations.cpp, genArguments.cpp, defNewGeneration.cpp, psScavenge.cpp and g1YoungGenSizer.cpp of OpenJDK 17 to 25.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regatta.host.errors import Problem, SpecError
 
@@ -20,7 +20,9 @@ COLLECTORS = ("serial", "parallel", "g1", *CONCURRENT, NONE)
 _START_AT = 0.3
 
 _KIB, _MIB = 1 << 10, 1 << 20
-_NEW_RATIO = 2
+#: of sizes of spaces and of the young generation of Serial, bytes
+SERIAL_UNIT = 64 * _KIB
+NEW_RATIO = 2
 _SURVIVOR_RATIO = 8
 #: copies after which an object is promoted (MaxTenuringThreshold of the modifier)
 COPIES = 1
@@ -28,11 +30,35 @@ COPIES = 1
 _TARGET = 0.5
 #: of G1: about this number of regions, each of 1 MiB to 32 MiB
 _TARGET_REGIONS = 2048
+#: collector -> why its heap has no predictable size unless `-Xms` equals `-Xmx`
+_GROWTH = {
+    "parallel": "it resizes generations by the pauses it measures (UseAdaptiveSizePolicy)",
+    "g1": "it expands the heap by the part of the time that pauses take (GCTimeRatio)",
+    NONE: "it never collects",
+}
+_PACED = "it starts cycles by the rate of allocation per second"
+#: The first release of which a young collection that enlarges the old generation is not followed by a full one (JDK-8331557).
+_NO_FULL_AFTER = 23
+DEFAULT_RELEASE = 21
+#: least `-Xmn` with which a JVM starts, and largest age of an object (markWord::max_age)
+_LEAST_YOUNG, _MOST_COPIES = _MIB, 15
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Bounds between which the generations grow, in bytes."""
+
+    least_young: int
+    least_old: int
+    most_young: int
+    most_old: int
+    #: whether a full collection follows each young one that enlarges the old generation
+    full_after: bool
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Generations of a heap, in bytes."""
+    """Generations of a heap, in bytes; of one that grows, at one time."""
 
     collector: str
     heap: int
@@ -44,38 +70,105 @@ class Policy:
     copies: int = COPIES
     #: part of `survivor` above which objects are promoted earlier; infinite: never
     target: float = math.inf
+    #: None: the heap has a fixed size (`-Xms` equal to `-Xmx`)
+    growth: Growth | None = None
+
+    @property
+    def most_heap(self) -> int:
+        """Return the size up to which the heap grows."""
+        return self.growth.most_young + self.growth.most_old if self.growth else self.heap
+
+    @property
+    def most_old(self) -> int:
+        """Return the size up to which the old generation grows."""
+        return self.growth.most_old if self.growth else self.old
 
 
-def policy_of(collector: str, heap: int) -> Policy:
+def policy_of(
+    collector: str,
+    heap: int,
+    *,
+    young: int | None = None,
+    copies: int | None = None,
+    initial: int | None = None,
+    release: int = DEFAULT_RELEASE,
+) -> Policy:
     """Return the sizes of a collector's generations.
 
     Args:
         collector: one of `COLLECTORS`.
-        heap: its size, bytes; at least 2 MiB.
+        heap: its size (`-Xmx`), bytes; at least 2 MiB.
+        young: size of the young generation with its survivor spaces (`-Xmn`), bytes. None: a third of the heap (`-XX:NewRatio=2`).
+        copies: after which an object is promoted (`-XX:MaxTenuringThreshold`), 0 to 15. None: that of `fixed-young`.
+        initial: size of the heap at the start (`-Xms`), bytes. None: `heap`.
+        release: of the JVM, such as 21; only the growth depends on it.
 
     Raises:
-        SpecError: unknown collector, or a heap that is too small for any JVM.
+        SpecError: unknown collector, a heap that is too small for any JVM, a young generation that does not fit into the heap, one
+            of a collector that has none of a fixed size, or growth that depends on time.
     """
     if collector not in COLLECTORS:
         raise SpecError([Problem("--collector", f"one of {', '.join(COLLECTORS)}", collector)])
     if heap < 2 * _MIB:
         raise SpecError([Problem("--heap", "2 MiB or more", f"{heap / _MIB:.3g} MiB")])
-    if collector == "serial":
-        young = _down(heap // (_NEW_RATIO + 1), 64 * _KIB)
-        survivor = _down(young // (_SURVIVOR_RATIO + 2), 64 * _KIB)
-        return Policy(collector, heap, young - 2 * survivor, survivor, heap - young, target=_TARGET)
-    if collector == "parallel":
-        young = _down(heap // (_NEW_RATIO + 1), 512 * _KIB)
-        survivor = _down(young // _SURVIVOR_RATIO, 512 * _KIB)
-        return Policy(collector, heap, young - 2 * survivor, survivor, heap - young)
+    if initial is not None and initial != heap:
+        _check_growth(collector, initial, heap)
+        least, most = (policy_of(collector, size, young=young, copies=copies) for size in (initial, heap))
+        bounds = (least.heap - least.old, least.old, most.heap - most.old, most.old)
+        return replace(least, growth=Growth(*bounds, release < _NO_FULL_AFTER))
+    if collector in (NONE, *CONCURRENT):
+        if young is not None or copies is not None:
+            raise SpecError(
+                [_no_generations("--young" if young is not None else "--promotion-age", collector)]
+            )
+        started = _START_AT if collector in CONCURRENT else 1.0
+        return Policy(collector, heap, round(started * heap), 0, heap)
+    if young is not None and not _LEAST_YOUNG <= young < heap:
+        wanted = f"1 MiB or more, and less than the heap of {heap / _MIB:g} MiB"
+        raise SpecError(
+            [Problem("--young", wanted, f"{young / _MIB:g} MiB", "a smaller --young, or a larger heap")]
+        )
+    copies = COPIES if copies is None else copies
+    if not 0 <= copies <= _MOST_COPIES:
+        raise SpecError([Problem("--promotion-age", f"0 to {_MOST_COPIES}", str(copies))])
+    young = heap // (NEW_RATIO + 1) if young is None else young
     if collector == "g1":
         region = region_bytes(heap)
         # Survivors are part of the young generation, and the next eden is smaller by them.
-        young = max(1, heap // region // (_NEW_RATIO + 1)) * region
+        young = max(1, young // region) * region
         survivor = math.ceil(young / region / _SURVIVOR_RATIO) * region
-        return Policy(collector, heap, young, survivor, heap - young, target=_TARGET)
-    started = _START_AT if collector in CONCURRENT else 1.0
-    return Policy(collector, heap, round(started * heap), 0, heap)
+        return Policy(collector, heap, young, survivor, heap - young, copies, _TARGET)
+    # Each space has at least one unit.
+    unit = SERIAL_UNIT if collector == "serial" else 512 * _KIB
+    young = max(_down(young, unit), 3 * unit)
+    if collector == "serial":
+        return serial_policy(young, heap - young, copies)
+    survivor = max(_down(young // _SURVIVOR_RATIO, unit), unit)
+    return Policy(collector, heap, young - 2 * survivor, survivor, heap - young, copies)
+
+
+def serial_policy(young: int, old: int, copies: int, growth: Growth | None = None) -> Policy:
+    """Return the spaces of Serial in generations of given sizes, bytes. `young` is a multiple of `SERIAL_UNIT`."""
+    survivor = max(_down(young // (_SURVIVOR_RATIO + 2), SERIAL_UNIT), SERIAL_UNIT)
+    return Policy("serial", young + old, young - 2 * survivor, survivor, old, copies, _TARGET, growth)
+
+
+def _check_growth(collector: str, initial: int, heap: int) -> None:
+    if collector != "serial":
+        reason = f"{collector}: {_GROWTH.get(collector, _PACED)}"
+        raise SpecError([Problem("--initial-heap", "collector serial", reason, "drop --initial-heap")])
+    if not 2 * _MIB <= initial < heap:
+        wanted = f"2 MiB to the heap of {heap / _MIB:g} MiB"
+        raise SpecError([Problem("--initial-heap", wanted, f"{initial / _MIB:g} MiB")])
+
+
+def _no_generations(where: str, collector: str) -> Problem:
+    return Problem(
+        where,
+        "a collector with a young generation of a fixed size: serial, parallel, g1",
+        collector,
+        "--collector serial",
+    )
 
 
 def region_bytes(heap: int) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regatta.answers.facts import read_facts
@@ -22,6 +23,8 @@ from regatta.store.database import Progress, open_database
 #: name of the kept file, as in the modifier `collection-log`
 LOG = "collections.log"
 _FORCED = "System.gc()"
+#: in the answer of `java -version`
+_RELEASE = re.compile(r'version "(\d+)')
 #: modifiers under which the sizes of generations are known, and iterations begin with a forced collection
 FIXED, COLLECTED = "fixed-young", "full-collection"
 
@@ -68,6 +71,8 @@ class MeasuredCollections:
     #: JVM -> kind of collection -> costs
     costs: Mapping[Vm, Mapping[str, Costs]]
     applications: Sequence[Application]
+    #: runtime -> release of Java, such as 21, if known
+    releases: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_measured(experiment_dir: Path, progress: Progress | None = None) -> MeasuredCollections:
@@ -97,7 +102,10 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
             heap = round(cell.place.heap.mib * 2**20)
             applications.append(Application(vm, cell.place.benchmark, heap, runs))
     costs = {vm: _costs(vm, kinds) for vm, kinds in observed.items()}
-    return MeasuredCollections(facts.level, facts.steady.warmup, costs, applications)
+    releases = {
+        name: int(found[1]) for name, text in facts.runtimes.items() if (found := _RELEASE.search(text))
+    }
+    return MeasuredCollections(facts.level, facts.steady.warmup, costs, applications, releases)
 
 
 def _modifiers(cell: PlannedCell) -> set[str]:

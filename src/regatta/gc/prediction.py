@@ -89,7 +89,6 @@ def predict_collections(
     # The whole run of a program without the harness is one unit of work.
     starts = sorted(ends.items()) or [(0, math.inf)]
     counted = vector.counted or [0]
-    contents = _Contents(vector, lives, policy)
     by_kind: dict[str, list[Found]] = {}
     for each in found:
         by_kind.setdefault(each.kind, []).append(each)
@@ -99,7 +98,7 @@ def predict_collections(
         if kind not in costs:
             notes.append(f"no costs of {kind} collections")
             continue
-        ns = costs[kind].of([contents.work_of(each) for each in several])
+        ns = costs[kind].of([_Contents(vector, lives, each.policy).work_of(each) for each in several])
         times.update({id(each): ns[:, at] for at, each in enumerate(several)})
     rows = max((cost.per.shape[0] for cost in costs.values()), default=1)
     collections = [

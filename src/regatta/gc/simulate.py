@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
+from regatta.gc.heap_growth import after_full, after_young
 from regatta.gc.heap_policy import CONCURRENT, NONE, Policy, region_bytes
 from regatta.gc.lifetimes import NOTHING, Amount, Lifetimes
 from regatta.host.errors import Problem, SpecError
@@ -40,6 +41,8 @@ class Found:
     dead_new: Amount
     #: occupancy of the old generation before, bytes
     old_bytes: float
+    #: of the heap at this time
+    policy: Policy
 
 
 @dataclass
@@ -59,6 +62,8 @@ class _Heap:
     threshold: int = 0
     average: float = 0.0
     deviation: float = 0.0
+    #: part of what is too large by which a heap that grows shrinks in the next full collection
+    shrink: float = 0.0
 
     @property
     def expected(self) -> float:
@@ -117,7 +122,7 @@ class _Run:
     def _unsafe(self, at: float) -> bool:
         """Return whether the old generation may not hold what a young collection promotes."""
         heap, policy = self._heap, self._policy
-        free = policy.old - heap.old.bytes
+        free = policy.most_old - heap.old.bytes
         most = heap.survived.bytes + at - heap.eden_from
         return free < min(heap.expected, most) if policy.collector != "g1" else free < 0.0
 
@@ -149,13 +154,16 @@ class _Run:
         survived = _total(kept)
         whole = survived + promoted
         dead, dead_new = heap.survived - _total(live[1:]), allocated - live[0]
-        self._found.append(Found(YOUNG, False, at, whole, promoted, dead, dead_new, heap.old.bytes))
+        self._found.append(Found(YOUNG, False, at, whole, promoted, dead, dead_new, heap.old.bytes, policy))
         change = promoted.bytes - heap.average
         heap.average = promoted.bytes if heap.average == 0.0 else heap.average + _WEIGHT * change
         heap.deviation += _WEIGHT * (abs(promoted.bytes - heap.average) - heap.deviation)
         heap.old += promoted
         heap.survived, heap.groups, heap.old_until, heap.eden_from = survived, groups, old_until, at
         heap.threshold = self._threshold(kept)
+        self._policy = after_young(policy, heap.old.bytes, survived.bytes)
+        if policy.growth and policy.growth.full_after and self._policy.old > policy.old:
+            self._full(at, False, policy.old)
 
     def _threshold(self, kept: Sequence[Amount]) -> int:
         """Return the copies after which objects are promoted, so that survivors fill a part of their space."""
@@ -166,18 +174,24 @@ class _Run:
                 return min(copies, most)
         return most
 
-    def _full(self, at: float, forced: bool) -> None:
-        """Collect the whole heap, in a pause or in a concurrent cycle."""
+    def _full(self, at: float, forced: bool, old_before: int | None = None) -> None:
+        """Collect the whole heap, in a pause or in a concurrent cycle.
+
+        Args:
+            at: clock.
+            forced: whether the program asked for it.
+            old_before: size of the old generation before the young collection that this one follows, bytes.
+        """
         kind = CYCLE if self._policy.collector in CONCURRENT else FULL
         heap, lives, policy = self._heap, self._lives, self._policy
         live = lives.live(0.0, at, at)
-        if live.bytes > policy.heap:
+        if live.bytes > policy.most_heap:
             raise SpecError(
                 [
                     Problem(
                         "--heap",
                         f"more than the {live.bytes / 2**20:.0f} MiB of live objects",
-                        f"{policy.heap / 2**20:.0f} MiB",
+                        f"{policy.most_heap / 2**20:.0f} MiB",
                         "choose a larger heap",
                     )
                 ]
@@ -186,9 +200,11 @@ class _Run:
         newest = lives.live(heap.eden_from, at, at)
         dead = heap.old + heap.survived - (live - newest)
         dead_new = lives.allocated(heap.eden_from, at) - newest
-        self._found.append(Found(kind, forced, at, live, moved, dead, dead_new, heap.old.bytes))
+        self._found.append(Found(kind, forced, at, live, moved, dead, dead_new, heap.old.bytes, policy))
         heap.old, heap.survived, heap.groups = live, NOTHING, ()
         heap.old_until = heap.eden_from = at
+        before = policy.old if old_before is None else old_before
+        self._policy, heap.shrink = after_full(policy, live.bytes, before, heap.shrink)
 
 
 def _total(amounts: Sequence[Amount]) -> Amount:

@@ -24,6 +24,14 @@ _PREDICTED = Look("@c0", "diamond", "solid")
 _MEASURED = Look("@ink", "circle", "solid")
 _FIGURE_PX = 260
 _NAMES = {YOUNG: "young collections", FULL: "full collections", CYCLE: "concurrent cycles"}
+#: feature of a size -> column of the costs by size
+_SIZED = {
+    "moved": "C_live moved, ns",
+    "promoted": "C_live promoted, ns",
+    "live": "C_live in place, ns",
+    "dead_new": "C_dead new, ns",
+    "dead": "C_dead seen, ns",
+}
 TOTALS = (
     "application",
     "host",
@@ -48,7 +56,7 @@ def totals_table(comparisons: Sequence[Comparison], title: str = "Collections pe
             one.application,
             one.vm.host if several_hosts else "",
             one.vm.name,
-            show_number(one.heap_mib),
+            one.heap_text if one.policy.growth else show_number(one.heap_mib),
             row.kind,
             significant(row.predicted_count, 3),
             _number(row.measured_count),
@@ -81,6 +89,38 @@ def costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
     )
 
 
+def size_costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
+    """Return the costs by the size of objects, as in table 5-4 of the thesis; each is a mean over invocations.
+
+    A column is left out if no size of it costs anything, as that of objects that a kind of collection never meets.
+    """
+    mean = dict(zip(costs.knots.names, costs.per.mean(axis=0).tolist(), strict=True))
+    sized = {
+        name: [mean[f"{feature} {size:g}"] for size in costs.knots.sizes] for feature, name in _SIZED.items()
+    }
+    columns = {
+        "C_fixed, ms": [mean["fixed"] / _MS] * len(costs.knots.sizes),
+        "C_fixed per MiB, ms": [mean["heap"] / _MS] * len(costs.knots.sizes),
+        **sized,
+    }
+    shown = {name: values for name, values in columns.items() if any(values)}
+    rows = [
+        (f"{size:,.0f}", *(significant(values[at], 3) for values in shown.values()))
+        for at, size in enumerate(costs.knots.sizes)
+    ]
+    title = f"{vm.name}: costs of {kind} collections by object size"
+    return Table(title, ("object bytes", *shown), rows, frozenset(range(len(shown) + 1)))
+
+
+def size_costs_tables(found: GcForecast) -> list[Table]:
+    """Return the table of each JVM and kind of collection."""
+    return [
+        size_costs_table(costs, vm, kind)
+        for vm, kinds in found.measured.costs.items()
+        for kind, costs in kinds.items()
+    ]
+
+
 def sections_of(found: GcForecast) -> list[Section]:
     """Return the sections of the page."""
     words = (
@@ -96,7 +136,7 @@ def sections_of(found: GcForecast) -> list[Section]:
         "Each collection of the counted iterations in order, as in figure 5-9 of Zhang's thesis.",
         groups=[
             Group(
-                f"{one.application} on {one.vm.name}, {one.heap_mib:g} MiB",
+                f"{one.application} on {one.vm.name}, {one.heap_text} MiB",
                 [_collections_figure(one)],
                 _legend(),
             )
@@ -109,7 +149,7 @@ def sections_of(found: GcForecast) -> list[Section]:
         "costs",
         "Costs of the collectors",
         "Fitted to the microbenchmarks. Each point is a case; a perfect fit is on the line at 0.",
-        tables=[costs_table(each, vm, kind) for vm, kind, each in costs],
+        tables=[*size_costs_tables(found), *(costs_table(each, vm, kind) for vm, kind, each in costs)],
         groups=[
             Group(f"{vm.name}, {kind}: residuals", [residual_figure(each)], []) for vm, kind, each in costs
         ],
@@ -174,7 +214,7 @@ def _legend() -> list[LegendEntry]:
 
 def answer_of(one: Comparison) -> str:
     """Return the sentence that answers for an application."""
-    where = f"{one.application} with {one.vm.name} in {one.heap_mib:g} MiB"
+    where = f"{one.application} with {one.vm.name} in {one.heap_text} MiB"
     rows = [row for row in one.rows if row.kind != ALL and row.predicted_count > 0]
     if not rows:
         return f"{where}: no collections"

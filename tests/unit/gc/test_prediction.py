@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from helpers.golden import Golden
 from helpers.heap_vectors import MIB, SIZE, made_vector
 from regatta.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection
 from regatta.gc.comparison import ALL, compare
@@ -12,7 +13,13 @@ from regatta.gc.forecast import Asked, as_document, forecast_of
 from regatta.gc.heap_policy import policy_of
 from regatta.gc.measured import Application, MeasuredCollections, Ran, Vm, iterations_of
 from regatta.gc.prediction import GcPrediction, predict_collections
-from regatta.gc.tables import answer_of, sections_of, totals_table
+from regatta.gc.tables import (
+    answer_of,
+    sections_of,
+    size_costs_table,
+    size_costs_tables,
+    totals_table,
+)
 from regatta.gc.work import Work
 from regatta.host.errors import RegattaError
 
@@ -92,6 +99,19 @@ def test_a_young_collection_before_a_forced_full_one_is_part_of_it() -> None:
     assert {at: [each.pause_ns for each in own] for at, own in found.items()} == {1: [5e6, 4e6], 2: [1e5]}
 
 
+def test_costs_by_object_size_have_the_layout_of_the_thesis(golden: Golden) -> None:
+    table = size_costs_table(costs(), VM, FULL)
+    golden("costs_by_size", "\n".join(" | ".join(row) for row in (table.columns, *table.rows)))
+
+
+def test_each_jvm_and_kind_has_its_costs() -> None:
+    found = forecast_of([], MeasuredCollections(0.95, 1, {VM: {FULL: costs(), YOUNG: costs()}}, []), Asked())
+    assert [table.rows for table in size_costs_tables(found)] == [
+        size_costs_table(costs(), VM, FULL).rows
+    ] * 2
+    assert not found.comparisons
+
+
 def forecast(asked: Asked, applications: Sequence[Application] = ()) -> object:
     measured = MeasuredCollections(0.95, 1, {VM: {FULL: costs(), YOUNG: costs()}}, applications)
     return forecast_of([made_vector()], measured, asked)
@@ -109,10 +129,39 @@ def test_the_answer_its_page_and_its_document_agree() -> None:
     assert {each["kind"] for each in document["costs"]} == {FULL, YOUNG}
 
 
-def test_changed_predictions_are_not_compared_with_measurements() -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(objects=0.5),
+        Asked(rate=1.5),
+        Asked(heap=2.0),
+        Asked(young=64 * MIB),
+        Asked(promotion_age=2),
+        Asked(initial_heap=32 * MIB),
+    ],
+)
+def test_changed_predictions_are_not_compared_with_measurements(asked: Asked) -> None:
     application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
-    (one,) = forecast(Asked(objects=0.5), [application]).comparisons  # type: ignore[attr-defined]
+    (one,) = forecast(asked, [application]).comparisons  # type: ignore[attr-defined]
     assert all(row.measured is None for row in one.rows)
+
+
+def test_the_policy_of_the_measurements_is_compared_with_them() -> None:
+    application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
+    (one,) = forecast(Asked(promotion_age=1), [application]).comparisons  # type: ignore[attr-defined]
+    assert all(row.measured for row in one.rows)
+    document = as_document(forecast(Asked(young=64 * MIB, promotion_age=3), [application]))  # type: ignore[arg-type]
+    assert (document["comparisons"][0]["young_bytes"], document["comparisons"][0]["promotion_age"]) == (
+        64 * MIB,
+        3,
+    )
+
+
+def test_a_heap_that_grows_is_shown_with_both_sizes() -> None:
+    (one,) = forecast(Asked(heaps=[256 * MIB], initial_heap=32 * MIB)).comparisons  # type: ignore[attr-defined]
+    assert one.heap_text == "32 to 256"
+    assert one.heap_text in answer_of(one)
+    assert one.heap_text in {cell for row in totals_table([one]).rows for cell in row}
 
 
 @pytest.mark.parametrize(

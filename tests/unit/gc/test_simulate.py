@@ -1,5 +1,7 @@
 """Simulated collections of programs whose allocations and deaths are known."""
 
+from dataclasses import replace
+
 import pytest
 
 from helpers.heap_vectors import MIB, SIZE, made_vector
@@ -30,6 +32,84 @@ def test_generations_of_serial_are_those_of_the_vm(heap_mib: int, young_kib: int
 def test_generations_of_parallel_are_those_of_the_vm(heap_mib: int, eden_kib: int, survivor_kib: int) -> None:
     policy = policy_of("parallel", heap_mib * MIB)
     assert (policy.eden >> 10, policy.survivor >> 10) == (eden_kib, survivor_kib)
+
+
+@pytest.mark.parametrize(
+    ("collector", "young_mib", "eden_kib", "survivor_kib"),
+    [
+        ("serial", 1, 896, 64),
+        ("serial", 7, 5760, 704),
+        ("serial", 64, 52480, 6528),
+        ("parallel", 1, 512, 512),
+        ("parallel", 7, 6144, 512),
+        ("parallel", 64, 49152, 8192),
+        ("g1", 64, 65536, 8192),
+    ],
+)
+def test_a_young_generation_of_a_given_size_is_that_of_the_vm(
+    collector: str, young_mib: int, eden_kib: int, survivor_kib: int
+) -> None:
+    # Serial and Parallel: the sizes that JDK 21 logs with -Xmx128m and -Xmn.
+    policy = policy_of(collector, 128 * MIB, young=young_mib * MIB)
+    assert (policy.eden >> 10, policy.survivor >> 10) == (eden_kib, survivor_kib)
+
+
+def test_the_default_is_a_third_and_one_copy() -> None:
+    for collector in ("serial", "parallel", "g1"):
+        heap = 192 * MIB
+        assert policy_of(collector, heap) == policy_of(collector, heap, young=heap // 3, copies=1)
+
+
+@pytest.mark.parametrize("age", [0, 1, 3, 15])
+def test_an_object_is_promoted_after_as_many_copies_as_the_promotion_age(age: int) -> None:
+    lives = Lifetimes(made_vector(iterations=1, mib=64, kept_mib=1).profile)
+    # Eden is 3.2 MiB, and each collection finds the MiB that lives.
+    policy = replace(policy_of("serial", 64 * MIB, young=4 * MIB, copies=age), survivor=4 * MIB)
+    found = simulate(lives, policy, [])
+    promoted = [each.promoted.bytes for each in found]
+    assert promoted.index(max(promoted)) == age
+    assert promoted[age] == pytest.approx(MIB)
+    assert sum(promoted) == pytest.approx(MIB)
+
+
+@pytest.mark.parametrize("collector", ["serial", "parallel", "g1"])
+def test_a_larger_young_generation_is_collected_less_often(collector: str) -> None:
+    lives = Lifetimes(made_vector().profile)
+    counts = [
+        len(simulate(lives, policy_of(collector, 256 * MIB, young=size * MIB), []))
+        for size in (4, 8, 16, 32, 64)
+    ]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]
+
+
+def test_survivors_above_half_of_their_space_are_promoted_earlier() -> None:
+    # The survivor space is 6528 KiB. 4 MiB are more than half of it, so that the next collection promotes them.
+    lives = Lifetimes(made_vector(iterations=1, mib=200, kept_mib=4).profile)
+    serial, parallel = (
+        simulate(lives, policy_of(collector, 256 * MIB, young=64 * MIB, copies=15), [])
+        for collector in ("serial", "parallel")
+    )
+    assert [each.promoted.bytes / MIB for each in serial] == pytest.approx([0, 4, 0])
+    assert [each.promoted.bytes for each in parallel] == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("collector", "young", "age", "where"),
+    [
+        ("serial", 128 * MIB, None, "--young"),
+        ("g1", 1000, None, "--young"),
+        ("z", 16 * MIB, 3, "--young"),
+        ("shenandoah", None, 3, "--promotion-age"),
+        ("parallel", None, 16, "--promotion-age"),
+    ],
+)
+def test_sizes_that_no_vm_has_are_refused(
+    collector: str, young: int | None, age: int | None, where: str
+) -> None:
+    with pytest.raises(RegattaError) as caught:
+        policy_of(collector, 128 * MIB, young=young, copies=age)
+    assert caught.value.problems[0].where == where
 
 
 @pytest.mark.parametrize(("heap_mib", "mib"), [(32, 1), (2048, 1), (4096, 2), (20000, 8), (200000, 32)])
@@ -99,6 +179,28 @@ def test_larger_objects_need_more_collections() -> None:
     policy = policy_of("parallel", 64 * MIB)
     small, large = (simulate(Lifetimes(vector.profile, factor), policy, []) for factor in (0.5, 2.0))
     assert len(large) >= 4 * len(small) - 2
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.5, 2.0])
+def test_a_higher_rate_has_more_objects_of_the_same_size_and_age(rate: float) -> None:
+    profile = made_vector().profile
+    before, after = Lifetimes(profile), Lifetimes(profile, rate=rate)
+    for at in (10.0 * MIB, 49.0 * MIB, 60.0 * MIB):
+        assert after.live(0.0, rate * at, rate * at) == before.live(0.0, at, at).times(rate)
+        assert after.allocated(0.0, rate * at).objects == pytest.approx(
+            rate * before.allocated(0.0, at).objects
+        )
+    larger = Lifetimes(profile, factor=rate)
+    assert after.clock.tolist() == larger.clock.tolist()
+    assert after.allocated(0.0, 10.0 * MIB).objects == rate * larger.allocated(0.0, 10.0 * MIB).objects
+
+
+def test_twice_the_rate_in_twice_the_heap_needs_the_same_collections() -> None:
+    profile = made_vector().profile
+    before = simulate(Lifetimes(profile), policy_of("serial", 96 * MIB), [])
+    after = simulate(Lifetimes(profile, rate=2.0), policy_of("serial", 192 * MIB), [])
+    assert [each.at for each in after] == pytest.approx([2 * each.at for each in before])
+    assert [each.live.objects for each in after] == pytest.approx([2 * each.live.objects for each in before])
 
 
 @pytest.mark.parametrize(("collector", "heap"), [("cms", 64 * MIB), ("serial", 1000)])
