@@ -117,7 +117,7 @@ def check_known(profile: HeapProfile, count: int) -> None:
     start, (born, first), (_, last) = (
         end_of(profile, "startup")[1], end_of(profile, "iteration 0"), end_of(profile, "iteration 1")
     )  # fmt: skip
-    cohorts = [{key: objects for key, objects, _ in at.cohorts} for at in (first, last)]
+    cohorts = [{key: objects for key, objects, *_ in at.cohorts} for at in (first, last)]
     few = 200
     assert count <= cohorts[0][born] <= count + few
     assert count // 2 <= cohorts[1][born] <= count // 2 + few
@@ -177,6 +177,31 @@ def test_checkpoints_are_regular_and_know_ages(profiled: Profiled) -> None:
     assert survival(profile, 2 * mib).point == pytest.approx(1, abs=0.02)
     assert survival(profile, 4 * mib).point == pytest.approx(0.5, abs=0.2)
     assert survival(profile, 6 * mib).point < 0.01
+
+
+def test_references_in_another_order_than_births_are_far(profiled: Profiled) -> None:
+    """16 MiB of objects between 16 checkpoints: two of them are neighbors with a probability of less than 3/16."""
+    count = 16 * (1 << 20) // KEPT
+    _, profile = profiled.run("order", count, f"heap,interval=0,every={1 << 20},heap.json", program=jvm("21"))
+    far = {}
+    for window in ("startup", "iteration 0", "iteration 1"):
+        far[window] = sum(row[-1] for row in end_of(profile, window)[1].cohorts)
+    ordered, shuffled = far["iteration 0"] - far["startup"], far["iteration 1"] - far["startup"]
+    assert ordered < 100
+    assert 0.55 * count < shuffled < count
+
+
+def test_machine_code_is_counted_at_the_end_of_a_window(profiled: Profiled) -> None:
+    code = {}
+    for name, flag in (("compiled", "-XX:TieredStopAtLevel=1"), ("interpreted", "-Xint")):
+        _, profile = profiled.run(
+            "order", 100_000, f"heap,every={1 << 20},heap.json", flag, program=jvm("21")
+        )
+        last = end_of(profile, "iteration 1")[1]
+        code[name] = (last.compiled_methods, last.code_bytes)
+    assert code["interpreted"] == (0, 0)
+    assert code["compiled"][0] > 10
+    assert code["compiled"][1] > 50 * code["compiled"][0]
 
 
 def test_samples_estimate_all_objects(profiled: Profiled) -> None:

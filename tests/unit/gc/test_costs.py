@@ -116,3 +116,16 @@ def test_far_references_cost_no_more_beyond_the_measured_bytes(size: float, low:
     knots = Knots((16.0,), (10.0, 20.0))
     found = dict(zip(knots.names, features(Work(0, far={size: 1}), knots), strict=True))
     assert (found["far 10"], found["far 20"]) == (low, high)
+
+
+def test_machine_code_and_shuffled_survivors_have_their_own_work() -> None:
+    policy = policy_of("serial", 96 * MIB)
+    base = {"size": 32, "objects": 1000, "refs": 1000}
+    young = work_of_case(policy, "collection", {**base, "shape": "shuffled", "moment": "young", "age": 1})
+    second = work_of_case(policy, "collection", {**base, "shape": "shuffled", "moment": "young", "age": 2})
+    code = work_of_case(policy, "collection", {**base, "shape": "code", "moment": "live"})
+    assert young is not None
+    assert second is not None
+    assert code is not None
+    assert (young[1].far_moved, second[1].far_moved) == ({32_000: 1000}, {})
+    assert code[1].classes == 1000

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.heap_vectors import MIB, SIZE, made_vector
+from helpers.heap_vectors import MIB, SIZE, checkpoint, made_vector, profile
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.heap_policy import policy_of, region_bytes
-from regatta.gc.lifetimes import Lifetimes
+from regatta.gc.lifetimes import Amount, Lifetimes
 from regatta.gc.simulate import Found, simulate
 from regatta.host.errors import RegattaError
 
@@ -207,3 +207,14 @@ def test_twice_the_rate_in_twice_the_heap_needs_the_same_collections() -> None:
 def test_unknown_collector_and_tiny_heap(collector: str, heap: int) -> None:
     with pytest.raises(RegattaError):
         policy_of(collector, heap)
+
+
+def test_references_are_counted_with_the_objects_that_they_lead_to() -> None:
+    walks = [checkpoint(at * MIB, 100, {}, 0) for at in (1, 2)]
+    far = [[0, 10, 320, 20, 4], [1, 5, 160, 40, 8], [2, 2, 64, 3, 1]]
+    last = replace(checkpoint(3 * MIB, 100, {0: 10, 1: 5, 2: 2}, 0, ends=True), cohorts=far)
+    lives = Lifetimes(profile([*walks, last], ["rest"]), factor=0.5, rate=3.0)
+    # Clock and bytes are scaled by both, all else by the rate. The objects of a cohort are born evenly between two walks.
+    at = 4.5 * MIB
+    assert lives.live(0.0, at / 3, at) == Amount(30.0, 480.0, 60.0, 12.0)
+    assert lives.live(at / 2, at, at) == Amount(13.5, 216.0, 69.0, 15.0)

@@ -1,5 +1,6 @@
 import java.lang.ref.SoftReference;
 import java.lang.ref.WeakReference;
+import java.util.Random;
 import org.regatta.bench.Meters;
 
 /**
@@ -50,6 +51,9 @@ public final class Heap {
             case "ages":
                 ages(count);
                 break;
+            case "order":
+                order(count);
+                break;
             case "collections":
                 for (int i = 0; i < count; i++) {
                     System.gc();
@@ -87,6 +91,26 @@ public final class Heap {
         Meters.start();
         for (int i = 0; i < count / 2; i++) {
             all[i] = null;
+        }
+        Meters.stop();
+    }
+
+    /** The order of an array is that of the births of its objects in iteration 0, and another one in iteration 1. */
+    private static void order(int count) {
+        Object[] all = new Object[count];
+        kept = all;
+        Meters.start();
+        for (int i = 0; i < count; i++) {
+            all[i] = new Kept();
+        }
+        Meters.stop();
+        Meters.start();
+        Random random = new Random(1);
+        for (int i = count - 1; i > 0; i--) {
+            int other = random.nextInt(i + 1);
+            Object each = all[i];
+            all[i] = all[other];
+            all[other] = each;
         }
         Meters.stop();
     }
