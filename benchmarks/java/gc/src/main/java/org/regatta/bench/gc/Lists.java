@@ -1,6 +1,7 @@
 package org.regatta.bench.gc;
 
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.Set;
 
 /** Full collections of linked lists: by size and number of objects, length, and order in memory. */
@@ -51,8 +52,11 @@ final class Lists extends Grid {
         for (int bytes : isQuick() ? new int[] {SIZE_OF_OTHERS} : SOME_SIZES) {
             NodeClasses.Sized sized = nodes.ofSize(0, bytes);
             measureSparse(sized, mostObjects(sized.bytes));
+            Set<Integer> numbers = new LinkedHashSet<>();
             for (int bytesOfAll : SHUFFLED_BYTES) {
-                int objects = Math.min(mostObjects(sized.bytes), bytesOfAll / sized.bytes);
+                numbers.add(Math.min(mostObjects(sized.bytes), bytesOfAll / sized.bytes));
+            }
+            for (int objects : numbers) {
                 measureShuffled(sized, objects, LENGTH);
                 measureShuffled(sized, objects, TABLE);
             }

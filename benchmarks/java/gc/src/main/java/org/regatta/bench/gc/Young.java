@@ -2,8 +2,8 @@ package org.regatta.bench.gc;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -76,28 +76,21 @@ final class Young extends Grid {
     }
 
     private void measureLists(NodeClasses.Sized sized) throws Exception {
-        Set<Integer> seen = new HashSet<>();
-        for (int part : PARTS) {
-            int objects = objects(sized.bytes, part);
-            if (seen.add(objects)) {
-                int ages = !isQuick() && part == PARTS[0] ? MOST_AGE : SHORT_AGE;
-                Case of = of("list", sized.bytes, objects, LENGTH);
-                measureSurvivors(of, () -> LinkedLists.inOrder(sized.prototype, objects, LENGTH), ages);
-                for (int length : new int[] {LENGTH, TABLE}) {
-                    Case shuffled = of("shuffled", sized.bytes, objects, length);
-                    measureSurvivors(
-                            shuffled,
-                            () -> LinkedLists.shuffled(sized.prototype, objects, length, seed()),
-                            SHORT_AGE);
-                }
+        int ages = isQuick() ? SHORT_AGE : MOST_AGE;
+        for (int objects : numbers(sized.bytes)) {
+            Case of = of("list", sized.bytes, objects, LENGTH);
+            measureSurvivors(of, () -> LinkedLists.inOrder(sized.prototype, objects, LENGTH), ages);
+            ages = SHORT_AGE;
+            for (int length : new int[] {LENGTH, TABLE}) {
+                Builder shuffled = () -> LinkedLists.shuffled(sized.prototype, objects, length, seed());
+                measureSurvivors(of("shuffled", sized.bytes, objects, length), shuffled, SHORT_AGE);
             }
         }
     }
 
     private void measureArrays(int length) throws Exception {
         int bytes = NodeClasses.sizeOf(() -> new byte[length]);
-        for (int part : PARTS) {
-            int objects = objects(bytes, part);
+        for (int objects : numbers(bytes)) {
             Case of = of("bytes", bytes, objects, 1);
             measureSurvivors(of, () -> Shapes.fill(objects, i -> new byte[length]), SHORT_AGE);
         }
@@ -110,9 +103,14 @@ final class Young extends Grid {
                 .with("fan_out", 1);
     }
 
-    private int objects(int bytesEach, int part) {
-        long bytes = Runtime.getRuntime().maxMemory() / part;
-        return (int) Math.min(mostObjects(bytesEach), bytes / bytesEach);
+    /** @return numbers of objects, from the least */
+    private Set<Integer> numbers(int bytesEach) {
+        Set<Integer> numbers = new LinkedHashSet<>();
+        for (int part : PARTS) {
+            long bytes = Runtime.getRuntime().maxMemory() / part;
+            numbers.add((int) Math.max(1, Math.min(mostObjects(bytesEach), bytes / bytesEach)));
+        }
+        return numbers;
     }
 
     /** Measure the next young collections of a structure that is new. */
