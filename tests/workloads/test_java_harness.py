@@ -19,6 +19,7 @@ PER_ITERATION = {
     "elapsed": "ns",
     "cpu": "ns",
     "cpu_thread": "ns",
+    "collector_cpu": "ns",
     "gc_time": "ns",
     "gc_count": "count",
     "allocated": "bytes",

@@ -13,6 +13,7 @@ import java.util.List;
  *
  * <p>{@code cpu} covers the whole process, including compiler and collector threads; before release 23 or so, the JVM
  * reads it in ticks of 10 ms. {@code cpu_thread} covers the thread that calls {@link #start} and {@link #stop}.
+ * {@code collector_cpu} covers the threads of the collector and the VM thread.
  * {@link PauseMeter} counts pauses.
  */
 final class Meters {
@@ -26,6 +27,7 @@ final class Meters {
 
     private final AllocationMeter allocation = AllocationMeter.ofThisJvm();
     private final CollectorBeans collectors = new CollectorBeans();
+    private final CollectorThreads collectorThreads = new CollectorThreads();
     private final PauseMeter pauses;
     /** Null without such a log. */
     private final GcLog gcLog;
@@ -37,6 +39,7 @@ final class Meters {
 
     private long cpuNs;
     private long threadCpuNs;
+    private long collectorCpuNs;
     private long compileMs;
     private long allocatedBytes;
 
@@ -58,6 +61,7 @@ final class Meters {
             gcLog.start();
         }
         collectors.start();
+        collectorThreads.start();
         compileMs = readCompileMs();
         allocation.start();
         cpuNs = readCpuNs();
@@ -72,6 +76,7 @@ final class Meters {
         cpuNs = difference(cpuNs, readCpuNs());
         allocatedBytes = allocation.stop();
         compileMs = difference(compileMs, readCompileMs());
+        collectorCpuNs = collectorThreads.sinceStartNs();
         collectors.stop();
         if (readsLogs) {
             LogWindow.finishLines();
@@ -91,6 +96,7 @@ final class Meters {
         measurements.add(new Measurement("elapsed", elapsedNs, "ns"));
         add(measurements, "cpu", cpuNs, 1, "ns");
         add(measurements, "cpu_thread", threadCpuNs, 1, "ns");
+        add(measurements, "collector_cpu", collectorCpuNs, 1, "ns");
         pauses.report(measurements);
         if (gcLog != null) {
             gcLog.report(measurements);
