@@ -10,8 +10,10 @@ from regatta.gc.work import Sizes, Work
 from regatta.host.values.experiment import Scalar
 
 SUITE = "gc"
-#: metrics: pauses of a collection, and its concurrent phases
-_PAUSES, _PHASES = "collection", "concurrent"
+#: metrics: pauses of a collection, its concurrent phases, and the processor time of the collector
+_PAUSES, _PHASES, COLLECTOR_CPU = "collection", "concurrent", "collector_cpu"
+#: Kind of cost: the processor time of the threads of a concurrent collector. No collection is of this kind.
+CPU = "processor time"
 _CLASSES, _SHUFFLED, _SPARSE = "classes", "shuffled", "sparse"
 #: shape of copies of a class, and the metric with the bytes of their machine code
 CODE = "code"
@@ -25,11 +27,12 @@ def work_of_case(
     """Return the kind of collection, its work and a label; None for other metrics, and for cases that no prediction needs.
 
     Args:
-        policy: of the heap. The time of a collection of a concurrent collector is that of its concurrent phases.
+        policy: of the heap. The time of a collection of a concurrent collector is that of its concurrent phases; the processor time
+            of its threads is a kind of its own.
         metric, parameters: of the measurement; benchmarks/java/README.md describes them.
     """
     concurrent = policy.collector in CONCURRENT
-    if metric != (_PHASES if concurrent else _PAUSES) or "moment" not in parameters:
+    if metric not in ((_PHASES, COLLECTOR_CPU) if concurrent else (_PAUSES,)) or "moment" not in parameters:
         return None
     moment, shape = str(parameters["moment"]), str(parameters.get("shape"))
     size, objects = float(parameters.get("size", 0)), float(parameters.get("objects", 0))
@@ -61,7 +64,8 @@ def work_of_case(
         classes=objects if is_live and shape in (_CLASSES, CODE) else 0.0,
         weak=objects if is_live and shape.startswith(("weak", "soft")) else 0.0,
     )
-    return CYCLE if concurrent else FULL, work, label
+    kind = CPU if metric == COLLECTOR_CPU else CYCLE if concurrent else FULL
+    return kind, work, label
 
 
 def _young(policy: Policy, own: Sizes, references: float, age: int, dirty: float, spread: float) -> Work:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from regatta.gc.cases import CPU
 from regatta.gc.collection_log import CYCLE, MIXED, YOUNG, Collection
 from regatta.gc.heap_policy import Policy
-from regatta.gc.measured import Application, MeasuredCollections, Ran, Vm
+from regatta.gc.measured import FORCED, Application, MeasuredCollections, Ran, Vm
 from regatta.gc.prediction import ALL, KINDS, GcPrediction, Predicted
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
@@ -31,7 +32,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Row:
-    """Collections of one kind per iteration; `all`: of all kinds."""
+    """Collections of one kind per iteration; `all`: of all kinds; `CPU`: those that the program does not ask for."""
 
     kind: str
     predicted_count: float
@@ -100,10 +101,10 @@ def compare(
     """
     runs = measured.runs if measured else ()
     rows = []
-    for kind in (*KINDS, ALL):
+    for kind in (*KINDS, ALL, CPU):
         total = prediction.totals.get(kind)
-        counts, sums = _measured_of(runs, kind, warmup)
-        if total is None and not any(counts):
+        counts, sums = _measured_cpu(runs, warmup) if kind == CPU else _measured_of(runs, kind, warmup)
+        if total is None and (kind == CPU or not any(counts)):
             continue
         rows.append(
             Row(
@@ -136,6 +137,18 @@ def _measured_of(runs: Sequence[Ran], kind: str, warmup: int) -> tuple[list[floa
             own = [each for found in counted.values() for each in found if kind in (_kind(each), ALL)]
             counts.append(len(own) / len(counted))
             sums.append(math.fsum(map(time_of, own)) / len(counted))
+    return counts, sums
+
+
+def _measured_cpu(runs: Sequence[Ran], warmup: int) -> tuple[list[float], list[float]]:
+    """Return of each run the mean number of collections that the program does not ask for, and the processor time."""
+    counts, sums = [], []
+    for run in runs:
+        counted = _counted(run, warmup)
+        if counted and math.isfinite(run.collector_cpu_ns):
+            own = [each for found in counted.values() for each in found if each.cause != FORCED]
+            counts.append(len(own) / len(counted))
+            sums.append(run.collector_cpu_ns)
     return counts, sums
 
 

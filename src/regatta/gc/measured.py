@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from regatta.answers.facts import read_facts
 from regatta.answers.kept_files import runs_with
 from regatta.answers.samples import PlannedCell, Series, load_samples
-from regatta.gc.cases import CODE, SUITE, work_of_case
+from regatta.gc.cases import CODE, COLLECTOR_CPU, SUITE, work_of_case
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG, Collection, read_collection_log
 from regatta.gc.costs import Costs, Observation, fit_costs
 from regatta.gc.heap_policy import policy_of
@@ -22,7 +23,8 @@ from regatta.store.database import Progress, open_database
 
 #: name of the kept file, as in the modifier `collection-log`
 LOG = "collections.log"
-_FORCED = "System.gc()"
+#: cause of a collection that a program asks for
+FORCED = "System.gc()"
 #: in the answer of `java -version`
 _RELEASE = re.compile(r'version "(\d+)')
 #: modifiers under which the sizes of generations are known, and iterations begin with a forced collection
@@ -50,6 +52,8 @@ class Ran:
     invocation: str
     #: iteration, from 1 -> collections
     iterations: Mapping[int, Sequence[Collection]]
+    #: processor time of the collector in an iteration, without the `System.gc()` before it, ns; NaN if unknown
+    collector_cpu_ns: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,18 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
             for kind, block, one in _observations(cell, samples.series.get(cell.number, ())):
                 observed.setdefault(vm, {}).setdefault(kind, {}).setdefault(block, []).append(one)
             continue
+        cpu = {
+            sample.invocation_id: _nanoseconds(cell, each, sample.value)
+            for each in samples.series.get(cell.number, ())
+            if each.metric == COLLECTOR_CPU
+            for sample in each.samples
+        }
         runs = [
-            Ran(sample.invocation_id, iterations_of(read_collection_log(path).collections))
+            Ran(
+                sample.invocation_id,
+                iterations_of(read_collection_log(path).collections),
+                cpu.get(sample.invocation_id, math.nan),
+            )
             for sample, path in runs_with(experiment_dir, samples, cell, LOG)
         ]
         if runs and cell.place.heap.mib and {FIXED, COLLECTED} <= _modifiers(cell):
@@ -138,16 +152,20 @@ def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple
         if found is None or (found[0] == YOUNG and not fixed):
             continue
         kind, work, label = found
-        dimension, factor = UNITS.get(each.unit, ("", 1.0))
-        if dimension != "time":
-            raise RegattaError(f"{cell.label} {each.metric}", "a time", each.unit)
         of_code = each.parameters.get("shape") == CODE
         for sample in each.samples:
             if of_code:
                 # Its size differs from run to run.
                 work = replace(work, code_bytes=code[each.parameters.get("objects"), sample.round])
             if sample.value > 0:
-                yield kind, sample.round, Observation(work, sample.value * factor * 1e9, label)
+                yield kind, sample.round, Observation(work, _nanoseconds(cell, each, sample.value), label)
+
+
+def _nanoseconds(cell: PlannedCell, series: Series, value: float) -> float:
+    dimension, factor = UNITS.get(series.unit, ("", 1.0))
+    if dimension != "time":
+        raise RegattaError(f"{cell.label} {series.metric}", "a time", series.unit)
+    return value * factor * 1e9
 
 
 def _costs(vm: Vm, kinds: Mapping[str, Mapping[int, Sequence[Observation]]]) -> dict[str, Costs]:
@@ -176,10 +194,10 @@ def iterations_of(collections: Sequence[Collection]) -> dict[int, list[Collectio
     iteration = 0
     young: Collection | None = None
     for each in collections:
-        if each.cause == _FORCED and each.kind not in (FULL, CYCLE):
+        if each.cause == FORCED and each.kind not in (FULL, CYCLE):
             young = each
             continue
-        if each.cause == _FORCED:
+        if each.cause == FORCED:
             iteration += 1
         if iteration:
             pause = each.pause_ns + (young.pause_ns if young else 0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regatta.gc.cases import CPU
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.costs import Costs
 from regatta.gc.heap_policy import NONE, Policy
@@ -53,7 +54,7 @@ class GcPrediction:
     policy: Policy
     iterations: int
     collections: Sequence[Predicted]
-    #: kind -> total of an iteration; `all`: of all kinds
+    #: kind -> total of an iteration; `all`: of all kinds; `CPU`: of concurrent collectors
     totals: Mapping[str, Total]
     #: why there is no collection, or what the prediction leaves out
     notes: Sequence[str] = ()
@@ -100,6 +101,12 @@ def predict_collections(
             continue
         ns = costs[kind].of([_Contents(vector, lives, each.policy).work_of(each) for each in several])
         times.update({id(each): ns[:, at] for at, each in enumerate(several)})
+    own = [each for each in by_kind.get(CYCLE, ()) if not each.forced]
+    cpu = (
+        costs[CPU].of([_Contents(vector, lives, each.policy).work_of(each) for each in own])
+        if CPU in costs
+        else None
+    )
     rows = max((cost.per.shape[0] for cost in costs.values()), default=1)
     collections = [
         Predicted(_iteration_of(each, starts), each, times.get(id(each), np.full(rows, math.nan)))
@@ -108,9 +115,12 @@ def predict_collections(
     collections = [each for each in collections if each.iteration in counted]
     if policy.collector == NONE:
         notes.append("Epsilon never collects")
-    return GcPrediction(
-        policy, len(counted), collections, _totals(collections, len(counted), rows, level), notes
-    )
+    totals = _totals(collections, len(counted), rows, level)
+    if cpu is not None:
+        within = [at for at, each in enumerate(own) if _iteration_of(each, starts) in counted]
+        per = cpu[:, within].sum(axis=1) / len(counted)
+        totals[CPU] = Total(len(within) / len(counted), mean_interval(per, level, positive=True))
+    return GcPrediction(policy, len(counted), collections, totals, notes)
 
 
 def _totals(collections: Sequence[Predicted], iterations: int, rows: int, level: float) -> dict[str, Total]:

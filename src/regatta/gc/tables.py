@@ -11,6 +11,7 @@ from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, hover, show_number, significant
+from regatta.gc.cases import CPU
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.comparison import Comparison, GcForecast
 from regatta.gc.costs import Costs
@@ -23,7 +24,12 @@ _MIB = 2.0**20
 _PREDICTED = Look("@c0", "diamond", "solid")
 _MEASURED = Look("@ink", "circle", "solid")
 _FIGURE_PX = 260
-_NAMES = {YOUNG: "young collections", FULL: "full collections", CYCLE: "concurrent cycles"}
+_NAMES = {
+    YOUNG: "young collections",
+    FULL: "full collections",
+    CYCLE: "concurrent cycles",
+    CPU: "concurrent cycles in processor time",
+}
 #: feature of a size -> column of the costs by size
 _SIZED = {
     "moved": "C_live moved, ns",
@@ -68,7 +74,7 @@ def totals_table(comparisons: Sequence[Comparison], title: str = "Collections pe
         )
         for one in comparisons
         for row in one.rows
-        if not (row.kind == ALL and len(one.rows) == 2)
+        if not (row.kind == ALL and len([other for other in one.rows if other.kind != CPU]) == 2)
     ]
     return Table(title, TOTALS, rows, frozenset(range(3, len(TOTALS))) - {4}).without_empty()
 
@@ -85,7 +91,7 @@ def costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
             )
         )
     return Table(
-        f"{vm.name}: costs of {kind} collections, ns", ("work", "mean", "range"), rows, frozenset({1})
+        f"{vm.name}: costs of {_NAMES[kind]}, ns", ("work", "mean", "range"), rows, frozenset({1})
     )
 
 
@@ -108,7 +114,7 @@ def size_costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
         (f"{size:,.0f}", *(significant(values[at], 3) for values in shown.values()))
         for at, size in enumerate(costs.knots.sizes)
     ]
-    title = f"{vm.name}: costs of {kind} collections by object size"
+    title = f"{vm.name}: costs of {_NAMES[kind]} by object size"
     return Table(title, ("object bytes", *shown), rows, frozenset(range(len(shown) + 1)))
 
 
@@ -215,7 +221,7 @@ def _legend() -> list[LegendEntry]:
 def answer_of(one: Comparison) -> str:
     """Return the sentence that answers for an application."""
     where = f"{one.application} with {one.vm.name} in {one.heap_text} MiB"
-    rows = [row for row in one.rows if row.kind != ALL and row.predicted_count > 0]
+    rows = [row for row in one.rows if row.kind not in (ALL, CPU) and row.predicted_count > 0]
     if not rows:
         return f"{where}: no collections"
     parts = "; ".join(
