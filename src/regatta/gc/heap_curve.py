@@ -183,13 +183,12 @@ class HeapCurve:
                 heap_bytes, math.nan, math.nan, math.nan, level, measured, "below the minimum heap"
             )
         times = self.times_at(heap_bytes)
+        middle = _least_relative_error(times)
         if not measured:
             # The model error of a measured heap is part of the fit.
             times = times * np.exp(self.model_sd * scrambled_normals(CURVES, _SILVER))
         low, _, high = quantiles(times, level)
-        return HeapPrediction(
-            heap_bytes, _least_relative_error(times), low, high, level, measured, self.why_refused(heap_bytes)
-        )
+        return HeapPrediction(heap_bytes, middle, low, high, level, measured, self.why_refused(heap_bytes))
 
     def why_refused(self, heap_bytes: float) -> str:
         """Return why a heap is outside of what the measurements support; "" if it is not."""
