@@ -26,7 +26,8 @@ _STEPS = (1, 1009, 1511, 2003, 2503, 3001, 3511, 907)
 #: heaps of the table, as multiples of the recommended heap
 _AROUND = (0.75, 1.0, 1.5, 2.0)
 _MIB = float(1 << 20)
-#: Heaps at which two models of a collector are compared: this many up to this multiple of the largest measured heap.
+#: Heaps at which two models of a collector are compared: this many up to this multiple of the largest measured heap, or up to the
+#: recommended heap.
 _COMPARED, _BEYOND = 40, 1.5
 
 
@@ -170,7 +171,7 @@ def advise_overhead(
         target,
         certainty,
         refusals,
-        _next(curves, needed, chosen, certainty, level, second or {}),
+        _next(curves, needed, heaps, chosen, certainty, level, second or {}),
         _rows(curves, heaps, level, second or {}) + _predicted_rows(predicted, needs, heap, level),
         needs,
     )
@@ -256,6 +257,7 @@ def _refusals(
 def _next(
     curves: Mapping[str, HeapCurve],
     needed: Mapping[str, Floats],
+    heaps: Mapping[str, HeapNeeded],
     chosen: str,
     certainty: float,
     level: float,
@@ -267,7 +269,10 @@ def _next(
     """
     names = list(curves) if certainty < level else [chosen]
     found = [
-        one for name in names if name in second for one in _disjoint(name, curves[name], second[name], level)
+        one
+        for name in names
+        if name in second
+        for one in _disjoint(name, curves[name], second[name], heaps[name].heap_bytes, level)
     ]
     if found:
         most = max(found, key=lambda one: abs(math.log(one.used.seconds / one.second.seconds)))
@@ -276,10 +281,13 @@ def _next(
     return NextMeasurement(best, curves[best].next_heap(needed[best]))
 
 
-def _disjoint(collector: str, used: HeapCurve, second: HeapCurve, level: float) -> list[Disagreement]:
+def _disjoint(
+    collector: str, used: HeapCurve, second: HeapCurve, needed_bytes: float, level: float
+) -> list[Disagreement]:
     """Return the heaps that are new, supported by the measurements, and at which the intervals of two models are disjoint."""
     found = []
-    for heap in np.geomspace(0.5 * used.least_measured, _BEYOND * used.largest_measured, _COMPARED).tolist():
+    top = max(_BEYOND * used.largest_measured, needed_bytes if math.isfinite(needed_bytes) else 0.0)
+    for heap in np.geomspace(0.5 * used.least_measured, top, _COMPARED).tolist():
         if used.why_refused(heap) or any(abs(heap / point.heap_bytes - 1) <= 0.05 for point in used.points):
             continue
         one = Disagreement(collector, used.at(heap, level), second.at(heap, level))

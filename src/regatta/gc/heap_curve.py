@@ -90,7 +90,10 @@ class HeapNeeded:
 
 @dataclass(frozen=True)
 class NextHeap:
-    """The heap that is most worth measuring. `shrinks_by`: expected share, in [0, 1], by which the interval of the answer shrinks."""
+    """The heap that is most worth measuring.
+
+    `shrinks_by`: expected share, in [0, 1], by which the interval of the answer shrinks; NaN if undefined.
+    """
 
     heap_bytes: float
     shrinks_by: float
@@ -168,9 +171,9 @@ class HeapCurve:
 
         Returns:
             The median of the curves and their central interval. `refused` has a reason below the minimum heap, where the time is
-            NaN; of a collector that was not measured; away from the only measured heap; and at the tight end: below 1.5 x minheap without a measurement near, or
-            below the least measured heap if the minimum heap is unknown. There the numbers are given, but are those of other
-            programs.
+            NaN; of a collector that was not measured; away from the only measured heap; and at the tight end: below 1.5 x
+            minheap without a measurement near, or below the least measured heap if the minimum heap is unknown. There the
+            numbers are given, but are those of other programs.
 
         Raises:
             ValueError: a value is not in its range.
@@ -240,7 +243,8 @@ class HeapCurve:
 
         Returns:
             The heap x, in bytes, with the largest correlation ρ of the answer and a time measured at x with the noise of this
-            curve. The standard deviation of the answer is then expected to shrink by 1 - √(1 - ρ²).
+            curve. The standard deviation of the answer is then expected to shrink by 1 - √(1 - ρ²). Without finite answers, a
+            larger heap than the measured ones, and NaN.
 
         Source: preposterior analysis for jointly normal quantities, Raiffa and Schlaifer, "Applied Statistical Decision Theory"
         (1961), chapter 5.
@@ -254,7 +258,9 @@ class HeapCurve:
         )
         ok = np.isfinite(given) & (given > 0)
         found = NextHeap(float(self.largest_measured), 0.0)
-        if ok.sum() < 3 or np.ptp(given[ok]) == 0:
+        if ok.sum() < 3:
+            return NextHeap(_BEYOND * self.largest_measured, math.nan)
+        if np.ptp(given[ok]) == 0:
             return found
         answer = _ranks(given[ok])
         for heap in candidates:

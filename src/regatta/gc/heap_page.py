@@ -54,14 +54,16 @@ def overhead_sentences(advice: OverheadAdvice) -> list[str]:
         found.append(
             f"Predicted, not measured: {', '.join(needs)} for at most {show_percent(advice.target, 3)}."
         )
+    shrinks = advice.next.heap.shrinks_by
     following = f"Measure next: {advice.next.collector} with {mib(advice.next.heap.heap_bytes)} MiB"
-    both = advice.next.disagreement
-    found.append(
-        f"{following}, where its models disagree most: {_seconds(both.used.seconds)} s {_ends(both.used)}, "
-        f"second opinion {_seconds(both.second.seconds)} s {_ends(both.second)}."
-        if both
-        else f"{following}; expected to shrink the interval by {show_percent(advice.next.heap.shrinks_by, 2)}."
-    )
+    if both := advice.next.disagreement:
+        following += (
+            f", where its models disagree most: {_seconds(both.used.seconds)} s {_ends(both.used)}, "
+            f"second opinion {_seconds(both.second.seconds)} s {_ends(both.second)}"
+        )
+    elif math.isfinite(shrinks):
+        following += f"; expected to shrink the interval by {show_percent(shrinks, 2)}"
+    found.append(f"{following}.")
     return found
 
 
