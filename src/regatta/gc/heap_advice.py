@@ -157,6 +157,11 @@ def advise_overhead(
     low, middle, high = (
         float(overheads[round(p * (CURVES - 1))]) for p in ((1 - level) / 2, 0.5, (1 + level) / 2)
     )
+    following = _next(curves, needed, heaps, chosen, certainty, level, second or {})
+    if following.disagreement:
+        refusals += (
+            f"model of {following.collector}: curve and prediction differ by more than their intervals",
+        )
     predicted = {
         name: predicted_curve(best, times, curve.minheap_bytes) for name, times in (unmeasured or {}).items()
     }
@@ -171,7 +176,7 @@ def advise_overhead(
         target,
         certainty,
         refusals,
-        _next(curves, needed, heaps, chosen, certainty, level, second or {}),
+        following,
         _rows(curves, heaps, level, second or {}) + _predicted_rows(predicted, needs, heap, level),
         needs,
     )

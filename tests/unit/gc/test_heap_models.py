@@ -114,7 +114,9 @@ def test_the_next_heap_is_where_the_models_disagree() -> None:
     # The curve falls at once, the prediction between 90 and 110 MiB.
     step = CollectionTimes(np.array([8.0, 90.0, 110.0, 512.0]) * MIB, np.array([0.03, 0.03, 0.001, 0.001]))
     measured = measured_with(lambda heap: BASE + step.at(heap), (16, 128))
-    following = advised(choose_models(measured, {"serial": step})).next
+    advice = advised(choose_models(measured, {"serial": step}))
+    following = advice.next
+    assert any(text.startswith("model of serial") for text in advice.refusals)
     assert following.disagreement is not None
     assert 64 * MIB < following.heap.heap_bytes < 110 * MIB
     both = following.disagreement.used, following.disagreement.second
