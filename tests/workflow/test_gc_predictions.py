@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,26 @@ def test_another_file_is_no_vector(folder: Path) -> None:
     done = regatta("predict", "gc", "other.json", "--on", NAME, cwd=folder)
     assert done.returncode == 2
     assert "other.json" in done.stderr
+
+
+def advised(folder: Path, app: str, *options: str) -> subprocess.CompletedProcess[str]:
+    target = ("--experiment", NAME, "--target-overhead", "20%", "--json")
+    return regatta("advise", "heap", app, *target, *options, cwd=folder)
+
+
+def test_advice_takes_the_costs_from_the_experiment_of_the_application(folder: Path) -> None:
+    done = advised(folder, "vm/db", "--profile", "db.json", "--html", "heap.html")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert {one["collector"]: one["used"] for one in answer["models"]} == dict.fromkeys(COLLECTORS, "curve")
+    assert all(one["scale"]["point"] > 0 for one in answer["models"])
+    assert all(row["second"]["seconds"] > 0 for row in answer["advice"]["rows"] if row["invocations"])
+    assert "curve" in (folder / "heap.html").read_text(encoding="utf-8")
+
+
+def test_the_profile_of_another_benchmark_is_refused(folder: Path) -> None:
+    vector = json.loads((folder / "db.json").read_text(encoding="utf-8"))
+    (folder / "jess.json").write_text(json.dumps({**vector, "benchmark": "vm/jess"}), encoding="utf-8")
+    done = advised(folder, "vm/db", "--profile", "jess.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--profile" in done.stderr

@@ -15,6 +15,7 @@ from regatta.host.printable import printable
 
 if TYPE_CHECKING:
     from regatta.gc.heap_measurements import HeapMeasurements
+    from regatta.gc.heap_models import HeapModels
 
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%|ms|s|us|µs)?\s*")
 _MS = {"": 1.0, "ms": 1.0, "s": 1e3, "us": 1e-3, "µs": 1e-3}
@@ -44,6 +45,18 @@ def advise() -> None:
     "--experiment", metavar="NAME", help="Experiment that measured APP. [default: APP is a CSV file]"
 )
 @results_option
+@click.option("--runtime", default="", metavar="NAME", help="JVM that counts. [default: the only one]")
+@click.option(
+    "--profile",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also predict the collections, from a heap profile of `regatta trace heap`.",
+)
+@click.option(
+    "--on",
+    metavar="EXPERIMENT",
+    help="With --profile: an experiment that measured suite gc. [default: that of --experiment]",
+)
 @click.option(
     "--minheap",
     "minheap_mib",
@@ -65,6 +78,9 @@ def heap(
     latency: str | None,
     experiment: str | None,
     results: Path,
+    runtime: str,
+    profile: Path | None,
+    on: str | None,
     minheap_mib: float | None,
     level: float,
     page: Path | None,
@@ -82,19 +98,29 @@ def heap(
     limit_ms = _quantity("--latency", latency, "10ms") if latency is not None else None
 
     from regatta.gc.heap_advice import advise_latency, advise_overhead
+    from regatta.gc.heap_models import HeapModels
     from regatta.gc.heap_page import (
         latency_sentences,
         latency_table,
+        model_sentences,
+        models_table,
         overhead_sentences,
         overhead_table,
         write_heap_page,
     )
 
-    measured = _measurements(app, experiment, results, math.nan if minheap_mib is None else minheap_mib)
-    curves = measured.curves()
+    _check_profile(profile, on or experiment, on, latency)
+    minheap = math.nan if minheap_mib is None else minheap_mib
+    measured = _measurements(app, experiment, results, minheap, runtime)
+    models = HeapModels(measured.curves())
+    if profile is not None:
+        models = _predicted(profile, str(on or experiment), results, measured, runtime, level)
+    curves = models.curves
+    heading: list[str] = []
     if target is not None:
-        overheads = advise_overhead(curves, target, level)
+        overheads = advise_overhead(curves, target, level, models.second, models.unmeasured)
         sentences, table = overhead_sentences(overheads), overhead_table(overheads, level)
+        heading = model_sentences(models, overheads.collector)
         document: Any = overheads
     else:
         assert limit_ms is not None
@@ -105,23 +131,59 @@ def heap(
         from regatta.answers.plain import plain
 
         found = {"app": measured.name, "answer": sentences[0], "advice": plain(document)}
+        found |= {"models": plain(models.choices)} if models.choices else {}
         click.echo(json.dumps(found, indent=1, allow_nan=False))
     else:
         from regatta.cli.tables import plain_console, show
 
         console = plain_console()
-        click.echo(printable(sentences[0]))
+        for sentence in (sentences[0], *heading):
+            click.echo(printable(sentence))
+        show(console, models_table(models, level))
         show(console, table.without_empty(), "")
         for sentence in sentences[1:]:
             click.echo(printable(sentence))
     if target is not None and {name.lower() for name in curves} == {"g1"}:
         _other_collectors(measured)
     if page is not None:
-        write_heap_page(measured.name, sentences, table, curves, page, level)
+        said = [sentences[0], *heading, *sentences[1:]]
+        write_heap_page(measured.name, said, table, models, page, level)
         click.echo(str(page), err=as_json)
 
 
-def _measurements(app: str, experiment: str | None, results: Path, minheap_mib: float) -> HeapMeasurements:
+def _check_profile(profile: Path | None, costs: str | None, on: str | None, latency: str | None) -> None:
+    from regatta.host.errors import Problem, SpecError
+
+    if profile is None and on is not None:
+        raise SpecError([Problem("--on", "a heap profile too", "none", "add `--profile FILE`")])
+    if profile is not None and costs is None:
+        raise SpecError([Problem("--profile", "costs of collectors", "none", "add `--on EXPERIMENT`")])
+    if profile is not None and latency is not None:
+        fix = "pauses are not predicted: remove it"
+        raise SpecError([Problem("--profile", "--target-overhead", "--latency", fix)])
+
+
+def _predicted(
+    profile: Path, costs: str, results: Path, measured: HeapMeasurements, runtime: str, level: float
+) -> HeapModels:
+    from regatta.cli.store import database_progress
+    from regatta.gc.heap_models import choose_models, predicted_times
+    from regatta.gc.heap_vector import read_heap_vector
+    from regatta.gc.measured import FIXED, read_measured
+    from regatta.store.folder import find_folder
+
+    vector = read_heap_vector(profile)
+    with database_progress() as progress:
+        found = read_measured(find_folder(costs, results).path, progress)
+    if FIXED not in measured.modifiers:
+        note = f"predicted with the generations of modifier {FIXED}, which the measurements do not name"
+        click.echo(f"note: {note}", err=True)
+    return choose_models(measured, predicted_times(vector, measured, found, runtime), level)
+
+
+def _measurements(
+    app: str, experiment: str | None, results: Path, minheap_mib: float, runtime: str
+) -> HeapMeasurements:
     from regatta.gc.heap_measurements import heaps_of_answer, read_heap_csv
     from regatta.host.errors import Problem, SpecError
 
@@ -129,7 +191,8 @@ def _measurements(app: str, experiment: str | None, results: Path, minheap_mib: 
         from regatta.answers.answer import answer_experiment
         from regatta.store.folder import find_folder
 
-        return heaps_of_answer(answer_experiment(find_folder(experiment, results).path), app, minheap_mib)
+        answer = answer_experiment(find_folder(experiment, results).path)
+        return heaps_of_answer(answer, app, minheap_mib, runtime)
     if not Path(app).is_file():
         fix = "for a benchmark of an experiment, add `--experiment NAME`"
         raise SpecError([Problem(app, "a CSV file", "no such file", fix)])

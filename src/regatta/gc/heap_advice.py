@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from regatta.gc.collection_curve import CollectionTimes, predicted_curve
 from regatta.gc.heap_curve import (
     CURVES,
     TIGHT_FACTOR,
@@ -25,23 +26,38 @@ _STEPS = (1, 1009, 1511, 2003, 2503, 3001, 3511, 907)
 #: heaps of the table, as multiples of the recommended heap
 _AROUND = (0.75, 1.0, 1.5, 2.0)
 _MIB = float(1 << 20)
+#: Heaps at which two models of a collector are compared: this many up to this multiple of the largest measured heap, or up to the
+#: recommended heap.
+_COMPARED, _BEYOND = 40, 1.5
 
 
 @dataclass(frozen=True)
 class HeapRow:
-    """A row of the table of heap sizes. `invocations`: measured at this heap."""
+    """A row of the table of heap sizes. `invocations`: measured at this heap. `second`: of the model that is not used."""
 
     collector: str
     prediction: HeapPrediction
     invocations: int = 0
+    second: HeapPrediction | None = None
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """The heap at which two models of a collector have disjoint intervals and differ most. `used`: of the model in use."""
+
+    collector: str
+    used: HeapPrediction
+    second: HeapPrediction
 
 
 @dataclass(frozen=True)
 class NextMeasurement:
-    """The measurement that is expected to shrink the interval of the answer most."""
+    """The measurement that is expected to shrink the interval of the answer most, or that decides between two models."""
 
     collector: str
     heap: NextHeap
+    #: None if the models agree, or if there is only one; else, `heap.shrinks_by` is NaN
+    disagreement: Disagreement | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +66,7 @@ class OverheadAdvice:
 
     collector: str
     heap: HeapNeeded
-    #: predicted time with this heap
+    #: predicted time with this heap; with the largest measured one, if no heap is known to meet the target
     prediction: HeapPrediction
     #: predicted time / least asymptote of all collectors - 1, with its interval
     overhead: float
@@ -63,6 +79,8 @@ class OverheadAdvice:
     refusals: tuple[str, ...]
     next: NextMeasurement
     rows: tuple[HeapRow, ...]
+    #: collector that was not measured -> heap that it is predicted to need
+    unmeasured: Mapping[str, HeapNeeded] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,13 +110,22 @@ class LatencyAdvice:
     rows: tuple[PauseRow, ...]
 
 
-def advise_overhead(curves: Mapping[str, HeapCurve], target: float, level: float = 0.95) -> OverheadAdvice:
+def advise_overhead(
+    curves: Mapping[str, HeapCurve],
+    target: float,
+    level: float = 0.95,
+    second: Mapping[str, HeapCurve] | None = None,
+    unmeasured: Mapping[str, CollectionTimes] | None = None,
+) -> OverheadAdvice:
     """Choose the collector and heap whose run time exceeds the least asymptote of all collectors by a target.
 
     Args:
         curves: collector -> its curve; one or more.
         target: permitted overhead as a share, > 0: 0.05 is 5 %.
         level: of the intervals, between 0 and 1.
+        second: collector -> another model of it, to compare.
+        unmeasured: collector -> its predicted collections. It is never chosen. Without collections, it is supposed to need the
+            least asymptote of the others.
 
     Returns:
         The collector with the least heap. The heap is never below what the measurements support; if the target would permit a
@@ -124,11 +151,21 @@ def advise_overhead(curves: Mapping[str, HeapCurve], target: float, level: float
     certainty = float(np.mean(needed[chosen][orders[chosen]] <= least))
     curve, heap = curves[chosen], heaps[chosen]
     refusals = _refusals(curves, chosen, heap, certainty, level)
-    prediction = curve.at(heap.heap_bytes, level)
-    overheads = np.sort(curve.times_at(heap.heap_bytes)[orders[chosen]] / best - 1)
+    shown = heap.heap_bytes if math.isfinite(heap.heap_bytes) else curve.largest_measured
+    prediction = curve.at(shown, level)
+    overheads = np.sort(curve.times_at(shown)[orders[chosen]] / best - 1)
     low, middle, high = (
         float(overheads[round(p * (CURVES - 1))]) for p in ((1 - level) / 2, 0.5, (1 + level) / 2)
     )
+    following = _next(curves, needed, heaps, chosen, certainty, level, second or {})
+    if following.disagreement:
+        refusals += (
+            f"model of {following.collector}: curve and prediction differ by more than their intervals",
+        )
+    predicted = {
+        name: predicted_curve(best, times, curve.minheap_bytes) for name, times in (unmeasured or {}).items()
+    }
+    needs = {name: one.heap_for((1 + target) * best, level) for name, one in predicted.items()}
     return OverheadAdvice(
         chosen,
         heap,
@@ -139,8 +176,9 @@ def advise_overhead(curves: Mapping[str, HeapCurve], target: float, level: float
         target,
         certainty,
         refusals,
-        _next(curves, needed, chosen, certainty, level),
-        _rows(curves, heaps, level),
+        following,
+        _rows(curves, heaps, level, second or {}) + _predicted_rows(predicted, needs, heap, level),
+        needs,
     )
 
 
@@ -222,12 +260,48 @@ def _refusals(
 
 
 def _next(
-    curves: Mapping[str, HeapCurve], needed: Mapping[str, Floats], chosen: str, certainty: float, level: float
+    curves: Mapping[str, HeapCurve],
+    needed: Mapping[str, Floats],
+    heaps: Mapping[str, HeapNeeded],
+    chosen: str,
+    certainty: float,
+    level: float,
+    second: Mapping[str, HeapCurve],
 ) -> NextMeasurement:
-    """Return the next measurement: of the collector whose answer is the least certain, if the choice is open."""
+    """Return the next measurement: where models disagree most; else of the collector whose answer is the least certain.
+
+    If the choice is not open, only the chosen collector counts.
+    """
     names = list(curves) if certainty < level else [chosen]
+    found = [
+        one
+        for name in names
+        if name in second
+        for one in _disjoint(name, curves[name], second[name], heaps[name].heap_bytes, level)
+    ]
+    if found:
+        most = max(found, key=lambda one: abs(math.log(one.used.seconds / one.second.seconds)))
+        return NextMeasurement(most.collector, NextHeap(most.used.heap_bytes, math.nan), most)
     best = max(names, key=lambda name: (_spread(needed[name]), name == chosen))
     return NextMeasurement(best, curves[best].next_heap(needed[best]))
+
+
+def _disjoint(
+    collector: str, used: HeapCurve, second: HeapCurve, needed_bytes: float, level: float
+) -> list[Disagreement]:
+    """Return the heaps that are new, supported by the measurements, and at which the intervals of two models are disjoint."""
+    found = []
+    top = max(_BEYOND * used.largest_measured, needed_bytes if math.isfinite(needed_bytes) else 0.0)
+    for heap in np.geomspace(0.5 * used.least_measured, top, _COMPARED).tolist():
+        if used.why_refused(heap) or any(abs(heap / point.heap_bytes - 1) <= 0.05 for point in used.points):
+            continue
+        one = Disagreement(collector, used.at(heap, level), second.at(heap, level))
+        both = one.used, one.second
+        if all(math.isfinite(each.high) for each in both) and (
+            max(each.low for each in both) > min(each.high for each in both)
+        ):
+            found.append(one)
+    return found
 
 
 def _spread(values: Floats) -> float:
@@ -237,7 +311,10 @@ def _spread(values: Floats) -> float:
 
 
 def _rows(
-    curves: Mapping[str, HeapCurve], heaps: Mapping[str, HeapNeeded], level: float
+    curves: Mapping[str, HeapCurve],
+    heaps: Mapping[str, HeapNeeded],
+    level: float,
+    second: Mapping[str, HeapCurve],
 ) -> tuple[HeapRow, ...]:
     """Return measured heaps and heaps around the recommended one, ascending, per collector."""
     rows = []
@@ -251,8 +328,35 @@ def _rows(
             wanted |= {
                 heap for heap in new if heap >= least and all(abs(heap / one - 1) > 0.05 for one in measured)
             }
-        rows += [HeapRow(name, curve.at(heap, level), measured.get(heap, 0)) for heap in sorted(wanted)]
+        rows += [
+            HeapRow(
+                name,
+                curve.at(heap, level),
+                measured.get(heap, 0),
+                second[name].at(heap, level) if name in second else None,
+            )
+            for heap in sorted(wanted)
+        ]
     return tuple(rows)
+
+
+def _predicted_rows(
+    curves: Mapping[str, HeapCurve], needs: Mapping[str, HeapNeeded], chosen: HeapNeeded, level: float
+) -> tuple[HeapRow, ...]:
+    """Return the recommended heap and the needed one of each collector that was not measured, ascending."""
+    wanted = {
+        name: {
+            math.ceil(heap / _MIB) * _MIB
+            for heap in (chosen.heap_bytes, need.heap_bytes)
+            if math.isfinite(heap)
+        }
+        for name, need in needs.items()
+    }
+    return tuple(
+        HeapRow(name, curves[name].at(heap, level))
+        for name, heaps in wanted.items()
+        for heap in sorted(heaps)
+    )
 
 
 # Latency

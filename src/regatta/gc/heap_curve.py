@@ -17,10 +17,11 @@ their origin. All results are quantiles of the posterior distribution, so their 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import NormalDist
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,23 +90,59 @@ class HeapNeeded:
 
 @dataclass(frozen=True)
 class NextHeap:
-    """The heap that is most worth measuring. `shrinks_by`: expected share, in [0, 1], by which the interval of the answer shrinks."""
+    """The heap that is most worth measuring.
+
+    `shrinks_by`: expected share, in [0, 1], by which the interval of the answer shrinks; NaN if undefined.
+    """
 
     heap_bytes: float
     shrinks_by: float
+
+
+class Shape(Protocol):
+    """How the overhead of each curve depends on the heap. Arrays have shape (CURVES,), or are one number for all curves."""
+
+    def reach(self, heap_bytes: float) -> Floats:
+        """Return the overhead at a heap / `HeapCurve.extra`; infinite where the live data do not fit."""
+
+    def heaps_for(self, reach: Floats) -> Floats:
+        """Return the least heap in bytes, from which on the overhead / `HeapCurve.extra` is at most `reach` > 0."""
+
+
+@dataclass(frozen=True)
+class PowerShape:
+    """A power of the free heap: ((h0 - live) / (h - live)) ** p, with the smallest measured heap h0."""
+
+    least_measured: float
+    live_bytes: Floats
+    power: Floats
+
+    def reach(self, heap_bytes: float) -> Floats:
+        """See `Shape`."""
+        free = heap_bytes - self.live_bytes
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            found = ((self.least_measured - self.live_bytes) / free) ** self.power
+        return np.where(free > 0, found, np.inf)
+
+    def heaps_for(self, reach: Floats) -> Floats:
+        """See `Shape`."""
+        with np.errstate(divide="ignore", over="ignore"):
+            return self.live_bytes + (self.least_measured - self.live_bytes) * (1.0 / reach) ** (
+                1.0 / self.power
+            )
 
 
 @dataclass(frozen=True)
 class HeapCurve:
     """Equally likely curves given the measurements of one collector. Each array has shape (CURVES,)."""
 
+    #: ascending by heap; empty if the collector was not measured but predicted
     points: tuple[HeapPoint, ...]
     #: in bytes; NaN if unknown
     minheap_bytes: float
     asymptote: Floats = field(repr=False)
     extra: Floats = field(repr=False)
-    live_bytes: Floats = field(repr=False)
-    power: Floats = field(repr=False)
+    shape: Shape = field(repr=False)
     #: standard deviation of the logarithm of the mean time at one more measured heap
     noise: float
     #: standard deviation of the logarithm of the model error at one heap
@@ -123,12 +160,7 @@ class HeapCurve:
 
     def times_at(self, heap_bytes: float) -> Floats:
         """Return the time of each curve at a heap, shape (CURVES,), in seconds; infinite where the live data do not fit."""
-        free = heap_bytes - self.live_bytes
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            times = self.asymptote * (
-                1.0 + self.extra * ((self.least_measured - self.live_bytes) / free) ** self.power
-            )
-        return np.where(free > 0, times, np.inf)
+        return self.asymptote * (1.0 + self.extra * self.shape.reach(heap_bytes))
 
     def at(self, heap_bytes: float, level: float = 0.95) -> HeapPrediction:
         """Predict the mean run time at a heap.
@@ -139,9 +171,9 @@ class HeapCurve:
 
         Returns:
             The median of the curves and their central interval. `refused` has a reason below the minimum heap, where the time is
-            NaN; away from the only measured heap; and at the tight end: below 1.5 x minheap without a measurement near, or
-            below the least measured heap if the minimum heap is unknown. There the numbers are given, but are those of other
-            programs.
+            NaN; of a collector that was not measured; away from the only measured heap; and at the tight end: below 1.5 x
+            minheap without a measurement near, or below the least measured heap if the minimum heap is unknown. There the
+            numbers are given, but are those of other programs.
 
         Raises:
             ValueError: a value is not in its range.
@@ -154,18 +186,19 @@ class HeapCurve:
                 heap_bytes, math.nan, math.nan, math.nan, level, measured, "below the minimum heap"
             )
         times = self.times_at(heap_bytes)
+        middle = _least_relative_error(times)
         if not measured:
             # The model error of a measured heap is part of the fit.
-            times = times * np.exp(self.model_sd * _scrambled_normals(CURVES, _SILVER))
-        low, _, high = _quantiles(times, level)
-        return HeapPrediction(
-            heap_bytes, _least_relative_error(times), low, high, level, measured, self.why_refused(heap_bytes)
-        )
+            times = times * np.exp(self.model_sd * scrambled_normals(CURVES, _SILVER))
+        low, _, high = quantiles(times, level)
+        return HeapPrediction(heap_bytes, middle, low, high, level, measured, self.why_refused(heap_bytes))
 
     def why_refused(self, heap_bytes: float) -> str:
         """Return why a heap is outside of what the measurements support; "" if it is not."""
         if heap_bytes < self.minheap_bytes * (1 - 1e-9):
             return "below the minimum heap"
+        if not self.points:
+            return "predicted, not measured"
         near = any(_NEAR <= heap_bytes / point.heap_bytes <= 1 / _NEAR for point in self.points)
         if len(self.points) == 1 and not near:
             return "only one heap was measured"
@@ -180,7 +213,7 @@ class HeapCurve:
     def asymptote_interval(self, level: float = 0.95) -> tuple[float, float, float]:
         """Return the low end, the median and the high end of the asymptote, in seconds."""
         _check_level(level)
-        return _quantiles(self.asymptote, level)
+        return quantiles(self.asymptote, level)
 
     def heaps_for(self, seconds: ArrayLike) -> Floats:
         """Return the heap at which each curve reaches a time.
@@ -189,19 +222,17 @@ class HeapCurve:
             seconds: the time, a number or shape (CURVES,), one per curve.
 
         Returns:
-            Shape (CURVES,), bytes: live + (h0 - live) · (e / r)^(1/p) with r = seconds / a - 1, the model solved for the heap. At
-            least the minimum heap; infinite where the time is not above the asymptote.
+            Shape (CURVES,), bytes: the model solved for the heap. At least the minimum heap; infinite where the time is not
+            above the asymptote.
         """
         r = np.asarray(seconds, dtype=float) / self.asymptote - 1.0
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            factor = np.where(r > 0, (self.extra / np.maximum(r, 1e-300)) ** (1.0 / self.power), np.inf)
-        least = 0.0 if math.isnan(self.minheap_bytes) else self.minheap_bytes
-        return np.maximum(self.live_bytes + (self.least_measured - self.live_bytes) * factor, least)
+        heaps = np.where(r > 0, self.shape.heaps_for(np.maximum(r, 1e-300) / self.extra), np.inf)
+        return np.maximum(heaps, 0.0 if math.isnan(self.minheap_bytes) else self.minheap_bytes)
 
     def heap_for(self, seconds: ArrayLike, level: float = 0.95) -> HeapNeeded:
         """Return the heap that a run time needs, with its interval; for the arguments see `heaps_for`."""
         _check_level(level)
-        low, middle, high = _quantiles(self.heaps_for(seconds), level)
+        low, middle, high = quantiles(self.heaps_for(seconds), level)
         return HeapNeeded(middle, low, high, level, self.why_refused(middle))
 
     def next_heap(self, answers: ArrayLike) -> NextHeap:
@@ -212,7 +243,8 @@ class HeapCurve:
 
         Returns:
             The heap x, in bytes, with the largest correlation ρ of the answer and a time measured at x with the noise of this
-            curve. The standard deviation of the answer is then expected to shrink by 1 - √(1 - ρ²).
+            curve. The standard deviation of the answer is then expected to shrink by 1 - √(1 - ρ²). Without finite answers, a
+            larger heap than the measured ones, and NaN.
 
         Source: preposterior analysis for jointly normal quantities, Raiffa and Schlaifer, "Applied Statistical Decision Theory"
         (1961), chapter 5.
@@ -226,7 +258,9 @@ class HeapCurve:
         )
         ok = np.isfinite(given) & (given > 0)
         found = NextHeap(float(self.largest_measured), 0.0)
-        if ok.sum() < 3 or np.ptp(given[ok]) == 0:
+        if ok.sum() < 3:
+            return NextHeap(_BEYOND * self.largest_measured, math.nan)
+        if np.ptp(given[ok]) == 0:
             return found
         answer = _ranks(given[ok])
         for heap in candidates:
@@ -264,29 +298,60 @@ def fit_curve(
     Source: the likelihood is normal for logarithms of mean times; the asymptote is integrated analytically, the other parameters
     on a grid: Gelman et al., "Bayesian Data Analysis" (3rd edition, 2013), sections 10.3 and 14.2.
     """
-    ordered = _checked(points, minheap_bytes)
+    ordered = checked_points(points, minheap_bytes)
     heaps = np.array([point.heap_bytes for point in ordered])
-    logs = [np.log(np.asarray(point.seconds, dtype=float)) for point in ordered]
-    # Logarithms of arithmetic means: the answer is a mean time.
-    means = np.array([math.log(float(np.mean(point.seconds))) for point in ordered])
-    errors = np.array([_squared_error(values) for values in logs])
-    weights = 1.0 / (errors + priors.model_sd**2)
-    noise = math.sqrt(float(np.median(errors)) + priors.model_sd**2)
-
     shares, powers, prior_cost = _shape_grid(priors, heaps[0], minheap_bytes)
     live = (minheap_bytes if math.isfinite(minheap_bytes) else heaps[0]) * shares
     reach = ((heaps[0] - live)[:, None] / (heaps[None, :] - live[:, None])) ** powers[:, None]
     centre, width = _extra_prior(ordered, priors, live, powers, minheap_bytes)
+
+    def prior(log_extra: Floats, _: Floats) -> Floats:
+        cost: Floats = prior_cost[:, None] + np.square((log_extra - centre[:, None]) / width[:, None])
+        return cost
+
+    return curve_of_shapes(
+        ordered,
+        minheap_bytes,
+        reach,
+        prior,
+        lambda shape: PowerShape(float(heaps[0]), live[shape], powers[shape]),
+        priors.model_sd,
+    )
+
+
+def curve_of_shapes(
+    points: Sequence[HeapPoint],
+    minheap_bytes: float,
+    reach: Floats,
+    prior: Callable[[Floats, Floats], Floats],
+    shape_of: Callable[[NDArray[np.int64]], Shape],
+    model_sd: float,
+) -> HeapCurve:
+    """Fit the asymptote and the overhead of curves whose shapes are on a grid. For the source see `fit_curve`.
+
+    Args:
+        points: as `checked_points` returns them.
+        minheap_bytes: NaN if unknown.
+        reach: shape (shapes, points), the `Shape.reach` of each shape at each heap.
+        prior: log of the overhead and log of the asymptote, each of shape (shapes, n) -> -2 log of the prior density.
+        shape_of: the shape of each curve, as an index of shape (CURVES,) -> the shape.
+        model_sd: standard deviation of the logarithm of the model error at one heap.
+    """
+    logs = [np.log(np.asarray(point.seconds, dtype=float)) for point in points]
+    # Logarithms of arithmetic means: the answer is a mean time.
+    means = np.array([math.log(float(np.mean(point.seconds))) for point in points])
+    errors = np.array([_squared_error(values) for values in logs])
+    weights = 1.0 / (errors + model_sd**2)
 
     def cost_of(log_extra: Floats) -> tuple[Floats, Floats]:
         """Return -2 log of the posterior density, and the mean of log a; shape of `log_extra`: (shapes, n)."""
         rest = means[None, None, :] - np.log1p(np.exp(log_extra)[:, :, None] * reach[:, None, :])
         log_a = (rest * weights).sum(axis=2) / weights.sum()
         cost = (np.square(rest - log_a[:, :, None]) * weights).sum(axis=2)
-        return cost + prior_cost[:, None] + np.square((log_extra - centre[:, None]) / width[:, None]), log_a
+        return cost + prior(log_extra, log_a), log_a
 
     coarse = np.broadcast_to(
-        np.linspace(math.log(_LEAST_EXTRA), math.log(_MOST_EXTRA), _COARSE), (shares.size, _COARSE)
+        np.linspace(math.log(_LEAST_EXTRA), math.log(_MOST_EXTRA), _COARSE), (reach.shape[0], _COARSE)
     )
     # A second and a third grid resolve narrow peaks, which precise measurements give.
     fine = _narrowed(coarse, cost_of(coarse)[0])
@@ -295,17 +360,15 @@ def fit_curve(
     spacing = fine[:, 1] - fine[:, 0]
     weight = np.exp(-(cost - cost.min()) / 2) * spacing[:, None]
     chosen = _resampled(weight.ravel())
-    shape = chosen // fine.shape[1]
-    normal = _scrambled_normals(CURVES) / math.sqrt(weights.sum())
+    normal = scrambled_normals(CURVES) / math.sqrt(weights.sum())
     return HeapCurve(
-        tuple(ordered),
+        tuple(points),
         float(minheap_bytes),
         np.exp(log_a.ravel()[chosen] + normal),
         np.exp(fine.ravel()[chosen]),
-        live[shape],
-        powers[shape],
-        noise,
-        priors.model_sd,
+        shape_of(chosen // fine.shape[1]),
+        math.sqrt(float(np.median(errors)) + model_sd**2),
+        model_sd,
     )
 
 
@@ -345,7 +408,8 @@ def pause_share(start_s: ArrayLike, pause_ms: ArrayLike, skip: float = 0.5) -> f
 # Checks
 
 
-def _checked(points: Sequence[HeapPoint], minheap_bytes: float) -> list[HeapPoint]:
+def checked_points(points: Sequence[HeapPoint], minheap_bytes: float) -> list[HeapPoint]:
+    """Return points ascending by heap; ValueError as in `fit_curve`."""
     if not points:
         raise ValueError("points: expected measurements at one heap or more · got none")
     for point in points:
@@ -440,7 +504,7 @@ def _resampled(weight: Floats) -> NDArray[np.int64]:
 
 
 @cache
-def _scrambled_normals(n: int, step: float = _GOLDEN) -> Floats:
+def scrambled_normals(n: int, step: float = _GOLDEN) -> Floats:
     """Return n standard normal values at equally likely positions, independent of their index and of other steps.
 
     Source: additive recurrence with an irrational step, Niederreiter, "Random Number Generation and Quasi-Monte Carlo
@@ -450,7 +514,7 @@ def _scrambled_normals(n: int, step: float = _GOLDEN) -> Floats:
     return np.array([normal.inv_cdf(((k + 0.5) * step) % 1.0) for k in range(n)])
 
 
-def _quantiles(values: Floats, level: float) -> tuple[float, float, float]:
+def quantiles(values: Floats, level: float) -> tuple[float, float, float]:
     """Return the low end, the median and the high end; infinite values are permitted."""
     ordered = np.sort(values)
     n = ordered.size

@@ -6,7 +6,7 @@ import csv
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regatta.answers.result import Answer, CellAnswer
@@ -31,6 +31,10 @@ class HeapMeasurements:
     points: Mapping[str, tuple[HeapPoint, ...]]
     #: in bytes; NaN if unknown
     minheap_bytes: float = math.nan
+    #: of an experiment; "" and empty in a CSV file
+    host: str = ""
+    runtime: str = ""
+    modifiers: frozenset[str] = frozenset()
 
     def curves(self) -> dict[str, HeapCurve]:
         """Return the curve of each collector."""
@@ -125,13 +129,16 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
     return _measurements(path.stem, cells, next(iter(least), math.nan) * _MIB, where)
 
 
-def heaps_of_answer(answer: Answer, benchmark: str, minheap_mib: float = math.nan) -> HeapMeasurements:
+def heaps_of_answer(
+    answer: Answer, benchmark: str, minheap_mib: float = math.nan, runtime: str = ""
+) -> HeapMeasurements:
     """Return the measurements of one benchmark of an experiment.
 
     Args:
         answer: of the experiment.
         benchmark: `SUITE/NAME` as in the answer, with or without its size.
         minheap_mib: the minimum heap, instead of the one that the heap factors imply; NaN if not given.
+        runtime: which counts; "": the only one.
 
     Returns:
         One point per collector and heap, with `elapsed` (or another metric in ns) of each invocation, and pauses if measured.
@@ -151,11 +158,17 @@ def heaps_of_answer(answer: Answer, benchmark: str, minheap_mib: float = math.na
             f"{len(chosen)} that match",
             f"choose one of {', '.join(names) or 'none'}",
         )
-    found = [cell for cell in answer.cells if cell.place.benchmark == chosen[0] and cell.place.heap.mib]
+    found = [
+        cell
+        for cell in answer.cells
+        if cell.place.benchmark == chosen[0] and cell.place.heap.mib and runtime in ("", cell.place.runtime)
+    ]
     others = {(cell.place.host, cell.place.runtime, cell.place.modifiers) for cell in found}
     if len(others) != 1:
         expected = "cells with a heap on one host, with one runtime and one set of modifiers"
-        raise _one(where, expected, f"{len(others)} of them", "use an experiment with one, or a CSV file")
+        fix = "add `--runtime NAME`, or use an experiment with one, or a CSV file"
+        raise _one(where, expected, f"{len(others)} of them", fix)
+    ((host, ran, modifiers),) = others
     times = _time_cells(found)
     if not times:
         raise _one(
@@ -179,7 +192,12 @@ def heaps_of_answer(answer: Answer, benchmark: str, minheap_mib: float = math.na
     # Heaps are whole MiB, so that their factors imply slightly different minimum heaps.
     implied = min(least) if least else math.nan
     minheap = (minheap_mib if math.isfinite(minheap_mib) else implied) * _MIB
-    return _measurements(chosen[0], cells, minheap, where)
+    return replace(
+        _measurements(chosen[0], cells, minheap, where),
+        host=host,
+        runtime=ran,
+        modifiers=frozenset(modifiers.split("+")),
+    )
 
 
 def _time_cells(cells: Iterable[CellAnswer]) -> list[CellAnswer]:

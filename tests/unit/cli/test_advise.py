@@ -158,3 +158,31 @@ def test_an_experiment_gives_the_same_kind_of_answer(tmp_path: Path) -> None:
     assert needed["heap_bytes"] / (1 << 20) == pytest.approx(122, rel=0.2)
     assert needed["low"] < 122 * (1 << 20) < needed["high"]
     assert found["advice"]["rows"][0]["invocations"] == 4
+
+
+# Profiles
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (("--target-overhead", "5%", "--profile", "p.json"), "--profile"),
+        (("--latency", "5ms", "--profile", "p.json", "--on", "costs"), "--profile"),
+        (("--target-overhead", "5%", "--on", "costs"), "--on"),
+        (("--target-overhead", "5%", "--profile", "none.json", "--on", "costs"), "none.json"),
+    ],
+)
+def test_a_prediction_needs_a_profile_costs_and_a_target(
+    measured: Path, arguments: tuple[str, ...], where: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        run(measured, *arguments)
+    assert caught.value.problems[0].where == where
+
+
+def test_one_runtime_of_several_can_be_chosen() -> None:
+    found = heaps_of_answer(java_answer(), "apps/h2", runtime="temurin-25")
+    assert found.runtime == "temurin-25"
+    assert found.host == "alpha"
+    with pytest.raises(SpecError):
+        heaps_of_answer(java_answer(), "apps/h2", runtime="graal")
