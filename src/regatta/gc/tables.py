@@ -90,9 +90,7 @@ def costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
                 f"{significant(float(each.min()), 3)} to {significant(float(each.max()), 3)}",
             )
         )
-    return Table(
-        f"{vm.name}: costs of {_NAMES[kind]}, ns", ("work", "mean", "range"), rows, frozenset({1})
-    )
+    return Table(f"{vm.name}: costs of {_NAMES[kind]}, ns", ("work", "mean", "range"), rows, frozenset({1}))
 
 
 def size_costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
