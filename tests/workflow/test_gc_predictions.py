@@ -33,13 +33,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         NAME,
         made,
         parts,
-        rounds=2,
+        rounds=1,
         runtimes=["temurin-21"],
         collectors=COLLECTORS,
         heap={"sizes_mib": [32, 64]},
         exclude=[],
         modifier_sets=[MODIFIERS],
-        iterations={"method": "fixed", "count": 4, "warmup": 2},
+        iterations={"method": "fixed", "count": 3, "warmup": 1},
     )
     cell = (
         "--experiment",
