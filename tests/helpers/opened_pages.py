@@ -148,7 +148,11 @@ def serious_findings(browser: Browser, only_colors: bool = False) -> list[Any]:
         options["runOnly"] = {"type": "rule", "values": _RULES_OF_COLOR}
     script = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
     browser.evaluate(f"{script}\n{_WITHOUT_DRAWINGS}\n;0")
-    return [one for one in browser.evaluate(_AXE.replace("{options}", json.dumps(options))) if one[0] in ("serious", "critical")]
+    return [
+        one
+        for one in browser.evaluate(_AXE.replace("{options}", json.dumps(options)))
+        if one[0] in ("serious", "critical")
+    ]
 
 
 def press(browser: Browser, key: str) -> None:
