@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 NAME = "hbench-jgc"
 COLLECTORS = ["serial", "parallel"]
-MODIFIERS = ["full-collection", "fixed-young", "collection-log"]
+MODIFIERS = ["full-collection", "fixed-young", "collection-log", "c1-only"]
 
 
 @pytest.fixture(scope="module")
