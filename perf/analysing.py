@@ -176,7 +176,7 @@ def _families(place: Path, quick: bool, table: _Table) -> list[Row]:
     contenders = {"ours": ours, python: scipy}
     if not absent:
         contenders[r] = _r(place, "families", of_r, families / of_r)
-    found = take_turns(contenders, 2 if quick else 5)
+    found = take_turns(contenders, 1 if quick else 5)
     what = f"{table.values.size} rows: 1,470 intervals, {families} families with Tukey, sentences"
     return [row_beside(what, "s", found, r, 0.3, absent), row_beside(what, "s", found, python, 0.3)]
 
@@ -241,7 +241,7 @@ def _resampling(place: Path, quick: bool) -> list[Row]:
     }
     if not absent:
         contenders[r] = _r(place, "boot", some, BOOT_CELLS / some)
-    found = take_turns(contenders, 2 if quick else 5)
+    found = take_turns(contenders, 1 if quick else 5)
     what = f"BCa of {BOOT_CELLS} cells of {ROUNDS}, {RESAMPLES} resamples"
     return [row_beside(what, "s", found, r, 0.5, absent), row_beside(what, "s", found, python, 0.5)]
 
@@ -281,7 +281,7 @@ def _shifts(place: Path, quick: bool) -> list[Row]:
     }
     if not absent:
         contenders[r] = _r(place, "shifts", 1)
-    found = take_turns(contenders, 3 if quick else 15)
+    found = take_turns(contenders, 1 if quick else 15)
     what = f"change points of {SERIES} iterations"
     return [
         row_beside(what, "s", found, plain, 0.1, ahead=False),
@@ -311,7 +311,7 @@ def _quantiles(place: Path, quick: bool) -> list[Row]:
     contenders = {"ours": cold, python: scipy}
     if not absent:
         contenders[r] = _r(place, "qtukey", times, 1e3 / times)
-    found = take_turns(contenders, 2 if quick else 9)
+    found = take_turns(contenders, 1 if quick else 9)
     again = {**found, "ours": [kept() for _ in found["ours"]]}
     what = "studentized range, q(0.95; 5, 116)"
     return [

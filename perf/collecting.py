@@ -98,13 +98,13 @@ def characterisation_row(jar: str, quick: bool) -> Row:
     return Row("one collector on one JVM, measured", "s", took, None, "NOT COMPARED: no other tool fits costs of collectors", "at most", CHARACTERISED_S, took <= CHARACTERISED_S)  # fmt: skip
 
 
-def prediction_row(vector: HeapVector) -> Row:
+def prediction_row(vector: HeapVector, quick: bool) -> Row:
     """Return the time to predict single collections in several heaps, from an existing profile."""
     costs = fit_costs([[Observation(Work(64 * MIB, live={32: 1000}), 1e6, "made")]] * 3, "made")
     lives = Lifetimes(vector.profile)
     began = time.monotonic()
     count, heap = 0, 0
-    while count < PREDICTIONS:
+    while count < PREDICTIONS // (10 if quick else 1):
         policy = policy_of("parallel", (48 + heap % 32) * MIB)
         found = predict_collections(vector, policy, dict.fromkeys(("young", "full"), costs), lives=lives)
         count, heap = count + max(len(found.collections), 1), heap + 1
@@ -128,7 +128,7 @@ def measure(place: Path, quick: bool) -> list[Row]:
         jars["vm"],
         "db",
         "--size",
-        "10",
+        "1" if quick else "10",
         "--iterations",
         "4",
     ]
@@ -137,7 +137,7 @@ def measure(place: Path, quick: bool) -> list[Row]:
     return [
         *profiler_rows(jars["vm"], quick),
         characterisation_row(jars["gc"], quick),
-        prediction_row(vector),
+        prediction_row(vector, quick),
     ]
 
 

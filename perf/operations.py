@@ -132,7 +132,7 @@ def _beside(
 
 def measure_operations(place: Path, quick: bool) -> list[Row]:
     """Return all rows."""
-    turns = 3 if quick else 11
+    turns = 1 if quick else 11
     build, loops = _build(place), _peer_loops(place)
     has_perf = shutil.which("perf") is not None
     google, bench = "google-benchmark", "perf bench"

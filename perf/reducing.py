@@ -138,7 +138,7 @@ def measure_reducing(
     }
     if not no_r:
         contenders[r] = of_r
-    found = take_turns(contenders, 2 if quick else 5)
+    found = take_turns(contenders, 1 if quick else 5)
     what = f"{iterations // 10**6} million iterations to {invocations} samples"
     return [
         row_beside(f"{what}: time", "s", found, r, 5.0, no_r),

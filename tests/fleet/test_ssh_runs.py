@@ -63,7 +63,6 @@ heap: {sizes_mib: [32]}
 benchmarks: [{suite: own, benchmark: [spin, version, revision]}]
 invocations: {fixed: 2}
 iterations: {method: fixed}
-segment: {rounds: 1}
 seed: 11
 """
 #: the experiment of the repository on two platforms, reduced; the hosts have one CPython, which has two names, and no PyPy
@@ -78,7 +77,7 @@ define:
 benchmarks: [{{suite: interpreters, benchmark: [sieve, queens], size: small}}]
 compare: [runtime, platform]
 baseline: {{runtime: cpython, platform: x86}}
-invocations: {{fixed: 3}}
+invocations: {{fixed: 2}}
 seed: 13
 """
 WAITING = """\

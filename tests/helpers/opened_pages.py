@@ -39,8 +39,10 @@ _SETTLED = """new Promise(done => {
   };
   look();
 })"""
-_AXE = """axe.run({resultTypes: ["violations"]}).then(found => found.violations.map(
+_AXE = """axe.run({options}).then(found => found.violations.map(
   one => [one.impact, one.id, one.nodes.map(node => node.target.join(" "))]))"""
+#: the rules of axe-core that look at colors: all that another color scheme may change
+_RULES_OF_COLOR = ("color-contrast", "link-in-text-block")
 
 
 #: whether the preview of dashboards is drawn
@@ -139,11 +141,18 @@ def wait_until(browser: Browser, condition: str) -> None:
         time.sleep(0.1)
 
 
-def serious_findings(browser: Browser) -> list[Any]:
+def serious_findings(browser: Browser, only_colors: bool = False) -> list[Any]:
     """Return the findings of axe-core with impact serious or critical: impact, rule, elements. Removes the drawings."""
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if only_colors:
+        options["runOnly"] = {"type": "rule", "values": _RULES_OF_COLOR}
     script = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
     browser.evaluate(f"{script}\n{_WITHOUT_DRAWINGS}\n;0")
-    return [one for one in browser.evaluate(_AXE) if one[0] in ("serious", "critical")]
+    return [
+        one
+        for one in browser.evaluate(_AXE.replace("{options}", json.dumps(options)))
+        if one[0] in ("serious", "critical")
+    ]
 
 
 def press(browser: Browser, key: str) -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 NAME = "hbench-jgc"
 COLLECTORS = ["serial", "parallel"]
-MODIFIERS = ["full-collection", "fixed-young", "collection-log"]
+MODIFIERS = ["full-collection", "fixed-young", "collection-log", "c1-only"]
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +34,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         NAME,
         made,
         parts,
-        rounds=2,
+        rounds=1,
         runtimes=["temurin-21"],
         collectors=COLLECTORS,
         heap={"sizes_mib": [32, 64]},
         exclude=[],
         modifier_sets=[MODIFIERS],
-        iterations={"method": "fixed", "count": 4, "warmup": 2},
+        iterations={"method": "fixed", "count": 3, "warmup": 1},
     )
     cell = (
         "--experiment",

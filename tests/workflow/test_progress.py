@@ -55,7 +55,7 @@ def test_the_comparisons_so_far_are_shown_while_it_measures_here_and_from_anothe
     tmp_path: Path,
 ) -> None:
     """Each invocation takes half a second until there are estimates, for they are computed in pauses of the runner."""
-    small = SmallExperiment(tmp_path, invocations={"fixed": 200}, baseline={"modifiers": "quiet"})
+    small = SmallExperiment(tmp_path, invocations={"fixed": 100}, baseline={"modifiers": "quiet"})
     small.spec["modifiers"]["quiet"] = {"environment": {"LOUD": "0"}}
     small.spec["modifier_sets"] = [["quiet"], ["loud"]]
     go_on = tmp_path / "go on"
@@ -78,7 +78,7 @@ def test_the_comparisons_so_far_are_shown_while_it_measures_here_and_from_anothe
     assert process.returncode == 0, err
     said, told = watching.communicate(timeout=PATIENCE_S)
     assert watching.returncode == 0, told
-    assert "small: complete, 402 of 402 " in said
+    assert "small: complete, 202 of 202 " in said
     for text in texts:
         assert re.search(r"^so far.* [0-9]+ invocations:.*elapsed, native$", text, re.MULTILINE), text
         assert re.search(r"loud / quiet +\d+\.\d+ ", text), text

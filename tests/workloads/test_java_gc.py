@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from helpers.workloads.java_cases import COLLECTORS, PAIRS
-from helpers.workloads.java_runs import ROOT, SUITES, Programs, Run, jvm
+from helpers.workloads.java_runs import QUICK, ROOT, SUITES, Programs, Run, jvm
 
 BENCHMARKS = tuple(SUITES["gc"]["benchmarks"])
 MODIFIERS: dict[str, Any] = YAML(typ="safe").load(
@@ -142,7 +142,7 @@ def test_a_collector_without_young_pauses_reports_none(programs: Programs, colle
 
 @pytest.mark.parametrize(("name", "collector", "benchmark"), CASES)
 def test_each_collector_is_measured(programs: Programs, name: str, collector: str, benchmark: str) -> None:
-    run = measured(programs, benchmark, collector, name=name, heap_mib=192)
+    run = measured(programs, benchmark, collector, QUICK, name=name, heap_mib=192)
     if benchmark == "young" and collector not in GENERATIONAL:
         return
     for metric in ("collection", "collector_cpu"):

@@ -105,7 +105,7 @@ def test_ratios_to_one_baseline_keep_the_error_of_the_family(k: int, noisy: int)
 @pytest.mark.full
 @pytest.mark.parametrize("noise", [1.0, 3.0, 10.0])
 @pytest.mark.parametrize("blocks", [7, 30])
-@pytest.mark.parametrize("k", range(3, 9))
+@pytest.mark.parametrize("k", [3, 5, 8])
 def test_one_noisy_alternative_does_not_raise_the_error_of_the_family(
     k: int, blocks: int, noise: float
 ) -> None:
