@@ -157,7 +157,7 @@ def time(
 
         from regatta.answers.answer import answer_experiment
 
-        # The test of normality is only in JSON.
+        # The test of normality is only in JSON, and loads scipy.stats, which takes longer than the rest of the answer.
         answer = answer_experiment(ready.folder.path, without=() if export == "json" else ("normality",))
         _show(answer, export, dict(zip(called, words, strict=True)))
         _tell_perturbations(answer, ready.folder.path)
