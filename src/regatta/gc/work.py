@@ -51,9 +51,9 @@ class Work:
     far_moved: Sizes = field(default_factory=dict)
     #: of a young collection: occupancy of the old generation, bytes
     old_bytes: float = 0.0
-    #: loaded classes beyond those of a JVM that does nothing
+    #: loaded classes beyond those of a JVM that runs suite gc; can be negative
     classes: float = 0.0
-    #: machine code of methods beyond that of a JVM that does nothing
+    #: bytes of machine code beyond those of such a JVM; can be negative
     code_bytes: float = 0.0
     #: objects of java.lang.ref
     weak: float = 0.0

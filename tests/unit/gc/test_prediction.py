@@ -6,6 +6,7 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.heap_vectors import MIB, SIZE, made_vector
+from regatta.gc.cases import CPU
 from regatta.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection
 from regatta.gc.comparison import ALL, compare
 from regatta.gc.costs import Costs, Observation, fit_costs
@@ -85,6 +86,24 @@ def test_measured_collections_are_beside_the_predicted_ones() -> None:
     assert full.error == pytest.approx(-0.5, abs=0.01)
     assert [(pair.iteration, pair.place) for pair in one.pairs] == [(1, 0), (2, 0)]
     assert "-50" in " ".join(cell for row in totals_table([one]).rows for cell in row)
+
+
+def test_processor_time_is_that_of_cycles_that_the_program_does_not_ask_for() -> None:
+    made, policy = costs(), policy_of("z", 64 * MIB)
+    found = predict_collections(made_vector(), policy, {CYCLE: made, CPU: made})
+    own = [float(one.ns.mean()) for one in found.collections if not one.found.forced]
+    total = found.totals[CPU]
+    assert len(own) > 2
+    assert found.totals[CYCLE].count == total.count + 1 == len(own) / 2 + 1
+    assert total.time.point == pytest.approx(sum(own) / 2)
+    cycles = [collection(CYCLE, cause, 0.1, 5.0) for cause in ("System.gc()", "Allocation Rate")]
+    run = Ran("r", {1: cycles, 2: cycles}, 2 * total.time.point)
+    one = compare("made", "iteration", VM, found, Application(VM, "vm/made", 64 * MIB, [run, run]), 1, 0.95)
+    (cpu,) = [row for row in one.rows if row.kind == CPU]
+    assert cpu.measured_count == 1
+    assert cpu.error == pytest.approx(-0.5)
+    unknown = compare("made", "iteration", VM, found, Application(VM, "vm/made", 64 * MIB, [ran(1, 1)]), 1, 0.95)
+    assert [row.measured for row in unknown.rows if row.kind == CPU] == [None]
 
 
 def test_a_young_collection_before_a_forced_full_one_is_part_of_it() -> None:

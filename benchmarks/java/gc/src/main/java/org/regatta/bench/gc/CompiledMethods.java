@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.IntUnaryOperator;
 
-/** Methods like those of programs: calls, fields, casts and exceptions. {@link MachineCode} copies the class. */
+/** Methods like those of programs: calls, fields, casts and loops. {@link MachineCode} copies the class. */
 public final class CompiledMethods implements IntUnaryOperator {
     private static final int KEYS = 16;
 

@@ -16,7 +16,7 @@ final class Lists extends Grid {
     private static final int[] PARTS = {4, 2, 1};
 
     private static final int SIZE_OF_OTHERS = 32;
-    private static final int[] SOME_SIZES = {32, 64, 256};
+    private static final int[] SOME_SIZES = {32, 256};
     /** Bytes in which the order of the links is random: from those that fit a cache to the largest structure. */
     private static final int[] SHUFFLED_BYTES = {1 << 20, 4 << 20, 16 << 20};
     /** Lists of one object are a table: the processor can follow several references at a time. */

@@ -3,6 +3,7 @@ package org.regatta.bench.gc;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
 import java.util.function.IntUnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -12,6 +13,7 @@ import javax.management.ObjectName;
 /** The machine code of methods: copies of a class that the JVM compiles, and the bytes of all code. */
 final class MachineCode {
     private static final int CALLS = 300;
+    private static final int DIGITS = 5;
     private static final long MOST_WAIT_NS = 10_000_000_000L;
     private static final long WAIT_MS = 50;
     /** In a line of the list: begin and end of the code. */
@@ -24,23 +26,44 @@ final class MachineCode {
 
     private MachineCode() {}
 
-    /** @return objects of as many classes, each of its own loader, whose methods are compiled, in arrays */
-    static Object[][] copies(int count) throws IOException, ReflectiveOperationException, InterruptedException {
-        byte[] classFile;
-        try (InputStream in = MachineCode.class.getResourceAsStream("CompiledMethods.class")) {
-            classFile = in.readAllBytes();
+    /**
+     * Load copies of {@link CompiledMethods} with other names.
+     *
+     * @param isCompiled whether to call their methods until they are compiled; otherwise each is called once
+     * @return objects of as many classes, in arrays
+     */
+    static Object[][] copies(int count, boolean isCompiled)
+            throws IOException, ReflectiveOperationException, InterruptedException {
+        String name = CompiledMethods.class.getSimpleName();
+        String classFile;
+        try (InputStream in = MachineCode.class.getResourceAsStream(name + ".class")) {
+            // One character per byte, so that the length of the name is that in the constants.
+            classFile = new String(in.readAllBytes(), StandardCharsets.ISO_8859_1);
         }
+        Loader loader = new Loader();
         Object[][] all = LinkedLists.chunks(count);
-        for (Object[] chunk : all) {
-            for (int i = 0; i < chunk.length; i++) {
-                chunk[i] = NodeClasses.define(classFile).getDeclaredConstructor().newInstance();
-                for (int call = 0; call < CALLS; call++) {
-                    latest = ((IntUnaryOperator) chunk[i]).applyAsInt(call);
-                }
+        for (int i = 0; i < count; i++) {
+            String other = name.substring(0, name.length() - DIGITS) + String.format("%0" + DIGITS + "d", i);
+            IntUnaryOperator copy = loader.define(classFile.replace(name, other));
+            all[i / Grid.CHUNK][i % Grid.CHUNK] = copy;
+            for (int call = 0; call < (isCompiled ? CALLS : 1); call++) {
+                latest = copy.applyAsInt(call);
             }
         }
         awaitCompilers();
         return all;
+    }
+
+    private static final class Loader extends ClassLoader {
+        Loader() {
+            super(MachineCode.class.getClassLoader());
+        }
+
+        IntUnaryOperator define(String classFile) throws ReflectiveOperationException {
+            byte[] bytes = classFile.getBytes(StandardCharsets.ISO_8859_1);
+            return (IntUnaryOperator)
+                    defineClass(null, bytes, 0, bytes.length).getDeclaredConstructor().newInstance();
+        }
     }
 
     /** @return bytes of the code of all methods */

@@ -93,16 +93,6 @@ final class NodeClasses {
         return known.computeIfAbsent(name, absent -> instance(new Own(), absent, references, longs));
     }
 
-    /** @return an object of a new class of a new loader, with one {@code long} field */
-    static Node ofFreshLoader() {
-        return instance(new Own(), "Node_fresh", 0, 1);
-    }
-
-    /** @return a class of a new loader */
-    static Class<?> define(byte[] classFile) {
-        return new Own().define(classFile);
-    }
-
     private static Node instance(Own loader, String name, int references, int longs) {
         try {
             byte[] bytes = classFile("org/regatta/bench/gc/" + name, references, longs);

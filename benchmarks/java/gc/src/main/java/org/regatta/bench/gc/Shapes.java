@@ -16,10 +16,8 @@ final class Shapes extends Grid {
     private static final int[] LENGTHS = {8, 64, 1024};
     private static final int[] SMALL_BYTES = {16, 64, 256};
     private static final int[] LARGE_BYTES = {64 << 10, 1 << 20};
-    private static final int[] CLASSES = {500, 2000};
-    private static final int[] QUICK_CLASSES = {100};
-    private static final int[] COPIES = {200, 600};
-    private static final int[] QUICK_COPIES = {20};
+    private static final int[] CLASSES = {300, 1000};
+    private static final int[] QUICK_CLASSES = {20};
     /** Part of the largest number of objects for structures of many references. */
     private static final int PART = 3;
 
@@ -59,9 +57,7 @@ final class Shapes extends Grid {
         measureReferences("soft_only", SoftReference::new, false);
         for (int classes : isQuick() ? QUICK_CLASSES : CLASSES) {
             measureClasses(classes);
-        }
-        for (int copies : isQuick() ? QUICK_COPIES : COPIES) {
-            measureCode(copies);
+            measureCode(classes);
         }
     }
 
@@ -235,18 +231,18 @@ final class Shapes extends Grid {
     }
 
     private void measureClasses(int classes) throws Exception {
-        int bytes = NodeClasses.sizeOf(NodeClasses.ofFreshLoader()::fresh);
+        int bytes = NodeClasses.sizeOf(CompiledMethods::new);
         Case of = array("classes", bytes, classes, 1);
-        fullCollections(of, () -> fill(classes, i -> NodeClasses.ofFreshLoader()), Shapes::slots);
+        fullCollections(of, () -> MachineCode.copies(classes, false), Shapes::slots);
     }
 
     /** Measure the machine code of classes: its bytes are known when it is there. */
-    private void measureCode(int copies) throws Exception {
+    private void measureCode(int classes) throws Exception {
         long before = MachineCode.bytes();
-        hold(() -> MachineCode.copies(copies));
+        hold(() -> MachineCode.copies(classes, true));
         int bytes = NodeClasses.sizeOf(CompiledMethods::new);
-        Case of = array("code", bytes, copies, 1);
-        check(of, copies, slots(held));
+        Case of = array("code", bytes, classes, 1);
+        check(of, classes, slots(held));
         long compiled = MachineCode.bytes() - before;
         if (compiled <= 0) {
             System.err.println("not measured: this JVM does not compile");
