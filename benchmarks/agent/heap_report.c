@@ -88,10 +88,9 @@ void heap_keep(const struct heap_checkpoint *at) {
     write_fan("fan_in", live->fan_in);
     write_fan("fan_out", live->fan_out);
     write_cohorts(live);
-    (void)fprintf(lines,
-                  ", \"loaded_classes\": %ld, \"compiled_methods\": %ld, \"code_bytes\": %" PRIu64
-                  "}",
-                  at->loaded_classes, at->compiled_methods, at->code_bytes);
+    (void)fprintf(
+        lines, ", \"loaded_classes\": %ld, \"compiled_methods\": %ld, \"code_bytes\": %" PRIu64 "}",
+        at->loaded_classes, at->compiled_methods, at->code_bytes);
     kept++;
 }
 

@@ -127,7 +127,7 @@ static jint JNICALL referred(jvmtiHeapReferenceKind kind, const jvmtiHeapReferen
         live.roots++;
     }
     *tag = (jlong)seen;
-    jint place = !of_object                                    ? 0
+    jint place = !of_object                                   ? 0
                  : kind == JVMTI_HEAP_REFERENCE_ARRAY_ELEMENT ? info->array.index
                                                               : info->field.index;
     /* The two tags are one if an object refers to itself. */

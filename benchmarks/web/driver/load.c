@@ -81,7 +81,8 @@ static int send_request(struct loop *loop, struct slot *slot) {
     /* A request fits if the connection is new or all earlier requests have been answered. */
     return send(slot->descriptor, text, (size_t)length, MSG_NOSIGNAL) == length
                ? 0
-               : web_fail("request for %s: expected to send it, got %s", file->path, strerror(errno));
+               : web_fail("request for %s: expected to send it, got %s", file->path,
+                          strerror(errno));
 }
 
 static int note_answer(struct web_totals *totals, const struct slot *slot) {

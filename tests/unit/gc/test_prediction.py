@@ -102,7 +102,9 @@ def test_processor_time_is_that_of_cycles_that_the_program_does_not_ask_for() ->
     (cpu,) = [row for row in one.rows if row.kind == CPU]
     assert cpu.measured_count == 1
     assert cpu.error == pytest.approx(-0.5)
-    unknown = compare("made", "iteration", VM, found, Application(VM, "vm/made", 64 * MIB, [ran(1, 1)]), 1, 0.95)
+    unknown = compare(
+        "made", "iteration", VM, found, Application(VM, "vm/made", 64 * MIB, [ran(1, 1)]), 1, 0.95
+    )
     assert [row.measured for row in unknown.rows if row.kind == CPU] == [None]
 
 
