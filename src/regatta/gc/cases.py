@@ -64,8 +64,7 @@ def work_of_case(
         classes=objects if is_live and shape in (_CLASSES, CODE) else 0.0,
         weak=objects if is_live and shape.startswith(("weak", "soft")) else 0.0,
     )
-    kind = CPU if metric == COLLECTOR_CPU else CYCLE if concurrent else FULL
-    return kind, work, label
+    return CPU if metric == COLLECTOR_CPU else CYCLE if concurrent else FULL, work, label
 
 
 def _young(policy: Policy, own: Sizes, references: float, age: int, dirty: float, spread: float) -> Work:

@@ -32,7 +32,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Row:
-    """Collections of one kind per iteration; `all`: of all kinds; `CPU`: those that the program does not ask for."""
+    """Collections of one kind per iteration; `all`: of all kinds; `CPU`: processor time of unforced ones."""
 
     kind: str
     predicted_count: float

@@ -93,20 +93,17 @@ def predict_collections(
     by_kind: dict[str, list[Found]] = {}
     for each in found:
         by_kind.setdefault(each.kind, []).append(each)
+    works = {id(each): _Contents(vector, lives, each.policy).work_of(each) for each in found}
     times: dict[int, Floats] = {}
     notes = []
     for kind, several in by_kind.items():
         if kind not in costs:
             notes.append(f"no costs of {kind} collections")
             continue
-        ns = costs[kind].of([_Contents(vector, lives, each.policy).work_of(each) for each in several])
+        ns = costs[kind].of([works[id(each)] for each in several])
         times.update({id(each): ns[:, at] for at, each in enumerate(several)})
     own = [each for each in by_kind.get(CYCLE, ()) if not each.forced]
-    cpu = (
-        costs[CPU].of([_Contents(vector, lives, each.policy).work_of(each) for each in own])
-        if CPU in costs
-        else None
-    )
+    cpu = costs[CPU].of([works[id(each)] for each in own]) if CPU in costs else None
     rows = max((cost.per.shape[0] for cost in costs.values()), default=1)
     collections = [
         Predicted(_iteration_of(each, starts), each, times.get(id(each), np.full(rows, math.nan)))

@@ -10,7 +10,7 @@ import numpy as np
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Section, Table
-from regatta.figures.text import ABSENT, hover, show_number, significant
+from regatta.figures.text import ABSENT, hover, significant
 from regatta.gc.cases import CPU
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.comparison import Comparison, GcForecast
@@ -62,7 +62,7 @@ def totals_table(comparisons: Sequence[Comparison], title: str = "Collections pe
             one.application,
             one.vm.host if several_hosts else "",
             one.vm.name,
-            one.heap_text if one.policy.growth else show_number(one.heap_mib),
+            one.heap_text,
             row.kind,
             significant(row.predicted_count, 3),
             _number(row.measured_count),
