@@ -26,6 +26,8 @@ _STEPS = (1, 1009, 1511, 2003, 2503, 3001, 3511, 907)
 #: heaps of the table, as multiples of the recommended heap
 _AROUND = (0.75, 1.0, 1.5, 2.0)
 _MIB = float(1 << 20)
+#: Larger heaps than this multiple of the largest measured one are not recommended.
+_SUPPORTED = 2.0
 #: Heaps at which two models of a collector are compared: this many up to this multiple of the largest measured heap, or up to the
 #: recommended heap.
 _COMPARED, _BEYOND = 40, 1.5
@@ -129,7 +131,7 @@ def advise_overhead(
 
     Returns:
         The collector with the least heap. The heap is never below what the measurements support; if the target would permit a
-        smaller one, `refusals` says so. Its interval is that of the heap that the target needs.
+        smaller one, `refusals` says so. It is infinite if it would be above 2 x the largest measured one. Its interval is that of the heap that the target needs.
 
     Raises:
         ValueError: no curve, or a value that is not in its range.
@@ -239,6 +241,15 @@ def _needed(heaps: Floats, curve: HeapCurve, level: float) -> HeapNeeded:
         if len(curve.points) > 1 and tight < supported:
             supported = max(tight, middle)
         middle, high = supported, max(high, supported)
+    if math.isfinite(middle) and middle > _SUPPORTED * curve.largest_measured:
+        # The asymptotes of noisy curves decide what larger heaps would bring: no measurement supports it.
+        return HeapNeeded(
+            math.inf,
+            low,
+            high,
+            level,
+            f"the needed heap is more than {_SUPPORTED:g} x the largest measured one",
+        )
     return HeapNeeded(middle, low, high, level, refused)
 
 
@@ -270,7 +281,7 @@ def _next(
 ) -> NextMeasurement:
     """Return the next measurement: where models disagree most; else of the collector whose answer is the least certain.
 
-    If the choice is not open, only the chosen collector counts.
+    If the choice is not open, only the chosen collector counts. If no heap is known to meet the target, it is a larger one.
     """
     names = list(curves) if certainty < level else [chosen]
     found = [
@@ -282,6 +293,8 @@ def _next(
     if found:
         most = max(found, key=lambda one: abs(math.log(one.used.seconds / one.second.seconds)))
         return NextMeasurement(most.collector, NextHeap(most.used.heap_bytes, math.nan), most)
+    if not math.isfinite(heaps[chosen].heap_bytes):
+        return NextMeasurement(chosen, NextHeap(_SUPPORTED * curves[chosen].largest_measured, math.nan))
     best = max(names, key=lambda name: (_spread(needed[name]), name == chosen))
     return NextMeasurement(best, curves[best].next_heap(needed[best]))
 

@@ -110,7 +110,7 @@ def test_two_heaps_use_the_curve_and_show_the_prediction(times: dict[str, Collec
     assert all(row.second for row in advised(models).rows if row.collector == "serial")
 
 
-def test_the_next_heap_is_where_the_models_disagree() -> None:
+def test_the_next_heap_is_where_the_models_disagree(golden: Golden) -> None:
     # The curve falls at once, the prediction between 90 and 110 MiB.
     step = CollectionTimes(np.array([8.0, 90.0, 110.0, 512.0]) * MIB, np.array([0.03, 0.03, 0.001, 0.001]))
     measured = measured_with(lambda heap: BASE + step.at(heap), (16, 128))
@@ -124,6 +124,7 @@ def test_the_next_heap_is_where_the_models_disagree() -> None:
     assert following.heap.heap_bytes == both[0].heap_bytes
     assert math.isnan(following.heap.shrinks_by)
     assert not both[0].refused
+    golden("disagreement", overhead_sentences(advice)[-1])
 
 
 def test_a_collector_that_was_not_measured_is_marked_and_never_chosen(
@@ -228,7 +229,7 @@ def test_the_answer_names_the_model(
     times: dict[str, CollectionTimes], golden: Golden, tmp_path: Path
 ) -> None:
     models = choose_models(measured_with(lambda heap: BASE + 1.5 * times["serial"].at(heap)), times)
-    advice = advised(models, 0.1)
+    advice = advised(models, 0.15)
     first, *rest = overhead_sentences(advice)
     sentences = [first, *model_sentences(models, advice.collector), *rest]
     tables = [models_table(models, 0.95), overhead_table(advice, 0.95)]
@@ -238,3 +239,12 @@ def test_the_answer_names_the_model(
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert '"dash"' in page
     assert PREDICTION in page
+
+
+def test_a_heap_far_above_the_measured_ones_is_not_recommended(times: dict[str, CollectionTimes]) -> None:
+    models = choose_models(measured_with(lambda heap: BASE + 1.5 * times["serial"].at(heap)), times)
+    found = [advised(models, target) for target in (0.1, 0.15)]
+    # The first needs 297 MiB, and 128 MiB are the largest measured heap.
+    assert [math.isfinite(one.heap.heap_bytes) for one in found] == [False, True]
+    assert "2 x" in found[0].heap.refused
+    assert found[0].next.heap.heap_bytes == 256 * MIB
