@@ -222,9 +222,10 @@ def _figure(models: HeapModels, looks: Mapping[str, Look], level: float) -> Figu
             line.pop("marker", None)
             traces += [*(bands if model is fitted else ()), line]
             values += [value for one in found for value in (one.low, one.high)]
-        measured = [mean_interval(point.seconds, level) for point in fitted.points]
+        measured = [mean_interval(point.seconds, level, positive=True) for point in fitted.points]
         values += [one.point for one in measured]
         above = [one.high - one.point if math.isfinite(one.high) else 0.0 for one in measured]
+        below = [one.point - one.low if math.isfinite(one.low) else 0.0 for one in measured]
         traces.append(
             {
                 "type": "scatter",
@@ -232,7 +233,7 @@ def _figure(models: HeapModels, looks: Mapping[str, Look], level: float) -> Figu
                 "x": [point.heap_bytes / _MIB for point in fitted.points],
                 "y": [one.point for one in measured],
                 "marker": {"color": look.colour, "symbol": look.mark, "size": 10},
-                "error_y": error_bars(above, above, look.colour, thickness=1.5, width=4),
+                "error_y": error_bars(above, below, look.colour, thickness=1.5, width=4),
                 "hoverinfo": "text",
                 "hovertext": [
                     hover(
