@@ -8,7 +8,7 @@
  * classes, compiled methods, exceptions, contended monitors and started threads. The output and
  * exit code of the program do not change. FILE names the data that the JVM cannot provide.
  *
- * With =heap,interval=BYTES,every=BYTES,FILE, it profiles the heap instead (heap.h).
+ * With =heap,interval=BYTES,every=BYTES,warmup=NUMBER,FILE, it profiles the heap instead (heap.h).
  */
 #include "events.h"
 #include "heap.h"

@@ -23,7 +23,7 @@ enum { MOST_COLLECTIONS = 1 << 16 };
 enum { OBJECT_BITS = 20, BYTE_BITS = 10 };
 
 static const char *path;
-static uint64_t interval, every = 1U << 20;
+static uint64_t interval, every = 1U << 20, warmup;
 
 /* Objects allocated since the start, by bin. Only bins of several sizes need bytes. */
 static _Atomic uint64_t objects[HEAP_BINS], bytes[HEAP_BINS];
@@ -34,13 +34,18 @@ static atomic_bool closed;
 
 static _Atomic uint64_t collections[MOST_COLLECTIONS];
 static _Atomic size_t collection_count;
+/* The first checkpoint whose new objects no collection has moved. */
+static _Atomic size_t unmoved_from;
 /* Methods with machine code, and its bytes. */
 static _Atomic long compiled_methods;
 static _Atomic uint64_t code_bytes;
 
 /* The lock of all that follows. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t checkpoint_count, window;
+static _Atomic size_t checkpoint_count;
+static size_t window;
+/* In warm-up iterations, only their ends are checkpoints. */
+static bool warming_up;
 static struct heap_allocated before, now;
 static struct heap_facts facts;
 
@@ -63,18 +68,23 @@ static const char *read_number(const char *digits, uint64_t most, uint64_t *numb
 }
 
 const char *heap_read_option(const char *option, const char **file) {
-    static const char of_interval[] = "interval=", of_every[] = "every=";
+    static const struct {
+        const char *key;
+        uint64_t most;
+        uint64_t *value;
+        const char *wrong;
+    } numbers[] = {
+        {"interval=", INT_MAX, &interval, "interval: got no number of bytes from 0 to 2147483647"},
+        {"every=", INT64_MAX, &every, "every: got no number of bytes from 0"},
+        {"warmup=", INT64_MAX, &warmup, "warmup: got no number of iterations from 0"},
+    };
     const char *rest = option + strlen(MODE);
-    if (strncmp(rest, of_interval, strlen(of_interval)) == 0) {
-        rest = read_number(rest + strlen(of_interval), INT_MAX, &interval);
-        if (rest == NULL) {
-            return "interval: got no number of bytes from 0 to 2147483647";
-        }
-    }
-    if (strncmp(rest, of_every, strlen(of_every)) == 0) {
-        rest = read_number(rest + strlen(of_every), INT64_MAX, &every);
-        if (rest == NULL) {
-            return "every: got no number of bytes from 0";
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (strncmp(rest, numbers[i].key, strlen(numbers[i].key)) == 0) {
+            rest = read_number(rest + strlen(numbers[i].key), numbers[i].most, numbers[i].value);
+            if (rest == NULL) {
+                return numbers[i].wrong;
+            }
         }
     }
     *file = rest;
@@ -128,7 +138,7 @@ static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
     const struct heap_live *live = NULL;
     if (every == 0) {
         read_allocated();
-    } else if ((live = heap_walk(jvmti, checkpoint_count, read_allocated)) == NULL) {
+    } else if ((live = heap_walk(jvmti, checkpoint_count, unmoved_from, read_allocated)) == NULL) {
         atomic_store(&due, UINT64_MAX);
         return;
     }
@@ -148,13 +158,17 @@ static void take_checkpoint(jvmtiEnv *jvmti, JNIEnv *jni, bool ends_window) {
     before = now;
     if (every != 0) {
         uint64_t next = now.clock_bytes / every + 1;
-        atomic_store(&due, next > UINT64_MAX / every ? UINT64_MAX : next * every);
+        atomic_store(&due, warming_up || next > UINT64_MAX / every ? UINT64_MAX : next * every);
     }
 }
 
 static void window_ended(jvmtiEnv *jvmti, JNIEnv *jni, const char *name) {
+    unsigned long next = 0;
     (void)pthread_mutex_lock(&lock);
     window = ev_end_window(name);
+    if (strcmp(name, "startup") == 0 || sscanf(name, "before %lu", &next) == 1) {
+        warming_up = next < warmup;
+    }
     count_code(jvmti);
     take_checkpoint(jvmti, jni, true);
     window++;
@@ -205,6 +219,7 @@ static void JNICALL allocated(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobj
 static void JNICALL collecting(jvmtiEnv *jvmti) {
     (void)jvmti;
     size_t at = atomic_fetch_add(&collection_count, 1);
+    atomic_store(&unmoved_from, atomic_load(&checkpoint_count) + 1);
     if (at < MOST_COLLECTIONS) {
         atomic_store(&collections[at], atomic_load(&clock_bytes));
     }
@@ -266,6 +281,7 @@ static void JNICALL started(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
         ev_missing("ForceGarbageCollection", EV_NONE);
     }
     atomic_store(&collection_count, 0);
+    atomic_store(&unmoved_from, 0);
     /* The objects that the JVM has allocated before its program are the first cohort. */
     take_checkpoint(jvmti, jni, false);
     (void)pthread_mutex_unlock(&lock);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HEAP_OPTION "heap,interval=BYTES,every=BYTES,FILE"
+#define HEAP_OPTION "heap,interval=BYTES,every=BYTES,warmup=NUMBER,FILE"
 
 /* Bins of sizes: every multiple of 8 up to 256, then powers of two. The last has no limit. */
 enum { HEAP_FINE = 32, HEAP_BINS = 64 };
@@ -48,6 +48,12 @@ struct heap_live {
     /* By the checkpoint that saw the objects first. */
     struct heap_cohort *cohorts;
     size_t cohort_count;
+    /* Objects that no collection has moved, and those of them that a walk reaches by a jump in
+     * memory: they miss the caches. Only some checkpoints look. */
+    struct {
+        uint64_t objects;
+        uint64_t jumps;
+    } unmoved;
 };
 
 /* Objects allocated since the start of the JVM. A sample represents several objects, so these are
@@ -129,9 +135,11 @@ void heap_walk_start(jvmtiEnv *jvmti, JNIEnv *jni);
 /* Mark a class if it is one of these. */
 void heap_walk_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jclass type);
 
-/* Count the reachable objects. Call one at a time. `stopped` is called while no thread runs Java
- * code. Return null and report what is missing on failure. */
-const struct heap_live *heap_walk(jvmtiEnv *jvmti, size_t checkpoint, void (*stopped)(void));
+/* Count the reachable objects. Call one at a time. `unmoved_from`: the first cohort that no
+ * collection has moved. `stopped` is called while no thread runs Java code. Return null and report
+ * what is missing on failure. */
+const struct heap_live *heap_walk(jvmtiEnv *jvmti, size_t checkpoint, size_t unmoved_from,
+                                  void (*stopped)(void));
 
 /* ---- heap_report.c ---- */
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 /* The lines of all checkpoints. */
 static FILE *lines;
@@ -88,6 +88,8 @@ void heap_keep(const struct heap_checkpoint *at) {
     write_fan("fan_in", live->fan_in);
     write_fan("fan_out", live->fan_out);
     write_cohorts(live);
+    (void)fprintf(lines, ", \"unmoved_objects\": %" PRIu64 ", \"jumps\": %" PRIu64,
+                  live->unmoved.objects, live->unmoved.jumps);
     (void)fprintf(
         lines, ", \"loaded_classes\": %ld, \"compiled_methods\": %ld, \"code_bytes\": %" PRIu64 "}",
         at->loaded_classes, at->compiled_methods, at->code_bytes);

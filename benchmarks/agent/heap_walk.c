@@ -30,6 +30,20 @@ _Static_assert(HEAP_MOST_CHECKPOINTS < (1 << NUMBER_BITS) - 1, "checkpoints must
 
 enum { FIRST_COHORTS = 1024 };
 
+/* Checkpoints from one look at the order in memory to the next, and the objects of a look: the JVM
+ * needs a microsecond or more for each of them. */
+enum { LOOK_EVERY = 8, LOOK_AT = 2, MOST_LOOKED = 1 << 20 };
+
+/* In a look, the bits of references have the place of the object in memory, and whether it was
+ * reached. A place is in units of two cache lines, and 0 if it is unknown. A jump leads further
+ * than what a processor loads ahead. */
+enum { PLACE_BITS = 20, PLACE_UNIT = 128, NEAR_UNITS = 2 };
+#define PLACE_MOST ((1ULL << PLACE_BITS) - 1)
+#define REACHED (1ULL << PLACE_BITS)
+#define OF_LOOK (REACHED | PLACE_MOST)
+
+_Static_assert(PLACE_BITS + 1 <= WEAK_AT, "the place must not change the bit of classes");
+
 static struct heap_live live;
 static size_t cohort_room;
 
@@ -43,6 +57,15 @@ static struct {
     jint place;
     uint64_t to;
 } walk;
+
+/* State of a look at the memory. */
+static struct {
+    uint64_t unmoved_from;
+    uint64_t objects;
+    uint64_t bytes;
+    /* Places of the object that was reached before, from its first byte to its last. */
+    uint64_t first, last;
+} look;
 
 static jclass weak_class, phantom_class;
 /* Position of the field `referent` among the fields of its class. */
@@ -141,6 +164,73 @@ static jint JNICALL referred(jvmtiHeapReferenceKind kind, const jvmtiHeapReferen
     return JVMTI_VISIT_OBJECTS;
 }
 
+/* ---- order in memory ---- */
+
+static bool is_reachable(uint64_t tag) {
+    return number_in(tag, SEEN_AT) == walk.number + 1;
+}
+
+static jint JNICALL forget_place(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info,
+                                 jlong class_tag, jlong referrer_class_tag, jlong size, jlong *tag,
+                                 jlong *referrer, jint length, void *data) {
+    (void)kind, (void)info, (void)class_tag, (void)referrer_class_tag, (void)size, (void)referrer;
+    (void)length, (void)data;
+    uint64_t seen = (uint64_t)*tag;
+    if (!is_reachable(seen)) {
+        return 0;
+    }
+    *tag = (jlong)(seen & ~OF_LOOK);
+    return JVMTI_VISIT_OBJECTS;
+}
+
+/* Objects come by rising address, dead ones too. Z and Shenandoah report only reachable ones. */
+static jint JNICALL take_place(jlong class_tag, jlong size, jlong *tag, jint length, void *data) {
+    (void)class_tag, (void)length, (void)data;
+    uint64_t seen = (uint64_t)*tag, place = look.bytes / PLACE_UNIT + 1;
+    look.bytes += (uint64_t)size;
+    if (place > PLACE_MOST || ++look.objects > MOST_LOOKED) {
+        return JVMTI_VISIT_ABORT;
+    }
+    if (is_reachable(seen)) {
+        *tag = (jlong)(seen | place);
+    }
+    return 0;
+}
+
+static jint JNICALL count_jump(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info,
+                               jlong class_tag, jlong referrer_class_tag, jlong size, jlong *tag,
+                               jlong *referrer, jint length, void *data) {
+    (void)kind, (void)info, (void)class_tag, (void)referrer_class_tag, (void)referrer;
+    (void)length, (void)data;
+    uint64_t seen = (uint64_t)*tag, place = seen & PLACE_MOST;
+    if (!is_reachable(seen)) {
+        return 0;
+    }
+    if (place != 0 && (seen & REACHED) == 0 && number_in(seen, BORN_AT) >= look.unmoved_from) {
+        live.unmoved.objects++;
+        live.unmoved.jumps += place + NEAR_UNITS < look.first || place > look.last + NEAR_UNITS;
+        look.first = place;
+        look.last = place + (uint64_t)size / PLACE_UNIT;
+    }
+    *tag = (jlong)(seen | REACHED);
+    return JVMTI_VISIT_OBJECTS;
+}
+
+static void look_at_memory(jvmtiEnv *jvmti, size_t unmoved_from) {
+    (void)memset(&look, 0, sizeof look);
+    look.unmoved_from = unmoved_from;
+    jvmtiHeapCallbacks forgetting = {.heap_reference_callback = forget_place};
+    jvmtiHeapCallbacks placing = {.heap_iteration_callback = take_place};
+    jvmtiHeapCallbacks counting = {.heap_reference_callback = count_jump};
+    if ((*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &forgetting, NULL) != JVMTI_ERROR_NONE ||
+        (*jvmti)->IterateThroughHeap(jvmti, 0, NULL, &placing, NULL) != JVMTI_ERROR_NONE ||
+        (*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &counting, NULL) != JVMTI_ERROR_NONE) {
+        ev_missing("order in memory", EV_NONE);
+    }
+}
+
+/* ---- walk ---- */
+
 /* Make room for the cohorts up to this checkpoint, and set all counts to zero. */
 static bool reset(size_t checkpoint) {
     if (checkpoint >= cohort_room) {
@@ -158,7 +248,8 @@ static bool reset(size_t checkpoint) {
     return true;
 }
 
-const struct heap_live *heap_walk(jvmtiEnv *jvmti, size_t checkpoint, void (*stopped)(void)) {
+const struct heap_live *heap_walk(jvmtiEnv *jvmti, size_t checkpoint, size_t unmoved_from,
+                                  void (*stopped)(void)) {
     if (!reset(checkpoint)) {
         ev_missing("memory for cohorts", EV_NONE);
         return NULL;
@@ -169,6 +260,9 @@ const struct heap_live *heap_walk(jvmtiEnv *jvmti, size_t checkpoint, void (*sto
     if ((*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &callbacks, NULL) != JVMTI_ERROR_NONE) {
         ev_missing("FollowReferences", EV_NONE);
         return NULL;
+    }
+    if (checkpoint % LOOK_EVERY == LOOK_AT) {
+        look_at_memory(jvmti, unmoved_from);
     }
     return &live;
 }

@@ -27,6 +27,8 @@ def checkpoint(
         fan_in=[[1, live]],
         fan_out=[[1, live]],
         cohorts=[[cohort, count, count * SIZE, count, 0] for cohort, count in cohorts.items() if count],
+        unmoved_objects=0,
+        jumps=0,
         loaded_classes=500,
         compiled_methods=100,
         code_bytes=100_000,
@@ -35,7 +37,7 @@ def checkpoint(
 
 def profile(walks: list[Checkpoint], windows: list[str]) -> HeapProfile:
     """Return a profile in which every object was counted."""
-    return HeapProfile(2, "made", 0, MIB, 8, True, windows, [], [], [8, 16, 24, 32], walks)
+    return HeapProfile(3, "made", 0, MIB, 8, True, windows, [], [], [8, 16, 24, 32], walks)
 
 
 def made_vector(iterations: int = 3, mib: int = 48, kept_mib: int = 4) -> HeapVector:

@@ -185,10 +185,28 @@ def test_references_in_another_order_than_births_are_far(profiled: Profiled) -> 
     _, profile = profiled.run("order", count, f"heap,interval=0,every={1 << 20},heap.json", program=jvm("21"))
     far = {}
     for window in ("startup", "iteration 0", "iteration 1"):
-        far[window] = sum(row[-1] for row in end_of(profile, window)[1].cohorts)
+        far[window] = sum(far for *_, far in end_of(profile, window)[1].cohorts)
     ordered, shuffled = far["iteration 0"] - far["startup"], far["iteration 1"] - far["startup"]
     assert ordered < 100
     assert 0.55 * count < shuffled < count
+
+
+@pytest.mark.parametrize("collector", ["Serial", "Parallel", "G1"])
+def test_jumps_lead_over_dead_objects(profiled: Profiled, collector: str) -> None:
+    flags = (f"-XX:+Use{collector}GC", "-Xmn40m")
+    _, profile = profiled.run("jumps", 10_000, f"heap,every={NEVER},heap.json", *flags, program=jvm("21"))
+    # The third checkpoint is the first that looks.
+    found = end_of(profile, "iteration 0")[1]
+    assert found.unmoved_objects == pytest.approx(10_000, rel=0.02)
+    assert found.jumps == pytest.approx(5_000, rel=0.02)
+
+
+def test_walks_begin_after_warm_up(profiled: Profiled) -> None:
+    option = f"heap,interval=0,every={1 << 20},warmup=1,heap.json"
+    _, profile = profiled.run("ages", 8 * 1024, option, program=jvm("21"))
+    regular = [profile.windows[at.window] for at in profile.checkpoints if not at.ends_window]
+    assert regular.count("iteration 0") == 0
+    assert regular.count("iteration 1") >= 7
 
 
 def test_machine_code_is_counted_at_the_end_of_a_window(profiled: Profiled) -> None:
@@ -237,12 +255,12 @@ def test_without_checkpoints_only_allocated_objects_count(profiled: Profiled) ->
 
 @pytest.mark.parametrize(
     "option",
-    ["heap,", "heap,interval=x,f", "heap,interval=-1,f", "heap,interval=3000000000,f", "heap,every=-1,f", "heap,every=1"],
+    ["heap,", "heap,interval=x,f", "heap,interval=-1,f", "heap,interval=3000000000,f", "heap,every=-1,f", "heap,every=1", "heap,warmup=x,f"],
 )  # fmt: skip
 def test_a_wrong_option_starts_nothing(profiled: Profiled, option: str) -> None:
     run = profiled.started("collections", 0, option, program=jvm("21"))
     assert (run.code, run.stdout.count("Heap")) == (1, 0)
-    assert "=heap,interval=BYTES,every=BYTES,FILE: " in run.stderr
+    assert "=heap,interval=BYTES,every=BYTES,warmup=NUMBER,FILE: " in run.stderr
 
 
 def test_a_file_that_cannot_be_written_changes_nothing_else(profiled: Profiled) -> None:

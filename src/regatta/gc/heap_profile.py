@@ -14,7 +14,7 @@ from regatta.stats.estimate import NAN, Interval, undefined
 from regatta.stats.intervals import mean_interval
 from regatta.trace.java import counted_windows, read_of_jvm
 
-_VERSION = 2
+_VERSION = 3
 _FIX = "profile the program again with the agent of this version"
 #: elements of a row of sizes: key, objects, bytes
 _SUM = 3
@@ -46,6 +46,9 @@ class Checkpoint:
     fan_out: list[list[int]]
     #: [checkpoint that saw the objects first, objects, bytes, references to them, far ones] of the reachable objects
     cohorts: list[list[int]]
+    #: objects that no collection has moved, and those of them that the walk reaches by a jump in memory; 0 where it did not look
+    unmoved_objects: int
+    jumps: int
     loaded_classes: int
     compiled_methods: int
     #: of their machine code
@@ -108,6 +111,12 @@ class HeapProfile:
         """Return the positions of the checkpoints, in bytes."""
         return [at.clock_bytes for at in self.checkpoints]
 
+    @cached_property
+    def jumps(self) -> float:
+        """Return the part of the objects that a collection which moves them first reaches by a jump in memory, 0 to 1."""
+        unmoved = sum(at.unmoved_objects for at in self.checkpoints)
+        return sum(at.jumps for at in self.checkpoints) / unmoved if unmoved else 0.0
+
     @property
     def has_iterations(self) -> bool:
         """Return whether the program has Regatta's harness."""
@@ -144,7 +153,13 @@ class Live:
 
 
 def with_heap_profile(
-    command: Sequence[str], agent: Path, profile: Path, *, interval: int = 0, every: int = 1 << 20
+    command: Sequence[str],
+    agent: Path,
+    profile: Path,
+    *,
+    interval: int = 0,
+    every: int = 1 << 20,
+    warmup: int = 0,
 ) -> list[str]:
     """Return the command of a JVM with the agent as its first option.
 
@@ -154,8 +169,9 @@ def with_heap_profile(
         profile: file that the JVM writes when it ends.
         interval: mean bytes between sampled objects, 0 to 2^31 - 1; 0: every object.
         every: allocated bytes between checkpoints; 0: do not count reachable objects.
+        warmup: first iterations with a checkpoint only at their ends: the compiler then finishes as early as without the agent.
     """
-    option = f"heap,interval={interval},every={every},{profile}"
+    option = f"heap,interval={interval},every={every},warmup={warmup},{profile}"
     return [command[0], f"-agentpath:{agent}={option}", *command[1:]]
 
 
@@ -228,6 +244,9 @@ def _check_checkpoint(profile: HeapProfile, index: int) -> None:
         keys = [row[0] for row in rows]
         if keys != sorted(set(keys)):
             raise _wrong(f"{where}.{key}", "rows in rising order", str(keys[:6]))
+    if not 0 <= at.jumps <= at.unmoved_objects <= at.live_objects:
+        got = f"{at.jumps} of {at.unmoved_objects}"
+        raise _wrong(f"{where}.jumps", f"a part of at most {at.live_objects}", got)
     in_cohorts = sum(objects for _, objects, *_ in at.cohorts)
     if at.live_objects != in_cohorts:
         got = f"{in_cohorts} in cohorts"

@@ -66,7 +66,9 @@ def _run(runs: HeapRuns, agent: Path | None, profiles: list[HeapProfile]) -> flo
         file, results = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
         command = runs.command
         if agent is not None:
-            command = with_heap_profile(command, agent, file, interval=runs.interval, every=runs.every)
+            command = with_heap_profile(
+                command, agent, file, interval=runs.interval, every=runs.every, warmup=runs.warmup
+            )
         if runs.cell is None:
             command = reporting_to(command, results)
         else:

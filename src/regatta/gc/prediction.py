@@ -83,12 +83,8 @@ def predict_collections(
         RegattaError: live objects do not fit into the heap.
     """
     lives = lives or Lifetimes(vector.profile)
-    ends = {number: float(lives.clock[at]) for number, at in vector.profile.ends().items()}
-    begins = vector.profile.ends("before ").items()
-    calls = [float(lives.clock[at]) for number, at in begins if number >= 1] if forced else []
-    found = simulate(lives, policy, calls)
-    # The whole run of a program without the harness is one unit of work.
-    starts = sorted(ends.items()) or [(0, math.inf)]
+    bounds = _bounds(vector, lives, forced)
+    found = simulate(lives, policy, [start for number, start in bounds if number >= 1] if forced else [])
     counted = vector.counted or [0]
     by_kind: dict[str, list[Found]] = {}
     for each in found:
@@ -106,7 +102,7 @@ def predict_collections(
     cpu = costs[CPU].of([works[id(each)] for each in own]) if CPU in costs else None
     rows = max((cost.per.shape[0] for cost in costs.values()), default=1)
     collections = [
-        Predicted(_iteration_of(each, starts), each, times.get(id(each), np.full(rows, math.nan)))
+        Predicted(_iteration_of(each, bounds), each, times.get(id(each), np.full(rows, math.nan)))
         for each in found
     ]
     collections = [each for each in collections if each.iteration in counted]
@@ -114,7 +110,7 @@ def predict_collections(
         notes.append("Epsilon never collects")
     totals = _totals(collections, len(counted), rows, level)
     if cpu is not None:
-        within = [at for at, each in enumerate(own) if _iteration_of(each, starts) in counted]
+        within = [at for at, each in enumerate(own) if _iteration_of(each, bounds) in counted]
         per = cpu[:, within].sum(axis=1) / len(counted)
         totals[CPU] = Total(len(within) / len(counted), mean_interval(per, level, positive=True))
     return GcPrediction(policy, len(counted), collections, totals, notes)
@@ -131,10 +127,23 @@ def _totals(collections: Sequence[Predicted], iterations: int, rows: int, level:
     return totals
 
 
-def _iteration_of(found: Found, ends: Sequence[tuple[int, float]]) -> int:
-    """Return the iteration of a collection. A forced one at the end of an iteration belongs to the next one."""
-    return next(
-        (number for number, end in ends if found.at < end or (found.at == end and not found.forced)), -1
+def _bounds(vector: HeapVector, lives: Lifetimes, forced: bool) -> Sequence[tuple[int, float]]:
+    """Return the iterations and the clocks at which they start.
+
+    With `System.gc()`, an iteration is that of the measured log: from its call to the next one. What a program prepares for the
+    next iteration belongs to it. Without, it starts where the one before ends.
+    """
+    if forced:
+        begins = vector.profile.ends("before ").items()
+        return [(0, 0.0), *sorted((number, float(lives.clock[at])) for number, at in begins if number >= 1)]
+    ends = sorted((number, float(lives.clock[at])) for number, at in vector.profile.ends().items())
+    return [(0, 0.0), *((number + 1, end) for number, end in ends)]
+
+
+def _iteration_of(found: Found, bounds: Sequence[tuple[int, float]]) -> int:
+    """Return the iteration of a collection. A forced one at the start of an iteration belongs to it."""
+    return max(
+        number for number, start in bounds if start < found.at or (start == found.at and found.forced)
     )
 
 
@@ -145,6 +154,7 @@ class _Contents:
         self._walks, self._clock, self._policy = vector.profile.checkpoints, lives.clock, policy
         self._lives = lives
         self._allocated = vector.allocated
+        self._jumps = vector.profile.jumps
 
     def work_of(self, found: Found) -> Work:
         """Return what a simulated collection has to do."""
@@ -153,13 +163,16 @@ class _Contents:
         alive = found.live
         if found.kind != YOUNG:
             alive = alive - self._lives.live(0.0, float(self._clock[0]), found.at)
+        # Objects that no collection has moved lie between it.
+        garbage = found.dead.bytes + found.dead_new.bytes
+        jumps = self._jumps * found.unmoved.objects
         if found.kind == YOUNG:
             return Work(
                 self._policy.heap,
                 moved=_of_mean_size(found.live - found.promoted),
                 promoted=_of_mean_size(found.promoted),
                 references=found.live.references,
-                far_moved={found.live.bytes: found.live.far},
+                far_moved={found.live.bytes + garbage: jumps},
                 old_bytes=found.old_bytes,
             )
         live = [(float(objects), float(size)) for _, objects, size in walk.live]
@@ -172,7 +185,7 @@ class _Contents:
             dead_new=_distribution(self._allocated, found.dead_new),
             references=alive.references,
             far={alive.bytes: in_place.far},
-            far_moved={alive.bytes: found.promoted.far},
+            far_moved={alive.bytes + garbage: jumps},
             classes=walk.loaded_classes - _CLASSES_OF_SUITE,
             code_bytes=walk.code_bytes - _CODE_OF_SUITE,
         )

@@ -35,6 +35,8 @@ class Found:
     live: Amount
     #: of these, the objects that move to the old generation for the first time
     promoted: Amount
+    #: those that no collection has moved before
+    unmoved: Amount
     #: dead objects in the collected space that an earlier collection has seen
     dead: Amount
     #: those that none has seen
@@ -154,7 +156,9 @@ class _Run:
         survived = _total(kept)
         whole = survived + promoted
         dead, dead_new = heap.survived - _total(live[1:]), allocated - live[0]
-        self._found.append(Found(YOUNG, False, at, whole, promoted, dead, dead_new, heap.old.bytes, policy))
+        self._found.append(
+            Found(YOUNG, False, at, whole, promoted, live[0], dead, dead_new, heap.old.bytes, policy)
+        )
         change = promoted.bytes - heap.average
         heap.average = promoted.bytes if heap.average == 0.0 else heap.average + _WEIGHT * change
         heap.deviation += _WEIGHT * (abs(promoted.bytes - heap.average) - heap.deviation)
@@ -200,7 +204,9 @@ class _Run:
         newest = lives.live(heap.eden_from, at, at)
         dead = heap.old + heap.survived - (live - newest)
         dead_new = lives.allocated(heap.eden_from, at) - newest
-        self._found.append(Found(kind, forced, at, live, moved, dead, dead_new, heap.old.bytes, policy))
+        self._found.append(
+            Found(kind, forced, at, live, moved, newest, dead, dead_new, heap.old.bytes, policy)
+        )
         heap.old, heap.survived, heap.groups = live, NOTHING, ()
         heap.old_until = heap.eden_from = at
         before = policy.old if old_before is None else old_before

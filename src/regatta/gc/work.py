@@ -26,6 +26,8 @@ SIZED = ("moved", "promoted", "live", "dead", "dead_new")
 #: features for each number of bytes in which references lead anywhere
 SPREAD = ("far", "far_moved")
 _MIB = 2.0**20
+#: bytes at which the costs of far references may change: caches of 1 to 16 MiB
+_SPREADS = (_MIB, 4 * _MIB, 16 * _MIB)
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,9 @@ class Knots:
     def of(cls, works: Sequence[Work]) -> Knots:
         """Return the knots that measured collections have."""
         sizes = {size for work in works for kind in SIZED for size in getattr(work, kind)}
-        spreads = {size for work in works for kind in SPREAD for size in getattr(work, kind)}
-        return cls(tuple(sorted(sizes)) or (16.0,), tuple(sorted(spreads)))
+        spreads = sorted(size for work in works for kind in SPREAD for size in getattr(work, kind))
+        inside = [size for size in _SPREADS if spreads and spreads[0] <= size <= spreads[-1]]
+        return cls(tuple(sorted(sizes)) or (16.0,), tuple(inside or spreads[:1]))
 
     @property
     def names(self) -> list[str]:

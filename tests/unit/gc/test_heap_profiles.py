@@ -42,6 +42,8 @@ def checkpoint(index: int, window: int, ends: bool, cohorts: dict[int, int], bor
         "fan_in": [[0, objects]],
         "fan_out": [[2, objects]],
         "cohorts": [[key, count, 100 * count, 2 * count, 0] for key, count in cohorts.items() if count],
+        "unmoved_objects": objects // 2,
+        "jumps": objects // 4,
         "loaded_classes": 400,
         "compiled_methods": 7,
         "code_bytes": 7000,
@@ -50,7 +52,7 @@ def checkpoint(index: int, window: int, ends: bool, cohorts: dict[int, int], bor
 
 def written(**changed: Any) -> dict[str, Any]:
     return {
-        "heap_profile": 2,
+        "heap_profile": 3,
         "java": "OpenJDK 64-Bit Server VM 21",
         "sampling_interval": 0,
         "every_bytes": 1000,
@@ -120,8 +122,10 @@ def test_without_the_harness_the_run_is_one_unit(tmp_path: Path) -> None:
 
 
 def test_the_agent_is_the_first_option(tmp_path: Path) -> None:
-    command = with_heap_profile(("java", "-cp", "x"), Path("/a.so"), Path("/f"), interval=5, every=7)
-    assert command == ["java", "-agentpath:/a.so=heap,interval=5,every=7,/f", "-cp", "x"]
+    command = with_heap_profile(
+        ("java", "-cp", "x"), Path("/a.so"), Path("/f"), interval=5, every=7, warmup=2
+    )
+    assert command == ["java", "-agentpath:/a.so=heap,interval=5,every=7,warmup=2,/f", "-cp", "x"]
 
 
 @pytest.mark.parametrize(
@@ -150,6 +154,8 @@ def test_a_wrong_file_names_the_key(tmp_path: Path, changed: dict[str, Any], whe
         ("live", [[1, 1]]),
         ("live", [[1, -1, 1]]),
         ("fan_in", [[2, 1], [1, 1]]),
+        ("unmoved_objects", 1000),
+        ("jumps", 1000),
     ],
 )
 def test_a_wrong_row_names_the_checkpoint(tmp_path: Path, key: str, value: object) -> None:

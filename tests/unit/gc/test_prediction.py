@@ -1,17 +1,19 @@
 """Predicted times of a program whose objects are known, with costs that are known, and their comparison with a made log."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from helpers.golden import Golden
-from helpers.heap_vectors import MIB, SIZE, made_vector
+from helpers.heap_vectors import MIB, SIZE, checkpoint, made_vector, profile
 from regatta.gc.cases import CPU
 from regatta.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection
 from regatta.gc.comparison import ALL, compare
 from regatta.gc.costs import Costs, Observation, fit_costs
 from regatta.gc.forecast import Asked, as_document, forecast_of
 from regatta.gc.heap_policy import policy_of
+from regatta.gc.heap_vector import heap_vector
 from regatta.gc.measured import Application, MeasuredCollections, Ran, Vm, iterations_of
 from regatta.gc.prediction import GcPrediction, predict_collections
 from regatta.gc.tables import (
@@ -69,6 +71,45 @@ def test_a_forced_collection_costs_what_its_objects_cost() -> None:
     assert float(found.collections[1].ns[0]) == pytest.approx(expected, rel=1e-3)
     assert found.totals[FULL].count == 1
     assert found.totals[ALL].time.n == 3
+
+
+def test_a_jump_to_an_object_that_is_new_costs_a_miss() -> None:
+    vector = made_vector()
+    # 1000 objects were looked at, and 250 were reached by a jump.
+    looked = [
+        replace(vector.profile.checkpoints[0], unmoved_objects=1000, jumps=250),
+        *vector.profile.checkpoints[1:],
+    ]
+    jumping = replace(vector, profile=replace(vector.profile, checkpoints=looked))
+    miss = 100.0
+    works = [Work(MIB), Work(MIB, moved={SIZE: 1e5}), Work(MIB, moved={SIZE: 1e5}, far_moved={MIB: 1e5})]
+    ns = [FIXED, FIXED + 1e5 * MOVED, FIXED + 1e5 * (MOVED + miss)]
+    made = fit_costs(
+        [[Observation(work, time, str(time)) for work, time in zip(works, ns, strict=True)]], "made"
+    )
+    for collector, heap in (("serial", 64 * MIB), ("serial", 256 * MIB)):
+        policy, kinds = policy_of(collector, heap), {FULL: made, YOUNG: made}
+        before = predict_collections(vector, policy, kinds).collections
+        after = predict_collections(jumping, policy, kinds).collections
+        assert {each.found.kind for each in after} == ({FULL} if heap > 64 * MIB else {YOUNG, FULL})
+        for each, other in zip(before, after, strict=True):
+            new = other.found.unmoved.objects
+            assert float(other.ns[0] - each.ns[0]) == pytest.approx(0.25 * new * miss, rel=1e-6, abs=1e-3)
+
+
+@pytest.mark.parametrize(("forced", "iteration"), [(True, 0), (False, 1)])
+def test_preparation_belongs_to_the_iteration_whose_call_of_the_collector_comes_before_it(
+    forced: bool, iteration: int
+) -> None:
+    """The measured log has no other borders than the calls."""
+    per = MIB // SIZE
+    windows = ["startup", "iteration 0", "before 1", "iteration 1"]
+    ends = (1, 2, 42, 43)
+    walks = [checkpoint(at * MIB, per, {}, sum(at > end for end in ends), at in ends) for at in range(1, 44)]
+    vector = heap_vector(profile(walks, windows), "made", warmup=0)
+    found = predict_collections(vector, policy_of("serial", 48 * MIB), {YOUNG: costs()}, forced=forced)
+    young = [each.iteration for each in found.collections if each.found.kind == YOUNG]
+    assert (len(young), set(young)) == (3, {iteration})
 
 
 def test_kinds_without_costs_are_named() -> None:

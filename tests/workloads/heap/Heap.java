@@ -54,6 +54,9 @@ public final class Heap {
             case "order":
                 order(count);
                 break;
+            case "jumps":
+                jumps(count);
+                break;
             case "collections":
                 for (int i = 0; i < count; i++) {
                     System.gc();
@@ -111,6 +114,21 @@ public final class Heap {
             Object each = all[i];
             all[i] = all[other];
             all[other] = each;
+        }
+        Meters.stop();
+    }
+
+    /** Half of the live objects lie next to each other, half of them between dead ones. */
+    private static void jumps(int count) {
+        Object[] all = new Object[count];
+        kept = all;
+        System.gc();
+        Meters.start();
+        for (int i = 0; i < count; i++) {
+            all[i] = new Kept();
+            for (int j = 0; i >= count / 2 && j < 3; j++) {
+                SINK[j] = new Dropped();
+            }
         }
         Meters.stop();
     }
