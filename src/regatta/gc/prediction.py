@@ -142,9 +142,7 @@ def _bounds(vector: HeapVector, lives: Lifetimes, forced: bool) -> Sequence[tupl
 
 def _iteration_of(found: Found, bounds: Sequence[tuple[int, float]]) -> int:
     """Return the iteration of a collection. A forced one at the start of an iteration belongs to it."""
-    return max(
-        number for number, start in bounds if start < found.at or (start == found.at and found.forced)
-    )
+    return max(number for number, start in bounds if start < found.at or (start == found.at and found.forced))
 
 
 class _Contents:
