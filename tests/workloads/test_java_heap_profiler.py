@@ -201,6 +201,13 @@ def test_jumps_lead_over_dead_objects(profiled: Profiled, collector: str) -> Non
     assert found.jumps == pytest.approx(5_000, rel=0.02)
 
 
+@pytest.mark.parametrize("collector", ["Z", "Shenandoah"])
+def test_collectors_that_hide_the_order_of_objects_are_recognised(profiled: Profiled, collector: str) -> None:
+    flag = f"-XX:+Use{collector}GC"
+    _, profile = profiled.run("jumps", 10_000, f"heap,every={NEVER},heap.json", flag, program=jvm("21"))
+    assert profile.hides_order
+
+
 def test_walks_begin_after_warm_up(profiled: Profiled) -> None:
     option = f"heap,interval=0,every={1 << 20},warmup=1,heap.json"
     _, profile = profiled.run("ages", 8 * 1024, option, program=jvm("21"))

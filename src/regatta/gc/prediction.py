@@ -108,6 +108,10 @@ def predict_collections(
     collections = [each for each in collections if each.iteration in counted]
     if policy.collector == NONE:
         notes.append("Epsilon never collects")
+    if vector.profile.hides_order:
+        notes.append(
+            "the profile has no jumps in memory, as with Z and Shenandoah: make it with another collector"
+        )
     totals = _totals(collections, len(counted), rows, level)
     if cpu is not None:
         within = [at for at, each in enumerate(own) if _iteration_of(each, bounds) in counted]
@@ -161,7 +165,7 @@ class _Contents:
         alive = found.live
         if found.kind != YOUNG:
             alive = alive - self._lives.live(0.0, float(self._clock[0]), found.at)
-        # Objects that no collection has moved lie between it.
+        # Objects that no collection has moved lie between dead ones.
         garbage = found.dead.bytes + found.dead_new.bytes
         jumps = self._jumps * found.unmoved.objects
         if found.kind == YOUNG:

@@ -118,6 +118,17 @@ def test_far_references_cost_no_more_beyond_the_measured_bytes(size: float, low:
     assert (found["far 10"], found["far 20"]) == (low, high)
 
 
+@pytest.mark.parametrize(
+    ("spreads", "knots"),
+    [((1.5, 3, 6, 12, 24), (4, 16)), ((1, 13.434, 13.435, 16), (1, 4, 16)), ((2, 3), (2,)), ((), ())],
+)
+def test_costs_of_far_references_change_at_few_sizes(
+    spreads: tuple[float, ...], knots: tuple[float, ...]
+) -> None:
+    works = [Work(MIB, far_moved={spread * MIB: 1e5}) for spread in spreads]
+    assert Knots.of(works).spreads == tuple(knot * MIB for knot in knots)
+
+
 def test_machine_code_and_shuffled_survivors_have_their_own_work() -> None:
     policy = policy_of("serial", 96 * MIB)
     base = {"size": 32, "objects": 1000, "refs": 1000}

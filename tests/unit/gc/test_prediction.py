@@ -97,6 +97,15 @@ def test_a_jump_to_an_object_that_is_new_costs_a_miss() -> None:
             assert float(other.ns[0] - each.ns[0]) == pytest.approx(0.25 * new * miss, rel=1e-6, abs=1e-3)
 
 
+@pytest.mark.parametrize(("jumps", "notes"), [(0, 1), (250, 0)])
+def test_a_profile_that_hides_the_order_of_objects_is_named(jumps: int, notes: int) -> None:
+    vector = made_vector()
+    looked = [replace(at, unmoved_objects=1000, jumps=jumps) for at in vector.profile.checkpoints]
+    changed = replace(vector, profile=replace(vector.profile, checkpoints=looked))
+    found = predict_collections(changed, policy_of("serial", 256 * MIB), {FULL: costs()})
+    assert sum("Shenandoah" in note for note in found.notes) == notes
+
+
 @pytest.mark.parametrize(("forced", "iteration"), [(True, 0), (False, 1)])
 def test_preparation_belongs_to_the_iteration_whose_call_of_the_collector_comes_before_it(
     forced: bool, iteration: int

@@ -67,12 +67,18 @@ public final class Heap {
         }
     }
 
-    /** Iteration 0 keeps and drops objects; iteration 1 drops half of those that were kept. */
-    private static void known(int count) {
+    /** Start an iteration without garbage; the array is alive from now on. */
+    private static Object[] start(int count) {
         Object[] all = new Object[count];
         kept = all;
         System.gc();
         Meters.start();
+        return all;
+    }
+
+    /** Iteration 0 keeps and drops objects; iteration 1 drops half of those that were kept. */
+    private static void known(int count) {
+        Object[] all = start(count);
         for (int i = 0; i < count; i++) {
             all[i] = new Kept();
         }
@@ -100,9 +106,7 @@ public final class Heap {
 
     /** The order of an array is that of the births of its objects in iteration 0, and another one in iteration 1. */
     private static void order(int count) {
-        Object[] all = new Object[count];
-        kept = all;
-        Meters.start();
+        Object[] all = start(count);
         for (int i = 0; i < count; i++) {
             all[i] = new Kept();
         }
@@ -120,10 +124,7 @@ public final class Heap {
 
     /** Half of the live objects lie next to each other, half of them between dead ones. */
     private static void jumps(int count) {
-        Object[] all = new Object[count];
-        kept = all;
-        System.gc();
-        Meters.start();
+        Object[] all = start(count);
         for (int i = 0; i < count; i++) {
             all[i] = new Kept();
             for (int j = 0; i >= count / 2 && j < 3; j++) {
