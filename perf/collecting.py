@@ -101,7 +101,7 @@ def characterisation_row(jar: str, quick: bool) -> Row:
 def prediction_row(vector: HeapVector, quick: bool) -> Row:
     """Return the time to predict single collections in several heaps, from an existing profile."""
     costs = fit_costs([[Observation(Work(64 * MIB, live={32: 1000}), 1e6, "made")]] * 3, "made")
-    lives = Lifetimes(vector.profile)
+    lives = [Lifetimes(run.profile) for run in vector.runs]
     began = time.monotonic()
     count, heap = 0, 0
     while count < PREDICTIONS // (10 if quick else 1):
@@ -132,8 +132,8 @@ def measure(place: Path, quick: bool) -> list[Row]:
         "--iterations",
         "4",
     ]
-    profile, _ = profile_heap(HeapRuns(command, 8192, MIB, 1, 0, 0.95))
-    vector = heap_vector(profile, "db")
+    profiles, _ = profile_heap(HeapRuns(command, 8192, MIB, 1, runs=1, pairs=0, level=0.95))
+    vector = heap_vector(profiles, "db")
     return [
         *profiler_rows(jars["vm"], quick),
         characterisation_row(jars["gc"], quick),

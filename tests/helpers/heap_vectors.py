@@ -62,4 +62,4 @@ def made_vector(iterations: int = 3, mib: int = 48, kept_mib: int = 4) -> HeapVe
             ends = at == mib - 1
             walks.append(checkpoint(clock, per, dict(cohorts), len(windows) - 1, ends))
     whole = profile(walks, windows)
-    return heap_vector(whole, "made", benchmark="vm/made", warmup=min(1, iterations - 1))
+    return heap_vector([whole], "made", benchmark="vm/made", warmup=min(1, iterations - 1))

@@ -21,6 +21,8 @@ _SIZE = re.compile(r"(\d{1,15})([kmg]?)", re.IGNORECASE)
 #: walks of a large heap take longer than the program: jess at 1m was more than 40 times slower
 _EVERY = "4m"
 _MIB = 1 << 20
+#: the fewest whose spread says something
+_RUNS = 3
 
 
 class Bytes(click.ParamType[int]):
@@ -54,7 +56,8 @@ class Bytes(click.ParamType[int]):
 @results_option
 @click.option("--configuration", default="", help="With --cell: which of its configurations.")
 @click.option("--warmup", type=click.IntRange(0), default=None, help="Number of first iterations to exclude. [default: 1; with --cell: as in the experiment]")  # fmt: skip
-@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=0, show_default=True, help="Runs without and with the profiler, alternating. 0: one run, with the profiler.")  # fmt: skip
+@click.option("--runs", type=click.IntRange(1, 100), default=_RUNS, show_default=True, help="Runs with the profiler. They differ by what the compiler removes.")  # fmt: skip
+@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=0, show_default=True, help="Also runs without the profiler, alternating with the first of --runs, or with as many.")  # fmt: skip
 @click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def trace_heap(
@@ -91,12 +94,11 @@ def trace_heap(
     chosen = {"name": Path(command[0]).name, **chosen, **given}
     output = Path(str(chosen["output"]))
     check_writable(output)
-    runs = HeapRuns(
-        command, **{key: chosen[key] for key in ("interval", "every", "warmup", "pairs", "level", "cell")}  # type: ignore[arg-type]
-    )  # fmt: skip
-    profile, overhead = profile_heap(runs)
+    keys = ("interval", "every", "warmup", "runs", "pairs", "level", "cell")
+    runs = HeapRuns(command, **{key: chosen[key] for key in keys})  # type: ignore[arg-type]
+    profiles, overhead = profile_heap(runs)
     vector = heap_vector(
-        profile,
+        profiles,
         str(chosen["name"]),
         benchmark=str(chosen["benchmark"]),
         warmup=runs.warmup,
@@ -107,10 +109,11 @@ def trace_heap(
 
 
 def _show(vector: HeapVector, overhead: Value | None, path: str) -> None:
+    from regatta.answers.words import counted
     from regatta.cli.tables import plain_console, show_table
     from regatta.gc.heap_vector import AGES_MIB, survival_at
 
-    profile, rates = vector.profile, vector.rates
+    profile, rates = vector.runs[0].profile, vector.rates
     size = rates["bytes"].mapped(lambda value: value / _MIB)
     live = rates["live_bytes"].mapped(lambda value: value / _MIB)
     rows = [
@@ -133,10 +136,13 @@ def _show(vector: HeapVector, overhead: Value | None, path: str) -> None:
     if overhead is not None:
         rows.append(("time with the profiler, relative", f"{overhead.value:.2f}", _edges(overhead.low, overhead.high, ".2f", overhead.reason)))  # fmt: skip
     sampling = f"1 per {profile.sampling_interval} bytes" if profile.sampling_interval else "every object"
-    title = f"{path}: {vector.name}, {sampling}, {len(profile.checkpoints)} checkpoints"
+    checkpoints = sum(len(run.profile.checkpoints) for run in vector.runs)
+    runs = counted(len(vector.runs), "run")
+    title = f"{path}: {vector.name}, {runs}, {sampling}, {checkpoints} checkpoints"
     show_table(plain_console(), title, ("", "value", f"{100 * vector.level:g} % CI"), rows, left=("", f"{100 * vector.level:g} % CI"))  # fmt: skip
-    if profile.missing:
-        click.echo(f"missing: {', '.join(profile.missing)}", err=True)
+    missing = dict.fromkeys(name for run in vector.runs for name in run.profile.missing)
+    if missing:
+        click.echo(f"missing: {', '.join(missing)}", err=True)
 
 
 def _dead(rate: Interval) -> Interval:

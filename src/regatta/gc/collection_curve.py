@@ -80,7 +80,7 @@ def collection_times(
     heaps: Sequence[float],
     *,
     forced: bool,
-    lives: Lifetimes | None = None,
+    lives: Sequence[Lifetimes] = (),
 ) -> CollectionTimes:
     """Predict the collections at heap sizes.
 
@@ -90,7 +90,7 @@ def collection_times(
         costs: kind of collection -> its costs.
         heaps: bytes; ascending.
         forced: as in `predict_collections`.
-        lives: of the vector, to build it only once.
+        lives: as in `predict_collections`.
     """
     fits, seconds, reason = [], [], "the live objects fit into none of the heaps"
     for heap in heaps:

@@ -115,7 +115,7 @@ def compare(
                 mean_interval(sums, level, positive=True) if sums else None,
             )
         )
-    pairs = _pairs(prediction.collections, runs, warmup)
+    pairs = _pairs(prediction.runs, runs, warmup)
     return Comparison(name, per, vm, prediction.policy, rows, pairs, prediction.notes, level)
 
 
@@ -157,28 +157,34 @@ def _kind(collection: Collection) -> str:
     return YOUNG if collection.kind == MIXED else collection.kind
 
 
-def _pairs(predicted: Sequence[Predicted], runs: Sequence[Ran], warmup: int) -> list[Pair]:
-    """Match the collections of each kind in each iteration by their order."""
-    measured: dict[tuple[int, str, int], list[float]] = {}
+def _pairs(predicted: Sequence[Sequence[Predicted]], runs: Sequence[Ran], warmup: int) -> list[Pair]:
+    """Match the collections of each kind in each iteration by their order: means over the profiled and the measured runs."""
+    measured = [
+        [
+            (number, _kind(one), time_of(one))
+            for number, found in _counted(run, warmup).items()
+            for one in found
+        ]
+        for run in runs
+    ]
+    times = _by_place(measured)
+    of_profiles = _by_place(
+        [[(one.iteration, one.found.kind, float(np.mean(one.ns))) for one in run] for run in predicted]
+    )
+    return [
+        Pair(number, place, kind, math.fsum(ns) / len(ns), math.fsum(several) / len(several))
+        for (number, kind, place), ns in of_profiles.items()
+        if (several := times.get((number, kind, place)))
+    ]
+
+
+def _by_place(runs: Sequence[Sequence[tuple[int, str, float]]]) -> dict[tuple[int, str, int], list[float]]:
+    """Return iteration, kind and place among those of its kind -> the times in the runs that have such a collection."""
+    found: dict[tuple[int, str, int], list[float]] = {}
     for run in runs:
-        for number, found in _counted(run, warmup).items():
-            for key, each in _placed([(number, _kind(one), time_of(one)) for one in found]):
-                measured.setdefault(key, []).append(each)
-    pairs = []
-    for (number, kind, place), ns in _placed(
-        [(one.iteration, one.found.kind, float(np.mean(one.ns))) for one in predicted]
-    ):
-        several = measured.get((number, kind, place))
-        if several:
-            pairs.append(Pair(number, place, kind, ns, math.fsum(several) / len(several)))
-    return pairs
-
-
-def _placed(found: Sequence[tuple[int, str, float]]) -> list[tuple[tuple[int, str, int], float]]:
-    seen: dict[tuple[int, str], int] = {}
-    placed = []
-    for number, kind, ns in found:
-        at = seen.get((number, kind), 0)
-        seen[number, kind] = at + 1
-        placed.append(((number, kind, at), ns))
-    return placed
+        seen: dict[tuple[int, str], int] = {}
+        for number, kind, ns in run:
+            at = seen.get((number, kind), 0)
+            seen[number, kind] = at + 1
+            found.setdefault((number, kind, at), []).append(ns)
+    return found

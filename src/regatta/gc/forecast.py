@@ -53,7 +53,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
     vms = _vms(measured, asked)
     found, notes = [], []
     for vector in vectors:
-        lives = Lifetimes(vector.profile, asked.objects, asked.rate)
+        lives = [Lifetimes(run.profile, asked.objects, asked.rate) for run in vector.runs]
         for vm in vms:
             for heap in _heaps(vector, vm, measured, asked):
                 policy = _policy(vm, heap, measured, asked)

@@ -110,7 +110,7 @@ def predicted_times(
     heaps = {point.heap_bytes for points in measured.points.values() for point in points}
     least = 0.5 * min(heaps) if math.isnan(measured.minheap_bytes) else measured.minheap_bytes
     heaps |= set(np.geomspace(max(least, _LEAST_BYTES), _BEYOND * max(heaps), _HEAPS).tolist())
-    lives, forced = Lifetimes(vector.profile), COLLECTED in measured.modifiers
+    lives, forced = [Lifetimes(run.profile) for run in vector.runs], COLLECTED in measured.modifiers
     return {
         vm.collector: collection_times(
             vector, vm.collector, costs.costs[vm], sorted(heaps), forced=forced, lives=lives

@@ -27,19 +27,21 @@ class HeapRuns:
     #: allocated bytes between checkpoints
     every: int
     warmup: int
-    #: runs without and with the profiler; 0: one run with it
+    #: runs with the profiler, at least 1
+    runs: int
+    #: runs without it, alternating with the first runs with it, of which there are then at least as many
     pairs: int
     level: float
     #: of the experiment's cell that `command` is from
     cell: PlannedCommand | None = None
 
 
-def profile_heap(runs: HeapRuns) -> tuple[HeapProfile, Value | None]:
-    """Run a command with the profiler, alternating with runs without it if there are pairs.
+def profile_heap(runs: HeapRuns) -> tuple[Sequence[HeapProfile], Value | None]:
+    """Run a command with the profiler, the first runs alternating with runs without it if there are pairs.
 
     Returns:
-        The profile of the first run, and the ratio of the times with and without the profiler. The time is that of the iterations
-        after warm-up, or of the whole run.
+        The profiles, and the ratio of the times with and without the profiler. The time is that of the iterations after warm-up,
+        or of the whole run.
 
     Raises:
         RegattaError: the command fails, or the JVM writes no profile.
@@ -50,14 +52,15 @@ def profile_heap(runs: HeapRuns) -> tuple[HeapProfile, Value | None]:
     with_ns: list[float] = []
     without_ns: list[float] = []
     profiles: list[HeapProfile] = []
-    for pair in range(max(runs.pairs, 1)):
+    for number in range(max(runs.runs, runs.pairs)):
         # Alternate the order, so that drift affects both sides equally.
-        for profiled in ((False, True), (True, False))[pair % 2]:
+        for profiled in ((False, True), (True, False))[number % 2]:
             if profiled:
                 with_ns.append(_run(runs, agent, profiles))
-            elif runs.pairs:
+            elif number < runs.pairs:
                 without_ns.append(_run(runs, None, profiles))
-    return profiles[0], ratio_of(with_ns, without_ns, runs.level) if runs.pairs else None
+    overhead = ratio_of(with_ns[: runs.pairs], without_ns, runs.level) if runs.pairs else None
+    return profiles, overhead
 
 
 def _run(runs: HeapRuns, agent: Path | None, profiles: list[HeapProfile]) -> float:
@@ -74,6 +77,6 @@ def _run(runs: HeapRuns, agent: Path | None, profiles: list[HeapProfile]) -> flo
         else:
             command = [*runs.cell.words(Path(folder), results), *command]
         run, _ = run_command(command, NoTracer(), Figures(1.0))
-        if agent is not None and not profiles:
+        if agent is not None:
             profiles.append(read_heap_profile(file))
         return iteration_ns(results, runs.warmup) or run.elapsed_ns

@@ -1,4 +1,4 @@
-"""How an application uses the heap, per iteration: rates with their intervals, and the profile they are from."""
+"""How an application uses the heap, per iteration: rates with their intervals, and the profiles they are from."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from regatta.host.errors import Problem, SpecError
 from regatta.host.files import write_whole
 from regatta.host.values.from_json import value_from_json
 from regatta.stats.estimate import Interval
+from regatta.stats.intervals import mean_interval
 
-_VERSION = 1
+_VERSION = 2
 MIB = 1 << 20
 #: ages at which the surviving fraction is reported
 AGES_MIB = (1, 4, 16, 64)
@@ -30,16 +31,11 @@ _FIX = "make it with `regatta trace heap -o FILE -- java ...`"
 
 
 @dataclass(frozen=True)
-class HeapVector:
-    """The use of the heap by one application."""
+class HeapRun:
+    """One profiled run of an application."""
 
-    name: str
-    per: str
-    benchmark: str
-    warmup: int
-    level: float
-    rates: Mapping[str, Interval]
     profile: HeapProfile
+    warmup: int
 
     @cached_property
     def counted(self) -> Sequence[int]:
@@ -59,18 +55,32 @@ class HeapVector:
         return list(sums.values())
 
 
+@dataclass(frozen=True)
+class HeapVector:
+    """The use of the heap by one application."""
+
+    name: str
+    per: str
+    benchmark: str
+    warmup: int
+    level: float
+    rates: Mapping[str, Interval]
+    #: one or more: HotSpot removes more allocations in one run than in the next
+    runs: Sequence[HeapRun]
+
+
 def heap_vector(
-    profile: HeapProfile,
+    profiles: Sequence[HeapProfile],
     name: str,
     *,
     benchmark: str = "",
     warmup: int = 1,
     level: float = 0.95,
 ) -> HeapVector:
-    """Return the vector of a profile.
+    """Return the vector of an application.
 
     Args:
-        profile: of one run.
+        profiles: of its runs, at least one. The rates are means over the runs; those of a single run, over its iterations.
         name: of the application.
         benchmark: `suite/name`, or "".
         warmup: iterations to leave out, from the first.
@@ -79,6 +89,18 @@ def heap_vector(
     Raises:
         SpecError: no iteration is left.
     """
+    each = [_rates(profile, warmup, level) for profile in profiles]
+    rates = {key: _over_runs([one[key] for one in each if key in one], level) for key in each[0]}
+    per = "iteration" if profiles[0].has_iterations else "run"
+    runs = [HeapRun(profile, warmup) for profile in profiles]
+    return HeapVector(name, per, benchmark, warmup, level, rates, runs)
+
+
+def _over_runs(rates: Sequence[Interval], level: float) -> Interval:
+    return rates[0] if len(rates) == 1 else mean_interval([one.point for one in rates], level, positive=True)
+
+
+def _rates(profile: HeapProfile, warmup: int, level: float) -> dict[str, Interval]:
     allocated = allocated_per_iteration(profile, warmup, level)
     live = live_after_iteration(profile, warmup, level)
     rates = {
@@ -92,8 +114,7 @@ def heap_vector(
         # A cohort spans this many bytes.
         if age * MIB >= profile.every_bytes > 0:
             rates[survival_at(age)] = survival(profile, age * MIB, warmup, level)
-    per = "iteration" if profile.has_iterations else "run"
-    return HeapVector(name, per, benchmark, warmup, level, rates, profile)
+    return rates
 
 
 def survival_at(age_mib: int) -> str:
@@ -112,7 +133,7 @@ def write_heap_vector(vector: HeapVector, path: Path) -> None:
         "level": vector.level,
     }
     rates = {name: _written(rate) for name, rate in vector.rates.items()}
-    document = {**head, "rates": rates, "profile": dataclasses.asdict(vector.profile)}
+    document = {**head, "rates": rates, "profiles": [dataclasses.asdict(one.profile) for one in vector.runs]}
     write_whole(path, json.dumps(document) + "\n")
 
 
@@ -136,18 +157,21 @@ def read_heap_vector(path: Path) -> HeapVector:
         )
         raise SpecError([Problem(str(path), f"a heap vector of version {_VERSION}", got, _FIX)])
     head = value_from_json(_Head, {key: told.get(key) for key in _Head.__annotations__}, str(path))
-    profile = checked_profile(value_from_json(HeapProfile, told.get("profile"), f"{path}: profile"))
-    return heap_vector(profile, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level)
+    if not head.profiles:
+        raise SpecError([Problem(f"{path}: profiles", "at least one", "none", _FIX)])
+    profiles = [checked_profile(each) for each in head.profiles]
+    return heap_vector(profiles, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level)
 
 
 @dataclass(frozen=True)
 class _Head:
-    """The keys of the file that are not computed from the profiles."""
+    """The keys of the file that are not computed from the others."""
 
     name: str
     benchmark: str
     warmup: int
     level: float
+    profiles: list[HeapProfile]
 
 
 def _written(rate: Interval) -> dict[str, float | int | str | None]:

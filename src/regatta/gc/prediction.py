@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from regatta.gc.cases import CPU
 from regatta.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.gc.costs import Costs
 from regatta.gc.heap_policy import NONE, Policy
-from regatta.gc.heap_vector import HeapVector
+from regatta.gc.heap_vector import HeapRun, HeapVector
 from regatta.gc.lifetimes import Amount, Lifetimes
 from regatta.gc.simulate import Found, simulate
 from regatta.gc.work import Floats, Sizes, Work
@@ -23,7 +23,7 @@ KINDS = (YOUNG, FULL, CYCLE)
 #: of all kinds together
 ALL = "all"
 #: classes and bytes of machine code that a JVM has while suite gc runs on releases 21 and 25: their cost is in the fixed part
-_CLASSES_OF_SUITE, _CODE_OF_SUITE = 1600.0, 1.4 * 2**20
+_CLASSES_OF_SUITE, _CODE_OF_SUITE = 1500.0, 1.1 * 2**20
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,19 @@ class GcPrediction:
     """The collections of the counted iterations."""
 
     policy: Policy
+    #: counted iterations of all runs
     iterations: int
-    collections: Sequence[Predicted]
+    #: collections of each profiled run
+    runs: Sequence[Sequence[Predicted]]
     #: kind -> total of an iteration; `all`: of all kinds; `CPU`: of concurrent collectors
     totals: Mapping[str, Total]
     #: why there is no collection, or what the prediction leaves out
     notes: Sequence[str] = ()
+
+    @property
+    def collections(self) -> Sequence[Predicted]:
+        """Return those of all runs."""
+        return [each for run in self.runs for each in run]
 
 
 def predict_collections(
@@ -67,7 +74,7 @@ def predict_collections(
     *,
     forced: bool = True,
     level: float = 0.95,
-    lives: Lifetimes | None = None,
+    lives: Sequence[Lifetimes] = (),
 ) -> GcPrediction:
     """Predict the collections of the iterations after warm-up.
 
@@ -76,71 +83,116 @@ def predict_collections(
         policy: of the heap.
         costs: kind of collection -> its costs; a kind that occurs and has none is named in the notes.
         forced: whether each iteration after the first begins with `System.gc()` (modifier `full-collection`).
-        level: of the intervals, over the invocations of the microbenchmarks.
-        lives: of the vector, to build it only once, or with objects of another size.
+        level: of the intervals, over the invocations of the microbenchmarks and the profiled runs.
+        lives: of each run, to build it only once, or with objects of another size.
 
     Raises:
         RegattaError: live objects do not fit into the heap.
     """
-    lives = lives or Lifetimes(vector.profile)
-    bounds = _bounds(vector, lives, forced)
-    found = simulate(lives, policy, [start for number, start in bounds if number >= 1] if forced else [])
-    counted = vector.counted or [0]
-    by_kind: dict[str, list[Found]] = {}
-    for each in found:
-        by_kind.setdefault(each.kind, []).append(each)
-    works = {id(each): _Contents(vector, lives, each.policy).work_of(each) for each in found}
-    times: dict[int, Floats] = {}
-    notes = []
-    for kind, several in by_kind.items():
-        if kind not in costs:
-            notes.append(f"no costs of {kind} collections")
-            continue
-        ns = costs[kind].of([works[id(each)] for each in several])
-        times.update({id(each): ns[:, at] for at, each in enumerate(several)})
-    own = [each for each in by_kind.get(CYCLE, ()) if not each.forced]
-    cpu = costs[CPU].of([works[id(each)] for each in own]) if CPU in costs else None
+    lives = lives or [Lifetimes(run.profile) for run in vector.runs]
     rows = max((cost.per.shape[0] for cost in costs.values()), default=1)
-    collections = [
-        Predicted(_iteration_of(each, bounds), each, times.get(id(each), np.full(rows, math.nan)))
-        for each in found
+    each = [
+        _of_run(run, own, policy, costs, rows, forced) for run, own in zip(vector.runs, lives, strict=True)
     ]
-    collections = [each for each in collections if each.iteration in counted]
+    notes = list(dict.fromkeys(note for one in each for note in one.notes))
     if policy.collector == NONE:
         notes.append("Epsilon never collects")
-    if vector.profile.hides_order:
+    if any(run.profile.hides_order for run in vector.runs):
         notes.append(
             "the profile has no jumps in memory, as with Z and Shenandoah: make it with another collector"
         )
-    totals = _totals(collections, len(counted), rows, level)
-    if cpu is not None:
-        within = [at for at, each in enumerate(own) if _iteration_of(each, bounds) in counted]
-        per = cpu[:, within].sum(axis=1) / len(counted)
-        totals[CPU] = Total(len(within) / len(counted), mean_interval(per, level, positive=True))
-    return GcPrediction(policy, len(counted), collections, totals, notes)
+    iterations = sum(one.iterations for one in each)
+    totals = _means(each, rows, level)
+    return GcPrediction(policy, iterations, [one.collections for one in each], totals, notes)
 
 
-def _totals(collections: Sequence[Predicted], iterations: int, rows: int, level: float) -> dict[str, Total]:
+@dataclass(frozen=True)
+class _OfRun:
+    """The counted collections of a run."""
+
+    iterations: int
+    collections: Sequence[Predicted]
+    #: kind -> mean number in an iteration, and time, shape (invocations of the costs,), ns
+    totals: Mapping[str, tuple[float, Floats]]
+    notes: Sequence[str]
+
+
+def _of_run(
+    run: HeapRun, lives: Lifetimes, policy: Policy, costs: Mapping[str, Costs], rows: int, forced: bool
+) -> _OfRun:
+    bounds = _bounds(run, lives, forced)
+    counted = run.counted or [0]
+    by_kind: dict[str, list[tuple[Found, Work]]] = {}
+    for each in simulate(lives, policy, [start for number, start in bounds if number >= 1] if forced else []):
+        work = _Contents(run, lives, each.policy).work_of(each)
+        by_kind.setdefault(each.kind, []).append((each, work))
+    collections = []
+    for kind, several in by_kind.items():
+        works = [work for _, work in several]
+        ns = costs[kind].of(works) if kind in costs else np.full((rows, len(works)), math.nan)
+        collections += [
+            Predicted(_iteration_of(each, bounds), each, ns[:, at]) for at, (each, _) in enumerate(several)
+        ]
+    collections = [each for each in collections if each.iteration in counted]
+    collections.sort(key=lambda each: each.found.at)
     totals = {}
     for kind in (*KINDS, ALL):
         own = [each for each in collections if kind in (each.found.kind, ALL)]
         if own or kind == ALL:
-            sums = np.sum([each.ns for each in own], axis=0) if own else np.zeros(rows)
-            per = sums / max(iterations, 1)
-            totals[kind] = Total(len(own) / max(iterations, 1), mean_interval(per, level, positive=True))
+            totals[kind] = _per_iteration([each.ns for each in own], len(counted), rows)
+    if CPU in costs:
+        unforced = [
+            work
+            for each, work in by_kind.get(CYCLE, ())
+            if not each.forced and _iteration_of(each, bounds) in counted
+        ]
+        totals[CPU] = _per_iteration(costs[CPU].of(unforced).T, len(counted), rows)
+    notes = [f"no costs of {kind} collections" for kind in by_kind if kind not in costs]
+    return _OfRun(len(counted), collections, totals, notes)
+
+
+def _per_iteration(ns: Sequence[Floats] | Floats, iterations: int, rows: int) -> tuple[float, Floats]:
+    return len(ns) / iterations, np.sum(ns, axis=0) / iterations if len(ns) else np.zeros(rows)
+
+
+def _means(each: Sequence[_OfRun], rows: int, level: float) -> dict[str, Total]:
+    """Return the means over the runs. A run without collections of a kind has none in the mean."""
+    none = (0.0, np.zeros(rows))
+    totals = {}
+    for kind in (*KINDS, ALL, CPU):
+        if any(kind in one.totals for one in each):
+            counts, ns = zip(*(one.totals.get(kind, none) for one in each), strict=True)
+            totals[kind] = Total(math.fsum(counts) / len(counts), _interval(np.stack(ns), level))
     return totals
 
 
-def _bounds(vector: HeapVector, lives: Lifetimes, forced: bool) -> Sequence[tuple[int, float]]:
+def _interval(ns: Floats, level: float) -> Interval:
+    """Return the mean of times of shape (runs, invocations of the costs), with the errors of both.
+
+    Source: Zou and Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27 (2008): the
+    distances of the limits from the mean are combined as the sides of a right triangle.
+    """
+    of_costs = mean_interval(ns.mean(axis=0), level, positive=True)
+    per_run = ns.mean(axis=1)
+    if not np.ptp(per_run) > 0.0:
+        return of_costs
+    of_runs = mean_interval(per_run, level, positive=True)
+    low = math.hypot(of_costs.point - of_costs.low, of_runs.point - of_runs.low)
+    high = math.hypot(of_costs.high - of_costs.point, of_runs.high - of_runs.point)
+    point, n = of_costs.point, min(ns.shape)
+    return replace(of_costs, n=n, low=max(point - low, 0.0), high=point + high, method="MOVER")
+
+
+def _bounds(run: HeapRun, lives: Lifetimes, forced: bool) -> Sequence[tuple[int, float]]:
     """Return the iterations and the clocks at which they start.
 
     With `System.gc()`, an iteration is that of the measured log: from its call to the next one. What a program prepares for the
     next iteration belongs to it. Without, it starts where the one before ends.
     """
     if forced:
-        begins = vector.profile.ends("before ").items()
+        begins = run.profile.ends("before ").items()
         return [(0, 0.0), *sorted((number, float(lives.clock[at])) for number, at in begins if number >= 1)]
-    ends = sorted((number, float(lives.clock[at])) for number, at in vector.profile.ends().items())
+    ends = sorted((number, float(lives.clock[at])) for number, at in run.profile.ends().items())
     return [(0, 0.0), *((number + 1, end) for number, end in ends)]
 
 
@@ -152,11 +204,11 @@ def _iteration_of(found: Found, bounds: Sequence[tuple[int, float]]) -> int:
 class _Contents:
     """The objects that simulated collections find, by size."""
 
-    def __init__(self, vector: HeapVector, lives: Lifetimes, policy: Policy) -> None:
-        self._walks, self._clock, self._policy = vector.profile.checkpoints, lives.clock, policy
+    def __init__(self, run: HeapRun, lives: Lifetimes, policy: Policy) -> None:
+        self._walks, self._clock, self._policy = run.profile.checkpoints, lives.clock, policy
         self._lives = lives
-        self._allocated = vector.allocated
-        self._jumps = vector.profile.jumps
+        self._allocated = run.allocated
+        self._jumps = run.profile.jumps
 
     def work_of(self, found: Found) -> Work:
         """Return what a simulated collection has to do."""

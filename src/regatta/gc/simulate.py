@@ -22,6 +22,11 @@ _LEAST_FREE = 0.1
 _WEIGHT, _PADDING = 0.25, 3.0
 
 
+#: Serial leaves garbage in place up to this part of the old generation (MarkSweepDeadRatio), except in each fourth full collection
+#: (MarkSweepAlwaysCompactCount): serialFullGC.cpp, class DeadSpacer.
+_DEAD_WOOD, _ALWAYS_COMPACT = 0.05, 4
+
+
 @dataclass(frozen=True)
 class Found:
     """One collection of a simulated run."""
@@ -66,6 +71,8 @@ class _Heap:
     deviation: float = 0.0
     #: part of what is too large by which a heap that grows shrinks in the next full collection
     shrink: float = 0.0
+    #: full collections so far
+    full: int = 0
 
     @property
     def expected(self) -> float:
@@ -207,10 +214,20 @@ class _Run:
         self._found.append(
             Found(kind, forced, at, live, moved, newest, dead, dead_new, heap.old.bytes, policy)
         )
-        heap.old, heap.survived, heap.groups = live, NOTHING, ()
+        heap.full += 1
+        heap.old, heap.survived, heap.groups = live + self._left(at), NOTHING, ()
         heap.old_until = heap.eden_from = at
         before = policy.old if old_before is None else old_before
-        self._policy, heap.shrink = after_full(policy, live.bytes, before, heap.shrink)
+        self._policy, heap.shrink = after_full(policy, heap.old.bytes, before, heap.shrink)
+
+    def _left(self, at: float) -> Amount:
+        """Return the garbage of the old generation that a full collection leaves there."""
+        heap, policy = self._heap, self._policy
+        if policy.collector != "serial" or heap.full % _ALWAYS_COMPACT == 0:
+            return NOTHING
+        garbage = heap.old - self._lives.live(0.0, heap.old_until, at)
+        room = _DEAD_WOOD * policy.old
+        return garbage.times(room / garbage.bytes) if garbage.bytes > room else garbage
 
 
 def _total(amounts: Sequence[Amount]) -> Amount:

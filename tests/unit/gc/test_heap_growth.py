@@ -87,7 +87,7 @@ def test_a_given_young_size_does_not_grow() -> None:
 
 
 def collections(release: int, kept_mib: int) -> list[Found]:
-    lives = Lifetimes(made_vector(iterations=1, mib=120, kept_mib=kept_mib).profile)
+    lives = Lifetimes(made_vector(iterations=1, mib=120, kept_mib=kept_mib).runs[0].profile)
     return simulate(lives, start(release), [])
 
 
@@ -104,7 +104,7 @@ def test_an_old_generation_with_room_for_what_lives_does_not_grow() -> None:
 
 
 def test_more_live_objects_than_the_largest_heap_are_refused() -> None:
-    lives = Lifetimes(made_vector(iterations=1, mib=120, kept_mib=100).profile)
+    lives = Lifetimes(made_vector(iterations=1, mib=120, kept_mib=100).runs[0].profile)
     with pytest.raises(RegattaError) as caught:
         simulate(lives, policy_of("serial", 64 * MIB, initial=32 * MIB), [])
     assert caught.value.problems[0].got == "64 MiB"

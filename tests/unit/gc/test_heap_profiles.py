@@ -20,7 +20,7 @@ from regatta.gc.heap_profile import (
     survival,
     with_heap_profile,
 )
-from regatta.gc.heap_vector import heap_vector, write_heap_vector
+from regatta.gc.heap_vector import heap_vector, read_heap_vector, write_heap_vector
 from regatta.host.errors import RegattaError
 
 #: each iteration allocates ten objects of 100 bytes between two checkpoints, of which some live
@@ -118,7 +118,7 @@ def test_without_the_harness_the_run_is_one_unit(tmp_path: Path) -> None:
     profile = profile_of(tmp_path, windows=["rest"], checkpoints=checkpoints)
     allocated = allocated_per_iteration(profile, 1)
     assert (allocated.objects.point, allocated.objects.n) == (30, 1)
-    assert heap_vector(profile, "x").per == "run"
+    assert heap_vector([profile], "x").per == "run"
 
 
 def test_the_agent_is_the_first_option(tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ def test_messages_about_files_name_a_fix(tmp_path: Path, golden: Golden) -> None
 def test_a_written_vector_has_rates_and_the_profile(tmp_path: Path) -> None:
     profile = profile_of(tmp_path)
     path = tmp_path / "vector.json"
-    write_heap_vector(heap_vector(profile, "x", benchmark="vm/x", warmup=2), path)
+    write_heap_vector(heap_vector([profile], "x", benchmark="vm/x", warmup=2), path)
     vector = json.loads(path.read_text(encoding="utf-8"))
-    assert vector["profile"] == written()
+    assert vector["profiles"] == [written()]
     assert vector["rates"]["objects"] == {
         "value": 10, "low": None, "high": None, "n": 1, "reason": vector["rates"]["objects"]["reason"],
     }  # fmt: skip
@@ -192,6 +192,21 @@ def test_a_written_vector_has_rates_and_the_profile(tmp_path: Path) -> None:
         "survival_1_mib", "survival_4_mib", "survival_16_mib", "survival_64_mib",
     }  # fmt: skip
     assert vector["rates"]["survival_1_mib"]["value"] is None
+
+
+def test_a_vector_of_several_runs_has_their_means(tmp_path: Path) -> None:
+    profile = profile_of(tmp_path)
+    other = profile_of(tmp_path, checkpoints=written()["checkpoints"][:-2])
+    path = tmp_path / "vector.json"
+    write_heap_vector(heap_vector([profile, other], "x", warmup=1), path)
+    vector = read_heap_vector(path)
+    assert [run.profile for run in vector.runs] == [profile, other]
+    each = [allocated_per_iteration(one, 1).objects.point for one in (profile, other)]
+    assert (vector.rates["objects"].n, vector.rates["objects"].point) == (2, pytest.approx(sum(each) / 2))
+    assert each[0] != each[1]
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"profiles": []}))
+    with pytest.raises(RegattaError, match="profiles"):
+        read_heap_vector(path)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Predicted times of a program whose objects are known, with costs that are known, and their comparison with a made log."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from helpers.golden import Golden
@@ -76,11 +78,10 @@ def test_a_forced_collection_costs_what_its_objects_cost() -> None:
 def test_a_jump_to_an_object_that_is_new_costs_a_miss() -> None:
     vector = made_vector()
     # 1000 objects were looked at, and 250 were reached by a jump.
-    looked = [
-        replace(vector.profile.checkpoints[0], unmoved_objects=1000, jumps=250),
-        *vector.profile.checkpoints[1:],
-    ]
-    jumping = replace(vector, profile=replace(vector.profile, checkpoints=looked))
+    (run,) = vector.runs
+    first, *others = run.profile.checkpoints
+    looked = [replace(first, unmoved_objects=1000, jumps=250), *others]
+    jumping = replace(vector, runs=[replace(run, profile=replace(run.profile, checkpoints=looked))])
     miss = 100.0
     works = [Work(MIB), Work(MIB, moved={SIZE: 1e5}), Work(MIB, moved={SIZE: 1e5}, far_moved={MIB: 1e5})]
     ns = [FIXED, FIXED + 1e5 * MOVED, FIXED + 1e5 * (MOVED + miss)]
@@ -100,8 +101,9 @@ def test_a_jump_to_an_object_that_is_new_costs_a_miss() -> None:
 @pytest.mark.parametrize(("jumps", "notes"), [(0, 1), (250, 0)])
 def test_a_profile_that_hides_the_order_of_objects_is_named(jumps: int, notes: int) -> None:
     vector = made_vector()
-    looked = [replace(at, unmoved_objects=1000, jumps=jumps) for at in vector.profile.checkpoints]
-    changed = replace(vector, profile=replace(vector.profile, checkpoints=looked))
+    (run,) = vector.runs
+    looked = [replace(at, unmoved_objects=1000, jumps=jumps) for at in run.profile.checkpoints]
+    changed = replace(vector, runs=[replace(run, profile=replace(run.profile, checkpoints=looked))])
     found = predict_collections(changed, policy_of("serial", 256 * MIB), {FULL: costs()})
     assert sum("Shenandoah" in note for note in found.notes) == notes
 
@@ -115,10 +117,31 @@ def test_preparation_belongs_to_the_iteration_whose_call_of_the_collector_comes_
     windows = ["startup", "iteration 0", "before 1", "iteration 1"]
     ends = (1, 2, 42, 43)
     walks = [checkpoint(at * MIB, per, {}, sum(at > end for end in ends), at in ends) for at in range(1, 44)]
-    vector = heap_vector(profile(walks, windows), "made", warmup=0)
+    vector = heap_vector([profile(walks, windows)], "made", warmup=0)
     found = predict_collections(vector, policy_of("serial", 48 * MIB), {YOUNG: costs()}, forced=forced)
     young = [each.iteration for each in found.collections if each.found.kind == YOUNG]
     assert (len(young), set(young)) == (3, {iteration})
+
+
+def test_a_prediction_is_the_mean_over_the_profiled_runs_with_their_spread() -> None:
+    policy, each = policy_of("serial", 256 * MIB), [made_vector(mib=48), made_vector(mib=49)]
+    vector = replace(each[0], runs=[run for one in each for run in one.runs])
+    slower = [costs().per[0] * factor for factor in (1.0, 1.01, 1.03)]
+    kinds = {FULL: replace(costs(), per=np.stack(slower))}
+    alone = [predict_collections(one, policy, kinds) for one in each]
+    found = predict_collections(vector, policy, kinds)
+    times = np.stack([np.sum([one.ns for one in run.collections], axis=0) / 2 for run in alone])
+    total = found.totals[FULL]
+    assert (total.count, found.iterations, total.time.n) == (1, 4, 2)
+    assert total.time.point == pytest.approx(times.mean())
+    # Student's t for 2 and 1 degrees of freedom is 4.302653 and 12.706205.
+    of_costs = 4.302653 * times.mean(axis=0).std(ddof=1) / math.sqrt(3)
+    of_runs = 12.706205 * times.mean(axis=1).std(ddof=1) / math.sqrt(2)
+    assert total.time.high - total.time.point == pytest.approx(math.hypot(of_costs, of_runs), rel=1e-6)
+    assert total.time.point - total.time.low == pytest.approx(math.hypot(of_costs, of_runs), rel=1e-6)
+    one = compare("made", "iteration", VM, found, Application(VM, "vm/made", 1, [ran(4, 4)]), 1, 0.95)
+    means = [float(np.mean([run.collections[at].ns.mean() for run in alone])) for at in (0, 1)]
+    assert [pair.predicted_ns for pair in one.pairs] == pytest.approx(means)
 
 
 def test_kinds_without_costs_are_named() -> None:

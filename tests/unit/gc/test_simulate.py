@@ -14,8 +14,10 @@ from regatta.host.errors import RegattaError
 
 def run(collector: str, heap_mib: int, **program: int) -> list[Found]:
     vector = made_vector(**program)
-    lives = Lifetimes(vector.profile)
-    forced = [float(lives.clock[at]) for number, at in vector.profile.ends("before ").items() if number >= 1]
+    lives = Lifetimes(vector.runs[0].profile)
+    forced = [
+        float(lives.clock[at]) for number, at in vector.runs[0].profile.ends("before ").items() if number >= 1
+    ]
     return simulate(lives, policy_of(collector, heap_mib * MIB), forced)
 
 
@@ -62,7 +64,7 @@ def test_the_default_is_a_third_and_one_copy() -> None:
 
 @pytest.mark.parametrize("age", [0, 1, 3, 15])
 def test_an_object_is_promoted_after_as_many_copies_as_the_promotion_age(age: int) -> None:
-    lives = Lifetimes(made_vector(iterations=1, mib=64, kept_mib=1).profile)
+    lives = Lifetimes(made_vector(iterations=1, mib=64, kept_mib=1).runs[0].profile)
     # Eden is 3.2 MiB, and each collection finds the MiB that lives.
     policy = replace(policy_of("serial", 64 * MIB, young=4 * MIB, copies=age), survivor=4 * MIB)
     found = simulate(lives, policy, [])
@@ -74,7 +76,7 @@ def test_an_object_is_promoted_after_as_many_copies_as_the_promotion_age(age: in
 
 @pytest.mark.parametrize("collector", ["serial", "parallel", "g1"])
 def test_a_larger_young_generation_is_collected_less_often(collector: str) -> None:
-    lives = Lifetimes(made_vector().profile)
+    lives = Lifetimes(made_vector().runs[0].profile)
     counts = [
         len(simulate(lives, policy_of(collector, 256 * MIB, young=size * MIB), []))
         for size in (4, 8, 16, 32, 64)
@@ -85,7 +87,7 @@ def test_a_larger_young_generation_is_collected_less_often(collector: str) -> No
 
 def test_survivors_above_half_of_their_space_are_promoted_earlier() -> None:
     # The survivor space is 6528 KiB. 4 MiB are more than half of it, so that the next collection promotes them.
-    lives = Lifetimes(made_vector(iterations=1, mib=200, kept_mib=4).profile)
+    lives = Lifetimes(made_vector(iterations=1, mib=200, kept_mib=4).runs[0].profile)
     serial, parallel = (
         simulate(lives, policy_of(collector, 256 * MIB, young=64 * MIB, copies=15), [])
         for collector in ("serial", "parallel")
@@ -148,7 +150,7 @@ def test_survivors_that_do_not_fit_are_promoted_at_once() -> None:
 
 def test_a_full_collection_finds_what_lives_and_what_died() -> None:
     vector = made_vector(iterations=1, mib=20, kept_mib=4)
-    lives = Lifetimes(vector.profile)
+    lives = Lifetimes(vector.runs[0].profile)
     (full,) = simulate(lives, policy_of("serial", 256 * MIB), [15.0 * MIB])
     assert full.live.objects == pytest.approx(4 * MIB / SIZE)
     assert full.dead_new.bytes == pytest.approx(11 * MIB)
@@ -177,13 +179,13 @@ def test_epsilon_never_collects_and_z_has_cycles() -> None:
 def test_larger_objects_need_more_collections() -> None:
     vector = made_vector()
     policy = policy_of("parallel", 64 * MIB)
-    small, large = (simulate(Lifetimes(vector.profile, factor), policy, []) for factor in (0.5, 2.0))
+    small, large = (simulate(Lifetimes(vector.runs[0].profile, factor), policy, []) for factor in (0.5, 2.0))
     assert len(large) >= 4 * len(small) - 2
 
 
 @pytest.mark.parametrize("rate", [0.5, 1.5, 2.0])
 def test_a_higher_rate_has_more_objects_of_the_same_size_and_age(rate: float) -> None:
-    profile = made_vector().profile
+    profile = made_vector().runs[0].profile
     before, after = Lifetimes(profile), Lifetimes(profile, rate=rate)
     for at in (10.0 * MIB, 49.0 * MIB, 60.0 * MIB):
         assert after.live(0.0, rate * at, rate * at) == before.live(0.0, at, at).times(rate)
@@ -196,7 +198,7 @@ def test_a_higher_rate_has_more_objects_of_the_same_size_and_age(rate: float) ->
 
 
 def test_twice_the_rate_in_twice_the_heap_needs_the_same_collections() -> None:
-    profile = made_vector().profile
+    profile = made_vector().runs[0].profile
     before = simulate(Lifetimes(profile), policy_of("serial", 96 * MIB), [])
     after = simulate(Lifetimes(profile, rate=2.0), policy_of("serial", 192 * MIB), [])
     assert [each.at for each in after] == pytest.approx([2 * each.at for each in before])

@@ -349,7 +349,14 @@ def _ask_flags(program: Path, identity: str, flags: tuple[str, ...]) -> str:
 
 
 def _refusal(program: Path, flags: tuple[str, ...]) -> str:
-    done = run_command([str(program), *flags, "-version"], f"flags {' '.join(flags)}", timeout_s=120)
+    # Flags such as -Xlog name files, which the JVM writes into its working directory.
+    with tempfile.TemporaryDirectory() as folder:
+        done = run_command(
+            [str(program.absolute()), *flags, "-version"],
+            f"flags {' '.join(flags)}",
+            directory=Path(folder),
+            timeout_s=120,
+        )
     if done.returncode == 0:
         return ""
     if done.returncode < 0:

@@ -30,7 +30,7 @@ final class MachineCode {
      * Load copies of {@link CompiledMethods} with other names.
      *
      * @param isCompiled whether to call their methods until they are compiled; otherwise each is called once
-     * @return objects of as many classes, in arrays
+     * @return new objects of as many classes, in arrays: their calls leave nothing in them
      */
     static Object[][] copies(int count, boolean isCompiled)
             throws IOException, ReflectiveOperationException, InterruptedException {
@@ -45,10 +45,11 @@ final class MachineCode {
         for (int i = 0; i < count; i++) {
             String other = name.substring(0, name.length() - DIGITS) + String.format("%0" + DIGITS + "d", i);
             IntUnaryOperator copy = loader.define(classFile.replace(name, other));
-            all[i / Grid.CHUNK][i % Grid.CHUNK] = copy;
             for (int call = 0; call < (isCompiled ? CALLS : 1); call++) {
                 latest = copy.applyAsInt(call);
             }
+            all[i / Grid.CHUNK][i % Grid.CHUNK] =
+                    copy.getClass().getDeclaredConstructor().newInstance();
         }
         awaitCompilers();
         return all;
