@@ -34,10 +34,16 @@ Line = dict[str, Any]
 
 
 def measured(
-    programs: Programs, benchmark: str, collector: str, *flags: str, name: str = "21", heap_mib: int = 128
+    programs: Programs,
+    benchmark: str,
+    collector: str,
+    *flags: str,
+    name: str = "21",
+    heap_mib: int = 128,
+    size: str = "quick",
 ) -> Run:
     heap = (f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m", "-XX:+UnlockExperimentalVMOptions", COLLECTORS[collector])
-    run = programs.benchmark(f"gc/{benchmark}", size="quick", flags=(*heap, *flags), program=jvm(name))
+    run = programs.benchmark(f"gc/{benchmark}", size=size, flags=(*heap, *flags), program=jvm(name))
     assert run.code == 0, run.stderr
     return run
 
@@ -102,6 +108,20 @@ def test_the_heap_holds_the_structure_while_it_is_alive(programs: Programs) -> N
             # The log rounds to MiB.
             assert after["live"] >= after["empty"] + of["objects"] * of["size"] - 2 * MIB
             assert after["dead"] == after["empty"]
+
+
+def test_compiled_copies_of_a_class_hold_no_more_objects_than_others(programs: Programs) -> None:
+    """Objects that the calls leave would be counted as the cost of machine code."""
+    run = measured(programs, "shapes", "serial", size="default")
+    after: dict[tuple[int, str], float] = {}
+    for line in lines_of(run, "collection_heap_after"):
+        of = line["parameters"]
+        if of["shape"] in ("classes", "code") and of["moment"] == "live":
+            after[of["objects"], of["shape"]] = line["value"]
+    sizes = {objects for objects, _ in after}
+    assert max(sizes) >= 1000
+    # The log rounds to MiB. What the calls left in 1000 objects were 2 MiB.
+    assert all(after[size, "code"] <= after[size, "classes"] + MIB for size in sizes)
 
 
 def test_several_pauses_of_a_window_are_reported_by_kind(programs: Programs) -> None:

@@ -122,32 +122,29 @@ def _of_run(
 ) -> _OfRun:
     bounds = _bounds(run, lives, forced)
     counted = run.counted or [0]
-    by_kind: dict[str, list[tuple[Found, Work]]] = {}
-    for each in simulate(lives, policy, [start for number, start in bounds if number >= 1] if forced else []):
-        work = _Contents(run, lives, each.policy).work_of(each)
-        by_kind.setdefault(each.kind, []).append((each, work))
-    collections = []
-    for kind, several in by_kind.items():
-        works = [work for _, work in several]
-        ns = costs[kind].of(works) if kind in costs else np.full((rows, len(works)), math.nan)
-        collections += [
-            Predicted(_iteration_of(each, bounds), each, ns[:, at]) for at, (each, _) in enumerate(several)
-        ]
-    collections = [each for each in collections if each.iteration in counted]
-    collections.sort(key=lambda each: each.found.at)
+    found = simulate(lives, policy, [start for number, start in bounds if number >= 1] if forced else [])
+    works = [_Contents(run, lives, each.policy).work_of(each) for each in found]
+    kinds = dict.fromkeys(each.kind for each in found)
+    ns = np.full((rows, len(found)), math.nan)
+    for kind in kinds:
+        at = [place for place, each in enumerate(found) if each.kind == kind]
+        if kind in costs:
+            ns[:, at] = costs[kind].of([works[place] for place in at])
+    collections, unforced = [], []
+    for place, each in enumerate(found):
+        iteration = _iteration_of(each, bounds)
+        if iteration in counted:
+            collections.append(Predicted(iteration, each, ns[:, place]))
+            if each.kind == CYCLE and not each.forced:
+                unforced.append(works[place])
     totals = {}
     for kind in (*KINDS, ALL):
         own = [each for each in collections if kind in (each.found.kind, ALL)]
         if own or kind == ALL:
             totals[kind] = _per_iteration([each.ns for each in own], len(counted), rows)
     if CPU in costs:
-        unforced = [
-            work
-            for each, work in by_kind.get(CYCLE, ())
-            if not each.forced and _iteration_of(each, bounds) in counted
-        ]
         totals[CPU] = _per_iteration(costs[CPU].of(unforced).T, len(counted), rows)
-    notes = [f"no costs of {kind} collections" for kind in by_kind if kind not in costs]
+    notes = [f"no costs of {kind} collections" for kind in kinds if kind not in costs]
     return _OfRun(len(counted), collections, totals, notes)
 
 

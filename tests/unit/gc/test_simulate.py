@@ -1,6 +1,7 @@
 """Simulated collections of programs whose allocations and deaths are known."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -156,6 +157,18 @@ def test_a_full_collection_finds_what_lives_and_what_died() -> None:
     assert full.dead_new.bytes == pytest.approx(11 * MIB)
     assert full.dead.bytes == 0
     assert full.promoted == full.live
+
+
+@pytest.mark.parametrize(("collector", "left"), [("serial", 0.05 * 64 * MIB), ("parallel", 0.0)])
+def test_serial_leaves_garbage_in_place_except_in_each_fourth_full_collection(
+    collector: str, left: float
+) -> None:
+    # Each collection moves the 8 MiB of the iteration before into the old generation, where those of another one have died.
+    found = run(collector, 96, iterations=10, kept_mib=8)
+    after = [later.old_bytes for each, later in pairwise(found) if each.kind == FULL and each.forced]
+    assert len(after) == 9
+    garbage = [size - 8 * MIB for size in after]
+    assert garbage == pytest.approx([0.0, left, left, 0.0, left, left, left, 0.0, left], abs=0.01 * MIB)
 
 
 def test_an_old_generation_that_fills_up_is_collected() -> None:

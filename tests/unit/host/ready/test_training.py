@@ -139,12 +139,13 @@ def test_a_run_that_was_killed_half_way_leaves_nothing_that_is_taken_for_whole(
     assert Path(again.argv[1].removeprefix("-XX:Use=")).read_text() != "half"
 
 
-#: a JVM in 12 lines: it knows -Xint and one flag that makes a file and one that reads it
+#: a JVM in 13 lines: it knows -Xint, one flag that writes a log, one that makes a file and one that reads it
 JVM = """#!/bin/sh
 for word in "$@"; do case "$word" in
   -XshowSettings:properties) echo "    java.home = {home}"; echo "toy version 1";;
   -XX:Make=*) echo cache > "${word#-XX:Make=}";;
   -XX:Idle=*) ;;
+  -Xlog:*) echo log > "${word#-Xlog:}";;
   -XX:Use=*) test -f "${word#-XX:Use=}" || { echo "cannot open ${word#-XX:Use=}"; exit 1; };;
   -version|-Xint) ;;
   *) echo "Unrecognized option: $word"; exit 1;;
@@ -153,7 +154,12 @@ esac; done
 
 
 @pytest.mark.usefixtures("log")
-def test_a_jvm_is_asked_about_each_modifier_and_answers_in_its_own_words(tmp_path: Path) -> None:
+def test_a_jvm_is_asked_about_each_modifier_and_answers_in_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "of the user"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     program = tmp_path / "bin/java"
     program.parent.mkdir()
     program.write_text(JVM.replace("{home}", str(tmp_path)))
@@ -162,6 +168,7 @@ def test_a_jvm_is_asked_about_each_modifier_and_answers_in_its_own_words(tmp_pat
     modifiers = (
         Modifier("interpreter", ("-Xint",)),
         Modifier("odd", ("-Xodd",)),
+        Modifier("log", ("-Xlog:gc.log",)),
         Modifier("quiet", (), {"QUIET": "1"}),
         Modifier("cache", use, training=Training(("-XX:Make={output}",), "app.aot")),
         Modifier("old", use, training=Training(("-XX:Unknown={output}",), "app.aot")),
@@ -171,6 +178,7 @@ def test_a_jvm_is_asked_about_each_modifier_and_answers_in_its_own_words(tmp_pat
     refused, idle = "the JVM refuses:", runtime.modifiers["idle"]
     assert runtime.modifiers == {
         "interpreter": "",
+        "log": "",
         "odd": f"{refused} Unrecognized option: -Xodd",
         "cache": "",
         "old": f"{refused} Unrecognized option: -XX:Unknown=.../app.aot",
@@ -178,3 +186,4 @@ def test_a_jvm_is_asked_about_each_modifier_and_answers_in_its_own_words(tmp_pat
     }
     assert " app.aot with -XX:Idle={output}" in idle
     assert not idle.startswith(refused)
+    assert list(folder.iterdir()) == []
