@@ -30,7 +30,7 @@ from regatta.gc.lifetimes import Lifetimes
 from regatta.gc.prediction import predict_collections
 from regatta.host.errors import RegattaError
 
-#: Prior standard deviation of log s. That of log(predicted / measured) is 0.55 in the table of docs/gc.md.
+#: Prior standard deviation of log s. That of log(predicted / measured) is 0.60 in the table of docs/gc.md.
 SCALE_SD = 0.6
 #: s, in place of 0, of a program without collections
 _NO_TIME = 1e-12
