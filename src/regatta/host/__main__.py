@@ -36,6 +36,12 @@ def _quiet(argv: Sequence[str]) -> int:
     return command(argv)
 
 
+def _events(argv: Sequence[str]) -> int:
+    from regatta.host.events.worker import command
+
+    return command(argv)
+
+
 #: verb -> function; each imports only its own modules, because every segment pays for startup
 _VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "segment": _segment,
@@ -43,6 +49,7 @@ _VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "follow": _follow,
     "ask": _ask,
     "quiet": _quiet,
+    "events": _events,
 }
 
 

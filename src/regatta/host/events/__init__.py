@@ -1,0 +1,1 @@
+"""Record the events of a host: scheduling, interrupts, system calls, and probes in unmodified programs."""

@@ -1,0 +1,67 @@
+"""Find where a function of a program or shared library is in its file."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from regatta.host.errors import HostError
+
+#: ELF-64, little endian: the header from e_phoff on, a program header, a section header, a symbol
+_HEADER = struct.Struct("<QQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_PT_LOAD = 1
+_SYMBOL_TABLES = (2, 11)
+_STT_FUNC = 2
+
+
+def offset_of(program: Path, function: str) -> int:
+    """Return the offset of a function in its file, as the kernel's probes take it.
+
+    Args:
+        program: an ELF file of 64 bits.
+        function: a symbol of its tables (`nm`, or `nm -D` for a stripped file).
+
+    Raises:
+        HostError: the file is no such program, or has no such function.
+    """
+    try:
+        with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _offset(data, program, function)
+    except (OSError, ValueError) as error:
+        raise HostError(str(program), "a program to probe", str(error), "install it, or correct its path") from error
+    except struct.error as error:
+        raise HostError(str(program), "a complete ELF file", str(error), "install it again") from error
+
+
+def _offset(data: mmap.mmap, program: Path, function: str) -> int:
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise HostError(str(program), "an ELF program of 64 bits", repr(data[:6]), "give the path of the program itself")
+    segments_at, sections_at, _, _, segment_size, segments, section_size, sections, _ = _HEADER.unpack_from(data, 32)
+    tables = [_SECTION.unpack_from(data, sections_at + at * section_size) for at in range(sections)]
+    wanted = function.encode()
+    for table in tables:
+        if table[1] not in _SYMBOL_TABLES:
+            continue
+        names_at = tables[table[6]][4]
+        for name, address in _functions(data, table[4], table[5]):
+            end = names_at + name + len(wanted)
+            if data[names_at + name : end + 1] == wanted + b"\0":
+                for at in range(segments):
+                    kind, _, offset, virtual, _, size, _, _ = _SEGMENT.unpack_from(data, segments_at + at * segment_size)
+                    if kind == _PT_LOAD and virtual <= address < virtual + size:
+                        return int(address - virtual + offset)
+    raise HostError(
+        f"{program}", f"the function {function}", "no such symbol", "see `nm -D` for those that it exports"
+    )
+
+
+def _functions(data: mmap.mmap, at: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield place of the name and address of the defined functions of a symbol table."""
+    for name, info, _, section, address, _ in _SYMBOL.iter_unpack(data[at : at + size - size % _SYMBOL.size]):
+        if info & 15 == _STT_FUNC and section and address:
+            yield name, address

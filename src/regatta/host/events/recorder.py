@@ -1,0 +1,106 @@
+"""Start, begin and end a recording of events around a measured process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from regatta.host.errors import HostError
+from regatta.host.values.events import Events
+
+_PATIENCE_S = 300.0
+
+
+class Recorder:
+    """A process that records events into `folder`. Use it as a context: nothing remains after it."""
+
+    def __init__(self, folder: Path, events: Events) -> None:
+        self.folder = folder
+        self._events = events
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def prepare(self) -> None:
+        """Start the process, and make the kernel ready to record.
+
+        Raises:
+            HostError: this host cannot record the events.
+        """
+        archive = Path(sys.argv[0])
+        own = [str(archive)] if archive.suffix == ".pyz" else ["-m", "regatta.host"]
+        self._process = subprocess.Popen(
+            [sys.executable, *own, "events", str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=self.folder,
+            env=_environment(),
+            # In a session of its own, so that Ctrl-C ends the window through the parent, and the trace is kept.
+            start_new_session=True,
+        )
+        self._tell(json.dumps(self._events.to_json()))
+        self._answer()
+
+    def begin(self) -> None:
+        """Begin the window, or the time before it."""
+        self._tell("begin")
+
+    def end(self) -> None:
+        """End the window if it has not ended, and write the trace.
+
+        Raises:
+            HostError: the trace is not written.
+        """
+        self._tell("end")
+        self._answer()
+        self.close()
+
+    def close(self) -> None:
+        """End the process, and remove what it recorded unless `end` has written it."""
+        process, self._process = self._process, None
+        if process is not None:
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                process.stdin.close()
+            except BrokenPipeError:
+                pass
+            try:
+                process.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+
+    def _tell(self, line: str) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # its answer has the reason
+
+    def _answer(self) -> None:
+        assert self._process is not None and self._process.stdout is not None
+        line = self._process.stdout.readline()
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            code = self._process.wait(_PATIENCE_S)
+            raise HostError("recording events", "an answer", f"exit code {code}", "see the messages above") from None
+        if "error" in answer:
+            problem = answer["error"]
+            raise HostError(problem["where"], problem["expected"], problem["got"], problem["fix"])
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of this process, with which a child finds this package."""
+    paths = [path for path in sys.path if path and not path.endswith(".pyz")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -1,0 +1,159 @@
+"""`events FOLDER`: the process that records, next to the measured one.
+
+The recording is one line of JSON on standard input. The process answers `ready`, records after the line `begin`, and ends
+the window after its length or at the line `end`. If its parent dies, its input ends: it removes everything and leaves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from regatta.host.errors import HostError, RegattaError
+from regatta.host.events.tracefs import Instance, missing_for_events, mounted
+from regatta.host.files import write_object
+from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, events_from_json
+
+VERSION = 1
+_PRIVATE = "REGATTA_PRIVATE_MOUNTS"
+
+
+def command(argv: Sequence[str]) -> int:
+    """Record a window. Return exit code 0, or 3 if this host cannot."""
+    if len(argv) != 1:
+        print("usage: regatta.pyz events FOLDER", file=sys.stderr)
+        return 2
+    if mounted() is None and os.environ.get(_PRIVATE) != "1" and not missing_for_events():
+        # The mount is seen by this process only, and ends with it.
+        words = ["unshare", "--mount", sys.executable, *_own_words(), "events", *argv]
+        os.execvpe(words[0], words, {**os.environ, _PRIVATE: "1"})
+    try:
+        return _record(Path(argv[0]).resolve(), events_from_json(json.loads(sys.stdin.buffer.readline())))
+    except RegattaError as error:
+        _say(error=vars(error.problems[0]))
+        return error.exit_code
+
+
+def _own_words() -> list[str]:
+    """Return the words with which Python runs this package: a zipapp, or a module."""
+    archive = Path(sys.argv[0])
+    return [str(archive)] if archive.suffix == ".pyz" else ["-m", "regatta.host"]
+
+
+def _record(folder: Path, events: Events) -> int:
+    missing = missing_for_events()
+    if missing:
+        raise HostError("recording events", missing, "none", "measure without the events, or on another host")
+    with tempfile.TemporaryDirectory(prefix="regatta-tracefs-") as place:
+        tracefs, private = mounted(), os.environ.get(_PRIVATE) == "1"
+        if tracefs is None:
+            if not private:
+                raise HostError(
+                    "tracefs", "a mount", "none", "run `mount -t tracefs nodev /sys/kernel/tracing`"
+                )
+            tracefs = _mount(Path(place))
+        try:
+            _record_in(Instance(tracefs, events), folder, events)
+        finally:
+            if private:
+                subprocess.run(["umount", place], capture_output=True, check=False)
+    return 0
+
+
+def _mount(place: Path) -> Path:
+    done = subprocess.run(
+        ["mount", "-t", "tracefs", "nodev", str(place)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise HostError(
+            "tracefs", "permission to mount it", done.stderr.strip()[-200:], "give the container SYS_ADMIN, or trace outside"
+        )
+    return place
+
+
+def _record_in(instance: Instance, folder: Path, events: Events) -> None:
+    try:
+        instance.open()
+        _say(ready=True)
+        if sys.stdin.buffer.readline().strip() != b"begin":
+            return
+        _pause(events.after_s)
+        before = _tasks()
+        begin_ns = time.monotonic_ns()
+        instance.record(True)
+        asked = _pause(events.for_s)
+        instance.record(False)
+        end_ns = time.monotonic_ns()
+        offset_ns = _realtime_offset_ns()
+        tasks = _tasks()
+        if not asked:
+            # The measured process is still busy: whoever waits for it asks for the trace when it has ended.
+            sys.stdin.buffer.readline()
+        lost = instance.lost()
+        instance.extract(folder / TRACE_FILE)
+        about = {
+            "version": VERSION,
+            "begin_ns": begin_ns,
+            "end_ns": end_ns,
+            "realtime_offset_ns": offset_ns,
+            "cpus": os.cpu_count() or 1,
+            "kernel": platform.release(),
+            "machine": platform.machine(),
+            "host": platform.node(),
+            "lost": lost,
+            "missing": instance.missing,
+            "recording": events.to_json(),
+            "tasks": {**before, **tasks},
+        }
+        write_object(folder / ABOUT_FILE, about)
+        _say(done=True)
+    finally:
+        instance.close()
+
+
+def _pause(seconds: float) -> bool:
+    """Wait for a time. Return whether the parent asked to end before, or has died."""
+    return bool(seconds) and bool(select.select([sys.stdin], [], [], seconds)[0])
+
+
+def _realtime_offset_ns() -> int:
+    """Return the time since 1970 minus the monotonic clock, from the closest of some readings."""
+    best, found = 1 << 62, 0
+    for _ in range(20):
+        before = time.monotonic_ns()
+        now = time.time_ns()
+        after = time.monotonic_ns()
+        if after - before < best:
+            best, found = after - before, now - (before + after) // 2
+    return found
+
+
+def _tasks() -> dict[str, list[Any]]:
+    """Return tid -> pid, name of the process, name of the thread, and whether it belongs to the kernel."""
+    found: dict[str, list[Any]] = {}
+    for process in os.listdir("/proc"):
+        if not process.isdigit():
+            continue
+        try:
+            name = Path(f"/proc/{process}/comm").read_text(errors="replace").strip()
+            kernel = not Path(f"/proc/{process}/cmdline").read_bytes()
+            for thread in os.listdir(f"/proc/{process}/task"):
+                own = Path(f"/proc/{process}/task/{thread}/comm").read_text(errors="replace").strip()
+                found[thread] = [int(process), name, own, kernel]
+        except OSError:
+            continue
+    return found
+
+
+def _say(**answer: object) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
