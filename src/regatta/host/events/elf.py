@@ -33,15 +33,21 @@ def offset_of(program: Path, function: str) -> int:
         with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _offset(data, program, function)
     except (OSError, ValueError) as error:
-        raise HostError(str(program), "a program to probe", str(error), "install it, or correct its path") from error
+        raise HostError(
+            str(program), "a program to probe", str(error), "install it, or correct its path"
+        ) from error
     except struct.error as error:
         raise HostError(str(program), "a complete ELF file", str(error), "install it again") from error
 
 
 def _offset(data: mmap.mmap, program: Path, function: str) -> int:
     if data[:6] != b"\x7fELF\x02\x01":
-        raise HostError(str(program), "an ELF program of 64 bits", repr(data[:6]), "give the path of the program itself")
-    segments_at, sections_at, _, _, segment_size, segments, section_size, sections, _ = _HEADER.unpack_from(data, 32)
+        raise HostError(
+            str(program), "an ELF program of 64 bits", repr(data[:6]), "give the path of the program itself"
+        )
+    segments_at, sections_at, _, _, segment_size, segments, section_size, sections, _ = _HEADER.unpack_from(
+        data, 32
+    )
     tables = [_SECTION.unpack_from(data, sections_at + at * section_size) for at in range(sections)]
     wanted = function.encode()
     for table in tables:
@@ -52,7 +58,9 @@ def _offset(data: mmap.mmap, program: Path, function: str) -> int:
             end = names_at + name + len(wanted)
             if data[names_at + name : end + 1] == wanted + b"\0":
                 for at in range(segments):
-                    kind, _, offset, virtual, _, size, _, _ = _SEGMENT.unpack_from(data, segments_at + at * segment_size)
+                    kind, _, offset, virtual, _, size, _, _ = _SEGMENT.unpack_from(
+                        data, segments_at + at * segment_size
+                    )
                     if kind == _PT_LOAD and virtual <= address < virtual + size:
                         return int(address - virtual + offset)
     raise HostError(

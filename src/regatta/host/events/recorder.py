@@ -94,7 +94,9 @@ class Recorder:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
             code = self._process.wait(_PATIENCE_S)
-            raise HostError("recording events", "an answer", f"exit code {code}", "see the messages above") from None
+            raise HostError(
+                "recording events", "an answer", f"exit code {code}", "see the messages above"
+            ) from None
         if "error" in answer:
             problem = answer["error"]
             raise HostError(problem["where"], problem["expected"], problem["got"], problem["fix"])

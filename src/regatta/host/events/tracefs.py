@@ -83,7 +83,9 @@ class Instance:
         if (self.folder / path).exists():
             self._write(path, "1")
         elif event in REQUIRED:
-            raise HostError("tracing", f"the tracepoint {event}", "none in this kernel", "use a kernel with it")
+            raise HostError(
+                "tracing", f"the tracepoint {event}", "none in this kernel", "use a kernel with it"
+            )
         elif not event.startswith("ftrace/"):
             self.missing.append(event)
 
@@ -126,7 +128,9 @@ class Instance:
             cwd=path.parent,
         )
         if done.returncode or not path.exists():
-            raise HostError("trace-cmd extract", "a trace", (done.stderr or done.stdout).strip()[-300:], "free disk space")
+            raise HostError(
+                "trace-cmd extract", "a trace", (done.stderr or done.stdout).strip()[-300:], "free disk space"
+            )
 
     def close(self) -> None:
         """Remove the buffer and the probes."""

@@ -75,7 +75,10 @@ def _mount(place: Path) -> Path:
     )
     if done.returncode:
         raise HostError(
-            "tracefs", "permission to mount it", done.stderr.strip()[-200:], "give the container SYS_ADMIN, or trace outside"
+            "tracefs",
+            "permission to mount it",
+            done.stderr.strip()[-200:],
+            "give the container SYS_ADMIN, or trace outside",
         )
     return place
 
@@ -112,7 +115,7 @@ def _record_in(instance: Instance, folder: Path, events: Events) -> None:
             "lost": lost,
             "missing": instance.missing,
             "recording": events.to_json(),
-            "tasks": {**before, **tasks},
+            "tasks": {**tasks, **before},
         }
         write_object(folder / ABOUT_FILE, about)
         _say(done=True)

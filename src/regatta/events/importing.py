@@ -1,0 +1,454 @@
+"""Convert what a kernel recorded to the abstract events of `model`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from regatta.events.filling import Nesting, Numbers
+from regatta.events.marks import Mark, parse_mark
+from regatta.events.model import (
+    EVENTS,
+    EVENTS_FILE,
+    NONE,
+    OBJECTS,
+    OBJECTS_FILE,
+    Facts,
+    Kind,
+    Sleep,
+    Trace,
+    write_facts,
+)
+from regatta.events.text import CODES, PROBE, Read, read_text
+from regatta.host.errors import HostError, RegattaError
+from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
+
+_BATCH = 1 << 20
+#: rows of the raw table: state of the thread that leaves its CPU -> kind and value
+_LEAVES = {
+    0: (Kind.PREEMPT, 0),
+    1: (Kind.SLEEP, Sleep.INTERRUPTIBLE),
+    2: (Kind.SLEEP, Sleep.UNINTERRUPTIBLE),
+    3: (Kind.SLEEP, Sleep.ENDED),
+}
+#: deferred interrupts of Linux -> kind of object
+_SOFT = {
+    "NET_RX": "network",
+    "NET_TX": "network",
+    "BLOCK": "disk",
+    "IRQ_POLL": "disk",
+    "TIMER": "timer",
+    "HRTIMER": "timer",
+}
+#: part of the name of a device's interrupt -> kind of object
+_HARD = {"net": "network", "eth": "network", "eno": "network", "enp": "network", "wlan": "network", "mlx": "network",
+         "nvme": "disk", "ahci": "disk", "scsi": "disk", "req": "disk", "blk": "disk", "timer": "timer"}  # fmt: skip
+KERNEL_LOCKS = "kernel locks"
+
+
+@dataclass
+class _Objects:
+    """The objects of a trace, numbered as they are found."""
+
+    rows: list[tuple[int, str, str, int, int]] = field(default_factory=list)
+    _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
+
+    def of(self, kind: str, name: str, parent: int = NONE, pid: int = 0, tid: int = 0, life: int = 0) -> int:
+        """Return the number of an object, which is made at its first use."""
+        key = (kind, tid, life) if kind == "thread" else (kind, name, parent, pid, tid)
+        if key not in self._known:
+            self._known[key] = len(self.rows)
+            self.rows.append((parent, kind, name, pid, tid))
+        return self._known[key]
+
+    def table(self) -> pa.Table:
+        """Return the rows of `OBJECTS`."""
+        rows = [dict(zip(OBJECTS.names, (at, *row), strict=True)) for at, row in enumerate(self.rows)]
+        return pa.Table.from_pylist(rows, schema=OBJECTS)
+
+
+def import_recording(recording: Path, folder: Path) -> Trace:
+    """Convert the files of the recorder, `events.dat` and `events.json`, to a trace.
+
+    Args:
+        recording: folder with both files.
+        folder: of the trace; a complete one is replaced.
+
+    Raises:
+        RegattaError: a file is missing or damaged.
+        HostError: trace-cmd is missing.
+    """
+    about = read_about(recording)
+    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
+        text = Path(scratch) / "text"
+        _report(recording / TRACE_FILE, text)
+        facts = Facts(
+            begin_ns=int(about["begin_ns"]),
+            end_ns=int(about["end_ns"]),
+            cpus=int(about["cpus"]),
+            lost={str(cpu): int(lost) for cpu, lost in about["lost"].items()},
+            source="trace-cmd",
+            host=str(about["host"]),
+            kernel=str(about["kernel"]),
+            realtime_offset_ns=int(about["realtime_offset_ns"]),
+            remarks=tuple(f"{event} is missing in this kernel" for event in about["missing"]),
+        )
+        probes = [
+            tuple(mark for text in probe["means"] if (mark := parse_mark(text)) is not None)
+            for probe in about["recording"]["probes"]
+        ]
+        return _import(text, folder, probes, about["tasks"], facts)
+
+
+def read_about(recording: Path) -> dict[str, Any]:
+    """Return what the recorder says of its recording.
+
+    Raises:
+        RegattaError: the file is missing or damaged.
+    """
+    path = recording / ABOUT_FILE
+    try:
+        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if about["version"] != 1:
+            raise ValueError(f"version {about['version']}")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RegattaError(
+            str(path), "the file of a recorder, version 1", str(error), "record again"
+        ) from error
+    return about
+
+
+def import_text(path: Path, folder: Path) -> Trace:
+    """Convert the text of ftrace, trace-cmd or perf to a trace.
+
+    Raises:
+        RegattaError: the file is truncated or no trace; the message has the offset.
+    """
+    return _import(path, folder, (), {}, None)
+
+
+def _report(path: Path, text: Path) -> None:
+    """Let trace-cmd write its file as text."""
+    program = shutil.which("trace-cmd")
+    if program is None:
+        raise HostError(
+            "trace-cmd", "the program, to read its file", "none", "run `apt-get install trace-cmd`"
+        )
+    if not path.exists():
+        raise RegattaError(str(path), "a trace", "no such file", "record again")
+    with text.open("wb") as output:
+        done = subprocess.run(
+            [program, "report", "-t", "-N", "-q", "-i", str(path)],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            check=False,
+            cwd=text.parent,
+        )
+    if done.returncode or not text.stat().st_size:
+        got = done.stderr.decode(errors="replace").strip()[-200:] or f"exit code {done.returncode}"
+        raise RegattaError(
+            str(path), f"a complete file of trace-cmd ({path.stat().st_size} bytes read)", got, "record again"
+        )
+
+
+def _import(
+    text: Path,
+    folder: Path,
+    probes: Sequence[Sequence[Mark]],
+    tasks: Mapping[str, Sequence[Any]],
+    facts: Facts | None,
+) -> Trace:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "trace.json").unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
+        read = read_text(text, Path(scratch))
+        try:
+            begin, end, cpus = read.connection.execute(
+                "select min(time_ns), max(time_ns), max(cpu) + 1 from raw"
+            ).fetchone() or (0, 0, 0)
+            if facts is None:
+                facts = Facts(begin, end, cpus, read.lost, "text", remarks=tuple(read.remarks))
+            else:
+                facts = Facts(**{**vars(facts), "begin_ns": min(begin, facts.begin_ns), "end_ns": max(end, facts.end_ns),
+                                 "remarks": (*facts.remarks, *read.remarks)})  # fmt: skip
+            conversion = _Conversion(read, probes, tasks)
+            unsorted = Path(scratch) / EVENTS_FILE
+            conversion.write(unsorted)
+            _sort(read.connection, unsorted, folder / EVENTS_FILE)
+        finally:
+            read.connection.close()
+    pq.write_table(conversion.objects.table(), folder / OBJECTS_FILE)
+    return write_facts(folder, facts)
+
+
+class _Conversion:
+    """Rows of the raw table, CPU by CPU, to abstract events."""
+
+    def __init__(
+        self, read: Read, probes: Sequence[Sequence[Mark]], tasks: Mapping[str, Sequence[Any]]
+    ) -> None:
+        self._connection = read.connection
+        self.objects = _Objects()
+        self._tasks = tasks
+        self._nesting = Nesting(NONE)
+        self._inner = NONE
+        self._cpu = NONE
+        names = self._connection.execute("select name from names order by id").fetchall()
+        self._names = [str(name) for (name,) in names]
+        self._marks = self._marks_of(probes)
+        self._pids: dict[int, int] = {}
+        self._threads = self._all_threads()
+        self._reused = self._all_lives()
+
+    def _marks_of(self, probes: Sequence[Sequence[Mark]]) -> dict[int, tuple[Mark, ...]]:
+        """Return the meaning of names: of probes (`p0`) and of marks that a program wrote."""
+        found: dict[int, tuple[Mark, ...]] = {}
+        for at, name in enumerate(self._names):
+            if name[:1] == "p" and name[1:].isdigit() and int(name[1:]) < len(probes):
+                found[at] = tuple(probes[int(name[1:])])
+            elif (mark := parse_mark(name)) is not None:
+                found[at] = (mark,)
+        return found
+
+    def _all_threads(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the sorted tids of the trace, and the objects of their first lives."""
+        comms = dict(self._connection.execute("select tid, comm from comms").fetchall())
+        others = self._connection.execute(
+            "select distinct a, name from raw where code in (1, 4) union select distinct a, -1 from raw where code in (2, 3)"
+        ).fetchall()
+        for tid, name in others:
+            if name >= 0:
+                comms.setdefault(int(tid), self._names[name])
+            else:
+                comms.setdefault(int(tid), "")
+        tids = sorted(tid for tid in comms if tid)
+        return np.array(tids, np.int64), np.array(
+            [self._thread(tid, comms[tid], 0) for tid in tids], np.int64
+        )
+
+    def _thread(self, tid: int, name: str, life: int) -> int:
+        told = self._tasks.get(str(tid)) if life == 0 else None
+        if told is None:
+            return self.objects.of("thread", name, NONE, 0, tid, life)
+        pid, process, own, kernel = told
+        parent = self.objects.of(
+            "process", "kernel" if kernel else str(process), NONE, 0 if kernel else int(pid)
+        )
+        return self.objects.of("thread", str(own), parent, int(pid), tid, life)
+
+    def _all_lives(self) -> dict[int, list[tuple[int, int]]]:
+        """Return, for tids that are used again, the times of their later births with the objects."""
+        rows = self._connection.execute(
+            "with forks as (select a as tid, time_ns, name from raw where code = 4), seen as (select tid, min(time_ns) as first"
+            " from (select tid, time_ns from raw union all select a, time_ns from raw where code in (1, 2, 3)) group by tid)"
+            " select tid, time_ns, name from forks join seen using (tid) where time_ns > first order by time_ns"
+        ).fetchall()
+        lives: dict[int, list[tuple[int, int]]] = {}
+        for tid, time_ns, name in rows:
+            births = lives.setdefault(int(tid), [])
+            births.append((int(time_ns), self._thread(int(tid), self._names[name], len(births) + 1)))
+        return lives
+
+    def write(self, path: Path) -> None:
+        """Write the events, unsorted."""
+        rows = self._connection.sql(
+            "select time_ns, cpu, tid, code, a, b, name, n from raw order by cpu, time_ns, n"
+        ).to_arrow_reader(_BATCH)
+        schema = EVENTS.append(pa.field("n", pa.int64()))
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for batch in rows:
+                columns = {
+                    name: batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+                    for name in batch.schema.names
+                }
+                table = self._convert(columns, schema)
+                if table.num_rows:
+                    writer.write_table(table)
+
+    def _actors(self, tids: Numbers, cpus: Numbers, times: Numbers) -> Numbers:
+        """Return the thread objects of tids; tid 0 is the idle thread of the CPU."""
+        known, objects = self._threads
+        found = np.full(len(tids), NONE, np.int64)
+        some = tids > 0
+        found[some] = objects[np.searchsorted(known, tids[some])]
+        for cpu in np.unique(cpus[~some]):
+            found[~some & (cpus == cpu)] = self.objects.of(
+                "idle", f"idle/{cpu}", self.objects.of("cpu", f"cpu{cpu}")
+            )
+        for tid, births in self._reused.items():
+            for born_ns, thread in births:
+                found[(tids == tid) & (times >= born_ns)] = thread
+        return found
+
+    def _convert(self, raw: dict[str, Numbers], schema: pa.Schema) -> pa.Table:
+        code, cpu, time, a, b, name = (raw[key] for key in ("code", "cpu", "time_ns", "a", "b", "name"))
+        first = np.diff(cpu, prepend=self._cpu) != 0
+        self._cpu = int(cpu[-1])
+        actor = self._actors(raw["tid"], cpu, time)
+        out = _Rows(raw["n"], time, cpu)
+        begins, ends = np.isin(code, (5, 7, 9)), np.isin(code, (6, 8, 10))
+        interrupts = self._interrupts(code, name, begins)
+        inner = self._nesting(begins, ends, code == CODES["sched_switch"], interrupts, first)
+        out.add(begins, Kind.INTERRUPT, actor=actor, object=interrupts)
+        out.add(ends, Kind.INTERRUPT_END, actor=actor, object=self._ended(ends, inner))
+        other = self._actors(np.where(np.isin(code, (1, 2, 3)), a, 0), cpu, time)
+        cause = np.where(inner != NONE, inner, actor)
+        out.add(np.isin(code, (2, 3)), Kind.WAKE, actor=other, peer=cause)
+        self._switches(out, code, cpu, actor, other, b)
+        calls = np.isin(code, (11, 12))
+        objects = self._by_value(a, calls, lambda nr: self.objects.of("system-call", str(nr)))
+        out.add(code == 11, Kind.ACCEPT, actor=actor, object=objects)
+        out.add(code == 12, Kind.FINISH, actor=actor, object=objects)
+        disks = self._by_value(
+            name, np.isin(code, (13, 14)), lambda at: self.objects.of("disk", self._names[at])
+        )
+        out.add(code == 13, Kind.REQUEST, actor=actor, object=disks, request=a, value=b)
+        out.add(code == 13, Kind.ACCEPT, order=1, actor=actor, object=disks, request=a, value=b)
+        out.add(code == 14, Kind.FINISH, object=disks, request=a)
+        if np.any(code == 15) or np.any(code == 16):
+            lock = self.objects.of("lock", KERNEL_LOCKS)
+            out.add(code == 15, Kind.REQUEST, actor=actor, object=lock, request=a, value=b)
+            out.add(code == 16, Kind.ACCEPT, actor=actor, object=lock, request=a)
+        self._add_marks(out, np.isin(code, (17, PROBE)), name, actor)
+        return out.table(schema)
+
+    def _by_value(self, values: Numbers, rows: NDArray[np.bool_], make: Any) -> Numbers:
+        """Return an object for each value of some rows."""
+        found = np.full(len(values), NONE, np.int64)
+        distinct, places = np.unique(values[rows], return_inverse=True)
+        found[rows] = (
+            np.array([make(int(value)) for value in distinct], np.int64)[places] if len(distinct) else NONE
+        )
+        return found
+
+    def _interrupts(self, code: Numbers, name: Numbers, begins: NDArray[np.bool_]) -> Numbers:
+        def make(key: int) -> int:
+            what, at = divmod(key, 1 << 40)
+            if what == 9:
+                return self.objects.of("timer", "local timer")
+            text = self._names[at]
+            if what == 7:
+                return self.objects.of(_SOFT.get(text, "interrupt"), f"softirq {text}")
+            kind = next((kind for part, kind in _HARD.items() if part in text), "interrupt")
+            return self.objects.of(kind, f"irq {text}")
+
+        return self._by_value(code * (1 << 40) + name, begins, make)
+
+    def _ended(self, ends: NDArray[np.bool_], inner: Numbers) -> Numbers:
+        """Return the interrupt that ended: the innermost one before the row."""
+        before = np.concatenate(([self._inner], inner[:-1]))
+        self._inner = int(inner[-1])
+        return np.where(ends, before, NONE)
+
+    def _switches(
+        self, out: _Rows, code: Numbers, cpu: Numbers, actor: Numbers, other: Numbers, state: Numbers
+    ) -> None:
+        switch = code == CODES["sched_switch"]
+        objects = self._by_value(cpu, switch, lambda number: self.objects.of("cpu", f"cpu{number}"))
+        for value, (kind, sleep) in _LEAVES.items():
+            out.add(switch & (state == value), kind, actor=actor, object=objects, value=int(sleep))
+        out.add(switch, Kind.RESUME, order=1, actor=other, object=objects)
+
+    def _add_marks(self, out: _Rows, rows: NDArray[np.bool_], name: Numbers, actor: Numbers) -> None:
+        for at in np.unique(name[rows]):
+            for order, mark in enumerate(self._marks.get(int(at), ())):
+                request = NONE if mark.request is None else mark.request
+                out.add(
+                    rows & (name == at), mark.kind, order=order, actor=actor, object=self.objects.of(mark.of, mark.name), request=request,
+                )  # fmt: skip
+
+
+class _Rows:
+    """Columns of abstract events, collected in pieces."""
+
+    _ORDERS = 8
+
+    def __init__(self, n: Numbers, time: Numbers, cpu: Numbers) -> None:
+        self._shared = {"n": n * self._ORDERS, "time_ns": time, "cpu": cpu}
+        self._pieces: list[dict[str, NDArray[Any]]] = []
+
+    def add(self, rows: NDArray[np.bool_], kind: Kind, order: int = 0, **columns: NDArray[Any] | int) -> None:
+        """Add an event for each of some rows; columns that are not given say nothing."""
+        count = int(np.count_nonzero(rows))
+        if not count:
+            return
+        piece = {name: values[rows] for name, values in self._shared.items()}
+        piece["n"] = piece["n"] + order
+        piece["kind"] = np.full(count, kind, np.int64)
+        for name, nothing in (
+            ("actor", NONE),
+            ("object", NONE),
+            ("peer", NONE),
+            ("request", 0),
+            ("value", 0),
+        ):
+            given = columns.get(name, nothing)
+            piece[name] = np.full(count, given, np.int64) if isinstance(given, int) else given[rows]
+        self._pieces.append(piece)
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """Return all of them."""
+        if not self._pieces:
+            return schema.empty_table()
+        return pa.table(
+            {
+                column.name: pa.array(np.concatenate([piece[column.name] for piece in self._pieces])).cast(
+                    column.type
+                )
+                for column in schema
+            },
+            schema=schema,
+        )
+
+
+def _sort(connection: duckdb.DuckDBPyConnection, unsorted: Path, path: Path) -> None:
+    """Write the events in order of time, with numbers for transactions that have none."""
+    rows = connection.execute(
+        f"select n, kind, actor, object from read_parquet(?) where request = {NONE} order by time_ns, n",
+        [str(unsorted)],
+    ).fetchall()
+    connection.execute("create table numbers (row_n bigint, number bigint)")
+    if rows:
+        numbers = pa.table({"row_n": [row[0] for row in rows], "number": _numbers(rows)})
+        connection.register("found_numbers", numbers)
+        connection.execute("insert into numbers select * from found_numbers")
+    columns = ", ".join(
+        "coalesce(number, request) as request" if name == "request" else name for name in EVENTS.names
+    )
+    connection.execute(
+        f"copy (select {columns} from read_parquet('{unsorted}') left join numbers on n = row_n order by time_ns, n)"
+        f" to '{path}' (format parquet, compression zstd, row_group_size 1000000)"
+    )
+
+
+def _numbers(rows: Sequence[tuple[int, int, int, int]]) -> list[int]:
+    """Number the requests of marks that carry no number: a finish belongs to the last open one of its thread and object."""
+    last = 0
+    open_ones: dict[tuple[int, int], list[int]] = {}
+    found = []
+    for _, kind, actor, target in rows:
+        stack = open_ones.setdefault((actor, target), [])
+        if kind == Kind.REQUEST or (kind == Kind.ACCEPT and not (stack and stack[-1] < 0)):
+            last += 1
+            stack.append(-last if kind == Kind.REQUEST else last)
+            found.append(last)
+        elif kind == Kind.ACCEPT:
+            stack[-1] = -stack[-1]
+            found.append(stack[-1])
+        elif kind == Kind.FINISH:
+            found.append(abs(stack.pop()) if stack else 0)
+        else:
+            found.append(abs(stack[-1]) if stack else 0)
+    return found

@@ -1,0 +1,35 @@
+"""What a probe or a mark means: `accept phase process`, `request lock accept-mutex`, `finish transaction 17 order`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from regatta.events.model import Kind
+
+_KINDS = {"request": Kind.REQUEST, "accept": Kind.ACCEPT, "finish": Kind.FINISH, "wait": Kind.WAIT}
+_OBJECTS = ("phase", "function", "transaction", "lock", "process", "client")
+_MARK = re.compile(
+    rf"({'|'.join(_KINDS)}) ({'|'.join(_OBJECTS)})(?: (\d{{1,18}}))? ([A-Za-z0-9._-]{{1,64}})", re.ASCII
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An abstract event that a program reports, or that reaching a function means."""
+
+    kind: Kind
+    #: kind and name of the object
+    of: str
+    name: str
+    #: None: pairs with the last open one of the thread
+    request: int | None = None
+
+
+def parse_mark(text: str) -> Mark | None:
+    """Return the mark that a text describes, or None."""
+    found = _MARK.fullmatch(text)
+    if found is None:
+        return None
+    kind, of, number, name = found.groups()
+    return Mark(_KINDS[kind], of, name, None if number is None else int(number))
