@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from regatta.events.model import Kind
+from regatta.host.values.events import MARK
 
 _KINDS = {"request": Kind.REQUEST, "accept": Kind.ACCEPT, "finish": Kind.FINISH, "wait": Kind.WAIT}
-_OBJECTS = ("phase", "function", "transaction", "lock", "process", "client")
-_MARK = re.compile(
-    rf"({'|'.join(_KINDS)}) ({'|'.join(_OBJECTS)})(?: (\d{{1,18}}))? ([A-Za-z0-9._-]{{1,64}})", re.ASCII
-)
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class Mark:
 
 def parse_mark(text: str) -> Mark | None:
     """Return the mark that a text describes, or None."""
-    found = _MARK.fullmatch(text)
+    found = MARK.fullmatch(text)
     if found is None:
         return None
     kind, of, number, name = found.groups()

@@ -30,7 +30,7 @@ NONE = -1
 class Kind(IntEnum):
     """Abstract events (the paper's sections 2.2.1 and 2.2.2)."""
 
-    #: a thread asks for a CPU: `actor` is woken, `peer` is the cause (a thread or an interrupt)
+    #: a thread asks for a CPU: `actor` is woken, `peer` is the cause (a thread or an interrupt); `value` 1: it is new
     WAKE = 1
     #: a CPU accepts a thread
     RESUME = 2
@@ -184,7 +184,7 @@ def open_trace(folder: Path) -> Trace:
             raise RegattaError(
                 str(folder / name), "a Parquet file", str(error)[:200], "import it again"
             ) from error
-        if found.remove_metadata() != schema:
+        if [(one.name, one.type) for one in found] != [(one.name, one.type) for one in schema]:
             raise RegattaError(
                 str(folder / name), f"columns {schema.names}", str(found.names), "import it again"
             )

@@ -11,6 +11,7 @@ from regatta.host.errors import Problem, SpecError
 from regatta.host.values.cell import NO_MODIFIERS, PLAN, Cell, TrainingRun, cell_label, heap_label
 from regatta.host.values.commands import expand_command, named_files, template_values
 from regatta.host.values.digest import digest_of
+from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 from regatta.host.values.experiment import (
     USER_FILE,
     Benchmark,
@@ -131,7 +132,9 @@ def _outside(experiment: Experiment, choice: _Choice, host: ResolvedHost) -> str
 def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -> str:
     if choice.runtime.name in modifier.refused_by:
         return modifier.refused_by[choice.runtime.name]
-    if choice.benchmark.directory and (modifier.training or modifier.keep):
+    if modifier.events and any(m.events and m is not modifier for m in choice.modifiers):
+        return "at most one recording of events; another modifier of the set also has one"
+    if choice.benchmark.directory and (modifier.training or modifier.keep or modifier.events):
         return "its files are in the working directory, and the benchmark has another `directory`"
     if choice.benchmark.kind == "native":
         return "its flags are for a JVM" if modifier.flags and not modifier.environment else ""
@@ -324,6 +327,11 @@ def _make(
         identity["prepare"] = benchmark.prepare
     if benchmark.directory:
         identity["directory"] = benchmark.directory
+    events = next((modifier.events for modifier in choice.modifiers if modifier.events), None)
+    recorded: tuple[str, ...] = ()
+    if events is not None:
+        identity["events"] = events.to_json()
+        recorded = (TRACE_FILE, ABOUT_FILE)
     run = None
     if training is not None:
         # The command identifies the file, because two runs of a command produce different bytes.
@@ -347,7 +355,10 @@ def _make(
         prepare=tuple(expand(benchmark.prepare)),
         check=tuple(expand(benchmark.check)),
         files=tuple(_unique(files)),
-        keep=tuple(dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep)])),
+        keep=tuple(
+            dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep), *recorded])
+        ),
+        events=events,
         training=run,
         isolation=isolation,
     )

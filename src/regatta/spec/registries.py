@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from regatta.host.errors import Problem, SpecError
+from regatta.host.values.events import Events, Probe
 from regatta.host.values.experiment import Archive, Collector, Modifier, Runtime, Training
 from regatta.host.values.host import Host
 from regatta.host.values.isolation import Isolation
@@ -21,6 +22,7 @@ from regatta.spec.process_schema import IsolationSpec
 from regatta.spec.registry_schema import (
     CollectorsFile,
     CollectorSpec,
+    EventsSpec,
     ModifiersFile,
     ModifierSpec,
     RuntimesFile,
@@ -161,7 +163,14 @@ def as_modifier(name: str, spec: ModifierSpec, root: Path) -> Modifier:
         tuple(spec.keep),
         None if spec.isolation is None else as_isolation(spec.isolation),
         _absolute(spec.plans, root),
+        None if spec.events is None else as_events(spec.events),
     )
+
+
+def as_events(spec: EventsSpec) -> Events:
+    """Return the frozen value of a recording of events."""
+    probes = tuple(Probe(one.program, one.function, one.at, tuple(one.means)) for one in spec.probes)
+    return Events(tuple(spec.groups), probes, spec.after_s, spec.for_s, spec.buffer_mib)
 
 
 def _absolute(path: str | None, root: Path) -> str:

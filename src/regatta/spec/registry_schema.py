@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from regatta.host.values.events import GROUPS, MARK
 from regatta.host.values.experiment import Provider, RuntimeKind
 from regatta.spec.fields import (
     Command,
@@ -245,6 +246,76 @@ class TrainingSpec(Strict):
         return self
 
 
+def _check_mark(text: str) -> str:
+    if not MARK.fullmatch(text):
+        raise refusal(
+            "an event, a kind of object and a name",
+            "write `accept phase NAME`, `request lock NAME` or the like",
+        )
+    return text
+
+
+def _check_group(text: str) -> str:
+    if text not in GROUPS:
+        raise refusal(f"one of {', '.join(GROUPS)}")
+    return text
+
+
+class ProbeSpec(Strict):
+    """A place in an unmodified program, and the abstract events that reaching it means."""
+
+    program: Line = Field(
+        description="Name on PATH, name of a shared library (`libapr-1.so.0`), or absolute path.",
+        examples=["apache2"],
+    )
+    function: Line = Field(
+        description="A function that the program exports (`nm -D`).", examples=["ap_process_connection"]
+    )
+    at: Literal["entry", "return"] = Field(
+        "entry", description="Its first instruction, or its return to the caller.", examples=["return"]
+    )
+    means: list[Annotated[Text, AfterValidator(_check_mark)]] = Field(
+        description="Events: `request`, `accept`, `finish` or `wait`, with a kind of object and a name.",
+        min_length=1,
+        max_length=8,
+        examples=[["accept phase process", "accept transaction connection"]],
+    )
+
+
+class EventsSpec(Strict):
+    """A recording of the events of a host during an invocation."""
+
+    groups: list[Annotated[Text, AfterValidator(_check_group)]] = Field(
+        list(GROUPS),
+        description=f"Groups of events of the kernel: {', '.join(GROUPS)}.",
+        examples=[["scheduling", "interrupts"]],
+    )
+    probes: list[ProbeSpec] = Field([], description="Probes in programs.", max_length=100)
+    after_s: float = Field(
+        0.0,
+        description="Seconds from the start of the process to the start of the window.",
+        ge=0,
+        le=86400,
+        examples=[0.5],
+    )
+    for_s: float = Field(
+        20.0, description="Maximum length of the window, in seconds.", gt=0, le=3600, examples=[2]
+    )
+    buffer_mib: int = Field(
+        64,
+        description="Memory of the buffer per CPU. Events that do not fit are lost, counted and reported.",
+        ge=1,
+        le=65536,
+        examples=[256],
+    )
+
+    @model_validator(mode="after")
+    def _has_states(self) -> EventsSpec:
+        if "scheduling" not in self.groups:
+            raise refusal("`scheduling` among the groups", "add `scheduling`", key="groups")
+        return self
+
+
 class ModifierSpec(Strict):
     """A named change to flags or environment."""
 
@@ -292,6 +363,13 @@ class ModifierSpec(Strict):
         description="Files that the process writes to its working directory because of the flags. They are stored"
         " next to the record, in `journal/<host>/kept/`.",
         examples=[["recording.jfr"]],
+    )
+
+    events: EventsSpec | None = Field(
+        None,
+        description="Record the events of the host during the invocation (docs/events.md). The trace is stored next to the "
+        "record, and its measures are measurements of the invocation.",
+        examples=[{"after_s": 0.5, "for_s": 2}],
     )
 
     isolation: IsolationSpec | None = Field(

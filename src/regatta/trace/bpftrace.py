@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from regatta.events.call_numbers import call_numbers
 from regatta.host.errors import HostError
 from regatta.spec.calls import (
     EXEC_ALONE,
@@ -28,7 +29,6 @@ from regatta.spec.calls import (
     size_class,
 )
 from regatta.trace.bpftrace_program import FORKED, program, seen_of_key
-from regatta.trace.call_numbers import call_numbers
 from regatta.trace.gate import die_with_parent
 from regatta.trace.processes import calls_under_way, is_there, listed, started_ticks, tree_of
 from regatta.trace.reading_thread import Reading

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import shutil
 import struct
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,28 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _PT_LOAD = 1
 _SYMBOL_TABLES = (2, 11)
 _STT_FUNC = 2
+
+
+def program_path(name: str) -> Path:
+    """Return the file of a program on PATH, of a shared library by its name, or of an absolute path.
+
+    Raises:
+        HostError: there is none.
+    """
+    found = name if name.startswith("/") else shutil.which(name)
+    if found is None and ".so" in name:
+        listed = subprocess.run(
+            [shutil.which("ldconfig") or "/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False
+        )
+        paths = (
+            line.split(" => ") for line in listed.stdout.splitlines() if line.strip().startswith(f"{name} (")
+        )
+        found = next((words[1].strip() for words in paths if len(words) == 2), None)
+    if found is None or not Path(found).is_file():
+        raise HostError(
+            f"the probe in {name}", "a program or library", "no such file", "install it, or correct its name"
+        )
+    return Path(found).resolve()
 
 
 def offset_of(program: Path, function: str) -> int:

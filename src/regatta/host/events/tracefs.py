@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from regatta.host.errors import HostError
-from regatta.host.events.elf import offset_of
+from regatta.host.events.elf import offset_of, program_path
 from regatta.host.values.events import GROUPS, REQUIRED, Events
 
 PLACES = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
@@ -91,9 +91,10 @@ class Instance:
 
     def _enable_probes(self) -> None:
         for number, probe in enumerate(self._events.probes):
-            offset = offset_of(Path(probe.program), probe.function)
+            program = program_path(probe.program)
+            offset = offset_of(program, probe.function)
             letter = "r" if probe.at == "return" else "p"
-            place = f"{probe.program}:0x{offset:x}"
+            place = f"{program}:0x{offset:x}"
             _append(self._tracefs / "uprobe_events", f"{letter}:{self.name}/p{number} {place}\n")
             self._write(f"events/{self.name}/p{number}/enable", "1")
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import resource
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import regatta
 from regatta.host.contents import place
+from regatta.host.errors import HostError
 from regatta.host.journal.plan_files import Row
 from regatta.host.journal.record import RECORD_VERSION
 from regatta.host.journal.record_shape import shape_problem
@@ -25,11 +27,13 @@ from regatta.host.measure.process import Launch, Outcome, StopSignals, run_proce
 from regatta.host.measure.scratch import EmptyDirectory, NotPlain, results_of, work_of
 from regatta.host.measure.verdict import adapter_file, judge, report_of
 from regatta.host.processes import end_orphans
+from regatta.host.values.events import events_from_json
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Output, Record, Rusage, State
 
 if TYPE_CHECKING:
     from regatta.host.containers.container import Containers
+    from regatta.host.events.recorder import Recorder
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
 _PADDING_LETTER = "x"
@@ -284,17 +288,12 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
         place(Path(source), bench.directory / name)
     environment = bench.environment_for(cell, invocation_id, attempt)
     if cell.get("prepare") and (problem := bench.prepare(cell, environment)):
-        record = unmeasured(header, row, attempt, segment)
-        before_ns = time.monotonic_ns() - entered_ns
-        record.update(
-            {
-                "status": "failed",
-                "reason": problem,
-                "runner": {"version": regatta.__version__, "before_ns": before_ns, "after_ns": 0},
-            }
-        )
-        return record
-    run = bench.run(cell, environment)
+        return _not_started(unmeasured(header, row, attempt, segment), problem, entered_ns)
+    with _recorder(bench, cell) as recorder:
+        if isinstance(recorder, str):
+            return _not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
+        run = bench.run(cell, environment)
+        lost_trace = _end(recorder)
     outcome, tree, before, after = run.outcome, run.tree, run.before, run.after
     usage = outcome.usage
     results, refused = bench.read_results(adapter_file(cell))
@@ -302,6 +301,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
     reported = report_of(cell, outcome, results, refused, max_rss_kib)
     oom_kills = ((tree.oom_kills if tree else None) or 0) + _difference(before, after, "oom_kills")
     status, reason = judge(cell, outcome, reported, oom_kills)
+    if status == "ok" and lost_trace:
+        status, reason = "failed", lost_trace
     if status == "ok" and cell.get("check"):
         wrong = bench.check(cell, environment)
         if wrong:
@@ -381,6 +382,43 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
             }
         )
     return record
+
+
+def _not_started(record: Record, problem: str, entered_ns: int) -> Record:
+    """Complete the record of an invocation whose process is not started."""
+    before_ns = time.monotonic_ns() - entered_ns
+    runner = {"version": regatta.__version__, "before_ns": before_ns, "after_ns": 0}
+    record.update({"status": "failed", "reason": problem, "runner": runner})
+    return record
+
+
+@contextlib.contextmanager
+def _recorder(bench: Bench, cell: PlanCell) -> Iterator[Recorder | str | None]:
+    """Record the events of the host into the working directory; yield the reason if this host cannot, None if none are asked for."""
+    if "events" not in cell:
+        yield None
+        return
+    # Imported here because most cells record no events.
+    from regatta.host.events.recorder import Recorder
+
+    with Recorder(bench.directory, events_from_json(cell["events"])) as recorder:
+        try:
+            recorder.prepare()
+            recorder.begin()
+        except HostError as error:
+            yield str(error)
+            return
+        yield recorder
+
+
+def _end(recorder: Recorder | None) -> str:
+    """Write the trace. Return why there is none, or ""."""
+    try:
+        if recorder is not None:
+            recorder.end()
+    except HostError as error:
+        return str(error)
+    return ""
 
 
 def skip(header: Mapping[str, Any], row: Row, segment: int, reason: str) -> Record:

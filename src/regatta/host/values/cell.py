@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from regatta.host.values.events import Events
 from regatta.host.values.experiment import Benchmark
 from regatta.host.values.isolation import CellIsolation
 from regatta.host.values.plan_cell import PlanCell
@@ -56,6 +57,8 @@ class Cell:
     keep: tuple[str, ...] = ()
     #: command to run before each invocation, not timed
     prepare: tuple[str, ...] = ()
+    #: the recording of the events of the host; None: none
+    events: Events | None = None
     isolation: CellIsolation = field(default_factory=lambda: CellIsolation("cgroup"))
 
     @property
@@ -113,6 +116,8 @@ class Cell:
             planned["isolation"] = self.isolation.to_json()
         if self.prepare:
             planned["prepare"] = list(self.prepare)
+        if self.events is not None:
+            planned["events"] = self.events.to_json()
         if benchmark.directory:
             planned["directory"] = benchmark.directory
         return planned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 #: of these, those without which no trace can be analysed
 REQUIRED = ("sched/sched_switch", "sched/sched_waking")
+#: what a probe or a mark of a program means: event, kind of object, number or none, name
+MARK = re.compile(
+    r"(request|accept|finish|wait) (phase|function|transaction|lock|process|client)(?: (\d{1,18}))? ([A-Za-z0-9._-]{1,64})",
+    re.ASCII,
+)
 #: name of the trace among the files of an invocation, and of what the recorder knows of it
 TRACE_FILE = "events.dat"
 ABOUT_FILE = "events.json"
@@ -32,7 +38,7 @@ ABOUT_FILE = "events.json"
 class Probe:
     """A place in a program or library, and the abstract events that reaching it means."""
 
-    #: absolute path of the program or library
+    #: name on PATH, name of a shared library, or absolute path
     program: str
     function: str
     #: `entry` or `return`

@@ -11,6 +11,7 @@ from typing import Literal, Union
 from urllib.parse import quote
 
 from regatta.host.values.benchmark_label import benchmark_label
+from regatta.host.values.events import Events
 from regatta.host.values.host import Host
 from regatta.host.values.isolation import Isolation
 from regatta.host.values.template import placeholders
@@ -119,6 +120,8 @@ class Modifier:
     isolation: Isolation | None = None
     #: absolute path of a folder of compilation plans, which the flags name `{plan}`; "": none
     plans: str = ""
+    #: the recording of the events of the host; None: none
+    events: Events | None = None
 
     def plan_key(self, runtime: str) -> str:
         """Return the name of a compilation plan among the user files of a benchmark. No file of a suite has such a name."""

@@ -69,6 +69,8 @@ class PlanCell(_PlanCell, total=False):
     prepare: list[str]
     #: folder to run in; missing: the new working directory
     directory: str
+    #: the recording of the events of the host (`values/events.py`); missing: none
+    events: dict[str, Any]
 
 
 class CellDescription(PlanCell):

@@ -1,0 +1,314 @@
+"""The states of every thread over the window: on which CPU and for what it runs, for what it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from regatta.events.filling import Filled, Mask, Nesting, Numbers
+from regatta.events.importing import KERNEL_LOCKS
+from regatta.events.jobs import USED, WORKING, Jobs, find_jobs, transaction_of
+from regatta.events.model import NONE, Kind, Sleep, Trace
+from regatta.events.text import connect
+
+#: rows that are converted at once
+BATCH = 1 << 20
+
+
+class State(IntEnum):
+    """State of a thread."""
+
+    #: the idle thread of a CPU has it
+    IDLE = 0
+    #: on a CPU, in the program itself
+    USER = 1
+    #: on a CPU, in a system call, or a thread of the kernel
+    KERNEL = 2
+    #: on a CPU that handles an interrupt meanwhile; `object` is the interrupt
+    INTERRUPT = 3
+    #: on a CPU, in a loop until another CPU leaves a lock; `object` is the lock
+    SPIN = 4
+    #: waits for a CPU
+    READY = 5
+    #: waits for something else; `object` is the lock, or the interrupt or thread that woke it
+    ASLEEP = 6
+    #: has ended
+    ENDED = 7
+
+
+#: a thread on a CPU
+RUNNING = (State.USER, State.KERNEL, State.INTERRUPT, State.SPIN)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Segments of threads: each begins at an event of the thread and ends at its next one. Arrays of equal length."""
+
+    actor: Numbers
+    begin_ns: Numbers
+    end_ns: Numbers
+    state: Numbers
+    object: Numbers
+    cpu: Numbers
+    call: Numbers
+    phase: Numbers
+    #: index of the transaction, or NONE; and that of the last one before
+    transaction: Numbers
+    last: Numbers
+    #: the event at the begin, and its object, or the cause of a wake-up; NONE: the window began
+    kind: Numbers
+    event_object: Numbers
+
+    def __len__(self) -> int:
+        return len(self.actor)
+
+
+class Timeline:
+    """The segments of a trace, thread by thread in order of time."""
+
+    def __init__(self, trace: Trace, scratch: Path, batch: int = BATCH) -> None:
+        self.trace = trace
+        self._scratch = scratch
+        self._batch = batch
+        table = trace.read_objects()
+        self.kinds: list[str] = table.column("kind").to_pylist()
+        self.names: list[str] = table.column("name").to_pylist()
+        self.parents: list[int] = table.column("parent").to_pylist()
+        self._kind_of = np.array([*self.kinds, ""])
+        self._kernel_thread = np.array(
+            [*(self.names[parent] == "kernel" if parent >= 0 else False for parent in self.parents), False]
+        )
+        self._kernel_lock = np.array([*(name == KERNEL_LOCKS for name in self.names), False])
+        self.jobs: Jobs = self._jobs()
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        connection = connect(self._scratch)
+        connection.execute(
+            f"create view events as select *, file_row_number as n from read_parquet('{self.trace.events}', file_row_number=true)"
+        )
+        return connection
+
+    def _jobs(self) -> Jobs:
+        wanted = [at for at, kind in enumerate(self.kinds) if kind in WORKING + USED]
+        connection = self._connect()
+        try:
+            if not wanted:
+                return Jobs()
+            connection.execute("create table wanted as select unnest(?::integer[]) as id", [wanted])
+            cursor = connection.execute(
+                "select n, time_ns, kind, actor, object, request, value from events semi join wanted on object = id"
+                f" where kind >= {int(Kind.REQUEST)} order by n"
+            )
+            return find_jobs(iter(_rows(cursor)), self.kinds)
+        finally:
+            connection.close()
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the segments. The result does not depend on where batches end."""
+        connection = self._connect()
+        try:
+            reader = connection.sql(
+                "select n, time_ns, kind, cpu, actor, object, peer, value from events"
+                f" where actor <> {NONE} order by actor, n"
+            ).to_arrow_reader(self._batch)
+            states = _States(self)
+            for rows in reader:
+                yield from states.convert(rows)
+            yield from states.finish()
+        finally:
+            connection.close()
+
+
+def _rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[int, int, int, int, int, int, int]]:
+    while rows := cursor.fetchmany(100_000):
+        yield from rows
+
+
+class _States:
+    """Rows of events, thread by thread, to segments; carries the state from batch to batch."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._t = timeline
+        self._facts = timeline.trace.facts
+        self._nesting = Nesting(NONE)
+        self._place = Filled(NONE)
+        self._cpu = Filled(NONE)
+        self._call = Filled(NONE)
+        self._phase = Filled(NONE)
+        self._kernel_lock = Filled(NONE)
+        self._lock = Filled(NONE)
+        self._last = Filled(NONE)
+        self._actor = NONE
+        #: the last segment, whose end is not known yet
+        self._open: dict[str, Numbers] | None = None
+
+    def convert(self, batch: pa.RecordBatch) -> Iterator[Batch]:
+        rows = {
+            name: batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+            for name in batch.schema.names
+        }
+        if not len(rows["n"]):
+            return
+        after = self._after(rows)
+        if self._open is not None:
+            after = {name: np.concatenate((self._open[name], values)) for name, values in after.items()}
+        self._open = {name: values[-1:] for name, values in after.items()}
+        yield self._segments(
+            after, after["actor"][1:], after["time"][1:], after["kind"][1:], after["peer"][1:]
+        )
+
+    def finish(self) -> Iterator[Batch]:
+        if self._open is not None:
+            nothing = np.array([NONE])
+            yield self._segments(
+                {name: np.concatenate((values, values)) for name, values in self._open.items()},
+                nothing, np.array([self._facts.end_ns]), nothing, nothing,
+            )  # fmt: skip
+
+    def _after(self, rows: dict[str, Numbers]) -> dict[str, Numbers]:
+        """Return the state of the thread after each row."""
+        kind, actor, target = rows["kind"], rows["actor"], rows["object"]
+        first = np.diff(actor, prepend=self._actor) != 0
+        self._actor = int(actor[-1])
+        of = self._t._kind_of[target]
+        requested, accepted, finished = kind == Kind.REQUEST, kind == Kind.ACCEPT, kind == Kind.FINISH
+        resumed = kind == Kind.RESUME
+        place = self._place(*self._places(kind, rows["value"], first))
+        phase_rows = (of == "phase") & (accepted | finished)
+        phase = self._phase(np.where(accepted, target, NONE), phase_rows, first)
+        calls = (of == "system-call") & (accepted | finished)
+        locks = (of == "lock") & (requested | accepted)
+        kernel = self._t._kernel_lock[target]
+        transaction = transaction_of(self._t.jobs, actor, rows["n"])
+        return {
+            "actor": actor,
+            "time": rows["time_ns"],
+            "kind": kind,
+            "object": target,
+            "peer": rows["peer"],
+            # The first event of a thread shows its state before, unless the thread is new.
+            "first": (first & ~((kind == Kind.WAKE) & (rows["value"] == 1))).astype(np.int64),
+            "place": place,
+            "cpu": self._cpu(rows["cpu"], kind != Kind.WAKE, first),
+            "call": self._call(np.where(accepted, target, NONE), calls, first),
+            "phase": phase,
+            "inner": self._nesting(kind == Kind.INTERRUPT, kind == Kind.INTERRUPT_END, resumed, target, first),
+            "kernel_lock": self._kernel_lock(np.where(requested, target * 2 + (rows["value"] == 1), NONE), locks & kernel, first),
+            "lock": self._lock(np.where(requested, target, NONE), locks & ~kernel, first),
+            "transaction": transaction,
+            "last": self._last(transaction, transaction != NONE, first),
+        }  # fmt: skip
+
+    def _places(self, kind: Numbers, value: Numbers, first: Mask) -> tuple[Numbers, Mask, Mask]:
+        """Return where the events put the thread: ON, READY or ASLEEP. A wake-up counts for a thread that sleeps only."""
+        ended = (kind == Kind.SLEEP) & (value == Sleep.ENDED)
+        values = np.select(
+            [kind == Kind.PREEMPT, ended, kind == Kind.SLEEP, kind == Kind.WAKE],
+            [_READY, _ENDED, _ASLEEP, _READY],
+            _ON,
+        )
+        known = kind != Kind.WAKE
+        # A wake-up of a thread that is awake changes nothing: it counts if the last other event put the thread to sleep.
+        previous = np.concatenate(([self._slept if not first[0] else 1], kind[:-1] == Kind.SLEEP)).astype(
+            bool
+        )
+        previous |= first
+        known |= previous & (kind == Kind.WAKE)
+        self._slept = int(kind[-1] == Kind.SLEEP)
+        return values, known, first
+
+    _slept = 0
+
+    def _segments(
+        self,
+        after: dict[str, Numbers],
+        next_actor: Numbers,
+        next_time: Numbers,
+        next_kind: Numbers,
+        next_peer: Numbers,
+    ) -> Batch:
+        """Return the segments of all rows but the last, and those between the begin of the window and the first rows."""
+        a = {name: values[:-1] for name, values in after.items()}
+        same = next_actor == a["actor"]
+        end = np.where(same, next_time, self._facts.end_ns)
+        end = np.maximum(end, a["time"])
+        woken = same & (next_kind == Kind.WAKE)
+        idle = self._t._kind_of[a["actor"]] == "idle"
+        state, target = self._states(a, idle, np.where(woken, next_peer, NONE))
+        columns = {
+            "actor": a["actor"], "begin_ns": a["time"], "end_ns": end, "state": state, "object": target, "cpu": a["cpu"],
+            "call": a["call"], "phase": a["phase"], "transaction": a["transaction"], "last": a["last"], "kind": a["kind"],
+            "event_object": np.where(a["kind"] == Kind.WAKE, a["peer"], a["object"]),
+        }  # fmt: skip
+        heads = np.flatnonzero(a["first"])
+        if len(heads):
+            columns = {
+                name: np.concatenate((values, self._head(name, a, heads, idle)))
+                for name, values in columns.items()
+            }
+        return Batch(**columns)
+
+    def _states(
+        self, a: dict[str, Numbers], idle: NDArray[np.bool_], cause: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        kernel_lock = np.where(a["kernel_lock"] == NONE, NONE, a["kernel_lock"] >> 1)
+        spins = (a["kernel_lock"] != NONE) & (a["kernel_lock"] & 1 == 1)
+        waits = np.where(kernel_lock != NONE, kernel_lock, a["lock"])
+        on = a["place"] == _ON
+        in_kernel = (a["call"] != NONE) | self._t._kernel_thread[a["actor"]]
+        conditions = [
+            a["place"] == _ENDED, a["place"] == _ASLEEP, a["place"] == _READY, on & (a["inner"] != NONE), on & idle, on & spins, on & in_kernel
+        ]  # fmt: skip
+        states = [
+            State.ENDED,
+            State.ASLEEP,
+            State.READY,
+            State.INTERRUPT,
+            State.IDLE,
+            State.SPIN,
+            State.KERNEL,
+        ]
+        objects = [
+            NONE,
+            np.where(waits != NONE, waits, cause),
+            NONE,
+            a["inner"],
+            NONE,
+            kernel_lock,
+            a["call"],
+        ]
+        state: Numbers = np.select(conditions, [int(one) for one in states], int(State.USER))
+        target: Numbers = np.select(conditions, objects, NONE)
+        return state, target
+
+    def _head(
+        self, name: str, a: dict[str, Numbers], heads: NDArray[np.intp], idle: NDArray[np.bool_]
+    ) -> Numbers:
+        """Return the segments from the begin of the window to the first events of threads: what these say of the time before."""
+        kind = a["kind"][heads]
+        if name == "actor":
+            return a["actor"][heads]
+        if name == "begin_ns":
+            return np.minimum(self._facts.begin_ns, a["time"][heads])
+        if name == "end_ns":
+            return a["time"][heads]
+        if name == "state":
+            running = np.where(idle[heads], int(State.IDLE), int(State.USER))
+            running = np.where(self._t._kernel_thread[a["actor"][heads]], int(State.KERNEL), running)
+            waits = [int(State.READY), int(State.ASLEEP)]
+            return np.select([kind == Kind.RESUME, kind == Kind.WAKE], waits, running)
+        if name == "object":
+            return np.where(kind == Kind.WAKE, a["peer"][heads], NONE)
+        if name == "cpu":
+            return np.where((kind == Kind.RESUME) | (kind == Kind.WAKE), NONE, a["cpu"][heads])
+        return np.full(len(heads), NONE, np.int64)
+
+
+_ON, _READY, _ASLEEP, _ENDED = 1, 2, 3, 4
