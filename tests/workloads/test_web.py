@@ -249,7 +249,7 @@ def test_the_suite_asks_for_what_the_driver_has(web_sources: Path, tmp_path: Pat
     outcome = web(web_sources, tmp_path / name, *command[1:])
     assert outcome.exit_code == 0, (name, outcome.stderr)
     assert benchmark["metric"] in values(outcome)
-    dynamic = 30 if name.endswith("-mix") else 0 if name.endswith("-static") else 100
+    dynamic = 30 if name.endswith("-mix") else 0 if name.endswith(("-static", "-acceptance")) else 100
     assert outcome.info["dynamic_percent"] == dynamic
 
 

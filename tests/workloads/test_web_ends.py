@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import re
@@ -110,13 +111,43 @@ def test_a_server_that_dies_fails_the_measurement(web_sources: Path, place: Path
     assert_nothing_is_left(below, place, folder)
 
 
+def semaphores_of(pids: list[int]) -> set[int]:
+    """Those that one of these processes was the last to use."""
+    get_pid = 11
+    libc = ctypes.CDLL(None)
+    rows = [line.split() for line in Path("/proc/sysvipc/sem").read_text().splitlines()[1:]]
+    return {int(row[1]) for row in rows if libc.semctl(int(row[1]), 0, get_pid) in pids}
+
+
+def existing_semaphores() -> set[int]:
+    return {int(line.split()[1]) for line in Path("/proc/sysvipc/sem").read_text().splitlines()[1:]}
+
+
+@pytest.mark.parametrize("killed", ["driver", "keeper", "server", "all of the server"])
+def test_no_semaphore_outlives_the_server(web_sources: Path, place: Path, killed: str) -> None:
+    driver, folder = started(web_sources, place, "--acceptance=sysvsem", "--servers=5")
+    below = all_below(driver.pid)
+    (keeper,) = children_of(driver.pid)
+    (server,) = children_of(keeper)
+    found: set[int] = set()
+    wait_until(lambda: bool(found.update(semaphores_of(below)) or found), "its semaphore", PATIENCE_S)
+    kill = {"driver": [driver.pid], "keeper": [keeper], "server": [server]}
+    for pid in kill.get(killed, [server, *all_below(server)]):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    driver.communicate(timeout=PATIENCE_S)
+    assert_nothing_is_left(below, place, folder)
+    assert len(found) == 1
+    assert not found & existing_semaphores()
+
+
 @pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("setpriv") is None, reason="NOT TESTED: only root gives up capabilities"
 )
 def test_two_capabilities_are_enough(web_sources: Path, place: Path) -> None:
     """As in a container: root there may neither send signals to nobody's processes nor change owners."""
     driver = [*CAPABILITIES, web_sources / "build/web", "--requests=50", "--warmup-ms=0", f"--folder={place}"]
-    for options in (["--dynamic=fastcgi"], ["--server=nginx"]):
+    for options in (["--dynamic=fastcgi"], ["--server=nginx"], ["--acceptance=sysvsem"]):
         done = subprocess.run([*driver, *options], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert list(place.iterdir()) == []
@@ -172,6 +203,12 @@ def test_a_server_that_cannot_be_started_is_said(
         ("--", "true"),
         ("--apache=apache2",),
         ("--unknown=1",),
+        ("--servers=257",),
+        ("--server-cpus=first",),
+        ("--acceptance=unknown",),
+        ("--acceptance=reuseport",),
+        ("--server=nginx", "--acceptance=flock"),
+        ("--server=nginx", "--acceptance=accept_mutex"),
     ],
 )
 def test_wrong_usage_is_refused(
@@ -212,7 +249,9 @@ def test_a_watching_command_that_ends_or_never_watches_fails_the_run(web_sources
 def test_the_driver_and_its_programs_are_clean_under_sanitizers(web_sources: Path, tmp_path: Path) -> None:
     copy = web_runs.build(tmp_path / "sources", "sanitized")
     programs = copy / "build/sanitized"
-    for number, options in enumerate((["--dynamic=cgi"], ["--dynamic=fastcgi"], ["--server=nginx"])):
+    for number, options in enumerate(
+        (["--dynamic=cgi"], ["--dynamic=fastcgi"], ["--server=nginx"], ["--acceptance=sysvsem"])
+    ):
         outcome = web_runs.run(
             [programs / "web", "--requests=150", "--warmup-ms=50", *options], tmp_path / str(number)
         )

@@ -15,6 +15,12 @@ struct text {
     size_t used;
 };
 
+unsigned web_server_processes(const struct web_options *options) {
+    return options->servers != 0              ? (unsigned)options->servers
+           : web_is(options->server, "nginx") ? 1
+                                              : (unsigned)options->connections + SPARE_PROCESSES;
+}
+
 __attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -35,7 +41,7 @@ static int finish(const struct web_server *server, const struct text *text, cons
 
 static void add_apache_dynamic(struct text *text, const struct web_server *server) {
     const char *folder = server->folder->path, *modules = server->options->apache_modules;
-    unsigned processes = (unsigned)server->options->connections + SPARE_PROCESSES;
+    unsigned processes = web_server_processes(server->options);
     if (web_is(server->options->dynamic, "cgi")) {
         add(text,
             "LoadModule cgi_module %s/mod_cgi.so\n"
@@ -61,7 +67,8 @@ static void add_apache_dynamic(struct text *text, const struct web_server *serve
 
 static int configure_apache(struct web_server *server) {
     const char *folder = server->folder->path, *modules = server->options->apache_modules;
-    unsigned processes = (unsigned)server->options->connections + SPARE_PROCESSES;
+    unsigned processes = web_server_processes(server->options);
+    char acceptance[WEB_PATH_BYTES];
     struct text *text = calloc(1, sizeof *text);
     if (text == NULL) {
         return web_fail("configuration: out of memory");
@@ -79,7 +86,8 @@ static int configure_apache(struct web_server *server) {
         "LoadModule alias_module %s/mod_alias.so\nLoadModule mime_module %s/mod_mime.so\n"
         "TypesConfig %s/mime.types\n",
         modules, modules, modules, modules, folder);
-    /* Start the maximum number of processes at once and keep them. */
+    /* Start the maximum number of processes at once and keep them. Connections beyond it wait in
+     * the listen queue, whose default length (511) is more than WEB_MOST_CONNECTIONS. */
     add(text,
         "StartServers %u\nServerLimit %u\nMaxRequestWorkers %u\nMinSpareServers 1\n"
         "MaxSpareServers %u\nMaxConnectionsPerChild 0\n",
@@ -92,6 +100,8 @@ static int configure_apache(struct web_server *server) {
         "DocumentRoot %s/site\n<Directory %s/site>\n Require all granted\n</Directory>\n",
         folder, folder, folder);
     add_apache_dynamic(text, server);
+    web_acceptance_directives(server, acceptance, sizeof acceptance);
+    add(text, "%s", acceptance);
     int status = finish(server, text, "apache2.conf");
     free(text);
     return status != 0 ? -1
@@ -100,23 +110,25 @@ static int configure_apache(struct web_server *server) {
 
 static int configure_nginx(struct web_server *server) {
     const char *folder = server->folder->path;
+    const char *acceptance = server->options->acceptance;
     struct text *text = calloc(1, sizeof *text);
     if (text == NULL) {
         return web_fail("configuration: out of memory");
     }
     add(text,
-        "daemon off;\nworker_processes 1;\npid %s/logs/nginx.pid;\n"
-        "error_log %s/logs/error.log;\nevents { worker_connections 1024; }\n"
+        "daemon off;\nworker_processes %u;\npid %s/logs/nginx.pid;\n"
+        "error_log %s/logs/error.log;\nevents { worker_connections 1024;%s }\n"
         "http {\n sendfile on;\n tcp_nopush on;\n types { text/html html; }\n"
         " default_type application/octet-stream;\n access_log %s/logs/access.log;\n"
         " keepalive_requests 100000;\n",
-        folder, folder, folder);
+        web_server_processes(server->options), folder, folder,
+        web_is(acceptance, "accept_mutex") ? " accept_mutex on;" : "", folder);
     static const char *const kinds[] = {"client_body", "proxy", "fastcgi", "scgi", "uwsgi"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         add(text, " %s_temp_path %s/logs/%s;\n", kinds[i], folder, kinds[i]);
     }
-    add(text, " server {\n  listen 127.0.0.1:%u;\n  root %s/site;\n }\n}\n", (unsigned)server->port,
-        folder);
+    add(text, " server {\n  listen 127.0.0.1:%u%s;\n  root %s/site;\n }\n}\n",
+        (unsigned)server->port, web_is(acceptance, "reuseport") ? " reuseport" : "", folder);
     int status = finish(server, text, "nginx.conf");
     free(text);
     return status;

@@ -40,7 +40,7 @@ static _Noreturn void become_server(const struct web_server *server, pid_t keepe
         perror("cannot prepare the server process");
         _exit(126);
     }
-    if (web_place_server(server->placement) != 0) {
+    if (web_place_server() != 0) {
         perror("cannot pin the server to its CPU");
         _exit(126);
     }
@@ -128,13 +128,18 @@ static _Noreturn void keep(const struct web_server *server, int life, int words)
     if (running && write(words, &pid, sizeof pid) == (ssize_t)sizeof pid) {
         watch(pid, life, words, children, &running);
     }
+    (void)web_semaphores_note(server, keeper);
     bool ended = stop_all(server, pid, running) == 0;
-    bool removed = web_folder_remove(server->folder) == 0;
+    bool removed = web_semaphores_remove(server) == 0;
+    removed = web_folder_remove(server->folder) == 0 && removed;
     _exit(ended && removed ? 0 : WEB_EXIT_FAILED);
 }
 
 int web_keeper_start(struct web_server *server) {
     int life[2] = {-1, -1}, words[2] = {-1, -1};
+    if (web_semaphores_open(server) != 0) {
+        return -1;
+    }
     if (adopt_orphans() != 0 || pipe2(life, O_CLOEXEC) != 0 || pipe2(words, O_CLOEXEC) != 0 ||
         fflush(NULL) != 0 || (server->keeper = fork()) < 0) {
         return web_fail("keeper: cannot start it: %s", strerror(errno));
@@ -173,7 +178,8 @@ int web_keeper_stop(struct web_server *server) {
     }
     /* The keeper was killed or failed: this process takes over its children and folder. */
     bool ended = web_end_children(&server->identity, ORPHANS_MS) == 0;
-    bool removed = web_folder_remove(server->folder) == 0;
+    bool removed = web_semaphores_remove(server) == 0;
+    removed = web_folder_remove(server->folder) == 0 && removed;
     return ended && removed ? web_fail("keeper: ended before it stopped the server")
                             : web_fail("%s: cannot stop the server and remove its folder: %s",
                                        server->folder->path, strerror(errno));

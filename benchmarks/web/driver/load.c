@@ -315,6 +315,8 @@ ssize_t web_get(uint16_t port, const char *path, char *body, size_t room) {
  * process counts as busy until after its response has gone. */
 static int make_fastcgi_processes(const struct web_load *load) {
     size_t count = (size_t)load->options->connections + MORE_PROCESSES;
+    const size_t servers = web_server_processes(load->options);
+    count = count < servers ? count : servers; /* each has at most one request */
     int descriptors[WEB_MOST_CONNECTIONS + MORE_PROCESSES];
     char path[64], text[WEB_HEAD_BYTES];
     (void)snprintf(path, sizeof path, "%s?%s", script_of(load->options), PAGE_WAIT);

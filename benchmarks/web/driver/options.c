@@ -10,8 +10,9 @@
 static const char HELP_HEAD[] =
     "usage: web [options] [-- COMMAND [ARGUMENT ...]]\n\n"
     "Start a dedicated web server on 127.0.0.1 with the file classes of SPECweb99, load it with\n"
-    "GET requests, verify every response, and stop the server. The server runs on the last of\n"
-    "the allowed CPUs, this program on the others. As root, start the server without rights.\n"
+    "GET requests, verify every response, and stop the server. By default, the server runs on\n"
+    "the last of the allowed CPUs, this program on the others. As root, start the server without\n"
+    "rights.\n"
     "COMMAND observes the server during --requests; {pid}, {pids}, {requests} and {ready} in its\n"
     "arguments are replaced (see README.md).\n\noptions:\n";
 
@@ -34,7 +35,7 @@ struct option {
     const char *const *choices;
 };
 
-enum { OPTIONS = 19 };
+enum { OPTIONS = 22 };
 
 bool web_is(const char *word, const char *other) {
     return strcmp(word, other) == 0;
@@ -49,6 +50,10 @@ static _Noreturn void usage_error(const char *where, const char *expected, const
 static void describe(struct option table[static OPTIONS], struct web_options *options) {
     static const char *const servers[] = {"apache", "nginx", NULL};
     static const char *const kinds[] = {"none", "cgi", "fastcgi", NULL};
+    static const char *const acceptances[] = {"parallel",  "flock",   "fcntl",   "sysvsem",
+                                              "posixsem",  "pthread", "buckets", "accept_mutex",
+                                              "reuseport", NULL};
+    static const char *const cpus[] = {"last", "all", NULL};
     const struct option all[OPTIONS] = {
         {.name = "--server",
          .help = "server program",
@@ -58,6 +63,16 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
          .help = "interface for dynamic pages",
          .text = &options->dynamic,
          .choices = kinds},
+        {"--servers", "number of server processes; 0: connections + 4 of Apache, 1 of nginx",
+         &options->servers, 0, WEB_MOST_SERVERS, NULL, NULL},
+        {.name = "--acceptance",
+         .help = "how server processes accept connections (the last two: nginx)",
+         .text = &options->acceptance,
+         .choices = acceptances},
+        {.name = "--server-cpus",
+         .help = "allowed CPUs that the server may use; all: it shares them with the driver",
+         .text = &options->server_cpus,
+         .choices = cpus},
         {"--dynamic-percent", "share of dynamic requests, %", &options->dynamic_percent, 0, 100,
          NULL, NULL},
         {"--connections", "simultaneous connections, one outstanding request on each",
@@ -159,12 +174,31 @@ static const char *beside(char path[static WEB_PATH_BYTES], const char *name) {
     return path;
 }
 
+static void check_acceptance(const struct web_options *options) {
+    char expected[160], got[24];
+    if (!web_acceptance_known(options, expected, sizeof expected)) {
+        usage_error("--acceptance", expected, options->acceptance);
+    }
+    uint64_t least = web_acceptance_least_servers(options);
+    unsigned processes = web_server_processes(options);
+    if (web_is(options->acceptance, "buckets") && least < 2) {
+        usage_error("--acceptance", "2 or more online CPUs for buckets (one bucket per CPU)", "1");
+    }
+    if (processes < least) {
+        (void)snprintf(expected, sizeof expected, "%llu or more with --acceptance %s",
+                       (unsigned long long)least, options->acceptance);
+        (void)snprintf(got, sizeof got, "%u", processes);
+        usage_error("--servers", expected, got);
+    }
+}
+
 static void check(const struct web_options *options) {
     bool nginx = web_is(options->server, "nginx");
     if (nginx && !web_is(options->dynamic, "none")) {
         usage_error("--dynamic", "none with --server nginx, which runs no CGI programs",
                     options->dynamic);
     }
+    check_acceptance(options);
     const char *program = nginx ? options->nginx : options->apache;
     if (program[0] != '/') {
         usage_error(nginx ? "--nginx" : "--apache", "an absolute path", program);
@@ -178,6 +212,8 @@ struct web_options web_options_parse(int argc, char **argv) {
     struct web_options options = {
         .server = "apache",
         .dynamic = "none",
+        .acceptance = "parallel",
+        .server_cpus = "last",
         .dynamic_percent = 100,
         .persistent_percent = 70,
         .requests_per_connection = 10,

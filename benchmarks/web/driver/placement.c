@@ -1,51 +1,58 @@
-/* Choose the CPUs of server and driver: disjoint if there are at least two. */
+/* Choose the CPUs of server and driver: by default disjoint, if there are at least two. */
 #define _GNU_SOURCE /* CPU_SET, sched_setaffinity */
 
 #include "web.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 
-static cpu_set_t allowed;
+static cpu_set_t server_cpus, driver_cpus;
+
+static void list(const cpu_set_t *cpus, char *text, size_t bytes) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int cpu = 0; cpu < CPU_SETSIZE && used < bytes; cpu++) {
+        if (CPU_ISSET((size_t)cpu, cpus)) {
+            used += (size_t)snprintf(text + used, bytes - used, "%s%d", used == 0 ? "" : ",", cpu);
+        }
+    }
+}
 
 int web_placement_find(struct web_placement *placement, const struct web_options *options) {
+    cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
         return web_fail("CPUs: cannot query the allowed ones: %s", strerror(errno));
     }
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET((size_t)cpu, &allowed)) {
-            placement->server = cpu;
+    server_cpus = driver_cpus = allowed;
+    placement->server = -1;
+    placement->shared = true;
+    if (web_is(options->server_cpus, "last")) {
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+            if (CPU_ISSET((size_t)cpu, &allowed)) {
+                placement->server = cpu;
+            }
+        }
+        CPU_ZERO(&server_cpus);
+        CPU_SET((size_t)placement->server, &server_cpus);
+        placement->shared = CPU_COUNT(&allowed) == 1;
+        if (!placement->shared) {
+            CPU_CLR((size_t)placement->server, &driver_cpus);
         }
     }
-    placement->shared = CPU_COUNT(&allowed) == 1;
     /* If the driver shares the server's CPU, it does not spin. */
     placement->spin_ns =
         placement->shared || web_group_has_quota() ? 0 : options->spin_us * UINT64_C(1000);
-    size_t used = 0;
-    placement->driver[0] = '\0';
-    for (int cpu = 0; cpu < CPU_SETSIZE && used < sizeof placement->driver; cpu++) {
-        if (CPU_ISSET((size_t)cpu, &allowed) && (cpu != placement->server || placement->shared)) {
-            used += (size_t)snprintf(placement->driver + used, sizeof placement->driver - used,
-                                     "%s%d", used == 0 ? "" : ",", cpu);
-        }
-    }
+    list(&server_cpus, placement->servers, sizeof placement->servers);
+    list(&driver_cpus, placement->driver, sizeof placement->driver);
     return 0;
 }
 
-int web_place_server(const struct web_placement *placement) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET((size_t)placement->server, &one);
-    return sched_setaffinity(0, sizeof one, &one);
+int web_place_server(void) {
+    return sched_setaffinity(0, sizeof server_cpus, &server_cpus);
 }
 
 int web_place_driver(const struct web_placement *placement) {
-    cpu_set_t others = allowed;
-    if (!placement->shared) {
-        CPU_CLR((size_t)placement->server, &others);
-    }
-    return sched_setaffinity(0, sizeof others, &others) != 0
+    return sched_setaffinity(0, sizeof driver_cpus, &driver_cpus) != 0
                ? web_fail("CPUs: cannot pin to %s: %s", placement->driver, strerror(errno))
                : 0;
 }

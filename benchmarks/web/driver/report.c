@@ -82,13 +82,18 @@ static void put_info(FILE *file, const struct web_server *server,
         file,
         "\"dynamic_percent\": %llu, \"connections\": %llu, \"persistent_percent\": %llu, "
         "\"requests_per_connection\": %llu, \"warmup_ms\": %llu, \"requests\": %llu, "
-        "\"window_ns\": %llu, \"driver_ns\": %llu, \"server_cpu\": %d, ",
+        "\"window_ns\": %llu, \"driver_ns\": %llu, \"servers\": %u, ",
         (unsigned long long)(web_is(options->dynamic, "none") ? 0 : options->dynamic_percent),
         (unsigned long long)options->connections, (unsigned long long)options->persistent_percent,
         (unsigned long long)options->requests_per_connection,
         (unsigned long long)options->warmup_ms, (unsigned long long)outcome->totals.requests,
         (unsigned long long)outcome->totals.elapsed_ns, (unsigned long long)outcome->driver_ns,
-        server->placement->server);
+        web_server_processes(options));
+    put_text(file, "acceptance", options->acceptance, ", ");
+    if (server->placement->server >= 0) {
+        (void)fprintf(file, "\"server_cpu\": %d, ", server->placement->server);
+    }
+    put_text(file, "server_cpus", server->placement->servers, ", ");
     put_text(file, "driver_cpus", server->placement->driver, ", ");
     (void)fprintf(file, "\"shared_cpu\": %s, \"spin_ns\": %llu, \"server_user\": %u, ",
                   server->placement->shared ? "true" : "false",

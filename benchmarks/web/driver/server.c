@@ -35,24 +35,30 @@ static bool port_is_free(uint16_t port) {
     return is_free;
 }
 
-int web_server_choose_port(struct web_server *server) {
-    if (server->options->port != 0) {
-        server->port = (uint16_t)server->options->port;
-        return 0;
-    }
+/* Find a free port other than `taken`. */
+static int find_port(uint16_t *port, uint16_t taken) {
     for (int i = 0; i < PORT_ATTEMPTS; i++) {
         uint16_t random;
         if (getentropy(&random, sizeof random) != 0) {
             return web_fail("getentropy: %s", strerror(errno));
         }
-        server->port = (uint16_t)(FIRST_PORT + random % PORTS);
-        if (port_is_free(server->port)) {
+        *port = (uint16_t)(FIRST_PORT + random % PORTS);
+        if (*port != taken && port_is_free(*port)) {
             return 0;
         }
     }
     return web_fail("port: found no free one of 127.0.0.1 from %d to %d: choose one with "
                     "--port",
                     FIRST_PORT, FIRST_PORT + PORTS - 1);
+}
+
+int web_server_choose_port(struct web_server *server) {
+    server->port = (uint16_t)server->options->port;
+    if (server->port == 0 && find_port(&server->port, 0) != 0) {
+        return -1;
+    }
+    return web_acceptance_serialised(server->options) ? find_port(&server->idle_port, server->port)
+                                                      : 0;
 }
 
 /* Read the first line of the program's version output, on either stream; the program is trusted as
@@ -132,6 +138,19 @@ static bool answers(const struct web_server *server) {
            memcmp(body, server->folder->nonce, (size_t)got) == 0;
 }
 
+/* Whether the main process has as many children as accept connections; mod_fcgid adds one. */
+static bool complete(const struct web_server *server) {
+    struct web_process *list = NULL;
+    ssize_t count = web_descendants(server->pid, false, &list);
+    unsigned children = 0;
+    for (ssize_t i = 0; i < count; i++) {
+        children += list[i].parent == server->pid;
+    }
+    free(list);
+    return children >= web_server_processes(server->options) +
+                           (web_is(server->options->dynamic, "fastcgi") ? 1 : 0);
+}
+
 int web_server_start(struct web_server *server) {
     const struct timespec pause = {.tv_nsec = 5000000};
     if (access(server->argv[0], X_OK) != 0) {
@@ -148,7 +167,7 @@ int web_server_start(struct web_server *server) {
         return -1;
     }
     uint64_t until = web_now_ns() + START_NS;
-    while (!answers(server)) {
+    while (!answers(server) || !complete(server)) {
         if (web_server_check(server) != 0) {
             return -1;
         }
@@ -158,11 +177,14 @@ int web_server_start(struct web_server *server) {
         if (web_now_ns() > until) {
             char words[900];
             last_words(server, words, sizeof words);
-            return web_fail("%s: no response on 127.0.0.1:%u "
+            return web_fail("%s: no response on 127.0.0.1:%u from %u processes "
                             "within 15 s: %s",
-                            server->options->server, (unsigned)server->port, words);
+                            server->options->server, (unsigned)server->port,
+                            web_server_processes(server->options), words);
         }
         (void)nanosleep(&pause, NULL);
     }
-    return 0;
+    return web_semaphores_note(server, server->pid) == 0
+               ? 0
+               : web_fail("%s: cannot query its semaphores", server->options->server);
 }

@@ -15,13 +15,20 @@
 #include <sys/types.h>
 
 enum { WEB_EXIT_FAILED = 1, WEB_EXIT_USAGE = 2 };
-enum { WEB_PATH_BYTES = 512, WEB_MOST_CONNECTIONS = 256, WEB_MOST_PER_CONNECTION = 1000 };
+enum {
+    WEB_PATH_BYTES = 512,
+    WEB_MOST_CONNECTIONS = 256,
+    WEB_MOST_PER_CONNECTION = 1000,
+    WEB_MOST_SERVERS = 256
+};
 
 /* ---- options.c ---- */
 
 struct web_options {
     const char *server;  /* apache, nginx */
     const char *dynamic; /* none, cgi, fastcgi */
+    const char *acceptance, *server_cpus;
+    uint64_t servers; /* 0: by default, see web_server_processes() */
     uint64_t dynamic_percent, persistent_percent, requests_per_connection, connections;
     uint64_t requests; /* 0: use window_ms */
     uint64_t window_ms, warmup_ms, spin_us, trace_wait_ms, port, seed;
@@ -142,14 +149,14 @@ int web_identity_signal(const struct web_identity *identity, pid_t pid, int numb
 /* ---- placement.c ---- */
 
 struct web_placement {
-    int server; /* CPU */
+    int server; /* CPU; -1: all allowed ones */
     bool shared;
     uint64_t spin_ns;
-    char driver[64]; /* for people */
+    char servers[64], driver[64]; /* for people */
 };
 
 int web_placement_find(struct web_placement *placement, const struct web_options *options);
-int web_place_server(const struct web_placement *placement);
+int web_place_server(void);
 int web_place_driver(const struct web_placement *placement);
 
 /* ---- server.c, configuration.c ---- */
@@ -159,22 +166,45 @@ struct web_server {
     const struct web_folder *folder;
     struct web_identity identity;
     const struct web_placement *placement;
-    uint16_t port;
+    uint16_t port, idle_port; /* idle_port: without connections; 0: none */
     char version[100];
     char program[WEB_PATH_BYTES], root[WEB_PATH_BYTES], configuration[WEB_PATH_BYTES];
     char *argv[8];
     /* The keeper and its pipe. */
     pid_t keeper, pid;
     int life, words;
+    struct web_semaphores *semaphores; /* shared with the keeper; NULL: the server has none */
 };
 
+/* Also the port without connections, if the acceptance needs one. */
 int web_server_choose_port(struct web_server *server);
+/* Number of processes that accept connections. */
+unsigned web_server_processes(const struct web_options *options);
 /* Write all files that the server reads into its folder; configuration.c. */
 int web_server_configure(struct web_server *server);
-/* Start the server and wait until it answers. */
+/* Start the server and wait until it answers and all its processes exist. */
 int web_server_start(struct web_server *server);
 /* Whether it still runs; prints a message if not. */
 int web_server_check(const struct web_server *server);
+
+/* ---- acceptance.c: how the server processes accept connections ---- */
+
+/* Whether the server has this kind; stores the kinds that it has. */
+bool web_acceptance_known(const struct web_options *options, char *expected, size_t bytes);
+uint64_t web_acceptance_least_servers(const struct web_options *options);
+/* Whether one process at a time accepts, under a mutex of Apache. */
+bool web_acceptance_serialised(const struct web_options *options);
+/* Store the directives of Apache; "" by default. */
+void web_acceptance_directives(const struct web_server *server, char *text, size_t bytes);
+
+/* ---- semaphores.c: System V semaphores of the server ---- */
+
+int web_semaphores_open(struct web_server *server);
+/* Note those that a descendant of `root` was the last to use. Returns 0, or -1 without a message.
+ */
+int web_semaphores_note(const struct web_server *server, pid_t root);
+/* Remove all noted ones. Returns 0, or -1 without a message. */
+int web_semaphores_remove(const struct web_server *server);
 
 /* ---- keeper.c: starts the server and cleans up when the driver ends ---- */
 
