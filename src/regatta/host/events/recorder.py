@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from regatta.host.errors import HostError
 from regatta.host.values.events import Events
@@ -67,32 +68,30 @@ class Recorder:
         """End the process, and remove what it recorded unless `end` has written it."""
         process, self._process = self._process, None
         if process is not None:
-            assert process.stdin is not None and process.stdout is not None
-            try:
-                process.stdin.close()
-            except BrokenPipeError:
-                pass
+            reading, writing = _pipes(process)
+            with contextlib.suppress(BrokenPipeError):
+                writing.close()
             try:
                 process.wait(_PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            process.stdout.close()
+            reading.close()
 
     def _tell(self, line: str) -> None:
-        assert self._process is not None and self._process.stdin is not None
-        try:
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # its answer has the reason
+        _, writing = _pipes(self._process)
+        # If it has ended, its answer has the reason.
+        with contextlib.suppress(BrokenPipeError):
+            writing.write(line.encode() + b"\n")
+            writing.flush()
 
     def _answer(self) -> None:
-        assert self._process is not None and self._process.stdout is not None
-        line = self._process.stdout.readline()
+        reading, _ = _pipes(self._process)
+        line = reading.readline()
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
+            assert self._process is not None
             code = self._process.wait(_PATIENCE_S)
             raise HostError(
                 "recording events", "an answer", f"exit code {code}", "see the messages above"
@@ -100,6 +99,14 @@ class Recorder:
         if "error" in answer:
             problem = answer["error"]
             raise HostError(problem["where"], problem["expected"], problem["got"], problem["fix"])
+
+
+def _pipes(process: subprocess.Popen[bytes] | None) -> tuple[IO[bytes], IO[bytes]]:
+    """Return what the process writes and reads."""
+    assert process is not None
+    assert process.stdout is not None
+    assert process.stdin is not None
+    return process.stdout, process.stdin
 
 
 def _environment() -> dict[str, str]:
