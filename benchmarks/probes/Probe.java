@@ -1,6 +1,9 @@
-import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.regex.Pattern;
 
 /** Marks of a program in the kernel's trace. See README.md. */
@@ -8,7 +11,7 @@ public final class Probe {
     private static final String WORD = "[A-Za-z0-9_.-]+";
     private static final Pattern MARK =
             Pattern.compile("regatta: " + WORD + " " + WORD + " ([0-9]+ )?" + WORD);
-    private static final FileOutputStream TRACE = open();
+    private static final OutputStream TRACE = open();
 
     private Probe() {
     }
@@ -31,11 +34,12 @@ public final class Probe {
         }
     }
 
-    private static FileOutputStream open() {
+    private static OutputStream open() {
         String path = System.getenv("REGATTA_TRACE_MARKER");
         try {
-            return new FileOutputStream(path == null ? "/sys/kernel/tracing/trace_marker" : path, true);
-        } catch (IOException absent) {
+            Path trace = Path.of(path == null ? "/sys/kernel/tracing/trace_marker" : path);
+            return Files.newOutputStream(trace, StandardOpenOption.WRITE, StandardOpenOption.APPEND);
+        } catch (IOException | RuntimeException absent) {
             return null;
         }
     }

@@ -92,7 +92,8 @@ def test_a_mark_with_another_character_is_not_written(program: list[str], tmp_pa
 
 
 def test_without_a_trace_the_program_runs(program: list[str], tmp_path: Path) -> None:
-    assert run(program, MARKS, tmp_path / "missing" / "trace_marker") == ""
+    for missing in (tmp_path / "missing", tmp_path / "missing" / "trace_marker", tmp_path):
+        assert run(program, MARKS, missing) == ""
     assert run(program, MARKS, Path("/dev/full")) == ""
     assert list(tmp_path.iterdir()) == []
 

@@ -338,9 +338,8 @@ def _end(reader: _Reader, values: Mapping[str, Any]) -> None:
 
 
 def _jvm(reader: _Reader, values: Mapping[str, Any]) -> None:
-    reader.set_process(
-        int(values.get("pid") or NONE), values.get("jvmVersion") or values.get("jvmName") or ""
-    )
+    version = values.get("jvmVersion") or values.get("jvmName") or ""
+    reader.set_process(int(values.get("pid") or NONE), version.partition(", built on")[0])
 
 
 def _cpus(reader: _Reader, values: Mapping[str, Any]) -> None:

@@ -144,7 +144,8 @@ def find_jfr(java: str) -> str:
 def stream_events(recording: Path, types: Sequence[str], java: str) -> Iterator[Any]:
     """Yield the events of some types as `jfr print --json` prints them, without a stack. Memory holds a few events at a time.
 
-    DuckDB's `read_json` reads the same text, but as one value of the size of the text.
+    DuckDB's `read_json` reads the same text, but as one value. For 200,000 events (144 MB of text) it needed 14 s and 600 MiB, the
+    whole import 9 s and 250 MiB.
 
     Raises:
         RegattaError: `jfr` is missing or cannot read the recording.

@@ -115,6 +115,7 @@ def test_events_are_ordered_and_within_the_run(recorded: Recorded, rows: Rows) -
     assert (facts.clock, facts.realtime_offset_ns) == ("monotonic", recorded.offset_ns)
     assert facts.cpus > 0
     assert "VM" in facts.source
+    assert "built" not in facts.source
     assert {row["cpu"] for row in rows.events} == {NONE}
 
 
