@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from regatta.host.errors import HostError, RegattaError
+from regatta.events.jfr_recording import find_jfr
+from regatta.host.errors import RegattaError
 from regatta.stats.proportion import proportion_interval
 
 _NATIVE = "jdk.NativeMethodSample"
@@ -70,12 +70,16 @@ def read_samples(recording: Path, java: str) -> list[Sample]:
     """
     if not recording.exists():
         raise RegattaError("recording", "a file written by the JVM at its end", "none")
-    found = shutil.which(java)
-    beside = Path(found).resolve().with_name("jfr") if found else None
-    tool = str(beside) if beside and beside.is_file() else shutil.which("jfr")
-    if tool is None:
-        raise HostError("jfr", "the tool next to java, or on PATH", "none", "install a JDK")
-    wanted = [tool, "print", "--json", "--stack-depth", "1", "--events", ",".join(_EVENTS), str(recording)]
+    wanted = [
+        find_jfr(java),
+        "print",
+        "--json",
+        "--stack-depth",
+        "1",
+        "--events",
+        ",".join(_EVENTS),
+        str(recording),
+    ]
     done = subprocess.run(wanted, capture_output=True, text=True, check=False)
     try:
         events = json.loads(done.stdout)["recording"]["events"]
