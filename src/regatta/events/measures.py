@@ -217,9 +217,9 @@ class _Summary:
                 for times in self._places(actor, phase, phases, processes):
                     self._add_event(times, kind, target, count)
         interrupts: dict[str, float] = defaultdict(float)
-        for (cpu, kind), ns in by_cpu.items():
-            if cpu in server_cpus or not self._servers:
-                interrupts[kind] += ns
+        for (number, source), spent in by_cpu.items():
+            if number in server_cpus or not self._servers:
+                interrupts[source] += spent
         responses = np.array(
             [one.finish_ns - (one.request_ns or one.accept_ns) for one in self._done if one.finish_ns], float
         )

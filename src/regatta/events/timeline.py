@@ -275,15 +275,9 @@ class _States:
             State.SPIN,
             State.KERNEL,
         ]
-        objects = [
-            NONE,
-            np.where(waits != NONE, waits, cause),
-            NONE,
-            a["inner"],
-            NONE,
-            kernel_lock,
-            a["call"],
-        ]
+        nothing = np.full(len(on), NONE, np.int64)
+        asleep = np.where(waits != NONE, waits, cause)
+        objects = [nothing, asleep, nothing, a["inner"], nothing, kernel_lock, a["call"]]
         state: Numbers = np.select(conditions, [int(one) for one in states], int(State.USER))
         target: Numbers = np.select(conditions, objects, NONE)
         return state, target

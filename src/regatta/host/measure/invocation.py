@@ -387,8 +387,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
 def _not_started(record: Record, problem: str, entered_ns: int) -> Record:
     """Complete the record of an invocation whose process is not started."""
     before_ns = time.monotonic_ns() - entered_ns
-    runner = {"version": regatta.__version__, "before_ns": before_ns, "after_ns": 0}
-    record.update({"status": "failed", "reason": problem, "runner": runner})
+    record.update({"status": "failed", "reason": problem})
+    record["runner"] = {"version": regatta.__version__, "before_ns": before_ns, "after_ns": 0}
     return record
 
 
