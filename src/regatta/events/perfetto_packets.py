@@ -36,5 +36,6 @@ class Packets:
     def write(self) -> None:
         """Write the packets in memory. Raises OSError."""
         self._file.write(self._part.SerializeToString())
-        self._part.Clear()
+        # A new message: `Clear` would keep the memory of all packets so far.
+        self._part = self.messages.Trace()
         self._count = 0

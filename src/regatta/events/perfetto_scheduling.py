@@ -100,6 +100,7 @@ class Scheduling:
         names, index = np.unique(self._name[actor], return_inverse=True)
         compact.intern_table.extend(self._names[names].tolist())
         compact.switch_next_comm_index.extend(index.tolist())
+        self._packets.write()
 
     def _write_wakings(self, cpu: int, rows: Ints) -> None:
         time, actor, interrupt = rows
@@ -114,6 +115,7 @@ class Scheduling:
         names, index = np.unique(self._name[actor], return_inverse=True)
         compact.intern_table.extend(self._names[names].tolist())
         compact.waking_comm_index.extend(index.tolist())
+        self._packets.write()
 
 
 def first_halves(time: Ints, cpu: Ints, actor: Ints, enters: Bools) -> Bools:
@@ -133,12 +135,13 @@ def first_halves(time: Ints, cpu: Ints, actor: Ints, enters: Bools) -> Bools:
         (cpu[1:] == cpu[:-1])
         & (time[1:] == time[:-1])
         & (enters[1:] != enters[:-1])
-        & (actor[1:] != actor[:-1])
+        & (~enters[:-1] | (actor[1:] != actor[:-1]))
     )
     position = np.arange(len(time))
     begins = joined.copy()
     begins[1:] &= ~joined[:-1]
-    return joined & ((position - np.maximum.accumulate(np.where(begins, position, 0))) % 2 == 0)
+    first: Bools = joined & ((position - np.maximum.accumulate(np.where(begins, position, 0))) % 2 == 0)
+    return first
 
 
 class _Queues:

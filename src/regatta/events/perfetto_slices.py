@@ -21,7 +21,7 @@ _SERVERS = ("transaction", "disk", "network")
 #: a lane with a slice that never ends
 _NEVER = 1 << 63
 
-#: what pairs ACCEPT with FINISH: the object, whether by request, and the request or the actor
+#: what pairs ACCEPT with FINISH: the object, whether requests are numbered, and the request or the actor
 _Key = tuple[int, bool, int]
 
 
@@ -33,7 +33,7 @@ class Slices:
         self._packets = packets
         self._objects = objects
         self._tracks = Tracks(packets, objects)
-        self._kinds = np.array(objects.kinds + [""])
+        self._kinds = np.array([*objects.kinds, ""])
         self._left_out = self._kinds == ("" if system_calls else "system-call")
         event = packets.messages.TrackEvent
         self._begin, self._end, self._instant = (
@@ -76,10 +76,10 @@ class Slices:
         """Write slices that have no end."""
         for actor in list(self._asks):
             self._show_ask(actor)
-        for (number, _, request), (time, actor) in self._accepted.items():
+        for (number, numbered, request), (time, actor) in self._accepted.items():
             # A recording may have no returns of a lock, only the end of waiting for it.
             if self._objects.kinds[number] != "lock" or number in self._returned:
-                self._write_lane(number, time, None, actor, request)
+                self._write_lane(number, time, None, actor, request if numbered else -1)
 
     def _call(self, begins: bool, time: int, actor: int, number: int) -> None:
         self._show_ask(actor)
