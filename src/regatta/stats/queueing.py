@@ -97,7 +97,7 @@ def bottleneck_bounds(demands: ArrayLike, think_time: float, customers: ArrayLik
     demand, think = _demands(demands), _think_time(think_time)
     n = np.asarray(customers, dtype=np.float64)
     if not np.all((n >= 1) & (n == np.floor(n)) & np.isfinite(n)):
-        raise ValueError(f"customers: expected whole numbers >= 1 · got {customers}")
+        raise ValueError(f"customers: expected whole numbers >= 1 · got {customers!r}")
     total, largest = float(demand.sum()), float(demand.max())
     return Bounds(
         n / (n * total + think),
@@ -137,7 +137,7 @@ def mean_value_analysis(
     """
     demand, think = _demands(demands), _think_time(think_time)
     if customers < 1 or customers != int(customers):
-        raise ValueError(f"customers: expected a whole number >= 1 · got {customers}")
+        raise ValueError(f"customers: expected a whole number >= 1 · got {customers!r}")
     n = int(customers)
     given = np.ones(demand.shape) if servers is None else _servers(servers)
     if given.shape != demand.shape:
@@ -224,14 +224,14 @@ def _convolved(x: Floats, y: Floats) -> Floats:
 def _nonnegative(name: str, values: ArrayLike) -> Floats:
     x = np.asarray(values, dtype=np.float64)
     if not np.all((x >= 0) & np.isfinite(x)):
-        raise ValueError(f"{name}: expected finite values >= 0 · got {values}")
+        raise ValueError(f"{name}: expected finite values >= 0 · got {values!r}")
     return x
 
 
 def _demands(values: ArrayLike) -> Floats:
     x = _nonnegative("demands", values)
     if x.ndim != 1 or not x.any():
-        raise ValueError(f"demands: expected a vector with a value > 0 · got {values}")
+        raise ValueError(f"demands: expected a vector with a value > 0 · got {values!r}")
     return x
 
 
@@ -242,5 +242,5 @@ def _think_time(value: float) -> float:
 def _servers(values: ArrayLike) -> Floats:
     x = np.asarray(values, dtype=np.float64)
     if not np.all((x >= 1) & (x == np.floor(x))):
-        raise ValueError(f"servers: expected whole numbers >= 1, or infinity · got {values}")
+        raise ValueError(f"servers: expected whole numbers >= 1, or infinity · got {values!r}")
     return x
