@@ -19,10 +19,10 @@ EVENT_DEFAULTS = {
     "actor": NONE,
     "object": NONE,
     "peer": NONE,
-    "request": NONE,
+    "request": 0,
     "value": 0,
 }
-OBJECT_DEFAULTS = {"parent": NONE, "kind": "thread", "name": "", "pid": NONE, "tid": NONE}
+OBJECT_DEFAULTS = {"parent": NONE, "kind": "thread", "name": "", "pid": 0, "tid": 0}
 
 
 def write_trace(
@@ -35,7 +35,7 @@ def write_trace(
 
     Args:
         folder: is created if missing.
-        events: rows of `events.parquet`; a column that a row does not name is NONE or 0.
+        events: rows of `events.parquet`; a column that a row does not name is NONE or 0, as in imported traces.
         objects: rows of `objects.parquet`; likewise, of kind "thread" unless named.
         facts: default: the window and the CPUs of the events.
     """

@@ -79,7 +79,7 @@ class Slices:
         for (number, numbered, request), (time, actor) in self._accepted.items():
             # A recording may have no returns of a lock, only the end of waiting for it.
             if self._objects.kinds[number] != "lock" or number in self._returned:
-                self._write_lane(number, time, None, actor, request if numbered else -1)
+                self._write_lane(number, time, None, actor, request if numbered else 0)
 
     def _call(self, begins: bool, time: int, actor: int, number: int) -> None:
         self._show_ask(actor)
@@ -93,7 +93,7 @@ class Slices:
         self._nest(track, begins, time, number)
 
     def _lock(self, event: int, time: int, actor: int, number: int, request: int) -> None:
-        key = (number, request >= 0, request if request >= 0 else actor)
+        key = _key(actor, number, request)
         if event == Kind.REQUEST:
             if actor >= 0:
                 self._show_ask(actor)
@@ -120,9 +120,9 @@ class Slices:
             word = {Kind.REQUEST: "requests", Kind.ACCEPT: "accepts", Kind.FINISH: "finishes"}[Kind(event)]
             name = f"{word} {self._objects.names[number]}"
             instant = self._event(self._tracks.of(actor), self._instant, time, name, number)
-            if request >= 0:
+            if request > 0:
                 (instant.terminating_flow_ids if event == Kind.FINISH else instant.flow_ids).append(request)
-        key = (number, request >= 0, request if request >= 0 else actor)
+        key = _key(actor, number, request)
         if event == Kind.ACCEPT:
             self._accepted[key] = (time, actor)
         elif event == Kind.FINISH and (accepted := self._accepted.pop(key, None)) is not None:
@@ -140,7 +140,7 @@ class Slices:
                 self._event(track, self._end, time)
             self._event(track, self._end, time)
 
-    def _write_lane(self, number: int, begin: int, end: int | None, actor: int, request: int = -1) -> None:
+    def _write_lane(self, number: int, begin: int, end: int | None, actor: int, request: int = 0) -> None:
         """Write a slice of an object on the first lane that is free."""
         lanes = self._lanes.setdefault(number, [])
         lane = next((one for one in lanes if one[1] <= begin), None)
@@ -152,7 +152,7 @@ class Slices:
         lock = objects.kinds[number] == "lock"
         name = f"holds {objects.names[number]}" if lock else objects.names[number]
         event = self._event(lane[0], self._begin, begin, name, number)
-        if objects.kinds[number] == "transaction" and request >= 0:
+        if objects.kinds[number] == "transaction" and request > 0:
             event.flow_ids.append(request)
         if actor >= 0:
             event.debug_annotations.add(name="actor", string_value=objects.names[actor])
@@ -167,3 +167,8 @@ class Slices:
             written.name = name
             written.categories.append(self._objects.kinds[number])
         return written
+
+
+def _key(actor: int, number: int, request: int) -> _Key:
+    """Return the key of a request of `actor` to object `number`. Requests are numbered from 1, or not at all."""
+    return (number, True, request) if request > 0 else (number, False, actor)

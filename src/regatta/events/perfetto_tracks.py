@@ -20,7 +20,8 @@ _OBJECT, _PHASES, _INTERRUPTS, _LANE = (kind << 32 for kind in range(1, 5))
 class Objects:
     """The objects of a trace, as Perfetto needs them. Arrays have one more row, for "none": index -1.
 
-    Perfetto knows threads by `tid`. Threads whose `tid` is unknown get numbers above all others.
+    Perfetto knows threads by `tid`. A thread whose `tid` is unknown (0 or NONE) gets a number above all others; one whose
+    process is unknown is a process.
     """
 
     kinds: list[str]
@@ -41,10 +42,10 @@ def read_objects(table: pa.Table) -> Objects:
     )
     kind = np.array([*kinds, "idle"])
     tid[kind == "idle"] = 0
-    unknown = np.flatnonzero((kind == "thread") & (tid < 0))
+    unknown = np.flatnonzero((kind == "thread") & (tid <= 0))
     tid[unknown] = 1 + max(0, int(tid.max()), int(pid.max())) + np.arange(len(unknown))
-    pid = np.where(pid < 0, pid[parent], pid)
-    return Objects(kinds, names, tid, np.where((pid < 0) | (kind == "idle"), tid, pid))
+    pid = np.where(pid <= 0, pid[parent], pid)
+    return Objects(kinds, names, tid, np.where((pid <= 0) | (kind == "idle"), tid, pid))
 
 
 def write_process_tree(packets: Packets, objects: Objects, time_ns: int) -> None:
@@ -53,7 +54,7 @@ def write_process_tree(packets: Packets, objects: Objects, time_ns: int) -> None
     for kind, name, tid, pid in zip(
         objects.kinds, objects.names, objects.tid.tolist(), objects.pid.tolist(), strict=False
     ):
-        if kind == "process" and pid >= 0:
+        if kind == "process" and pid > 0:
             tree.processes.add(pid=pid, cmdline=[name])
         elif kind == "thread":
             tree.threads.add(tid=tid, tgid=pid, name=name)

@@ -16,7 +16,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as messages
 
 from helpers.synthetic_traces import write_trace
 from regatta.events import perfetto, perfetto_packets, perfetto_scheduling
-from regatta.events.model import Facts, Kind, Sleep, Trace
+from regatta.events.model import NONE, Facts, Kind, Sleep, Trace
 from regatta.events.perfetto import export_perfetto
 from regatta.host.errors import RegattaError
 
@@ -242,7 +242,11 @@ def test_the_tree_names_threads_and_processes(tmp_path: Path) -> None:
 
 
 def test_threads_of_unknown_numbers_stay_different(tmp_path: Path) -> None:
-    objects = [{"name": "a", "tid": 5, "pid": 9}, {"name": "b"}, {"name": "c"}]
+    objects: list[dict[str, Any]] = [
+        {"name": "a", "tid": 5, "pid": 9},
+        {"name": "b"},
+        {"name": "c", "tid": NONE, "pid": NONE},
+    ]
     trace = write_trace(tmp_path / "trace", [{"kind": Kind.RESUME, "actor": 2}], objects)
     (tree,) = (
         one.process_tree for one in read_back(trace, tmp_path / "o").packet if one.process_tree.threads
@@ -397,6 +401,20 @@ def test_locks_show_who_waits_and_who_holds(tmp_path: Path) -> None:
     ]
     owners = [note.string_value for one in trace.packet for note in one.track_event.debug_annotations]
     assert owners == ["main", "worker"]
+
+
+def test_requests_without_a_number_are_those_of_their_thread(tmp_path: Path) -> None:
+    trace = exported(
+        tmp_path,
+        [
+            event(1, Kind.ACCEPT, MAIN, SERVE),
+            event(2, Kind.ACCEPT, WORKER, SERVE, request=NONE),
+            event(3, Kind.FINISH, MAIN, SERVE),
+            event(4, Kind.FINISH, WORKER, SERVE, request=NONE),
+        ],
+    )
+    assert slices(trace) == [("serve", "serve", 1, 3), ("serve", "serve", 2, 4)]
+    assert flows(trace) == []
 
 
 def test_a_lock_that_is_never_returned_is_held_by_no_slice(tmp_path: Path) -> None:
