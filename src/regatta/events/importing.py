@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,8 @@ _SOFT = {
 _HARD = {"net": "network", "eth": "network", "eno": "network", "enp": "network", "wlan": "network", "mlx": "network",
          "nvme": "disk", "ahci": "disk", "scsi": "disk", "req": "disk", "blk": "disk", "timer": "timer"}  # fmt: skip
 KERNEL_LOCKS = "kernel locks"
+#: bits of a time in a key of thread and time: threads have at most 22
+_KEY_BITS = 40
 
 
 @dataclass
@@ -181,11 +183,21 @@ def _import(
             if facts is None:
                 facts = Facts(begin, end, cpus, read.lost, "text", remarks=tuple(read.remarks))
             else:
-                facts = Facts(**{**vars(facts), "begin_ns": min(begin, facts.begin_ns), "end_ns": max(end, facts.end_ns),
-                                 "remarks": (*facts.remarks, *read.remarks)})  # fmt: skip
+                facts = replace(
+                    facts,
+                    begin_ns=min(begin, facts.begin_ns),
+                    end_ns=max(end, facts.end_ns),
+                    remarks=(*facts.remarks, *read.remarks),
+                )
             conversion = _Conversion(read, probes, tasks)
             unsorted = Path(scratch) / EVENTS_FILE
             conversion.write(unsorted)
+            if conversion.unseen:
+                remark = (
+                    f"{conversion.unseen} switches are missing, as from idle threads on some kernels: such a thread runs from its "
+                    "wake-up on"
+                )
+                facts = replace(facts, remarks=(*facts.remarks, remark))
             _sort(read.connection, unsorted, folder / EVENTS_FILE)
         finally:
             read.connection.close()
@@ -205,6 +217,14 @@ class _Conversion:
         self._nesting = Nesting(NONE)
         self._inner = NONE
         self._cpu = NONE
+        #: thread after the last row, its time and its number
+        self._row_before = (NONE, 0, 0)
+        #: switches that were added
+        self.unseen = 0
+        ((start, end),) = self._connection.execute("select min(time_ns), max(time_ns) from raw").fetchall()
+        self._start = int(start)
+        self._key_shift = max(0, (int(end) - self._start).bit_length() - _KEY_BITS)
+        self._wakes = self._all_wakes()
         names = self._connection.execute("select name from names order by id").fetchall()
         self._names = [str(name) for (name,) in names]
         self._marks = self._marks_of(probes)
@@ -298,6 +318,7 @@ class _Conversion:
         self._cpu = int(cpu[-1])
         actor = self._actors(raw["tid"], cpu, time)
         out = _Rows(raw["n"], time, cpu)
+        self._add_unseen(out, raw, first, actor)
         begins, ends = np.isin(code, (5, 7, 9)), np.isin(code, (6, 8, 10))
         interrupts = self._interrupts(code, name, begins)
         inner = self._nesting(begins, ends, code == CODES["sched_switch"], interrupts, first)
@@ -324,6 +345,58 @@ class _Conversion:
             out.add(code == 16, Kind.ACCEPT, actor=actor, object=lock, request=a)
         self._add_marks(out, np.isin(code, (17, PROBE)), name, actor)
         return out.table(schema)
+
+    def _add_unseen(
+        self, out: _Rows, raw: dict[str, Numbers], first: NDArray[np.bool_], actor: Numbers
+    ) -> None:
+        """Add the switches that the trace lacks: a thread acts on a CPU that the last switch gave to another one.
+
+        Some kernels do not report the switches from the idle thread. The thread then runs from its wake-up on, or from the last
+        event on the CPU, if that is later.
+        """
+        tid, time, n = raw["tid"], raw["time_ns"], raw["n"]
+        after = np.where(raw["code"] == CODES["sched_switch"], raw["a"], tid)
+        before_tid, before_time, before_n = (
+            np.concatenate(([last], values[:-1]))
+            for last, values in zip(self._row_before, (after, time, n), strict=True)
+        )
+        self._row_before = (int(after[-1]), int(time[-1]), int(n[-1]))
+        unseen = ~first & (tid != before_tid)
+        self.unseen += int(np.count_nonzero(unseen))
+        if not np.any(unseen):
+            return
+        keys, wake_times, wake_n = self._wakes
+        places = np.searchsorted(keys, self._wake_key(tid[unseen], time[unseen]), side="right") - 1
+        woken = places >= 0
+        woken &= keys[np.maximum(places, 0)] >= self._wake_key(tid[unseen], np.full(len(places), self._start))
+        begin, begin_n = before_time[unseen], before_n[unseen]
+        later = woken & (wake_times[np.maximum(places, 0)] >= begin)
+        begin = np.where(later, wake_times[np.maximum(places, 0)], begin)
+        begin_n = np.where(later, np.maximum(wake_n[np.maximum(places, 0)], begin_n), begin_n)
+        cpus = raw["cpu"][unseen]
+        objects = self._by_value(
+            cpus, np.ones(len(cpus), bool), lambda number: self.objects.of("cpu", f"cpu{number}")
+        )
+        leaving = self._actors(before_tid[unseen], cpus, begin)
+        out.add_at(begin, begin_n, _Rows.ORDERS - 2, cpus, Kind.PREEMPT, leaving, objects)
+        out.add_at(begin, begin_n, _Rows.ORDERS - 1, cpus, Kind.RESUME, actor[unseen], objects)
+
+    def _wake_key(self, tids: Numbers, times: Numbers) -> Numbers:
+        elapsed = np.minimum((times - self._start) >> self._key_shift, (1 << _KEY_BITS) - 1)
+        keys: Numbers = (tids << _KEY_BITS) + elapsed
+        return keys
+
+    def _all_wakes(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Return keys, times and rows of all wake-ups, by thread and time."""
+        rows = self._connection.execute(
+            "select a, time_ns, n from raw where code in (2, 3) order by a, time_ns, n"
+        ).fetchnumpy()
+        tids, times, n = (np.asarray(rows[name], np.int64) for name in ("a", "time_ns", "n"))
+        keys = self._wake_key(tids, times)
+        if not len(keys):
+            nothing = np.array([np.iinfo(np.int64).max])
+            return nothing, nothing, nothing
+        return keys, times, n
 
     def _by_value(self, values: Numbers, rows: NDArray[np.bool_], make: Any) -> Numbers:
         """Return an object for each value of some rows."""
@@ -374,10 +447,11 @@ class _Conversion:
 class _Rows:
     """Columns of abstract events, collected in pieces."""
 
-    _ORDERS = 8
+    #: places for events that come from one row, in order
+    ORDERS = 8
 
     def __init__(self, n: Numbers, time: Numbers, cpu: Numbers) -> None:
-        self._shared = {"n": n * self._ORDERS, "time_ns": time, "cpu": cpu}
+        self._shared = {"n": n * self.ORDERS, "time_ns": time, "cpu": cpu}
         self._pieces: list[dict[str, NDArray[Any]]] = []
 
     def add(self, rows: NDArray[np.bool_], kind: Kind, order: int = 0, **columns: NDArray[Any] | int) -> None:
@@ -398,6 +472,26 @@ class _Rows:
             given = columns.get(name, nothing)
             piece[name] = np.full(count, given, np.int64) if isinstance(given, int) else given[rows]
         self._pieces.append(piece)
+
+    def add_at(
+        self,
+        times: Numbers,
+        n: Numbers,
+        order: int,
+        cpus: Numbers,
+        kind: Kind,
+        actors: Numbers,
+        objects: Numbers,
+    ) -> None:
+        """Add events that are in no row."""
+        nothing = np.full(len(times), NONE, np.int64)
+        zeros = np.zeros(len(times), np.int64)
+        self._pieces.append(
+            {
+                "n": n * self.ORDERS + order, "time_ns": times, "cpu": cpus, "kind": zeros + kind, "actor": actors,
+                "object": objects, "peer": nothing, "request": zeros, "value": zeros,
+            }
+        )  # fmt: skip
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """Return all of them."""

@@ -152,9 +152,7 @@ class _Tally:
             }
         )  # fmt: skip
         self._times.append(_grouped(table, ["actor", "phase", "state", "object", "cpu"], "ns"))
-        kept = np.isin(one.kind, (Kind.WAKE, Kind.RESUME, Kind.INTERRUPT)) | (
-            (one.kind == Kind.ACCEPT) & (one.event_object == one.phase)
-        )
+        kept = one.woken | one.entered | np.isin(one.kind, (Kind.RESUME, Kind.INTERRUPT))
         ones = np.ones(int(np.count_nonzero(kept)), np.int64)
         events = pa.table(
             {
@@ -163,7 +161,7 @@ class _Tally:
             }
         )  # fmt: skip
         self._events.append(_grouped(events, ["actor", "phase", "kind", "object"], "ns"))
-        between = (one.kind == Kind.WAKE) & (one.transaction == NONE) & (one.last != NONE)
+        between = one.woken & (one.transaction == NONE) & (one.last != NONE)
         gaps = pa.table(
             {"actor": one.actor[between], "last": one.last[between], "ns": np.ones(between.sum(), np.int64)}
         )

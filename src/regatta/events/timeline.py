@@ -62,6 +62,9 @@ class Batch:
     #: index of the transaction, or NONE; and that of the last one before
     transaction: Numbers
     last: Numbers
+    #: whether the thread slept before a wake-up, and whether a phase is another one than before
+    woken: Mask
+    entered: Mask
     #: the event at the begin, and its object, or the cause of a wake-up; NONE: the window began
     kind: Numbers
     event_object: Numbers
@@ -180,9 +183,12 @@ class _States:
         of = self._t._kind_of[target]
         requested, accepted, finished = kind == Kind.REQUEST, kind == Kind.ACCEPT, kind == Kind.FINISH
         resumed = kind == Kind.RESUME
-        place = self._place(*self._places(kind, rows["value"], first))
+        values, known, woken = self._places(kind, rows["value"], first)
+        place = self._place(values, known, first)
         phase_rows = (of == "phase") & (accepted | finished)
         phase = self._phase(np.where(accepted, target, NONE), phase_rows, first)
+        phase_before = np.where(first, NONE, np.concatenate(([self._phase_before], phase[:-1])))
+        self._phase_before = int(phase[-1])
         calls = (of == "system-call") & (accepted | finished)
         locks = (of == "lock") & (requested | accepted)
         kernel = self._t._kernel_lock[target]
@@ -194,6 +200,8 @@ class _States:
             "object": target,
             "peer": rows["peer"],
             # The first event of a thread shows its state before, unless the thread is new.
+            "woken": woken,
+            "entered": phase_rows & accepted & (phase != phase_before),
             "first": (first & ~((kind == Kind.WAKE) & (rows["value"] == 1))).astype(np.int64),
             "place": place,
             "cpu": self._cpu(rows["cpu"], kind != Kind.WAKE, first),
@@ -207,7 +215,7 @@ class _States:
         }  # fmt: skip
 
     def _places(self, kind: Numbers, value: Numbers, first: Mask) -> tuple[Numbers, Mask, Mask]:
-        """Return where the events put the thread: ON, READY or ASLEEP. A wake-up counts for a thread that sleeps only."""
+        """Return where the events put the thread, which of them do, and which are wake-ups of a thread that slept."""
         ended = (kind == Kind.SLEEP) & (value == Sleep.ENDED)
         values = np.select(
             [kind == Kind.PREEMPT, ended, kind == Kind.SLEEP, kind == Kind.WAKE],
@@ -220,11 +228,12 @@ class _States:
             bool
         )
         previous |= first
-        known |= previous & (kind == Kind.WAKE)
+        woken = previous & (kind == Kind.WAKE)
         self._slept = int(kind[-1] == Kind.SLEEP)
-        return values, known, first
+        return values, known | woken, woken
 
     _slept = 0
+    _phase_before = NONE
 
     def _segments(
         self,
@@ -244,7 +253,8 @@ class _States:
         state, target = self._states(a, idle, np.where(woken, next_peer, NONE))
         columns = {
             "actor": a["actor"], "begin_ns": a["time"], "end_ns": end, "state": state, "object": target, "cpu": a["cpu"],
-            "call": a["call"], "phase": a["phase"], "transaction": a["transaction"], "last": a["last"], "kind": a["kind"],
+            "call": a["call"], "phase": a["phase"], "transaction": a["transaction"], "last": a["last"],
+            "woken": a["woken"], "entered": a["entered"], "kind": a["kind"],
             "event_object": np.where(a["kind"] == Kind.WAKE, a["peer"], a["object"]),
         }  # fmt: skip
         heads = np.flatnonzero(a["first"])
@@ -302,6 +312,8 @@ class _States:
             return np.where(kind == Kind.WAKE, a["peer"][heads], NONE)
         if name == "cpu":
             return np.where((kind == Kind.RESUME) | (kind == Kind.WAKE), NONE, a["cpu"][heads])
+        if name in ("woken", "entered"):
+            return np.zeros(len(heads), bool)
         return np.full(len(heads), NONE, np.int64)
 
 

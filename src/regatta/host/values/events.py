@@ -8,7 +8,12 @@ from typing import Any
 
 #: group -> tracepoints, each with what it is for; one that a kernel lacks is left out
 GROUPS: dict[str, tuple[str, ...]] = {
-    "scheduling": ("sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork"),
+    "scheduling": (
+        "sched/sched_switch",
+        "sched/sched_waking",
+        "sched/sched_wakeup",
+        "sched/sched_process_fork",
+    ),
     "interrupts": (
         "irq/irq_handler_entry",
         "irq/irq_handler_exit",
