@@ -250,7 +250,7 @@ def _executed(cell: Cell) -> tuple[object, ...]:
         ),
         (cell.runtime, cell.argv, cell.prepare, cell.check, cell.training),
         (tuple(sorted(cell.environment.items())), tuple(sorted(cell.arrange.items())), benchmark.directory),
-        repr(cell.isolation),
+        (repr(cell.isolation), cell.events),
     )
 
 

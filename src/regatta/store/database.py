@@ -39,6 +39,7 @@ from regatta.host.journal.journal import (
 )
 from regatta.host.values.record import Record
 from regatta.store.cells import unplanned_cells
+from regatta.store.event_measures import kept_traces, with_event_measures
 from regatta.store.folder import Folder
 from regatta.store.seal import seal, sealed_marks
 from regatta.store.tables import (
@@ -68,6 +69,8 @@ _SCHEMAS = {
     VECTOR_TABLE: VECTORS,
 }
 _FILES = (DATABASE, *(f"{name}.parquet" for name in (*TABLES, VECTOR_TABLE)))
+#: Folder of the measures of traces, which take seconds each.
+EVENTS = "events"
 _NEW = ".new"
 _LOCK = ".lock"
 #: DuckDB replays these files into the database, regardless of their author. A finished database has none of them.
@@ -359,7 +362,7 @@ def _write_vectors(experiment_dir: Path, new: _New) -> int:
 
 def fingerprint(experiment_dir: Path) -> str:
     """Hash the journal (names, sizes, times), the plans and decisions (contents), and the version of the tables."""
-    digest = hashlib.sha256(f"tables {TABLES_VERSION}\n".encode())
+    digest = hashlib.sha256(f"tables {TABLES_VERSION}\n{kept_traces(experiment_dir)}".encode())
     for path in [*journal_files(experiment_dir), *cell_files(experiment_dir)]:
         stat = path.stat()
         digest.update(f"{path.relative_to(experiment_dir)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
@@ -392,7 +395,7 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
             batch.clear()
             pending = 0
 
-        for item in _journal(experiment_dir, progress):
+        for item in _journal(experiment_dir, new.directory, progress):
             if isinstance(item, Damage):
                 damaged += 1
                 if not item.torn:
@@ -410,13 +413,18 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
     return written, measured, damaged
 
 
-def _journal(experiment_dir: Path, progress: Progress | None) -> Iterator[Record | Damage]:
+def _journal(experiment_dir: Path, directory: Path, progress: Progress | None) -> Iterator[Record | Damage]:
     files = journal_files(experiment_dir)
     sizes = [path.stat().st_size for path in files]
     done, total = 0, sum(sizes)
     yield from damaged_descriptions(experiment_dir)
     for path, size in zip(files, sizes, strict=True):
-        yield from read_file(path)
+        for item in read_file(path):
+            yield (
+                item
+                if isinstance(item, Damage)
+                else with_event_measures(item, path.parent, directory / EVENTS)
+            )
         done += size
         if progress is not None:
             progress(done, total)

@@ -30,6 +30,12 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def pid(self) -> int:
+        """Return the number of the process."""
+        assert self._process is not None
+        return self._process.pid
+
     def prepare(self) -> None:
         """Start the process, and make the kernel ready to record.
 

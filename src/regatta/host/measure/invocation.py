@@ -103,6 +103,8 @@ class Bench:
         self.directory = work_of(scratch)
         #: whether processes that leave their group are lost; `become_subreaper` gave the reason
         self.strays = False
+        #: processes of the runner itself that live while a cell runs
+        self.helpers: set[int] = set()
         self._scratch = scratch
         self.work = EmptyDirectory(self.directory)
         results_path = results_of(scratch)
@@ -204,6 +206,7 @@ class Bench:
             # If all CPUs are to be used, no affinity is set.
             cores=frozenset(cores) if self.cores is not None or cores != self.all_cores else None,
             hash_stdout=bool(cell["expect"].get("stdout_sha256")),
+            helpers=self.helpers,
         )
         kind = isolation_kind(cell)
         if kind == "docker":
@@ -408,7 +411,11 @@ def _recorder(bench: Bench, cell: PlanCell) -> Iterator[Recorder | str | None]:
         except HostError as error:
             yield str(error)
             return
-        yield recorder
+        bench.helpers.add(recorder.pid)
+        try:
+            yield recorder
+        finally:
+            bench.helpers.clear()
 
 
 def _end(recorder: Recorder | None) -> str:

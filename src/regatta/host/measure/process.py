@@ -12,7 +12,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,6 +47,8 @@ class Launch:
     rlimits: list[tuple[int, int]] = field(default_factory=list)
     cores: frozenset[int] | None = None
     hash_stdout: bool = False
+    #: processes of the runner that must survive the end of this one
+    helpers: Collection[int] = ()
 
 
 @dataclass
@@ -234,7 +236,7 @@ def _attend(
         # The main process is not reaped yet, so the group ID cannot have been reused.
         _kill_group(pid)
         _, wait_status, usage = os.wait4(pid, 0)
-        left_behind = reap_descendants()
+        left_behind = reap_descendants(launch.helpers)
     stdout.drain(REST_BYTES)
     stderr.drain(REST_BYTES)
     code = os.waitstatus_to_exitcode(wait_status)
@@ -326,8 +328,8 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
-def reap_descendants() -> int:
-    """Kill and reap every process that is or becomes a child of this one; return the number killed."""
+def reap_descendants(helpers: Collection[int] = ()) -> int:
+    """Kill and reap every process that is or becomes a child of this one, except helpers of the runner; return the number killed."""
     count = 0
     deadline = time.monotonic() + REAP_S
     while True:
@@ -339,7 +341,10 @@ def reap_descendants() -> int:
             # A process that exited without being reaped did not outlive its parent.
             count += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
             continue
-        for child in children_of(os.getpid()):
+        others = [child for child in children_of(os.getpid()) if child not in helpers]
+        if helpers and not others:
+            return count
+        for child in others:
             _kill_tree(child)
         if time.monotonic() > deadline:
             # Only a process in uninterruptible sleep survives SIGKILL; waiting for it is impossible here.
