@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import results_option
+from regatta.cli.trace_events import trace_events
 from regatta.cli.trace_heap import trace_heap
 from regatta.host.errors import RegattaError
 
@@ -22,9 +23,10 @@ TOOLS = ("auto", "bpftrace", "strace")
 
 @click.group()
 def trace() -> None:
-    """Count the calls of a program, as application vectors for `regatta predict`, or its use of the heap."""
+    """Record the events of a program, count its calls as application vectors for `regatta predict`, or its use of the heap."""
 
 
+trace.add_command(trace_events)
 trace.add_command(trace_heap)
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from regatta.events.call_numbers import call_numbers
 from regatta.events.filling import Nesting, Numbers
 from regatta.events.marks import Mark, parse_mark
 from regatta.events.model import (
@@ -111,7 +112,7 @@ def import_recording(recording: Path, folder: Path) -> Trace:
             tuple(mark for text in probe["means"] if (mark := parse_mark(text)) is not None)
             for probe in about["recording"]["probes"]
         ]
-        return _import(text, folder, probes, about["tasks"], facts)
+        return _import(text, folder, probes, about["tasks"], facts, _call_names(str(about["machine"])))
 
 
 def read_about(recording: Path) -> dict[str, Any]:
@@ -138,7 +139,16 @@ def import_text(path: Path, folder: Path) -> Trace:
     Raises:
         RegattaError: the file is truncated or no trace; the message has the offset.
     """
-    return _import(path, folder, (), {}, None)
+    # The text does not name the machine that wrote it.
+    return _import(path, folder, (), {}, None, {})
+
+
+def _call_names(machine: str) -> dict[int, str]:
+    """Return the names of system calls by number; empty for an unknown machine."""
+    try:
+        return {number: name for name, number in call_numbers(machine).items()}
+    except HostError:
+        return {}
 
 
 def _report(path: Path, text: Path) -> None:
@@ -171,6 +181,7 @@ def _import(
     probes: Sequence[Sequence[Mark]],
     tasks: Mapping[str, Sequence[Any]],
     facts: Facts | None,
+    calls: Mapping[int, str],
 ) -> Trace:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "trace.json").unlink(missing_ok=True)
@@ -189,7 +200,7 @@ def _import(
                     end_ns=max(end, facts.end_ns),
                     remarks=(*facts.remarks, *read.remarks),
                 )
-            conversion = _Conversion(read, probes, tasks)
+            conversion = _Conversion(read, probes, tasks, calls)
             unsorted = Path(scratch) / EVENTS_FILE
             conversion.write(unsorted)
             if conversion.unseen:
@@ -209,8 +220,13 @@ class _Conversion:
     """Rows of the raw table, CPU by CPU, to abstract events."""
 
     def __init__(
-        self, read: Read, probes: Sequence[Sequence[Mark]], tasks: Mapping[str, Sequence[Any]]
+        self,
+        read: Read,
+        probes: Sequence[Sequence[Mark]],
+        tasks: Mapping[str, Sequence[Any]],
+        calls: Mapping[int, str],
     ) -> None:
+        self._calls = calls
         self._connection = read.connection
         self.objects = _Objects()
         self._tasks = tasks
@@ -330,7 +346,9 @@ class _Conversion:
         out.add(code == CODES["sched_process_fork"], Kind.WAKE, actor=other, peer=actor, value=1)
         self._switches(out, code, cpu, actor, other, b)
         calls = np.isin(code, (11, 12))
-        objects = self._by_value(a, calls, lambda nr: self.objects.of("system-call", str(nr)))
+        objects = self._by_value(
+            a, calls, lambda nr: self.objects.of("system-call", self._calls.get(nr, str(nr)))
+        )
         out.add(code == 11, Kind.ACCEPT, actor=actor, object=objects)
         out.add(code == 12, Kind.FINISH, actor=actor, object=objects)
         disks = self._by_value(

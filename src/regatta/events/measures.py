@@ -21,6 +21,8 @@ _CAUSE_OF = {
     "lock": "lock", "disk": "disk", "network": "network", "timer": "timer", "interrupt": "interrupt",
     "thread": "process", "process": "process", "idle": "interrupt",
 }  # fmt: skip
+#: sources of interrupts, by the kind of their object
+INTERRUPTS = ("disk", "network", "timer", "interrupt")
 NO_PHASE = "none"
 
 
@@ -338,9 +340,12 @@ def metrics(measures: Measures) -> list[tuple[str, float, str, Mapping[str, str]
         ("event_user", service.user / n, "ns", {}),
         ("event_kernel", service.kernel / n, "ns", {}),
         ("event_spin", service.spin / n, "ns", {}),
-        *(("event_interrupt", ns / n, "ns", {"kind": kind}) for kind, ns in measures.interrupts.items()),
+        *(
+            ("event_interrupt", measures.interrupts.get(kind, 0.0) / n, "ns", {"kind": kind})
+            for kind in INTERRUPTS
+        ),
         ("event_switches", service.switches / n, "1", {}),
-        *(("event_wakeups", count / n, "1", {"cause": cause}) for cause, count in service.wakeups.items()),
+        *(("event_wakeups", service.wakeups[cause] / n, "1", {"cause": cause}) for cause in CAUSES),
         ("event_unneeded_wakeups", measures.unneeded_wakeups / n, "1", {}),
     ]
     for name, phase in measures.phases.items():
@@ -351,8 +356,8 @@ def metrics(measures: Measures) -> list[tuple[str, float, str, Mapping[str, str]
             ("event_phase_interrupts", sum(phase.interrupts.values()) / n, "ns", {"phase": name}),
             ("event_phase_ready", phase.ready / n, "ns", {"phase": name}),
             *(
-                ("event_phase_wait", ns / n, "ns", {"phase": name, "cause": cause})
-                for cause, ns in phase.asleep.items()
+                ("event_phase_wait", phase.asleep.get(cause, 0.0) / n, "ns", {"phase": name, "cause": cause})
+                for cause in CAUSES
             ),
             ("event_phase_wakeups", sum(phase.wakeups.values()) / n, "1", {"phase": name}),
         ]

@@ -104,7 +104,7 @@ class _Ended(Exception):
 
 
 @contextlib.contextmanager
-def _ending(done: threading.Event | None) -> Iterator[None]:
+def ending(done: threading.Event | None) -> Iterator[None]:
     """Make SIGINT and SIGTERM set `done`. Without `done`, they abort the current work so that no process remains."""
 
     def heard(number: int, frame: object) -> None:
@@ -134,7 +134,7 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
     jar = profiler_jar() if tool == JAVA else None
     pairs = _PAIRS if wanted.pairs is None else wanted.pairs
     measured = Measured()
-    with _ending(None):
+    with ending(None):
         for index in range(max(pairs, 1)):
             # Alternate the order, so that drift affects both sides equally.
             for traced in ((False, True), (True, False))[index % 2]:
@@ -283,9 +283,9 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
         tracer = make_tracer(tool if traced else "none", table)
         try:
             before = read_figure(counter, "") if counter else None
-            with _ending(None):
+            with ending(None):
                 tracer.start(pid)
-            with _ending(done):
+            with ending(done):
                 if wanted.ready is not None:
                     wanted.ready.touch()
                 run, tally = watch(pid, tracer, counter, done, wanted.for_s, before)

@@ -1,0 +1,218 @@
+"""`regatta trace events`."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.host.errors import RegattaError, SpecError
+
+if TYPE_CHECKING:
+    from regatta.events.measures import Times
+    from regatta.events.model import Trace
+    from regatta.host.values.events import Events
+    from regatta.trace.event_tracer import Pairs
+
+_SHOWN = 12
+
+
+@click.command("events", context_settings={"allow_interspersed_args": False})
+@click.option("-o", "output", type=click.Path(file_okay=False, path_type=Path), help="Folder for the trace (Parquet). [default: none, only the measures]")  # fmt: skip
+@click.option("--modifier", metavar="NAME", default="events", show_default=True, help="Modifier of configs/modifiers.yml with the events to record, such as events-apache.")  # fmt: skip
+@click.option("--after", "after_s", type=click.FloatRange(0, 86400), help="Seconds until the window begins. [default: that of the modifier; with --pid: 0]")  # fmt: skip
+@click.option("--for", "for_s", type=click.FloatRange(0.01, 3600), help="Maximum seconds of the window. [default: that of the modifier]")  # fmt: skip
+@click.option("--buffer", "buffer_mib", type=click.IntRange(1, 65536), help="MiB of the buffer per CPU. [default: that of the modifier]")  # fmt: skip
+@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=0, show_default=True, help="Pairs of runs of COMMAND without and with recording, to measure its overhead.")  # fmt: skip
+@click.option("--pid", type=click.IntRange(min=1), help="Record while this process runs, instead of a COMMAND.")  # fmt: skip
+@click.option("--ready", type=click.Path(path_type=Path), help="With --pid: create this file once recording has begun.")  # fmt: skip
+@click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace: a folder of this command, a kept recording, the text of ftrace, trace-cmd or perf, or a flight recording (.jfr).")  # fmt: skip
+@click.option("--perfetto", type=click.Path(dir_okay=False, path_type=Path), help="Also write a file for the viewer ui.perfetto.dev.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the measures as JSON.")
+@click.option("--record-into", type=click.Path(file_okay=False, path_type=Path), hidden=True)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def trace_events(
+    command: tuple[str, ...],
+    source: Path | None,
+    pid: int | None,
+    record_into: Path | None,
+    **options: object,
+) -> None:
+    """Record the events of this host while COMMAND runs, and measure where time goes.
+
+    The trace has the states of all threads: running in the program or in the kernel, waiting for a CPU, for a lock, a disk,
+    the network or another process. Probes of a modifier divide the work of unmodified programs into phases and
+    transactions. Recording needs root and trace-cmd. If an argument of COMMAND is {tracer}, COMMAND starts the recording
+    itself (as `web` does after --).
+    """
+    if sum((source is not None, pid is not None, bool(command))) != 1:
+        raise click.UsageError("expected one of COMMAND after --, --pid and --from")
+    if pid is None and options["ready"] is not None:
+        raise click.UsageError("--ready: expected together with --pid")
+    if not command and options["pairs"]:
+        raise click.UsageError("--overhead: expected together with a COMMAND")
+    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
+        recording, pairs = source, None
+        if source is None:
+            recording = record_into or Path(scratch) / "recording"
+            recording.mkdir(exist_ok=True)
+            pairs = _record(command, pid, recording, options)
+            if record_into is not None:
+                return
+        assert recording is not None
+        output = options["output"]
+        trace = _trace(recording, output if isinstance(output, Path) else Path(scratch) / "trace")
+        perfetto = options["perfetto"]
+        if isinstance(perfetto, Path):
+            from regatta.events.perfetto import export_perfetto
+
+            export_perfetto(trace, perfetto)
+        _show(trace, pairs, bool(options["as_json"]))
+
+
+def _events(options: dict[str, object], pid: int | None) -> Events:
+    """Return the recording of the modifier, with the options."""
+    from dataclasses import replace
+
+    from regatta.host.errors import Problem
+    from regatta.spec.home import find_home
+    from regatta.spec.problems import unknown
+    from regatta.spec.registries import read_registries
+
+    problems: list[Problem] = []
+    modifiers = read_registries(find_home(), problems).modifiers
+    if problems:
+        raise SpecError(problems)
+    name = str(options["modifier"])
+    recordings = {key: modifier.events for key, modifier in modifiers.items() if modifier.events is not None}
+    if name not in recordings:
+        raise SpecError([unknown("--modifier", "a modifier with `events`", name, recordings)])
+    given = {key: options[key] for key in ("after_s", "for_s", "buffer_mib") if options[key] is not None}
+    return replace(recordings[name], **({"after_s": 0.0} if pid is not None else {}), **given)  # type: ignore[arg-type]
+
+
+def _record(
+    command: tuple[str, ...], pid: int | None, folder: Path, options: dict[str, object]
+) -> Pairs | None:
+    import sys
+
+    from regatta.trace.event_tracer import record_command, record_process
+
+    events = _events(options, pid)
+    if pid is not None:
+        ready = options["ready"]
+        record_process(pid, events, folder, ready if isinstance(ready, Path) else None)
+        return None
+    words = [sys.executable, "-m", "regatta", "trace", "events", "--pid", "{pid}", "--ready", "{ready}"]
+    words += [
+        "--modifier",
+        str(options["modifier"]),
+        "--for",
+        str(events.for_s),
+        "--buffer",
+        str(events.buffer_mib),
+    ]
+    pairs = options["pairs"]
+    assert isinstance(pairs, int)
+    return record_command(command, events, folder, pairs, words)
+
+
+def _trace(source: Path, output: Path) -> Trace:
+    """Return the trace of any source; import it into a folder unless it is one."""
+    from regatta.events.importing import import_recording, import_text
+    from regatta.events.model import FACTS_FILE, open_trace
+    from regatta.host.values.events import ABOUT_FILE
+
+    if source.is_dir():
+        if (source / FACTS_FILE).exists():
+            return open_trace(source)
+        if not (source / ABOUT_FILE).exists():
+            raise RegattaError(
+                str(source),
+                f"a folder with {FACTS_FILE} or {ABOUT_FILE}",
+                "neither",
+                "give a trace, or a kept recording",
+            )
+        return import_recording(source, output)
+    with source.open("rb") as file:
+        if file.read(4) == b"FLR\0":
+            from regatta.events.jfr import import_jfr
+
+            return import_jfr(source, output, monotonic_offset_ns=None)
+    return import_text(source, output)
+
+
+def _show(trace: Trace, pairs: Pairs | None, as_json: bool) -> None:
+    from regatta.events.measures import measure, metrics
+
+    measures = measure(trace)
+    if as_json:
+        found = [
+            {"metric": name, "value": value, "unit": unit, **given}
+            for name, value, unit, given in metrics(measures)
+        ]
+        told = {
+            "seconds": measures.seconds,
+            "lost": dict(trace.facts.lost),
+            "measures": found,
+            "remarks": measures.remarks,
+        }
+        if pairs is not None and pairs.without_ns:
+            told["overhead"] = {"with_ns": pairs.traced_ns, "without_ns": pairs.without_ns}
+        click.echo(json.dumps(told))
+        return
+    from regatta.cli.tables import plain_console, show_table
+
+    console = plain_console()
+    lost = sum(trace.facts.lost.values())
+    click.echo(f"window of {measures.seconds:.3g} s, {trace.facts.cpus} CPUs, {lost} events lost")
+    if measures.transactions:
+        response = f"mean response time {(measures.response_ns or 0) / 1e3:,.0f} µs"
+        click.echo(f"{measures.transactions} transactions, {measures.throughput:,.0f} per second, {response}")
+        n = measures.transactions
+        rows = [_row(name, times, 1e3, n) for name, times in sorted(measures.phases.items())]
+        show_table(console, "Phases, µs per transaction", ("phase", *_HEADER), rows, left=("phase",))
+    busiest = sorted(measures.processes.items(), key=lambda one: -one[1].cpu)[:_SHOWN]
+    rows = [_row(name, times, 1e6, measures.seconds) for name, times in busiest]
+    show_table(console, "Processes, ms per second", ("process", *_HEADER), rows, left=("process",))
+    if measures.usages:
+        table = [
+            (
+                usage.name,
+                usage.kind,
+                str(usage.uses),
+                f"{usage.used_ns / 1e6:.3g}",
+                f"{usage.waited_ns / 1e6:.3g}",
+            )
+            for usage in sorted(measures.usages.values(), key=lambda one: -one.used_ns)[:_SHOWN]
+        ]
+        show_table(
+            console,
+            "Objects",
+            ("object", "kind", "uses", "used, ms", "waited for, ms"),
+            table,
+            left=("object", "kind"),
+        )
+    if pairs is not None and pairs.without_ns:
+        from regatta.trace.application import ratio_of
+
+        ratio = ratio_of(pairs.traced_ns, pairs.without_ns, 0.95)
+        interval = f" [{ratio.low:.3g}, {ratio.high:.3g}] (95 % CI)" if ratio.n > 1 else ""
+        click.echo(f"with recording: {ratio.value:.3g} times as long{interval}, {ratio.n} pairs of runs")
+    for remark in measures.remarks:
+        click.echo(f"remark: {remark}", err=True)
+
+
+_HEADER = ("user", "kernel", "spin", "interrupts", "ready", "lock", "disk", "network", "timer", "process", "wake-ups", "switches")  # fmt: skip
+
+
+def _row(name: str, times: Times, unit_ns: float, per: float) -> tuple[str, ...]:
+    """Return the times of a row per transaction or second, and its numbers of events."""
+    spent = [times.user, times.kernel, times.spin, sum(times.interrupts.values()), times.ready]
+    spent += [times.asleep.get(cause, 0.0) for cause in ("lock", "disk", "network", "timer", "process")]
+    values = [ns / unit_ns / per for ns in spent]
+    values += [count / per for count in (sum(times.wakeups.values()), times.switches)]
+    return name, *(f"{value:.3g}" if value < 1000 else f"{value:,.0f}" for value in values)
