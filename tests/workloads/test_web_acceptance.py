@@ -43,7 +43,8 @@ MUTEXES = {
     "posixsem": "futex",
     "pthread": "futex",
 }
-#: says of each process of the idle server where it waits, on which sockets, and whether it maps a POSIX semaphore
+#: says of each process of the idle server where it waits, on which sockets, and whether it maps a POSIX semaphore;
+#: the driver would replace a pid in braces
 OBSERVER = """
 import json, os, pathlib, re, signal, sys, time
 ready, kept = map(pathlib.Path, sys.argv[1:3])
@@ -52,29 +53,29 @@ proc = pathlib.Path("/proc")
 main, pids = int(sys.argv[3]), [int(word) for word in sys.argv[4].split(",")]
 rows = [line.split() for line in (proc / "net/tcp").read_text().splitlines()[1:]]
 listening = {row[9]: int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
-def socket_of(pid, descriptor):
+def socket_of(process, descriptor):
     try:
-        found = re.fullmatch(r"socket:\\[(\\d+)\\]", os.readlink(proc / f"{pid}/fd/{descriptor}"))
+        found = re.fullmatch(r"socket:\\[(\\d+)\\]", os.readlink(process / "fd" / descriptor))
     except FileNotFoundError:
         return None
     return found[1] if found and found[1] in listening else None
-def of(pid):
+def of(process):
     try:
-        call = (proc / f"{pid}/syscall").read_text().split()[0]
-        names = [entry.name for entry in (proc / f"{pid}/fd").iterdir()]
+        call = (process / "syscall").read_text().split()[0]
+        names = [entry.name for entry in (process / "fd").iterdir()]
     except PermissionError:
         return None
-    sockets = {inode for name in names if (inode := socket_of(pid, name))}
+    sockets = {inode for name in names if (inode := socket_of(process, name))}
     waits = {}
     for name in names:
-        text = (proc / f"{pid}/fdinfo/{name}").read_text()
+        text = (process / "fdinfo" / name).read_text()
         for descriptor, events in re.findall(r"tfd:\\s+(\\d+) events:\\s+([0-9a-f]+)", text):
-            if inode := socket_of(pid, descriptor):
+            if inode := socket_of(process, descriptor):
                 waits[inode] = int(events, 16)
-    maps = (proc / f"{pid}/maps").read_text()
+    maps = (process / "maps").read_text()
     return {"call": call, "sockets": sorted(sockets), "waits": waits, "semaphore": "/dev/shm/" in maps}
 def look():
-    return {pid: of(pid) for pid in pids if pid != main}
+    return {pid: of(proc / str(pid)) for pid in pids if pid != main}
 seen, before, until = look(), None, time.monotonic() + 60
 while (seen != before or any(each and each["call"] == "running" for each in seen.values())) and time.monotonic() < until:
     time.sleep(0.1)
@@ -178,7 +179,7 @@ def test_fewer_servers_than_connections_serve_them_all(
 ) -> None:
     options = (f"--server={server}", f"--servers={servers}", f"--persistent-percent={percent}")
     pids = tmp_path / "pids"
-    command = ("--", "sh", "-c", f"echo {{pids}} > {pids}; : > {{ready}}; sleep 600")
+    command = ("--", "sh", "-c", f"echo {{pids}} > {pids}; : > {{ready}}; exec sleep 600")
     outcome = web(web_sources, tmp_path / "work", *options, "--connections=40", "--requests=400", *command)
     assert outcome.exit_code == 0, outcome.stderr
     assert json.loads(outcome.stdout)["requests"] == 400
@@ -190,7 +191,7 @@ def test_fewer_servers_than_connections_serve_them_all(
 def test_the_server_may_have_all_cpus_and_share_them(web_sources: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     script = f"grep -h Cpus_allowed_list /proc/{{pid}}/status /proc/$PPID/status > {kept}; : > {{ready}}"
-    command = ("--", "sh", "-c", f"{script}; sleep 600")
+    command = ("--", "sh", "-c", f"{script}; exec sleep 600")
     outcome = web(web_sources, tmp_path / "work", "--server-cpus=all", "--requests=50", *command)
     assert outcome.exit_code == 0, outcome.stderr
     allowed = [

@@ -1,8 +1,8 @@
 /*
  * System V semaphores outlive their processes, and a killed Apache does not remove its own. Driver
- * and keeper note them, in memory that they share, and whoever cleans up removes them. A semaphore
- * belongs to the server if the last process that used it does. Only the server's user may ask for
- * that, and remove them: root needs capabilities that it may lack.
+ * and keeper note them in shared memory; the one that cleans up removes them. A semaphore belongs
+ * to the server if the last process that used it does. Queries and removal run as the server's
+ * user, because root may lack the capabilities for them.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
