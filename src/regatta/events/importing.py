@@ -361,7 +361,7 @@ class _Conversion:
             lock = self.objects.of("lock", KERNEL_LOCKS)
             out.add(code == 15, Kind.REQUEST, actor=actor, object=lock, request=a, value=b)
             out.add(code == 16, Kind.ACCEPT, actor=actor, object=lock, request=a)
-        self._add_marks(out, np.isin(code, (17, PROBE)), name, actor)
+        self._add_marks(out, np.isin(code, (17, PROBE)), name, actor, a)
         return out.table(schema)
 
     def _add_unseen(
@@ -453,10 +453,12 @@ class _Conversion:
             out.add(switch & (state == value), kind, actor=actor, object=objects, value=int(sleep))
         out.add(switch, Kind.RESUME, order=1, actor=other, object=objects)
 
-    def _add_marks(self, out: _Rows, rows: NDArray[np.bool_], name: Numbers, actor: Numbers) -> None:
+    def _add_marks(
+        self, out: _Rows, rows: NDArray[np.bool_], name: Numbers, actor: Numbers, argument: Numbers
+    ) -> None:
         for at in np.unique(name[rows]):
             for order, mark in enumerate(self._marks.get(int(at), ())):
-                request = NONE if mark.request is None else mark.request
+                request = argument if mark.by_argument else NONE if mark.request is None else mark.request
                 out.add(
                     rows & (name == at), mark.kind, order=order, actor=actor, object=self.objects.of(mark.of, mark.name), request=request,
                 )  # fmt: skip

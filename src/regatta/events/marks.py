@@ -20,6 +20,8 @@ class Mark:
     name: str
     #: None: pairs with the last open one of the thread
     request: int | None = None
+    #: the number is the first argument of the function
+    by_argument: bool = False
 
 
 def parse_mark(text: str) -> Mark | None:
@@ -28,4 +30,6 @@ def parse_mark(text: str) -> Mark | None:
     if found is None:
         return None
     kind, of, number, name = found.groups()
+    if number == "arg1":
+        return Mark(_KINDS[kind], of, name, by_argument=True)
     return Mark(_KINDS[kind], of, name, None if number is None else int(number))

@@ -67,6 +67,7 @@ select n, code, split_part(time, '.', 1)::bigint * 1000000000 + rpad(split_part(
     when 14 then split_part(split_part(rest, ') ', 2), ' ', 1)
     when 15 then (hash(split_part(rest, ' ', 1)) >> 2)::varchar
     when 16 then (hash(split_part(rest, ' ', 1)) >> 2)::varchar
+    when {PROBE} then split_part(rest, 'arg1=', 2)
     else '0' end as a,
   case code
     when 1 then left(split_part(split_part(rest, ' ==> ', 1), 'prev_state=', -1), 1)

@@ -250,7 +250,7 @@ def _check_mark(text: str) -> str:
     if not MARK.fullmatch(text):
         raise refusal(
             "an event, a kind of object and a name",
-            "write `accept phase NAME`, `request lock NAME` or the like",
+            "write `accept phase NAME`, `request lock NAME` or `accept transaction arg1 NAME`",
         )
     return text
 

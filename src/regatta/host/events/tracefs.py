@@ -17,7 +17,8 @@ from regatta.host.values.events import GROUPS, REQUIRED, Events
 PLACES = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _PREFIX = "regatta_"
 _OURS = re.compile(_PREFIX + r"(\d+)")
-_MACHINES = ("x86_64", "aarch64")
+#: machine -> register of the first argument of a function
+_MACHINES = {"x86_64": "%di", "aarch64": "%x0"}
 
 
 def mounted() -> Path | None:
@@ -95,6 +96,8 @@ class Instance:
             offset = offset_of(program, probe.function)
             letter = "r" if probe.at == "return" else "p"
             place = f"{program}:0x{offset:x}"
+            if any(" arg1 " in mark for mark in probe.means):
+                place += f" arg1={_MACHINES[platform.machine()]}:u64"
             _append(self._tracefs / "uprobe_events", f"{letter}:{self.name}/p{number} {place}\n")
             self._write(f"events/{self.name}/p{number}/enable", "1")
 

@@ -29,9 +29,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 #: of these, those without which no trace can be analysed
 REQUIRED = ("sched/sched_switch", "sched/sched_waking")
-#: what a probe or a mark of a program means: event, kind of object, number or none, name
+#: what a probe or a mark of a program means: event, kind of object, number or none, name. `arg1`: the number is the first
+#: argument of the probed function
 MARK = re.compile(
-    r"(request|accept|finish|wait) (phase|function|transaction|lock|process|client)(?: (\d{1,18}))? ([A-Za-z0-9._-]{1,64})",
+    r"(request|accept|finish|wait) (phase|function|transaction|lock|process|client)(?: (\d{1,18}|arg1))? ([A-Za-z0-9._-]{1,64})",
     re.ASCII,
 )
 #: name of the trace among the files of an invocation, and of what the recorder knows of it
