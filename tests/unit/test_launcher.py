@@ -64,7 +64,7 @@ FAKES = {
           case $word in
             default-jdk-headless) ln -sf "$FAKES/true" "$BIN/javac" ;;
             maven) ln -sf "$FAKES/true" "$BIN/mvn" ;;
-            make | gcc | perl | bzip2 | sqlite3) ln -sf "$FAKES/true" "$BIN/$word" ;;
+            make | gcc | perl | bzip2 | sqlite3 | trace-cmd) ln -sf "$FAKES/true" "$BIN/$word" ;;
             xz-utils) ln -sf "$FAKES/true" "$BIN/xz" ;;
             pkg-config) ln -sf "$FAKES/true" "$BIN/pkg-config" ;;
             influxdb) ln -sf "$FAKES/true" "$BIN/influxd" ;;
@@ -137,7 +137,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 SPECLIKE = ("perl", "bzip2", "xz", "sqlite3")
-WORKLOADS = (*SPECLIKE, "pkg-config", "apache2", "nginx")
+WORKLOADS = (*SPECLIKE, "pkg-config", "apache2", "nginx", "trace-cmd")
 BUILD_TOOLS = ("javac", "mvn", "gcc", "make", *WORKLOADS)
 FLEET_TOOLS = (
     *(
@@ -398,7 +398,9 @@ def test_without_python_it_says_so_by_hand(machine: Machine) -> None:
 
 @pytest.mark.parametrize("uid", ["0", "1000"])
 def test_only_what_is_missing_is_installed_and_is_named_first(machine: Machine, uid: str) -> None:
-    machine.has("apt-get", "apt-cache", "sudo", "gcc", "javac", "perl", "bzip2", "apache2", "nginx")
+    machine.has(
+        "apt-get", "apt-cache", "sudo", "gcc", "javac", "perl", "bzip2", "apache2", "nginx", "trace-cmd"
+    )
     done = machine.run("run", "spec.yml", FAKE_UID=uid)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"cli in {machine.clone}: run spec.yml\n"

@@ -28,6 +28,7 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
     "measure on other hosts over SSH": ("ssh",),
     "count system calls": ("strace",),
     "count system calls in the kernel": ("bpftrace",),
+    "record the events of a host": ("trace-cmd",),
     "write results to InfluxDB": ("influxdb",),
     "run the tests": ("jdk", "maven", "gcc", "headers", "make", "perl", "tirpc", "shellcheck"),
     "run all tests": (
@@ -46,7 +47,7 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
             "hyperfine",
             "compose",
         ),
-        *("docker", "ssh", "strace", "bpftrace", "influxdb", "bzip2", "xz", "sqlite3", "fcgi", "servers"),
+        *("docker", "ssh", "strace", "bpftrace", "trace-cmd", "influxdb", "bzip2", "xz", "sqlite3", "fcgi", "servers"),
     ),
 }
 

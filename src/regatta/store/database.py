@@ -70,7 +70,7 @@ _SCHEMAS = {
 }
 _FILES = (DATABASE, *(f"{name}.parquet" for name in (*TABLES, VECTOR_TABLE)))
 #: Folder of the measures of traces, which take seconds each.
-EVENTS = "events"
+EVENTS = "event_measures"
 _NEW = ".new"
 _LOCK = ".lock"
 #: DuckDB replays these files into the database, regardless of their author. A finished database has none of them.

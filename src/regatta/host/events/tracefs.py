@@ -71,6 +71,8 @@ class Instance:
             for group in self._events.groups:
                 for event in GROUPS[group]:
                     self._enable(event)
+            if "marks" in self._events.groups:
+                self._copy_marks()
         except OSError as error:
             raise HostError(
                 str(error.filename or self.folder),
@@ -87,8 +89,16 @@ class Instance:
             raise HostError(
                 "tracing", f"the tracepoint {event}", "none in this kernel", "use a kernel with it"
             )
-        elif not event.startswith("ftrace/"):
+        else:
             self.missing.append(event)
+
+    def _copy_marks(self) -> None:
+        """Let the buffer have what programs write to `trace_marker` of the kernel, which is another buffer."""
+        option = "options/copy_trace_marker"
+        if (self.folder / option).exists():
+            self._write(option, "1")
+        else:
+            self.missing.append("copy_trace_marker, for marks of programs,")
 
     def _enable_probes(self) -> None:
         for number, probe in enumerate(self._events.probes):

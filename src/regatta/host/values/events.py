@@ -25,7 +25,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "system-calls": ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit"),
     "disks": ("block/block_rq_issue", "block/block_rq_complete"),
     "kernel-locks": ("lock/contention_begin", "lock/contention_end"),
-    "marks": ("ftrace/print",),
+    # Marks that programs write to the kernel (benchmarks/probes).
+    "marks": (),
 }
 #: of these, those without which no trace can be analysed
 REQUIRED = ("sched/sched_switch", "sched/sched_waking")
