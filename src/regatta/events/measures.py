@@ -362,9 +362,10 @@ def metrics(measures: Measures) -> list[tuple[str, float, str, Mapping[str, str]
             ("event_phase_wakeups", sum(phase.wakeups.values()) / n, "1", {"phase": name}),
         ]
     for name, usage in measures.usages.items():
+        given = {"object": name, "kind": usage.kind}
         found += [
-            ("event_uses", usage.uses / n, "1", {"object": name}),
-            ("event_use", usage.used_ns / n, "ns", {"object": name}),
-            ("event_wait", usage.waited_ns / n, "ns", {"object": name}),
+            ("event_uses", usage.uses / n, "1", given),
+            ("event_use", usage.used_ns / n, "ns", given),
+            ("event_wait", usage.waited_ns / n, "ns", given),
         ]
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -20,6 +20,8 @@ from regatta.events.text import connect
 
 #: rows that are converted at once
 BATCH = 1 << 20
+#: interrupts that last longer are not seen if they begin before a window
+_LONGEST_INTERRUPT_NS = 10_000_000
 
 
 class State(IntEnum):
@@ -117,16 +119,51 @@ class Timeline:
         """Yield the segments. The result does not depend on where batches end."""
         connection = self._connect()
         try:
-            reader = connection.sql(
-                "select n, time_ns, kind, cpu, actor, object, peer, value from events"
-                f" where actor <> {NONE} order by actor, n"
-            ).to_arrow_reader(self._batch)
-            states = _States(self)
-            for rows in reader:
-                yield from states.convert(rows)
-            yield from states.finish()
+            yield from self._segments(connection, f"actor <> {NONE}")
         finally:
             connection.close()
+
+    def window(self, actors: Sequence[int], begin_ns: int, end_ns: int) -> Iterator[Batch]:
+        """Yield the segments of some threads that touch a window, equal to those of `batches`.
+
+        Of the events before the window, only those are read that decide the states in it. Segments before the window are
+        therefore wrong, and left out.
+        """
+        connection = self._connect()
+        try:
+            connection.execute("create table wanted as select unnest(?::integer[]) as id", [list(actors)])
+            often = [at for at, kind in enumerate(self.kinds) if kind in ("system-call", "function")]
+            connection.execute("create table often as select unnest(?::integer[]) as id", [often])
+            connection.execute(
+                "create table single as"
+                # the last call of each thread before the window, and its next event, with the cause of a wake-up
+                " select max(n) as n from events semi join wanted on actor = wanted.id"
+                f" where time_ns < {begin_ns} and object in (select id from often) and kind >= {int(Kind.ACCEPT)}"
+                " group by actor union all"
+                " select min(n) from events semi join wanted on actor = wanted.id"
+                f" where time_ns > {end_ns} group by actor"
+            )
+            rows = self._segments(
+                connection,
+                "actor in (select id from wanted) and (n in (select n from single)"
+                f" or time_ns <= {end_ns} and (time_ns >= {begin_ns} or kind < {int(Kind.INTERRUPT)}"
+                f" or kind <= {int(Kind.INTERRUPT_END)} and time_ns >= {begin_ns - _LONGEST_INTERRUPT_NS}"
+                f" or kind > {int(Kind.INTERRUPT_END)} and object not in (select id from often)))",
+            )
+            for one in rows:
+                kept = (one.end_ns >= begin_ns) & (one.begin_ns <= end_ns)
+                yield Batch(**{name: values[kept] for name, values in vars(one).items()})
+        finally:
+            connection.close()
+
+    def _segments(self, connection: duckdb.DuckDBPyConnection, which: str) -> Iterator[Batch]:
+        reader = connection.sql(
+            f"select n, time_ns, kind, cpu, actor, object, peer, value from events where {which} order by actor, n"
+        ).to_arrow_reader(self._batch)
+        states = _States(self)
+        for rows in reader:
+            yield from states.convert(rows)
+        yield from states.finish()
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[int, int, int, int, int, int, int]]:

@@ -18,6 +18,7 @@ from regatta.answers.topics.comparisons.topic import COMPARISONS
 from regatta.answers.topics.coverage.topic import COVERAGE
 from regatta.answers.topics.dependence.topic import DEPENDENCE
 from regatta.answers.topics.effects.topic import EFFECTS
+from regatta.answers.topics.events.topic import EVENTS
 from regatta.answers.topics.families.topic import FAMILIES
 from regatta.answers.topics.heap.topic import HEAP
 from regatta.answers.topics.hosts.topic import HOSTS
@@ -63,6 +64,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     LATENCY,
     LOAD,
     CHAT,
+    EVENTS,
     MEMORY,
     SLEEPS,
     SERIES,

@@ -1,0 +1,107 @@
+"""The topic of event traces: where the time of a transaction goes, and time charts."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from regatta.answers.context import Context
+from regatta.answers.page.view import View
+from regatta.answers.plain import plain
+from regatta.answers.topic import Document, Lead, Topic, Words
+from regatta.answers.topics.events.bars import legend_of, phase_figures
+from regatta.answers.topics.events.chart import LEGEND, WORDS, chart_note, draw
+from regatta.answers.topics.events.compute import trace_costs
+from regatta.answers.topics.events.result import TracedCell, Tracing
+from regatta.answers.topics.events.tables import tracing_tables
+from regatta.answers.topics.events.window import median_transaction, read_window, window_of
+from regatta.answers.topics.events.words import headline_words, tracing_words
+from regatta.events.importing import import_recording
+from regatta.figures.axes import Figure, Group
+from regatta.figures.section import Section
+from regatta.figures.text import joined, show_percent
+from regatta.host.errors import RegattaError
+from regatta.host.values.events import TRACE_FILE
+
+#: Each takes seconds to read.
+_CHARTS = 4
+
+
+def events_section(found: Tracing, view: View) -> Section | None:
+    """Return bars of the phases, and time charts; None without traced cells."""
+    if not found.cells:
+        return None
+    figures = phase_figures(found)
+    return Section(
+        "events",
+        words="Times of the threads that serve transactions, per transaction that finished in the window of the trace; interrupts "
+        "are those of the CPUs that these threads used, in tables of phases those that interrupted them. Means over "
+        f"invocations with {show_percent(view.answer.level)} confidence intervals. The ratio of traced to untraced covers the "
+        "whole measured time, of which the window can be a part.",
+        groups=[
+            *([Group("Time per phase", figures, legend_of(found))] if figures else []),
+            *_charts(found),
+        ],
+    )
+
+
+def _charts(found: Tracing) -> list[Group]:
+    kept = [cell for cell in found.cells if cell.recording is not None]
+    return [_chart(cell) for cell in kept[:_CHARTS]]
+
+
+def _chart(cell: TracedCell) -> Group:
+    title = f"Time chart of the median transaction: {cell.name}"
+    assert cell.recording is not None
+    try:
+        changed = (cell.recording / TRACE_FILE).stat().st_mtime_ns
+        figure, note = _median_chart(cell.recording, changed)
+    except (RegattaError, OSError) as error:
+        return Group(title, [], note=f"No time chart: {_reason(error)}")
+    return Group(title, [figure], LEGEND, note)
+
+
+def _reason(error: RegattaError | OSError) -> str:
+    if isinstance(error, RegattaError):
+        problem = error.problems[0]
+        return f"{problem.where}: expected {problem.expected}, got {problem.got}"
+    return error.strerror or str(error)
+
+
+@lru_cache(maxsize=_CHARTS)
+def _median_chart(recording: Path, _changed_ns: int) -> tuple[Figure, str]:
+    """Return the chart of the median transaction of a recording, and the note above it; the same page asks more than once."""
+    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
+        trace = import_recording(recording, Path(scratch) / "trace")
+        one = median_transaction(trace)
+        window = read_window(trace, *window_of(trace, one))
+        note = joined(WORDS, chart_note(window, one), *trace.facts.remarks)
+        return draw(window), note
+
+
+def _document(found: Tracing) -> Any:
+    """Return the document without the paths of recordings."""
+    cells = []
+    for cell in plain(found)["cells"]:
+        del cell["recording"]
+        cells.append(cell)
+    return {"cells": cells}
+
+
+def _lead(found: Tracing, _: Context) -> Lead:
+    return Lead(headline_words(found))
+
+
+EVENTS: Topic[Tracing] = Topic(
+    "events",
+    title="Event traces",
+    empty=Tracing(),
+    compute=trace_costs,
+    words=Words(105, "Event traces", lambda found, _: tracing_words(found)),
+    document=Document(85, "events", _document),
+    section=events_section,
+    tables=tracing_tables,
+    lead=_lead,
+)
