@@ -9,8 +9,12 @@ import duckdb
 
 from regatta.host.errors import RegattaError
 
-#: what precedes the time in a line: task-pid [cpu]; perf writes `task pid/tid`, trace-cmd the name of the buffer first
-HEAD = r"^\s*(?:\w+:\s+)?(.{0,16}?)[-\s]\s*(?:\d+/)?(\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]$"
+#: what precedes the time in a line: task-pid [cpu]; perf writes `task pid/tid`, -1 for a thread that is ending, and trace-cmd the
+#: name of the buffer first
+_HEAD = r"\s*(?:\w+:\s+)?(.{0,16}?)[-\s]\s*(?:-?\d+/)?(-?\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]"
+HEAD = f"^{_HEAD}$"
+#: the same before flags and time: for lines where the first `] ` may belong to the name of a task
+_WHOLE = rf"^({_HEAD})\s+(?:\S+\s+)?\d+\.\d+: "
 #: headers and comments, which say nothing of events
 _SILENT = r"^\s*(#.*|cpus=\d+|version = .*|)$"
 _LOST = r"^CPU:?\s*(\d+)\s*\[(?:LOST )?(\d*) ?EVENTS( DROPPED)?\]"
@@ -44,11 +48,15 @@ CODES = {
 PROBE = 18
 
 #: the parts of a line: `HEAD`, flags and time, event, details. Functions of text are many times faster than expressions.
-_PARTS = """
+_PARTS = f"""
 select n, head, split_part(trim(split_part(tail, ': ', 1)), ' ', -1) as time,
   split_part(trim(split_part(tail, ': ', 2)), ':', -1) as event,
   ltrim(substr(tail, len(split_part(tail, ': ', 1)) + len(split_part(tail, ': ', 2)) + 5)) as rest
-from (select n, left(line, strpos(line, '] ')) as head, substr(line, strpos(line, '] ') + 2) as tail from lines)
+from (
+  select n, left(line, ends) as head, substr(line, ends + 2) as tail from (
+    select n, line, case when contains(substr(line, strpos(line, '] ') + 2, 40), '] ')
+      then coalesce(nullif(len(regexp_extract(line, '{_WHOLE}', 1)), 0), strpos(line, '] ')) else strpos(line, '] ') end as ends
+    from lines))
 """
 _PARSED = f"""
 select n, code, split_part(time, '.', 1)::bigint * 1000000000 + rpad(split_part(time, '.', 2), 9, '0')::bigint as time_ns, cpu, tid,
