@@ -124,12 +124,11 @@ def read_text(path: Path, scratch: Path) -> Read:
     _check_end(path)
     connection = connect(scratch)
     try:
-        connection.execute(
-            "create table lines as select row_number() over () - 1 as n, line from read_csv(?, delim=e'\\x01', quote='', escape='',"
-            " header=false, columns={'line': 'varchar'}, encoding='latin-1', strict_mode=false, new_line='\\n',"
-            " max_line_size=1048576, null_padding=true, auto_detect=false)",
-            [str(path)],
-        )
+        try:
+            _read_lines(connection, path)
+        except duckdb.InvalidInputException:
+            # The kernel cuts names between bytes.
+            _read_lines(connection, _repaired(path, scratch / "repaired"))
     except duckdb.Error as error:
         raise RegattaError(
             str(path), "the text of a trace", str(error).splitlines()[0], "export it again"
@@ -164,6 +163,26 @@ def read_text(path: Path, scratch: Path) -> Read:
     )
     connection.execute("drop table parsed")
     return read
+
+
+def _read_lines(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    connection.execute(
+        "create table lines as select row_number() over () - 1 as n, line from read_csv(?, delim=e'\\x01', quote='', escape='',"
+        " header=false, columns={'line': 'varchar'}, strict_mode=false, new_line='\\n', max_line_size=1048576, null_padding=true,"
+        " auto_detect=false)",
+        [str(path)],
+    )
+
+
+def _repaired(path: Path, copy: Path) -> Path:
+    """Write a copy with the same lines that is UTF-8 throughout."""
+    with (
+        path.open(encoding="utf-8", errors="replace", newline="\n") as file,
+        copy.open("w", encoding="utf-8", newline="\n") as output,
+    ):
+        while part := file.read(1 << 20):
+            output.write(part.replace("\0", "\ufffd"))
+    return copy
 
 
 def _check_end(path: Path) -> None:
