@@ -16,7 +16,7 @@ HEAD = f"^{_HEAD}$"
 #: the same before flags and time: for lines where the first `] ` may belong to the name of a task
 _WHOLE = rf"^({_HEAD})\s+(?:\S+\s+)?\d+\.\d+: "
 #: headers and comments, which say nothing of events
-_SILENT = r"^\s*(#.*|cpus=\d+|version = .*|)$"
+_SILENT = r"^\s*(#.*|cpus=\d+|version = .*|CPU \d+ is empty|)$"
 _LOST = r"^CPU:?\s*(\d+)\s*\[(?:LOST )?(\d*) ?EVENTS( DROPPED)?\]"
 #: lines without events, as a share of all, above which a file is no trace
 _UNREADABLE = 0.01
