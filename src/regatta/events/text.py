@@ -145,6 +145,9 @@ def read_text(path: Path, scratch: Path) -> Read:
         f"create table found as select n, tid, cpu, time, event, rest, coalesce(code, {PROBE})::utinyint as code from parts"
         f" join heads using (head) left join (values {codes}) as codes(known, code) on event = known"
         " where regexp_full_match(time, '\\d+\\.\\d{1,9}') and event <> ''"
+        # The plugins of trace-cmd write other details, which say nothing here: a line without its thread is unreadable.
+        " and case code when 1 then contains(rest, ' next_pid=') when 2 then contains(rest, ' pid=') when 3 then contains(rest, ' pid=')"
+        " when 4 then contains(rest, ' child_pid=') else true end"
     )
     connection.execute("drop table parts")
     read = Read(connection)
