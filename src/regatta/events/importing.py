@@ -249,10 +249,7 @@ class _Conversion:
             "select distinct a, name from raw where code in (1, 4) union select distinct a, -1 from raw where code in (2, 3)"
         ).fetchall()
         for tid, name in others:
-            if name >= 0:
-                comms.setdefault(int(tid), self._names[name])
-            else:
-                comms.setdefault(int(tid), "")
+            comms[int(tid)] = comms.get(int(tid)) or (self._names[name] if name >= 0 else "")
         tids = sorted(tid for tid in comms if tid)
         return np.array(tids, np.int64), np.array(
             [self._thread(tid, comms[tid], 0) for tid in tids], np.int64

@@ -157,7 +157,10 @@ def read_text(path: Path, scratch: Path) -> Read:
     connection.execute("drop table found")
     connection.execute("create table names as select row_number() over (order by name) - 1 as id, name from"
                        " (select distinct name from parsed)")  # fmt: skip
-    connection.execute("create table comms as select tid, max(comm) as comm from heads group by tid")
+    # ftrace writes <...> for a name that it has forgotten.
+    connection.execute(
+        "create table comms as select tid, coalesce(max(nullif(comm, '<...>')), '') as comm from heads where tid > 0 group by tid"
+    )
     connection.execute(
         "create table raw as select n, time_ns, cpu, tid, code, coalesce(try_cast(a as bigint), 0) as a,"
         " case code when 1 then (case b when 'R' then 0 when 'D' then 2 when 'X' then 3 when 'Z' then 3 else 1 end)"
