@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from regatta.events.filling import Nesting, Numbers
+from regatta.events.filling import Filled, Nesting, Numbers
 from regatta.events.marks import Mark, parse_mark
 from regatta.events.model import (
     EVENTS,
@@ -215,6 +215,7 @@ class _Conversion:
         self.objects = _Objects()
         self._tasks = tasks
         self._nesting = Nesting(NONE)
+        self._running = Filled(0)
         self._inner = NONE
         self._cpu = NONE
         #: thread after the last row, its time and its number
@@ -313,6 +314,9 @@ class _Conversion:
         code, cpu, time, a, b, name = (raw[key] for key in ("code", "cpu", "time_ns", "a", "b", "name"))
         first = np.diff(cpu, prepend=self._cpu) != 0
         self._cpu = int(cpu[-1])
+        # A thread that perf cannot number any more is the one to which the CPU was given.
+        after = np.where(code == CODES["sched_switch"], a, raw["tid"])
+        raw["tid"] = np.where(raw["tid"] < 0, self._running(after, after >= 0, first), raw["tid"])
         actor = self._actors(raw["tid"], cpu, time)
         out = _Rows(raw["n"], time, cpu)
         self._add_unseen(out, raw, first, actor)

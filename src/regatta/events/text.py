@@ -59,7 +59,10 @@ from (
     from lines))
 """
 _PARSED = f"""
-select n, code, split_part(time, '.', 1)::bigint * 1000000000 + rpad(split_part(time, '.', 2), 9, '0')::bigint as time_ns, cpu, tid,
+select n, code, split_part(time, '.', 1)::bigint * 1000000000 + rpad(split_part(time, '.', 2), 9, '0')::bigint as time_ns, cpu,
+  -- perf has no number for a thread that is ending
+  case when code = 1 and tid < 0 then coalesce(try_cast(split_part(split_part(rest, ' prev_pid=', -1), ' ', 1) as integer), tid)
+    else tid end as tid,
   case code
     when 1 then split_part(split_part(rest, ' next_pid=', -1), ' ', 1)
     when 2 then split_part(split_part(rest, ' pid=', -1), ' ', 1)
