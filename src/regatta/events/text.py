@@ -76,8 +76,9 @@ select n, code, split_part(time, '.', 1)::bigint * 1000000000 + rpad(split_part(
     when 12 then split_part(rest, ' ', 2)
     when 13 then split_part(split_part(rest, ') ', 2), ' ', 1)
     when 14 then split_part(split_part(rest, ') ', 2), ' ', 1)
-    when 15 then (hash(split_part(rest, ' ', 1)) >> 2)::varchar
-    when 16 then (hash(split_part(rest, ' ', 1)) >> 2)::varchar
+    -- the lock and who waits: many may wait for a lock at once
+    when 15 then (hash(split_part(rest, ' ', 1), case tid when 0 then -1 - cpu else tid end) >> 2)::varchar
+    when 16 then (hash(split_part(rest, ' ', 1), case tid when 0 then -1 - cpu else tid end) >> 2)::varchar
     else '0' end as a,
   case code
     when 1 then left(split_part(split_part(rest, ' ==> ', 1), 'prev_state=', -1), 1)
