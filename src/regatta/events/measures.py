@@ -219,7 +219,12 @@ class _Summary:
             if number in server_cpus or not self._servers:
                 interrupts[source] += spent
         responses = np.array(
-            [one.finish_ns - (one.request_ns or one.accept_ns) for one in self._done if one.finish_ns], float
+            [
+                one.finish_ns - (one.accept_ns if one.request_ns is None else one.request_ns)
+                for one in self._done
+                if one.finish_ns is not None
+            ],
+            float,
         )
         return Measures(
             seconds=facts.seconds,
