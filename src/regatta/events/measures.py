@@ -283,9 +283,11 @@ class _Summary:
 
     def _unneeded(self) -> int:
         """Count wake-ups beyond one between two transactions of a thread; the last gap of a thread is not complete."""
-        latest: dict[int, int] = {}
-        for at, one in enumerate(self._jobs.transactions):
-            latest[one.actor] = at
+        latest = {
+            actor: next((at for at in reversed(worked) if at != NONE), NONE)
+            for actor, (_, worked) in self._jobs.changes.items()
+            if actor in self._servers
+        }
         return sum(
             max(0, count - 1)
             for actor, last, count in _rows(self._tally.gaps())
