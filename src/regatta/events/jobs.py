@@ -164,6 +164,15 @@ class _Pass:
 
     def _use(self, time_ns: int, kind: int, actor: int, key: tuple[int, int], value: int) -> None:
         use = self._uses.get(key)
+        if (
+            kind == Kind.REQUEST
+            and use is not None
+            and use.actor == actor
+            and use.accept_ns is None
+            and self._kinds[key[0]] == "lock"
+        ):
+            # A thread first spins for a mutex and then sleeps: the kernel reports both.
+            return
         if kind == Kind.REQUEST or (kind == Kind.ACCEPT and use is None):
             use = self._uses[key] = Use(key[0], actor, self._current(actor), time_ns, value=value)
             self.found.uses.append(use)
