@@ -139,9 +139,10 @@ class _Tally:
     """Sums of segments and counts of events, small whatever the length of the trace."""
 
     def __init__(self) -> None:
-        self._times: list[pa.Table] = []
-        self._events: list[pa.Table] = []
-        self._gaps: list[pa.Table] = []
+        # With an empty table each, because a trace may have no segments.
+        self._times = [_nothing("actor", "phase", "state", "object", "cpu", "ns")]
+        self._events = [_nothing("actor", "phase", "kind", "object", "ns")]
+        self._gaps = [_nothing("actor", "last", "ns")]
 
     def add(self, one: Batch) -> None:
         """Add the segments of a batch."""
@@ -178,6 +179,10 @@ class _Tally:
     def gaps(self) -> pa.Table:
         """Return the number of wake-ups by thread and last transaction, between transactions."""
         return _grouped(pa.concat_tables(self._gaps), ["actor", "last"], "ns")
+
+
+def _nothing(*columns: str) -> pa.Table:
+    return pa.schema([(name, pa.int64()) for name in columns]).empty_table()
 
 
 def _grouped(table: pa.Table, keys: list[str], value: str) -> pa.Table:
