@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from regatta.events.call_numbers import call_numbers
-from regatta.events.filling import Nesting, Numbers
+from regatta.events.filling import Filled, Nesting, Numbers
 from regatta.events.marks import Mark, parse_mark
 from regatta.events.model import (
     EVENTS,
@@ -231,6 +231,7 @@ class _Conversion:
         self.objects = _Objects()
         self._tasks = tasks
         self._nesting = Nesting(NONE)
+        self._running = Filled(0)
         self._inner = NONE
         self._cpu = NONE
         #: thread after the last row, its time and its number
@@ -265,10 +266,7 @@ class _Conversion:
             "select distinct a, name from raw where code in (1, 4) union select distinct a, -1 from raw where code in (2, 3)"
         ).fetchall()
         for tid, name in others:
-            if name >= 0:
-                comms.setdefault(int(tid), self._names[name])
-            else:
-                comms.setdefault(int(tid), "")
+            comms[int(tid)] = comms.get(int(tid)) or (self._names[name] if name >= 0 else "")
         tids = sorted(tid for tid in comms if tid)
         return np.array(tids, np.int64), np.array(
             [self._thread(tid, comms[tid], 0) for tid in tids], np.int64
@@ -332,6 +330,9 @@ class _Conversion:
         code, cpu, time, a, b, name = (raw[key] for key in ("code", "cpu", "time_ns", "a", "b", "name"))
         first = np.diff(cpu, prepend=self._cpu) != 0
         self._cpu = int(cpu[-1])
+        # A thread that perf cannot number any more is the one to which the CPU was given.
+        after = np.where(code == CODES["sched_switch"], a, raw["tid"])
+        raw["tid"] = np.where(raw["tid"] < 0, self._running(after, after >= 0, first), raw["tid"])
         actor = self._actors(raw["tid"], cpu, time)
         out = _Rows(raw["n"], time, cpu)
         self._add_unseen(out, raw, first, actor)

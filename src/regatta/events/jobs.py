@@ -82,12 +82,14 @@ class _Pass:
         self._kinds = kinds
         #: thread -> transactions it works for
         self._stacks: dict[int, list[int]] = {}
+        #: transaction -> threads that accepted it
+        self._holders: dict[int, set[int]] = {}
         #: transaction object and number -> index of the open transaction
         self._open: dict[tuple[int, int], int] = {}
         #: the same -> time of the request
         self._requested: dict[tuple[int, int], int] = {}
-        #: asked process and number -> transaction of the requester
-        self._asked: dict[tuple[int, int], int] = {}
+        #: asked process and number -> transaction of the requester, and threads that accepted
+        self._asked: dict[tuple[int, int], tuple[int, set[int]]] = {}
         self._uses: dict[tuple[int, int], Use] = {}
 
     def see(
@@ -110,6 +112,10 @@ class _Pass:
         rows.append(row)
         values.append(self._current(actor))
 
+    def _leave(self, row: int, actor: int, at: int) -> None:
+        self._stacks[actor].remove(at)
+        self._change(row, actor)
+
     def _transaction(self, row: int, time_ns: int, kind: int, actor: int, key: tuple[int, int]) -> None:
         stack = self._stacks.setdefault(actor, [])
         if kind == Kind.REQUEST:
@@ -122,38 +128,51 @@ class _Pass:
                 self.found.transactions.append(
                     Transaction(key[0], key[1], actor, time_ns, self._requested.pop(key, None))
                 )
+            holders = self._holders.setdefault(at, set())
+            if actor in holders:
+                stack.remove(at)
+            holders.add(actor)
             stack.append(at)
+            self._change(row, actor)
         elif key not in self._open:
             self.found.unmatched += 1
-            return
-        else:
-            at = self._open[key]
-            for other, others in self._stacks.items() if kind == Kind.FINISH else ((actor, stack),):
-                if at in others:
-                    others.remove(at)
-                    if other != actor:
-                        self._change(row, other)
-            if kind == Kind.FINISH:
-                self.found.transactions[self._open.pop(key)].finish_ns = time_ns
-        self._change(row, actor)
+        elif kind == Kind.FINISH:
+            at = self._open.pop(key)
+            self.found.transactions[at].finish_ns = time_ns
+            for holder in self._holders.pop(at):
+                self._leave(row, holder, at)
+        elif actor in self._holders[self._open[key]]:
+            self._holders[self._open[key]].remove(actor)
+            self._leave(row, actor, self._open[key])
 
     def _work(self, row: int, kind: int, actor: int, key: tuple[int, int]) -> None:
         stack = self._stacks.setdefault(actor, [])
         if kind == Kind.REQUEST:
-            self._asked[key] = self._current(actor)
+            self._asked[key] = (self._current(actor), set())
         elif kind == Kind.ACCEPT and key in self._asked:
-            stack.append(self._asked[key])
-            self._change(row, actor)
-        elif kind == Kind.FINISH and key in self._asked:
-            at = self._asked.pop(key)
-            if at in stack:
-                stack.remove(at)
+            at, workers = self._asked[key]
+            if actor not in workers:
+                workers.add(actor)
+                stack.append(at)
                 self._change(row, actor)
+        elif kind == Kind.FINISH and key in self._asked:
+            at, workers = self._asked.pop(key)
+            for worker in workers:
+                self._leave(row, worker, at)
         elif kind != Kind.WAIT:
             self.found.unmatched += 1
 
     def _use(self, time_ns: int, kind: int, actor: int, key: tuple[int, int], value: int) -> None:
         use = self._uses.get(key)
+        if (
+            kind == Kind.REQUEST
+            and use is not None
+            and use.actor == actor
+            and use.accept_ns is None
+            and self._kinds[key[0]] == "lock"
+        ):
+            # A thread first spins for a mutex and then sleeps: the kernel reports both.
+            return
         if kind == Kind.REQUEST or (kind == Kind.ACCEPT and use is None):
             use = self._uses[key] = Use(key[0], actor, self._current(actor), time_ns, value=value)
             self.found.uses.append(use)

@@ -141,9 +141,10 @@ class _Tally:
     """Sums of segments and counts of events, small whatever the length of the trace."""
 
     def __init__(self) -> None:
-        self._times: list[pa.Table] = []
-        self._events: list[pa.Table] = []
-        self._gaps: list[pa.Table] = []
+        # With an empty table each, because a trace may have no segments.
+        self._times = [_nothing("actor", "phase", "state", "object", "cpu", "ns")]
+        self._events = [_nothing("actor", "phase", "kind", "object", "ns")]
+        self._gaps = [_nothing("actor", "last", "ns")]
 
     def add(self, one: Batch) -> None:
         """Add the segments of a batch."""
@@ -180,6 +181,10 @@ class _Tally:
     def gaps(self) -> pa.Table:
         """Return the number of wake-ups by thread and last transaction, between transactions."""
         return _grouped(pa.concat_tables(self._gaps), ["actor", "last"], "ns")
+
+
+def _nothing(*columns: str) -> pa.Table:
+    return pa.schema([(name, pa.int64()) for name in columns]).empty_table()
 
 
 def _grouped(table: pa.Table, keys: list[str], value: str) -> pa.Table:
@@ -221,7 +226,12 @@ class _Summary:
             if number in server_cpus or not self._servers:
                 interrupts[source] += spent
         responses = np.array(
-            [one.finish_ns - (one.request_ns or one.accept_ns) for one in self._done if one.finish_ns], float
+            [
+                one.finish_ns - (one.accept_ns if one.request_ns is None else one.request_ns)
+                for one in self._done
+                if one.finish_ns is not None
+            ],
+            float,
         )
         return Measures(
             seconds=facts.seconds,
@@ -280,9 +290,11 @@ class _Summary:
 
     def _unneeded(self) -> int:
         """Count wake-ups beyond one between two transactions of a thread; the last gap of a thread is not complete."""
-        latest: dict[int, int] = {}
-        for at, one in enumerate(self._jobs.transactions):
-            latest[one.actor] = at
+        latest = {
+            actor: next((at for at in reversed(worked) if at != NONE), NONE)
+            for actor, (_, worked) in self._jobs.changes.items()
+            if actor in self._servers
+        }
         return sum(
             max(0, count - 1)
             for actor, last, count in _rows(self._tally.gaps())

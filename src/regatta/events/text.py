@@ -9,10 +9,14 @@ import duckdb
 
 from regatta.host.errors import RegattaError
 
-#: what precedes the time in a line: task-pid [cpu]; perf writes `task pid/tid`, trace-cmd the name of the buffer first
-HEAD = r"^\s*(?:\w+:\s+)?(.{0,16}?)[-\s]\s*(?:\d+/)?(\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]$"
+#: what precedes the time in a line: task-pid [cpu]; perf writes `task pid/tid`, -1 for a thread that is ending, and trace-cmd the
+#: name of the buffer first
+_HEAD = r"\s*(?:\w+:\s+)?(.{0,16}?)[-\s]\s*(?:-?\d+/)?(-?\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]"
+HEAD = f"^{_HEAD}$"
+#: the same before flags and time: for lines where the first `] ` may belong to the name of a task
+_WHOLE = rf"^({_HEAD})\s+(?:\S+\s+)?\d+\.\d+: "
 #: headers and comments, which say nothing of events
-_SILENT = r"^\s*(#.*|cpus=\d+|version = .*|)$"
+_SILENT = r"^\s*(#.*|cpus=\d+|version = .*|CPU \d+ is empty|)$"
 _LOST = r"^CPU:?\s*(\d+)\s*\[(?:LOST )?(\d*) ?EVENTS( DROPPED)?\]"
 #: lines without events, as a share of all, above which a file is no trace
 _UNREADABLE = 0.01
@@ -44,14 +48,21 @@ CODES = {
 PROBE = 18
 
 #: the parts of a line: `HEAD`, flags and time, event, details. Functions of text are many times faster than expressions.
-_PARTS = """
+_PARTS = f"""
 select n, head, split_part(trim(split_part(tail, ': ', 1)), ' ', -1) as time,
   split_part(trim(split_part(tail, ': ', 2)), ':', -1) as event,
   ltrim(substr(tail, len(split_part(tail, ': ', 1)) + len(split_part(tail, ': ', 2)) + 5)) as rest
-from (select n, left(line, strpos(line, '] ')) as head, substr(line, strpos(line, '] ') + 2) as tail from lines)
+from (
+  select n, left(line, ends) as head, substr(line, ends + 2) as tail from (
+    select n, line, case when contains(substr(line, strpos(line, '] ') + 2, 40), '] ')
+      then coalesce(nullif(len(regexp_extract(line, '{_WHOLE}', 1)), 0), strpos(line, '] ')) else strpos(line, '] ') end as ends
+    from lines))
 """
 _PARSED = f"""
-select n, code, split_part(time, '.', 1)::bigint * 1000000000 + rpad(split_part(time, '.', 2), 9, '0')::bigint as time_ns, cpu, tid,
+select n, code, split_part(time, '.', 1)::bigint * 1000000000 + rpad(split_part(time, '.', 2), 9, '0')::bigint as time_ns, cpu,
+  -- perf has no number for a thread that is ending
+  case when code = 1 and tid < 0 then coalesce(try_cast(split_part(split_part(rest, ' prev_pid=', -1), ' ', 1) as integer), tid)
+    else tid end as tid,
   case code
     when 1 then split_part(split_part(rest, ' next_pid=', -1), ' ', 1)
     when 2 then split_part(split_part(rest, ' pid=', -1), ' ', 1)
@@ -65,8 +76,9 @@ select n, code, split_part(time, '.', 1)::bigint * 1000000000 + rpad(split_part(
     when 12 then split_part(rest, ' ', 2)
     when 13 then split_part(split_part(rest, ') ', 2), ' ', 1)
     when 14 then split_part(split_part(rest, ') ', 2), ' ', 1)
-    when 15 then (hash(split_part(rest, ' ', 1)) >> 2)::varchar
-    when 16 then (hash(split_part(rest, ' ', 1)) >> 2)::varchar
+    -- the lock and who waits: many may wait for a lock at once
+    when 15 then (hash(split_part(rest, ' ', 1), case tid when 0 then -1 - cpu else tid end) >> 2)::varchar
+    when 16 then (hash(split_part(rest, ' ', 1), case tid when 0 then -1 - cpu else tid end) >> 2)::varchar
     when {PROBE} then split_part(rest, 'arg1=', 2)
     else '0' end as a,
   case code
@@ -117,12 +129,11 @@ def read_text(path: Path, scratch: Path) -> Read:
     _check_end(path)
     connection = connect(scratch)
     try:
-        connection.execute(
-            "create table lines as select row_number() over () - 1 as n, line from read_csv(?, delim=e'\\x01', quote='', escape='',"
-            " header=false, columns={'line': 'varchar'}, encoding='latin-1', strict_mode=false, new_line='\\n',"
-            " max_line_size=1048576, null_padding=true, auto_detect=false)",
-            [str(path)],
-        )
+        try:
+            _read_lines(connection, path)
+        except duckdb.InvalidInputException:
+            # The kernel cuts names between bytes.
+            _read_lines(connection, _repaired(path, scratch / "repaired"))
     except duckdb.Error as error:
         raise RegattaError(
             str(path), "the text of a trace", str(error).splitlines()[0], "export it again"
@@ -139,6 +150,9 @@ def read_text(path: Path, scratch: Path) -> Read:
         f"create table found as select n, tid, cpu, time, event, rest, coalesce(code, {PROBE})::utinyint as code from parts"
         f" join heads using (head) left join (values {codes}) as codes(known, code) on event = known"
         " where regexp_full_match(time, '\\d+\\.\\d{1,9}') and event <> ''"
+        # The plugins of trace-cmd write other details, which say nothing here: a line without its thread is unreadable.
+        " and case code when 1 then contains(rest, ' next_pid=') when 2 then contains(rest, ' pid=') when 3 then contains(rest, ' pid=')"
+        " when 4 then contains(rest, ' child_pid=') else true end"
     )
     connection.execute("drop table parts")
     read = Read(connection)
@@ -148,7 +162,10 @@ def read_text(path: Path, scratch: Path) -> Read:
     connection.execute("drop table found")
     connection.execute("create table names as select row_number() over (order by name) - 1 as id, name from"
                        " (select distinct name from parsed)")  # fmt: skip
-    connection.execute("create table comms as select tid, max(comm) as comm from heads group by tid")
+    # ftrace writes <...> for a name that it has forgotten.
+    connection.execute(
+        "create table comms as select tid, coalesce(max(nullif(comm, '<...>')), '') as comm from heads where tid > 0 group by tid"
+    )
     connection.execute(
         "create table raw as select n, time_ns, cpu, tid, code, coalesce(try_cast(a as bigint), 0) as a,"
         " case code when 1 then (case b when 'R' then 0 when 'D' then 2 when 'X' then 3 when 'Z' then 3 else 1 end)"
@@ -157,6 +174,26 @@ def read_text(path: Path, scratch: Path) -> Read:
     )
     connection.execute("drop table parsed")
     return read
+
+
+def _read_lines(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    connection.execute(
+        "create table lines as select row_number() over () - 1 as n, line from read_csv(?, delim=e'\\x01', quote='', escape='',"
+        " header=false, columns={'line': 'varchar'}, strict_mode=false, new_line='\\n', max_line_size=1048576, null_padding=true,"
+        " auto_detect=false)",
+        [str(path)],
+    )
+
+
+def _repaired(path: Path, copy: Path) -> Path:
+    """Write a copy with the same lines that is UTF-8 throughout."""
+    with (
+        path.open(encoding="utf-8", errors="replace", newline="\n") as file,
+        copy.open("w", encoding="utf-8", newline="\n") as output,
+    ):
+        while part := file.read(1 << 20):
+            output.write(part.replace("\0", "\ufffd"))
+    return copy
 
 
 def _check_end(path: Path) -> None:

@@ -340,13 +340,15 @@ class _States:
             return np.minimum(self._facts.begin_ns, a["time"][heads])
         if name == "end_ns":
             return a["time"][heads]
+        # The end of a call: it has run since the window began, or since a sleep, which would show.
+        called = (kind == Kind.FINISH) & (self._t._kind_of[a["object"][heads]] == "system-call")
         if name == "state":
             running = np.where(idle[heads], int(State.IDLE), int(State.USER))
-            running = np.where(self._t._kernel_thread[a["actor"][heads]], int(State.KERNEL), running)
+            running = np.where(called | self._t._kernel_thread[a["actor"][heads]], int(State.KERNEL), running)
             waits = [int(State.READY), int(State.ASLEEP)]
             return np.select([kind == Kind.RESUME, kind == Kind.WAKE], waits, running)
         if name == "object":
-            return np.where(kind == Kind.WAKE, a["peer"][heads], NONE)
+            return np.where(kind == Kind.WAKE, a["peer"][heads], np.where(called, a["object"][heads], NONE))
         if name == "cpu":
             return np.where((kind == Kind.RESUME) | (kind == Kind.WAKE), NONE, a["cpu"][heads])
         if name in ("woken", "entered"):
