@@ -283,7 +283,7 @@ def _with_births(waits: Waits, segments: Segments) -> Waits:
     old = (waits.thread, waits.begin_ns, waits.end_ns, waits.state, waits.target, waits.lock)
     columns = [np.concatenate(pair).astype(np.int64) for pair in zip(old, new, strict=True)]
     order = np.lexsort((columns[1], columns[0]))
-    return Waits(*(values[order] for values in columns), waits.objects)
+    return Waits(waits.objects, *(values[order] for values in columns))
 
 
 def shorten(

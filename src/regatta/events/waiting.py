@@ -35,6 +35,8 @@ _THREADS = ("thread", "process")
 class Waits:
     """Times in which threads wait, by thread and time. Arrays of shape (n,)."""
 
+    #: number of objects of the trace
+    objects: int
     thread: Numbers
     begin_ns: Numbers
     end_ns: Numbers
@@ -44,8 +46,6 @@ class Waits:
     target: Numbers
     #: lock that is waited for, or NONE; the target is its owner, if known
     lock: Numbers
-    #: number of objects of the trace
-    objects: int
 
     def __len__(self) -> int:
         return len(self.thread)
@@ -53,7 +53,7 @@ class Waits:
     def chosen(self, rows: Mask) -> Waits:
         """Return some of them."""
         columns = (self.thread, self.begin_ns, self.end_ns, self.state, self.target, self.lock)
-        return Waits(*(values[rows] for values in columns), self.objects)
+        return Waits(self.objects, *(values[rows] for values in columns))
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Vertex:
     name: str
     #: threads or CPUs in it
     members: int
+    #: its objects; none for a CPU
+    objects: tuple[int, ...]
     #: busy share of the window, 0 to 1: a thread or CPU that runs, a disk or lock in use, interrupts of this source on all CPUs.
     #: Several members: the mean
     utilization: float
@@ -175,7 +177,7 @@ def find_waits(segments: Segments) -> Waits:
         for column in zip(*pieces, strict=True)
     ]
     order = np.lexsort((columns[1], columns[0]))
-    return Waits(*(values[order].astype(np.int64) for values in columns), objects)
+    return Waits(objects, *(values[order].astype(np.int64) for values in columns))
 
 
 def _holds(segments: Segments) -> tuple[Intervals, Numbers]:
@@ -225,7 +227,7 @@ def wait_graph(segments: Segments, waits: Waits, *, merge: bool = False, depth: 
     return WaitGraph(
         vertices, sources, targets, lock - 1, direct + _moved(segments, waits, edge, len(distinct), depth), direct,
         np.unique(vertex_of[np.array(sorted(servers), np.int64)]), segments.window_ns,
-        _competitors(segments, waits, vertex_of, vertices), tuple(segments.names),
+        _competitors(segments, waits, merge), tuple(segments.names),
     )  # fmt: skip
 
 
@@ -321,7 +323,8 @@ def _vertices(segments: Segments, waits: Waits, merge: bool) -> tuple[Numbers, t
         vertex_of[[code for code in codes if used[code]]] = at
         parts = 1 if kind in ("network", "timer", "interrupt") else count
         share = float(busy[codes].sum()) / max(1, segments.window_ns) / parts
-        vertices.append(Vertex(kind, name, count, min(1.0, share)))
+        ids = tuple(code for code in codes if code < waits.objects)
+        vertices.append(Vertex(kind, name, count, ids, min(1.0, share)))
     if merge:
         # A wait for an unknown CPU is one for the CPUs.
         cpus = next((at for at, one in enumerate(vertices) if one.kind == "cpu"), NONE)
@@ -370,13 +373,16 @@ def _busy(segments: Segments, size: int, objects: int) -> Numbers:
 
 
 def _competitors(
-    segments: Segments, waits: Waits, vertex_of: Numbers, vertices: tuple[Vertex, ...]
+    segments: Segments, waits: Waits, merge: bool
 ) -> tuple[tuple[str, str, int], ...]:
-    """Return the time that each other thread ran on a CPU while threads waited for it, by falling time."""
+    """Return the time that each other thread ran on a CPU while threads waited for it, by falling time.
+
+    Threads of one name are one.
+    """
     stints, runners = segments.stints()
     ready = np.flatnonzero((waits.state == State.READY) & (waits.target > waits.objects))
-    names = np.array([_runner(segments, at, vertex_of, vertices) for at in range(waits.objects)], object)
-    labels, label_of = np.unique(names.astype(str), return_inverse=True)
+    names = [_place(segments, at, waits.objects, merge)[1] for at in range(waits.objects)]
+    labels, label_of = np.unique(np.array(names, str), return_inverse=True)
     found: dict[int, int] = {}
     for begin in range(0, len(ready), _CHUNK):
         rows = ready[begin : begin + _CHUNK]
@@ -400,11 +406,6 @@ def _competitors(
                 found[key] = found.get(key, 0) + ns
     pairs = sorted(found.items(), key=lambda item: -item[1])
     return tuple((str(labels[k // len(labels)]), str(labels[k % len(labels)]), ns) for k, ns in pairs)
-
-
-def _runner(segments: Segments, at: int, vertex_of: Numbers, vertices: tuple[Vertex, ...]) -> str:
-    """Return the name of a thread's vertex, or of the thread if it has none."""
-    return vertices[vertex_of[at]].name if vertex_of[at] >= 0 else segments.names[at]
 
 
 def find_knots(
@@ -441,18 +442,17 @@ def find_knots(
     size = len(graph.vertices)
     if not size:
         return []
-    # Waits for a thread because of several locks are one edge.
-    pairs, places = np.unique(graph.waiter * size + graph.target, return_inverse=True)
-    weight = np.zeros(len(pairs), np.int64)
-    np.add.at(weight, places, graph.weight_ns)
-    strong = ((weight > 0) & (weight >= threshold * graph.window_ns))[places]
+    strong = _strong(graph, graph.weight_ns, threshold)
     waiter, target = graph.waiter[strong], graph.target[strong]
-    matrix = coo_array((np.ones(len(waiter), np.int8), (waiter, target)), shape=(size, size)).tocsr()
+    matrix = _matrix(waiter, target, size)
     count, component = connected_components(matrix, directed=True, connection="strong")
     closed = np.zeros(count, bool)
     closed[component[np.concatenate((waiter, target))]] = True
     closed[component[waiter[component[waiter] != component[target]]]] = False
     if serving_only and len(graph.servers):
+        # The redistribution takes the weight from a chain of waits; its begin still waits for its end.
+        linked = strong | _strong(graph, graph.direct_ns, threshold)
+        matrix = _matrix(graph.waiter[linked], graph.target[linked], size)
         reached = np.zeros(size, bool)
         for server in graph.servers:
             if not reached[server]:
@@ -462,6 +462,19 @@ def find_knots(
         _knot(graph, np.flatnonzero(component == at), strong, saturation) for at in np.flatnonzero(closed)
     ]
     return sorted(knots, key=lambda knot: -knot.weight_ns)
+
+
+def _strong(graph: WaitGraph, weight_ns: Numbers, threshold: float) -> Mask:
+    """Return the edges of vertices that one waits for the other long enough, for whichever lock."""
+    pairs, places = np.unique(graph.waiter * len(graph.vertices) + graph.target, return_inverse=True)
+    weight = np.zeros(len(pairs), np.int64)
+    np.add.at(weight, places, weight_ns)
+    strong: Mask = ((weight > 0) & (weight >= threshold * graph.window_ns))[places]
+    return strong
+
+
+def _matrix(waiter: Numbers, target: Numbers, size: int) -> Any:
+    return coo_array((np.ones(len(waiter), np.int64), (waiter, target)), shape=(size, size)).tocsr()
 
 
 def _knot(graph: WaitGraph, members: NDArray[Any], strong: Mask, saturation: float) -> Knot:
