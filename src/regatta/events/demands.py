@@ -107,7 +107,7 @@ def predict_throughput(demands: Demands, think_ns: float, customers: Sequence[in
         raise RegattaError("customers", "whole numbers >= 1", str(customers), "give at least one client")
     _require_think(think_ns)
     if not np.any(demands.demands_ns > 0):
-        return np.where(think_ns > 0, _SECOND_NS * count / max(think_ns, 1e-300), np.inf)
+        return _SECOND_NS * count / think_ns if think_ns > 0 else np.full(len(count), np.inf)
     network = mean_value_analysis(demands.demands_ns, think_ns, int(count.max()), demands.servers)
     found: Floats = _SECOND_NS * network.throughput[count.astype(np.int64) - 1]
     return found

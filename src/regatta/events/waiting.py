@@ -372,9 +372,7 @@ def _busy(segments: Segments, size: int, objects: int) -> Numbers:
     return busy
 
 
-def _competitors(
-    segments: Segments, waits: Waits, merge: bool
-) -> tuple[tuple[str, str, int], ...]:
+def _competitors(segments: Segments, waits: Waits, merge: bool) -> tuple[tuple[str, str, int], ...]:
     """Return the time that each other thread ran on a CPU while threads waited for it, by falling time.
 
     Threads of one name are one.

@@ -38,7 +38,12 @@ def schedule(*threads: str) -> Schedule:
     made = Schedule(3)
     for name in threads:
         made.object("thread", name)
-    for kind, name in (("transaction", "transaction"), ("network", "net"), ("lock", "mutex"), ("disk", "sda")):
+    for kind, name in (
+        ("transaction", "transaction"),
+        ("network", "net"),
+        ("lock", "mutex"),
+        ("disk", "sda"),
+    ):
         made.object(kind, name)
     return made
 

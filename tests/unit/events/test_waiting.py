@@ -182,7 +182,9 @@ def test_a_disk_that_is_always_busy_is_a_saturated_knot(tmp_path: Path) -> None:
     for number, time in enumerate(range(0, 100, 10)):
         made.add(time, Kind.REQUEST, "a", object="sda", request=number)
         made.add(time, Kind.ACCEPT, "a", object="sda", request=number).sleep(time, "a")
-        made.events.append({"time_ns": time + 9, "kind": Kind.FINISH, "object": made["sda"], "request": number})
+        made.events.append(
+            {"time_ns": time + 9, "kind": Kind.FINISH, "object": made["sda"], "request": number}
+        )
         made.wake(time + 9, "a", "softirq BLOCK").run(time + 9, "a")
     graph = graph_of(made, tmp_path, 100)
     assert weights(graph.edges()) == {("a", "sda", None): 90}
