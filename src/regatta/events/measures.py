@@ -107,6 +107,8 @@ class Measures:
     #: wake-ups of a serving thread between two transactions beyond the one that is needed
     unneeded_wakeups: int
     remarks: tuple[str, ...]
+    #: CPU -> time of the threads that serve transactions, with interrupts of them
+    service_cpus: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def throughput(self) -> float:
@@ -245,6 +247,7 @@ class _Summary:
             usages=self._usages(),
             unneeded_wakeups=self._unneeded(),
             remarks=tuple(self._remarks()),
+            service_cpus={f"cpu{cpu}": float(ns) for cpu, ns in sorted(server_cpus.items())},
         )
 
     def _places(
