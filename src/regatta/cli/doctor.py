@@ -47,7 +47,19 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
             "hyperfine",
             "compose",
         ),
-        *("docker", "ssh", "strace", "bpftrace", "trace-cmd", "influxdb", "bzip2", "xz", "sqlite3", "fcgi", "servers"),
+        *(
+            "docker",
+            "ssh",
+            "strace",
+            "bpftrace",
+            "trace-cmd",
+            "influxdb",
+            "bzip2",
+            "xz",
+            "sqlite3",
+            "fcgi",
+            "servers",
+        ),
     ),
 }
 

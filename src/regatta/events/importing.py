@@ -162,7 +162,7 @@ def _report(path: Path, text: Path) -> None:
         raise RegattaError(str(path), "a trace", "no such file", "record again")
     with text.open("wb") as output:
         done = subprocess.run(
-            [program, "report", "-t", "-N", "-q", "-i", str(path)],
+            [program, "report", "-t", "-N", "-q", "-i", str(path.resolve())],
             stdout=output,
             stderr=subprocess.PIPE,
             check=False,

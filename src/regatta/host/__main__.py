@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -55,6 +56,8 @@ _VERBS: dict[str, Callable[[Sequence[str]], int]] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the verb in the first argument. Return the exit code."""
+    # The runner changes its directory, and starts helpers from the same archive.
+    sys.argv[0] = os.path.abspath(sys.argv[0])
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] not in _VERBS:
         print(f"usage: regatta.pyz {'|'.join(_VERBS)} ...", file=sys.stderr)

@@ -14,6 +14,8 @@ from regatta.host.values.record import Record
 
 #: increase it when a measure changes: cached ones are computed again
 MEASURES_VERSION = 1
+#: metric of an invocation whose trace cannot be read, for example without trace-cmd
+UNREADABLE = "event_unreadable"
 #: a failed invocation did not do its work
 _MEASURED = ("ok", "perturbed")
 
@@ -28,7 +30,7 @@ def kept_traces(experiment_dir: Path) -> str:
 
 
 def with_event_measures(record: Record, host_journal: Path, cache: Path) -> Record:
-    """Return a record with the measures of its trace; the record itself if it has none, or if the trace cannot be read.
+    """Return a record with the measures of its trace, or with `UNREADABLE`; the record itself if it has none.
 
     Args:
         record: of the journal.
@@ -46,9 +48,10 @@ def with_event_measures(record: Record, host_journal: Path, cache: Path) -> Reco
         try:
             rows = _measured(folder)
         except RegattaError:
-            return record
-        cache.mkdir(exist_ok=True)
-        write_object(path, {"v": MEASURES_VERSION, "rows": rows})
+            rows = [[0, UNREADABLE, 1.0, "1", None, None]]
+        else:
+            cache.mkdir(exist_ok=True)
+            write_object(path, {"v": MEASURES_VERSION, "rows": rows})
     extended = record.copy()
     extended["iterations"] = [*record["iterations"], *(tuple(row) for row in rows)]  # type: ignore[list-item]
     return extended

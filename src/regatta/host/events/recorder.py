@@ -42,10 +42,8 @@ class Recorder:
         Raises:
             HostError: this host cannot record the events.
         """
-        archive = Path(sys.argv[0])
-        own = [str(archive)] if archive.suffix == ".pyz" else ["-m", "regatta.host"]
         self._process = subprocess.Popen(
-            [sys.executable, *own, "events", str(self.folder)],
+            [sys.executable, *own_words(), "events", str(self.folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=self.folder,
@@ -57,8 +55,13 @@ class Recorder:
         self._answer()
 
     def begin(self) -> None:
-        """Begin the window, or the time before it."""
+        """Begin the window, or the time before it.
+
+        Raises:
+            HostError: the kernel refuses.
+        """
         self._tell("begin")
+        self._answer()
 
     def end(self) -> None:
         """End the window if it has not ended, and write the trace.
@@ -105,6 +108,12 @@ class Recorder:
         if "error" in answer:
             problem = answer["error"]
             raise HostError(problem["where"], problem["expected"], problem["got"], problem["fix"])
+
+
+def own_words() -> list[str]:
+    """Return the words with which Python runs this package: a zipapp, or a module."""
+    archive = Path(sys.argv[0])
+    return [str(archive)] if archive.suffix == ".pyz" else ["-m", "regatta.host"]
 
 
 def _pipes(process: subprocess.Popen[bytes] | None) -> tuple[IO[bytes], IO[bytes]]:

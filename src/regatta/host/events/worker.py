@@ -1,6 +1,6 @@
 """`events FOLDER`: the process that records, next to the measured one.
 
-The recording is one line of JSON on standard input. The process answers `ready`, records after the line `begin`, and ends
+The recording is one line of JSON on standard input. The process answers `ready`, then `began` to the line `begin`, and ends
 the window after its length or at the line `end`. If its parent dies, its input ends: it removes everything and leaves nothing.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import HostError, RegattaError
+from regatta.host.events.recorder import own_words
 from regatta.host.events.tracefs import Instance, missing_for_events, mounted
 from regatta.host.files import write_object
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, events_from_json
@@ -34,19 +35,13 @@ def command(argv: Sequence[str]) -> int:
         return 2
     if mounted() is None and os.environ.get(_PRIVATE) != "1" and not missing_for_events():
         # The mount is seen by this process only, and ends with it.
-        words = ["unshare", "--mount", sys.executable, *_own_words(), "events", *argv]
+        words = ["unshare", "--mount", sys.executable, *own_words(), "events", *argv]
         os.execvpe(words[0], words, {**os.environ, _PRIVATE: "1"})
     try:
         return _record(Path(argv[0]).resolve(), events_from_json(json.loads(sys.stdin.buffer.readline())))
     except RegattaError as error:
         _say(error=vars(error.problems[0]))
         return error.exit_code
-
-
-def _own_words() -> list[str]:
-    """Return the words with which Python runs this package: a zipapp, or a module."""
-    archive = Path(sys.argv[0])
-    return [str(archive)] if archive.suffix == ".pyz" else ["-m", "regatta.host"]
 
 
 def _record(folder: Path, events: Events) -> int:
@@ -86,13 +81,17 @@ def _mount(place: Path) -> Path:
 def _record_in(instance: Instance, folder: Path, events: Events) -> None:
     try:
         instance.open()
+        before = _tasks()
         _say(ready=True)
         if sys.stdin.buffer.readline().strip() != b"begin":
             return
-        _pause(events.after_s)
-        before = _tasks()
+        if events.after_s:
+            _say(began=True)
+            _pause(events.after_s)
         begin_ns = time.monotonic_ns()
         instance.record(True)
+        if not events.after_s:
+            _say(began=True)
         asked = _pause(events.for_s)
         instance.record(False)
         end_ns = time.monotonic_ns()

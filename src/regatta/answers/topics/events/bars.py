@@ -58,7 +58,10 @@ def _figure(cell: TracedCell, longest: float) -> Figure:
         )
     names = [phase.name if phase.name != NO_PHASE else "no phase" for phase in cell.phases]
     y = axis(
-        range=[len(rows) - 0.5, -0.5], tickvals=rows, ticktext=[plot_text(name) for name in names], showgrid=False
+        range=[len(rows) - 0.5, -0.5],
+        tickvals=rows,
+        ticktext=[plot_text(name) for name in names],
+        showgrid=False,
     )
     x = axis("time per transaction (µs)", range=[0, 1.02 * longest])
     height = _FRAME_PX + _ROW_PX * len(rows)

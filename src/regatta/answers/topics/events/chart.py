@@ -33,7 +33,7 @@ from regatta.figures.section import Section
 from regatta.figures.text import hover, joined, plot_text, shorten, show_quantity
 from regatta.host.errors import RegattaError
 
-__all__ = ["LEGEND", "choose_window", "chart_note", "median_transaction", "time_chart", "write_chart"]
+__all__ = ["LEGEND", "chart_note", "choose_window", "median_transaction", "time_chart", "write_chart"]
 
 #: state -> name, colour, and height of its bar in rows
 STATES: dict[State, tuple[str, str, float]] = {
@@ -190,11 +190,7 @@ class _Chart:
         on = f"on CPU {span.cpu}" if span.state in (State.USER, State.KERNEL, State.SPIN) else ""
         state = STATES[span.state][0]
         phase = next(
-            (
-                one.object
-                for one in row.phases
-                if one.begin_ns <= span.begin_ns and span.end_ns <= one.end_ns
-            ),
+            (one.object for one in row.phases if one.begin_ns <= span.begin_ns and span.end_ns <= one.end_ns),
             NONE,
         )
         text = hover(
@@ -285,9 +281,7 @@ class _Chart:
             (
                 self._us(part.begin_ns),
                 at + _PHASE_AT,
-                hover(
-                    f"{row.name}: {self._object(part.object)}", self._times(part.begin_ns, part.end_ns)
-                ),
+                hover(f"{row.name}: {self._object(part.object)}", self._times(part.begin_ns, part.end_ns)),
             )
             for at, row in enumerate(self._w.rows)
             for part in row.phases
@@ -310,9 +304,7 @@ class _Chart:
 
 def _joined(group: Sequence[Span]) -> Span:
     longest = max(group, key=lambda one: one.end_ns - one.begin_ns)
-    return Span(
-        group[0].begin_ns, group[-1].end_ns, longest.state, longest.object, longest.call, longest.cpu
-    )
+    return Span(group[0].begin_ns, group[-1].end_ns, longest.state, longest.object, longest.call, longest.cpu)
 
 
 def _bars(name: str, colour: str, width: float, bars: Sequence[_Bar]) -> axes.Trace:
@@ -416,7 +408,9 @@ def find_transaction(trace: Trace, number: int) -> Transaction:
     numbers = [one.request for one in transactions if one.finish_ns is not None]
     raise RegattaError(
         f"transaction {number}",
-        f"a number from {min(numbers)} to {max(numbers)}" if numbers else "a transaction that finished in the trace",
+        f"a number from {min(numbers)} to {max(numbers)}"
+        if numbers
+        else "a transaction that finished in the trace",
         str(number) if numbers else "none",
         "choose another number",
     )

@@ -62,7 +62,9 @@ class _Run:
 
     def seen(self, metric: str, name: str) -> list[Scalar]:
         """Return the values of a parameter of a metric."""
-        return [dict(parameters)[name] for parameters in self.values.get(metric, {}) if name in dict(parameters)]
+        return [
+            dict(parameters)[name] for parameters in self.values.get(metric, {}) if name in dict(parameters)
+        ]
 
 
 def trace_costs(context: Context) -> Tracing:
@@ -94,17 +96,16 @@ def _names(cells: Sequence[PlannedCell], context: Context) -> list[str]:
     names = [context.names.benchmark(cell.place.benchmark) for cell in cells]
     if len(set(names)) < len(names):
         names = [
-            name + context.names.around(cell, ("modifiers",))
-            for name, cell in zip(names, cells, strict=True)
+            name + context.names.around(cell, ("modifiers",)) for name, cell in zip(names, cells, strict=True)
         ]
     if len(set(names)) < len(names):
-        names = [
-            f"{name}, {cell.place.modifiers}" for name, cell in zip(names, cells, strict=True)
-        ]
+        names = [f"{name}, {cell.place.modifiers}" for name, cell in zip(names, cells, strict=True)]
     return names
 
 
-def untraced_partner(cell: PlannedCell, cells: Sequence[PlannedCell], traced: Sequence[PlannedCell]) -> PlannedCell | None:
+def untraced_partner(
+    cell: PlannedCell, cells: Sequence[PlannedCell], traced: Sequence[PlannedCell]
+) -> PlannedCell | None:
     """Return the cell in the same place without the modifier that records events.
 
     Args:
@@ -139,7 +140,9 @@ class _Cell:
         runs, cell = self._runs, self._cell
         own = self._series(cell)
         metric, unit, traced, untraced, overhead = self._overhead(own)
-        interrupts = list(dict.fromkeys(str(kind) for run in runs for kind in run.seen("event_interrupt", "kind")))
+        interrupts = list(
+            dict.fromkeys(str(kind) for run in runs for kind in run.seen("event_interrupt", "kind"))
+        )
         fixed = ("disk", "network", "timer", "interrupt")
         kinds = [*fixed, *(kind for kind in interrupts if kind not in fixed)]
         return TracedCell(
@@ -164,7 +167,8 @@ class _Cell:
                 **{kind: self._sum("event_interrupt", kind=kind) for kind in kinds},
                 "total": self._mean(
                     lambda run: sum(
-                        run.total(one) for one in ("event_user", "event_kernel", "event_spin", "event_interrupt")
+                        run.total(one)
+                        for one in ("event_user", "event_kernel", "event_spin", "event_interrupt")
                     )
                 ),
             },
@@ -223,7 +227,8 @@ class _Cell:
     def _phase(self, name: str) -> Phase:
         def times(run: _Run) -> Mapping[str, float]:
             found = {
-                "process": run.total("event_phase_cpu", phase=name) - run.total("event_phase_spin", phase=name),
+                "process": run.total("event_phase_cpu", phase=name)
+                - run.total("event_phase_spin", phase=name),
                 "spin": run.total("event_phase_spin", phase=name),
                 "interrupts": run.total("event_phase_interrupts", phase=name),
                 "ready": run.total("event_phase_ready", phase=name),
@@ -250,7 +255,9 @@ class _Cell:
         if not any(run.seen("event_use", "object") for run in self._runs):
             return {}
         if not any(run.seen("event_use", "kind") for run in self._runs):
-            absent = undefined(len(self._runs), self._level, "t", "the record does not say which objects are disks")
+            absent = undefined(
+                len(self._runs), self._level, "t", "the record does not say which objects are disks"
+            )
             return {"disk": absent, "lock": absent, "lock wait": absent}
         kernel = {"object": KERNEL_LOCKS, "kind": "lock"}
         locks = [name for name in self._names_of("event_use", "object") if name != KERNEL_LOCKS]
@@ -288,7 +295,11 @@ class _Cell:
             for sample in series.samples
         }
         known = sorted(
-            ((responses[sample.invocation_id], path) for sample, path in kept if sample.invocation_id in responses),
+            (
+                (responses[sample.invocation_id], path)
+                for sample, path in kept
+                if sample.invocation_id in responses
+            ),
         )
         if known:
             return known[(len(known) - 1) // 2][1].parent

@@ -73,9 +73,7 @@ def _results(cells: Sequence[TracedCell], view: View) -> Table:
         )
         for cell in cells
     ]
-    return Table(
-        "Parameters and results", columns, rows, frozenset(range(2 + len(settings), len(columns)))
-    )
+    return Table("Parameters and results", columns, rows, frozenset(range(2 + len(settings), len(columns))))
 
 
 def _metric_text(cell: TracedCell) -> str:
@@ -118,7 +116,11 @@ def _usage_rows(cells: Sequence[TracedCell]) -> list[_Row]:
 
 def _zero(like: Interval) -> Interval:
     """Return 0 for what did not occur in any window; undefined without transactions."""
-    return like if math.isnan(like.point) else undefined(like.n, like.level, like.method, "all values are 0", 0.0)
+    return (
+        like
+        if math.isnan(like.point)
+        else undefined(like.n, like.level, like.method, "all values are 0", 0.0)
+    )
 
 
 def _uses(cells: Sequence[TracedCell]) -> Iterator[Table]:
@@ -149,9 +151,7 @@ def _wakeup_rows(cells: Sequence[TracedCell]) -> list[_Row]:
     def within(name: str) -> Callable[[TracedCell], Interval]:
         return lambda cell: _phase(cell, name)
 
-    phases = dict.fromkeys(
-        phase.name for cell in cells for phase in cell.phases if phase.name != NO_PHASE
-    )
+    phases = dict.fromkeys(phase.name for cell in cells for phase in cell.phases if phase.name != NO_PHASE)
     first = ("disk", "network", "process")
     causes = [*first, *(cause for cause in CAUSES if cause not in first)]
     return [
