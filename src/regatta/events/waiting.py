@@ -154,7 +154,8 @@ def find_waits(segments: Segments) -> Waits:
     )
     waited_lock = segments.is_kind("lock")[segments.object]
     asleep = segments.state == State.ASLEEP
-    ready = segments.state == State.READY
+    # An idle thread is ready whenever another one has its CPU.
+    ready = (segments.state == State.READY) & ~segments.is_kind("idle")[segments.actor]
     plain = asleep & ~waited_lock & (segments.object >= 0)
     rows = np.flatnonzero(asleep & waited_lock)
     holds, owners = _holds(segments)

@@ -165,6 +165,15 @@ def test_threads_that_share_a_cpu_wait_for_it(tmp_path: Path) -> None:
     assert (knot.vertices[0].kind, knot.vertices[0].utilization, knot.saturated) == ("cpu", 1.0, True)
 
 
+def test_idle_threads_wait_for_nothing(tmp_path: Path) -> None:
+    made = Schedule(1)
+    made.object("thread", "a")
+    made.object("timer", "tick")
+    made.run(0, "idle/0").wake(10, "a", "idle/0").preempt(10, "idle/0").run(10, "a")
+    made.sleep(60, "a").run(60, "idle/0")
+    assert weights(graph_of(made, tmp_path, 100).edges()) == {("a", "unknown", None): 10}
+
+
 def test_a_thread_waits_for_the_cpu_that_accepts_it(tmp_path: Path) -> None:
     made = Schedule(2)
     made.object("thread", "a")
