@@ -23,7 +23,7 @@ def test_tiles_cover_each_span_with_the_intervals_of_its_group(
 ) -> None:
     group, begin, end = columns(rows)
     found = Intervals(group, begin, end)
-    owner = {}
+    owner: dict[tuple[int, int], int] = {}
     for at in range(len(found)):
         for time in range(found.begin_ns[at], found.end_ns[at]):
             assert owner.setdefault((found.group[at], time), at) == at

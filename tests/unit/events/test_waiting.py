@@ -133,8 +133,8 @@ def test_a_lock_without_a_known_owner_is_waited_for_itself(tmp_path: Path) -> No
 
 def test_a_deadlock_keeps_all_of_its_weight(tmp_path: Path) -> None:
     made = Schedule(2)
-    for kind, name in (("thread", "a"), ("thread", "b"), ("lock", "x"), ("lock", "y")):
-        made.object(kind, name)
+    for what, name in (("thread", "a"), ("thread", "b"), ("lock", "x"), ("lock", "y")):
+        made.object(what, name)
     made.run(0, "a", 0).run(0, "b", 1)
     # Both locks were returned before, so that their owners are known.
     for number, lock in ((1, "x"), (2, "y")):
