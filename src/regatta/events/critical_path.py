@@ -317,7 +317,7 @@ def shorten(
     Raises:
         RegattaError: an argument is out of its range.
 
-    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), section 3.4, response time law.
+    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), chapter 3, response time law.
     """
     for name, value, fits in (
         ("factor", factor, factor >= 0),
