@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -71,15 +72,6 @@ class Shortened:
     after: float
 
 
-class _Stretch(NamedTuple):
-    """A time in which a path follows one thread."""
-
-    thread: int
-    begin_ns: int
-    end_ns: int
-    lock: int
-
-
 class _Frame(NamedTuple):
     """A wait that the path left to follow its cause; it comes back at `limit_ns` at the latest."""
 
@@ -138,9 +130,9 @@ class CriticalPaths:
                 f"transaction {transaction}", "a finished transaction", f"{len(all_ones)} transactions",
                 "choose another one",
             )  # fmt: skip
-        stretches: list[_Stretch] = []
+        stretches = array("q")
         self._walk(all_ones[transaction], stretches)
-        _, pieces = self._pieces(stretches[::-1])
+        pieces = self._pieces(np.frombuffer(stretches, np.int64).reshape(-1, 4)[::-1])
         return [
             PathPiece(begin, end, thread, State(state), target, phase, lock)
             for begin, end, thread, state, target, phase, lock in zip(
@@ -148,24 +140,33 @@ class CriticalPaths:
             )
         ]
 
-    def mean(self) -> MeanPath:
+    def mean(self, most: int | None = None) -> MeanPath:
         """Return the mean path of the transactions that finished.
 
+        A step from one wait to another takes some 4 us.
+
+        Args:
+            most: >= 1, number of transactions that are followed if there are more, at equal distances; None: all.
+
         Raises:
-            RegattaError: there are none.
+            RegattaError: no transaction has finished, or `most` is out of its range.
         """
+        if most is not None and most < 1:
+            raise RegattaError("most", "a number >= 1", str(most), "leave it out")
         done = [one for one in self._segments.jobs.transactions if one.finish_ns is not None]
         if not done:
             raise RegattaError(
                 "critical path", "finished transactions", "none", "mark where requests begin and end"
             )
+        if most is not None and most < len(done):
+            done = [done[at * len(done) // most] for at in range(most)]
         found: dict[tuple[int, ...], int] = {}
-        stretches: list[_Stretch] = []
+        stretches = array("q")
         for at, one in enumerate(done, 1):
             self._walk(one, stretches)
-            if len(stretches) >= _CHUNK or at == len(done):
-                self._count(stretches, found)
-                stretches = []
+            if len(stretches) >= 4 * _CHUNK or at == len(done):
+                self._count(np.frombuffer(stretches, np.int64).reshape(-1, 4), found)
+                stretches = array("q")
         parts: dict[PathPart, float] = {}
         for key, ns in found.items():
             part = self._part(*key)
@@ -173,49 +174,49 @@ class CriticalPaths:
         ordered = dict(sorted(parts.items(), key=lambda item: -item[1]))
         return MeanPath(len(done), sum(found.values()) / len(done), ordered)
 
-    def _walk(self, transaction: Transaction, stretches: list[_Stretch]) -> None:
-        """Append the stretches of a path, the last one first."""
+    def _walk(self, transaction: Transaction, stretches: array[int]) -> None:
+        """Append the times in which a path follows one thread, the last one first: thread, begin, end, lock."""
         assert transaction.finish_ns is not None
         start = transaction.accept_ns if transaction.request_ns is None else transaction.request_ns
         thread, time, lock = transaction.actor, transaction.finish_ns, NONE
-        frames: list[_Frame] = []
+        limit, frames = start, list[_Frame]()
+        bounds, begins, ends, causes, locks = self._bounds, self._begin, self._end, self._target, self._lock
         while time > start:
-            limit = frames[-1].limit_ns if frames else start
-            low, high = self._bounds[thread], self._bounds[thread + 1]
-            at = bisect_left(self._begin, time, low, high) - 1
-            if at >= low and self._end[at] >= time:
-                begin = max(self._begin[at], limit)
-                cause = self._target[at]
-                known = cause != NONE and cause != thread and len(frames) < DEPTH
-                if known and all(frame.waiter != cause for frame in frames):
-                    asked = self._lock[at] == NONE
+            low = bounds[thread]
+            at = bisect_left(begins, time, low, bounds[thread + 1]) - 1
+            if at >= low and ends[at] >= time:
+                begin = max(begins[at], limit)
+                cause = causes[at]
+                if cause != NONE and len(frames) < DEPTH and not _waits(cause, thread, frames):
+                    asked = locks[at] == NONE
                     frames.append(_Frame(thread, begin, lock, asked))
-                    thread, lock = cause, lock if asked else self._lock[at]
+                    thread, lock, limit = cause, lock if asked else locks[at], begin
                     continue
-                stretches.append(_Stretch(thread, begin, time, lock))
-                time = begin
+            elif at < low:
+                begin = limit
             else:
-                awake = self._end[at] if at >= low else start
-                begin = max(awake, limit)
-                if frames and awake <= limit and at >= low and frames[-1].asked:
-                    begin = self._asked_at(at, awake, frames, start)
-                stretches.append(_Stretch(thread, begin, time, lock))
-                time = begin
+                begin = ends[at]
+                if begin <= limit:
+                    begin = self._asked_at(at, frames, start) if frames and frames[-1].asked else limit
+            stretches.extend((thread, begin, time, lock))
+            time = begin
             while frames and time <= frames[-1].limit_ns:
                 frame = frames.pop()
                 thread, lock = frame.waiter, frame.lock
+                limit = frames[-1].limit_ns if frames else start
 
-    def _asked_at(self, at: int, awake: int, frames: list[_Frame], start: int) -> int:
+    def _asked_at(self, at: int, frames: list[_Frame], start: int) -> int:
         """Return where the path leaves a thread that is awake at the limit: where the waiter woke it, if it did."""
         limit = frames[-1].limit_ns
         if self._target[at] != frames[-1].waiter:
             return limit
         outer = next((frame.limit_ns for frame in reversed(frames) if frame.limit_ns < limit), start)
-        return max(awake, outer)
+        woken: int = self._end[at]
+        return max(woken, outer)
 
-    def _pieces(self, stretches: list[_Stretch]) -> tuple[Numbers, tuple[Numbers, ...]]:
-        """Return the stretch of each piece, and begin, end, thread, state, object, phase and lock."""
-        thread, begin, end, lock = np.array(stretches, np.int64).reshape(-1, 4).T
+    def _pieces(self, stretches: Numbers) -> tuple[Numbers, ...]:
+        """Return begin, end, thread, state, object, phase and lock of the pieces of stretches, shape (n, 4)."""
+        thread, begin, end, lock = stretches.T
         segments = self._segments
         tiles = self._timeline.tiles(thread, begin, end)
         known = tiles.at >= 0
@@ -239,11 +240,11 @@ class CriticalPaths:
         row, target, begin, end = (values[order] for values in found)
         of = spans.span[row]
         columns = (begin, end, thread[of], state[row], target, phase[row], lock[of])
-        return of, tuple(np.asarray(column, np.int64) for column in columns)
+        return tuple(np.asarray(column, np.int64) for column in columns)
 
-    def _count(self, stretches: list[_Stretch], found: dict[tuple[int, ...], int]) -> None:
+    def _count(self, stretches: Numbers, found: dict[tuple[int, ...], int]) -> None:
         """Add the time of stretches by state, object, phase and lock."""
-        _, (begin, end, _, state, target, phase, lock) = self._pieces(stretches)
+        begin, end, _, state, target, phase, lock = self._pieces(stretches)
         target = np.where(state == State.READY, NONE, target)
         base = len(self._segments.kinds) + 1
         numbers = [state, *(column + 1 for column in (target, phase, lock))]
@@ -271,6 +272,13 @@ class CriticalPaths:
             names[phase] if phase >= 0 else "",
             names[lock] if lock >= 0 else "",
         )
+
+
+def _waits(thread: int, other: int, frames: list[_Frame]) -> bool:
+    """Return whether a path that has come to `other` has left a wait of `thread`, or is there."""
+    if thread == other:
+        return True
+    return bool(frames) and any(frame.waiter == thread for frame in frames)
 
 
 def _with_births(waits: Waits, segments: Segments) -> Waits:
@@ -309,7 +317,7 @@ def shorten(
     Raises:
         RegattaError: an argument is out of its range.
 
-    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), section 3.4, response time law.
+    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), chapter 3, response time law.
     """
     for name, value, fits in (
         ("factor", factor, factor >= 0),

@@ -60,7 +60,7 @@ def demands_of(measures: Measures) -> Demands:
     Raises:
         RegattaError: no transaction has finished, or there is no demand at all.
 
-    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), section 3.2, forced flow law.
+    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), chapter 3, service demands.
     """
     n = measures.transactions
     if not n:

@@ -154,7 +154,8 @@ def find_waits(segments: Segments) -> Waits:
     )
     waited_lock = segments.is_kind("lock")[segments.object]
     asleep = segments.state == State.ASLEEP
-    ready = segments.state == State.READY
+    # An idle thread is ready whenever another one has its CPU.
+    ready = (segments.state == State.READY) & ~segments.is_kind("idle")[segments.actor]
     plain = asleep & ~waited_lock & (segments.object >= 0)
     rows = np.flatnonzero(asleep & waited_lock)
     holds, owners = _holds(segments)
@@ -211,7 +212,7 @@ def wait_graph(segments: Segments, waits: Waits, *, merge: bool = False, depth: 
     Raises:
         RegattaError: `depth` is negative.
 
-    Source: Zhou et al. (2018), section 3.3 and algorithm 1; here for all waits at once, one level of the chains after the other.
+    Source: Zhou et al. (2018), cascaded re-distribution; here for all waits at once, one level of the chains after the other.
     """
     if depth < 0:
         raise RegattaError("depth", "a number >= 0", str(depth), "leave it out")
@@ -428,7 +429,7 @@ def find_knots(
     Raises:
         RegattaError: an argument is out of its range.
 
-    Source: Zhou et al. (2018), sections 3.1 and 3.2: optimizing waits outside knots cannot improve the throughput of all
+    Source: Zhou et al. (2018), knots: optimizing waits outside knots cannot improve the throughput of all
     threads that wait for them.
     """
     for name, value, fits in (

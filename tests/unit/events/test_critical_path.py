@@ -216,10 +216,22 @@ def test_random_paths_tile_their_transactions_and_add_up_to_the_mean(
             paths.mean()
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(critical_path, "_CHUNK", 3)
+        patch.setattr(critical_path, "_CHUNK", 1)
         found = paths.mean()
     assert found.parts == pytest.approx({part: ns / done for part, ns in expected.items()})
     assert found.response_ns == pytest.approx(sum(expected.values()) / done)
+
+
+def test_a_mean_can_be_of_some_transactions(tmp_path: Path) -> None:
+    made = schedule("front").run(0, "front")
+    for number in range(10):
+        made.serve(10 * number, 10 * number + number + 1, "front", number + 1)
+    paths = paths_of(made.write(tmp_path / "trace", 100))
+    assert (paths.mean().transactions, paths.mean().response_ns) == (10, 5.5)
+    assert (paths.mean(2).transactions, paths.mean(2).response_ns) == (2, 3.5)
+    assert paths.mean(10) == paths.mean(11) == paths.mean()
+    with pytest.raises(RegattaError):
+        paths.mean(0)
 
 
 @pytest.mark.parametrize("transaction", [-1, 0, 1])

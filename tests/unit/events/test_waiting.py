@@ -133,8 +133,8 @@ def test_a_lock_without_a_known_owner_is_waited_for_itself(tmp_path: Path) -> No
 
 def test_a_deadlock_keeps_all_of_its_weight(tmp_path: Path) -> None:
     made = Schedule(2)
-    for kind, name in (("thread", "a"), ("thread", "b"), ("lock", "x"), ("lock", "y")):
-        made.object(kind, name)
+    for what, name in (("thread", "a"), ("thread", "b"), ("lock", "x"), ("lock", "y")):
+        made.object(what, name)
     made.run(0, "a", 0).run(0, "b", 1)
     # Both locks were returned before, so that their owners are known.
     for number, lock in ((1, "x"), (2, "y")):
@@ -163,6 +163,15 @@ def test_threads_that_share_a_cpu_wait_for_it(tmp_path: Path) -> None:
     assert graph.competitors == (("b", "a", 60), ("a", "b", 50))
     (knot,) = find_knots(graph)
     assert (knot.vertices[0].kind, knot.vertices[0].utilization, knot.saturated) == ("cpu", 1.0, True)
+
+
+def test_idle_threads_wait_for_nothing(tmp_path: Path) -> None:
+    made = Schedule(1)
+    made.object("thread", "a")
+    made.object("timer", "tick")
+    made.run(0, "idle/0").wake(10, "a", "idle/0").preempt(10, "idle/0").run(10, "a")
+    made.sleep(60, "a").run(60, "idle/0")
+    assert weights(graph_of(made, tmp_path, 100).edges()) == {("a", "unknown", None): 10}
 
 
 def test_a_thread_waits_for_the_cpu_that_accepts_it(tmp_path: Path) -> None:
