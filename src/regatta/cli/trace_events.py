@@ -31,6 +31,7 @@ _SHOWN = 12
 @click.option("--ready", type=click.Path(path_type=Path), help="With --pid: create this file once recording has begun.")  # fmt: skip
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace: a folder of this command, a kept recording, the text of ftrace, trace-cmd or perf, or a flight recording (.jfr).")  # fmt: skip
 @click.option("--perfetto", type=click.Path(dir_okay=False, path_type=Path), help="Also write a file for the viewer ui.perfetto.dev.")  # fmt: skip
+@click.option("--clients", type=click.IntRange(1, 1_000_000), help="Number of clients, for what-if estimates. [default: mean number of transactions at a time]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the measures as JSON.")
 @click.option("--record-into", type=click.Path(file_okay=False, path_type=Path), hidden=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -70,7 +71,8 @@ def trace_events(
             from regatta.events.perfetto import export_perfetto
 
             export_perfetto(trace, perfetto)
-        _show(trace, pairs, bool(options["as_json"]))
+        clients = options["clients"]
+        _show(trace, pairs, bool(options["as_json"]), clients if isinstance(clients, int) else None)
 
 
 def _events(options: dict[str, object], pid: int | None) -> Events:
@@ -145,19 +147,19 @@ def _trace(source: Path, output: Path) -> Trace:
     return import_text(source, output)
 
 
-def _show(trace: Trace, pairs: Pairs | None, as_json: bool) -> None:
+def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None) -> None:
     from regatta.events.measures import measure, metrics
 
     measures = measure(trace)
     if as_json:
-        found = [
+        listed = [
             {"metric": name, "value": value, "unit": unit, **given}
             for name, value, unit, given in metrics(measures)
         ]
         told = {
             "seconds": measures.seconds,
             "lost": dict(trace.facts.lost),
-            "measures": found,
+            "measures": listed,
             "remarks": measures.remarks,
         }
         if pairs is not None and pairs.without_ns:
@@ -196,6 +198,11 @@ def _show(trace: Trace, pairs: Pairs | None, as_json: bool) -> None:
             table,
             left=("object", "kind"),
         )
+    if measures.transactions:
+        from regatta.cli.waiting_tables import waiting_tables
+
+        for title, header, found, left in waiting_tables(trace, measures, clients):
+            show_table(console, title, header, found, left=left)
     if pairs is not None and pairs.without_ns:
         from regatta.trace.application import ratio_of
 

@@ -51,8 +51,8 @@ def demands_of(measures: Measures) -> Demands:
 
     Returns:
         `cpu`: CPU time of the serving threads and of interrupts on their CPUs; a server is a CPU on which they spent at least
-        1 % of their time. Each lock: the time that it is held. Each disk: the time of its requests. Stations of no demand are
-        left out.
+        1 % of their time. Each other CPU, such as that of the clients: its busy time, by the utilization law. Each lock: the
+        time that it is held. Each disk: the time of its requests. Stations of no demand are left out.
 
         The CPU time of a thread that holds a lock counts for both. So predicted throughputs are low where locks are held for a
         large part of the CPU time; bounds are right, because they add no demand of a lock to others.
@@ -67,10 +67,11 @@ def demands_of(measures: Measures) -> Demands:
         raise RegattaError("demands", "finished transactions", "none", "mark where requests begin and end")
     spent = measures.service_cpus
     least = _USED_SHARE * sum(spent.values())
-    used = sum(1 for ns in spent.values() if ns > 0 and ns >= least)
+    used = {cpu for cpu, ns in spent.items() if ns > 0 and ns >= least}
     cpu = measures.service.cpu + sum(measures.interrupts.values())
     rows = [
-        (CPU, cpu / n, max(1, used), False),
+        (CPU, cpu / n, max(1, len(used)), False),
+        *((cpu, ns / n, 1, False) for cpu, ns in measures.cpus.items() if cpu not in used),
         *(
             (usage.name, usage.used_ns / n, 1, usage.kind == "lock")
             for usage in sorted(measures.usages.values(), key=lambda usage: (usage.kind != "lock", usage.name))
