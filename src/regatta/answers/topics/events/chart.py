@@ -5,6 +5,7 @@ Source: Horikawa, A Framework for Performance Evaluation Based on Event Tracing 
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from regatta.answers.topics.events.window import (
 from regatta.answers.words import counted
 from regatta.events.jobs import Transaction
 from regatta.events.model import NONE, Trace
-from regatta.events.timeline import State
+from regatta.events.timeline import State, Timeline
 from regatta.figures import axes
 from regatta.figures.axes import Figure, Group, axis, layout
 from regatta.figures.html import encoded, fill, number_figures, write_page
@@ -33,7 +34,7 @@ from regatta.figures.section import Section
 from regatta.figures.text import hover, joined, plot_text, shorten, show_quantity
 from regatta.host.errors import RegattaError
 
-__all__ = ["LEGEND", "choose_window", "chart_note", "median_transaction", "time_chart", "write_chart"]
+__all__ = ["LEGEND", "choose_window", "median_transaction", "time_chart", "write_chart"]
 
 #: state -> name, colour, and height of its bar in rows
 STATES: dict[State, tuple[str, str, float]] = {
@@ -88,16 +89,16 @@ def draw(window: Window, title: str = "") -> Figure:
     return _Chart(window).figure(title)
 
 
-def chart_note(window: Window, one: Transaction | None = None) -> str:
-    """Describe what a chart leaves out, and the transaction that it is about."""
-    told = []
-    if one is not None and one.finish_ns is not None:
-        told.append(
-            f"Transaction {one.request}, {show_quantity(one.finish_ns - one.accept_ns, 'ns')} from accept to finish"
-        )
-    if window.left_out:
-        told.append(f"{counted(window.left_out, 'less busy thread')} not shown")
-    return "; ".join(told)
+def left_out_words(window: Window) -> str:
+    """Return the number of threads that a chart does not show; "" for none."""
+    return f"{counted(window.left_out, 'less busy thread')} not shown" if window.left_out else ""
+
+
+def transaction_words(one: Transaction | None) -> str:
+    """Return the transaction that a chart is about, with its response time; "" for none."""
+    if one is None or one.finish_ns is None:
+        return ""
+    return f"Transaction {one.request}, {show_quantity(one.finish_ns - one.accept_ns, 'ns')} from accept to finish"
 
 
 @dataclass(frozen=True)
@@ -190,11 +191,7 @@ class _Chart:
         on = f"on CPU {span.cpu}" if span.state in (State.USER, State.KERNEL, State.SPIN) else ""
         state = STATES[span.state][0]
         phase = next(
-            (
-                one.object
-                for one in row.phases
-                if one.begin_ns <= span.begin_ns and span.end_ns <= one.end_ns
-            ),
+            (one.object for one in row.phases if one.begin_ns <= span.begin_ns and span.end_ns <= one.end_ns),
             NONE,
         )
         text = hover(
@@ -285,9 +282,7 @@ class _Chart:
             (
                 self._us(part.begin_ns),
                 at + _PHASE_AT,
-                hover(
-                    f"{row.name}: {self._object(part.object)}", self._times(part.begin_ns, part.end_ns)
-                ),
+                hover(f"{row.name}: {self._object(part.object)}", self._times(part.begin_ns, part.end_ns)),
             )
             for at, row in enumerate(self._w.rows)
             for part in row.phases
@@ -310,9 +305,7 @@ class _Chart:
 
 def _joined(group: Sequence[Span]) -> Span:
     longest = max(group, key=lambda one: one.end_ns - one.begin_ns)
-    return Span(
-        group[0].begin_ns, group[-1].end_ns, longest.state, longest.object, longest.call, longest.cpu
-    )
+    return Span(group[0].begin_ns, group[-1].end_ns, longest.state, longest.object, longest.call, longest.cpu)
 
 
 def _bars(name: str, colour: str, width: float, bars: Sequence[_Bar]) -> axes.Trace:
@@ -387,8 +380,14 @@ def write_chart(
         "chart",
         title="Time chart",
         words=WORDS,
-        sentences=tuple(facts.remarks),
-        groups=[Group("", [draw(window)], LEGEND, chart_note(window, one))],
+        groups=[
+            Group(
+                "",
+                [draw(window)],
+                LEGEND,
+                joined(transaction_words(one), left_out_words(window), *facts.remarks),
+            )
+        ],
     )
     title = joined(
         f"Event trace of {facts.host}" if facts.host else "Event trace",
@@ -404,10 +403,6 @@ def find_transaction(trace: Trace, number: int) -> Transaction:
     Raises:
         RegattaError: none with this number finished in the trace.
     """
-    import tempfile
-
-    from regatta.events.timeline import Timeline
-
     with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
         transactions = Timeline(trace, Path(scratch)).jobs.transactions
     for one in transactions:
@@ -416,7 +411,9 @@ def find_transaction(trace: Trace, number: int) -> Transaction:
     numbers = [one.request for one in transactions if one.finish_ns is not None]
     raise RegattaError(
         f"transaction {number}",
-        f"a number from {min(numbers)} to {max(numbers)}" if numbers else "a transaction that finished in the trace",
+        f"a number from {min(numbers)} to {max(numbers)}"
+        if numbers
+        else "a transaction that finished in the trace",
         str(number) if numbers else "none",
         "choose another number",
     )

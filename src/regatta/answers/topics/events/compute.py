@@ -62,7 +62,9 @@ class _Run:
 
     def seen(self, metric: str, name: str) -> list[Scalar]:
         """Return the values of a parameter of a metric."""
-        return [dict(parameters)[name] for parameters in self.values.get(metric, {}) if name in dict(parameters)]
+        return [
+            dict(parameters)[name] for parameters in self.values.get(metric, {}) if name in dict(parameters)
+        ]
 
 
 def trace_costs(context: Context) -> Tracing:
@@ -74,7 +76,8 @@ def trace_costs(context: Context) -> Tracing:
         tuple(
             _Cell(context, cell, list(runs[cell.number].values()), traced).result(name)
             for cell, name in zip(traced, names, strict=True)
-        )
+        ),
+        context.folder.path / "charts" if traced else None,
     )
 
 
@@ -90,21 +93,23 @@ def _runs(samples: Samples, cell: PlannedCell) -> dict[str, _Run]:
 
 
 def _names(cells: Sequence[PlannedCell], context: Context) -> list[str]:
-    """Return the names of the benchmarks, with the rest of the place where it is needed."""
+    """Return the chosen parameters if only they differ, else names of benchmarks, with the rest of the place where needed."""
     names = [context.names.benchmark(cell.place.benchmark) for cell in cells]
+    heads = {name.partition(" ")[0] for name in names}
+    if len(heads) == 1 and len(set(names)) == len(names) > 1 and all(" " in name for name in names):
+        return [name.partition(" ")[2] for name in names]
     if len(set(names)) < len(names):
         names = [
-            name + context.names.around(cell, ("modifiers",))
-            for name, cell in zip(names, cells, strict=True)
+            name + context.names.around(cell, ("modifiers",)) for name, cell in zip(names, cells, strict=True)
         ]
     if len(set(names)) < len(names):
-        names = [
-            f"{name}, {cell.place.modifiers}" for name, cell in zip(names, cells, strict=True)
-        ]
+        names = [f"{name}, {cell.place.modifiers}" for name, cell in zip(names, cells, strict=True)]
     return names
 
 
-def untraced_partner(cell: PlannedCell, cells: Sequence[PlannedCell], traced: Sequence[PlannedCell]) -> PlannedCell | None:
+def untraced_partner(
+    cell: PlannedCell, cells: Sequence[PlannedCell], traced: Sequence[PlannedCell]
+) -> PlannedCell | None:
     """Return the cell in the same place without the modifier that records events.
 
     Args:
@@ -139,7 +144,9 @@ class _Cell:
         runs, cell = self._runs, self._cell
         own = self._series(cell)
         metric, unit, traced, untraced, overhead = self._overhead(own)
-        interrupts = list(dict.fromkeys(str(kind) for run in runs for kind in run.seen("event_interrupt", "kind")))
+        interrupts = list(
+            dict.fromkeys(str(kind) for run in runs for kind in run.seen("event_interrupt", "kind"))
+        )
         fixed = ("disk", "network", "timer", "interrupt")
         kinds = [*fixed, *(kind for kind in interrupts if kind not in fixed)]
         return TracedCell(
@@ -164,7 +171,8 @@ class _Cell:
                 **{kind: self._sum("event_interrupt", kind=kind) for kind in kinds},
                 "total": self._mean(
                     lambda run: sum(
-                        run.total(one) for one in ("event_user", "event_kernel", "event_spin", "event_interrupt")
+                        run.total(one)
+                        for one in ("event_user", "event_kernel", "event_spin", "event_interrupt")
                     )
                 ),
             },
@@ -223,7 +231,8 @@ class _Cell:
     def _phase(self, name: str) -> Phase:
         def times(run: _Run) -> Mapping[str, float]:
             found = {
-                "process": run.total("event_phase_cpu", phase=name) - run.total("event_phase_spin", phase=name),
+                "process": run.total("event_phase_cpu", phase=name)
+                - run.total("event_phase_spin", phase=name),
                 "spin": run.total("event_phase_spin", phase=name),
                 "interrupts": run.total("event_phase_interrupts", phase=name),
                 "ready": run.total("event_phase_ready", phase=name),
@@ -250,7 +259,9 @@ class _Cell:
         if not any(run.seen("event_use", "object") for run in self._runs):
             return {}
         if not any(run.seen("event_use", "kind") for run in self._runs):
-            absent = undefined(len(self._runs), self._level, "t", "the record does not say which objects are disks")
+            absent = undefined(
+                len(self._runs), self._level, "t", "the record does not say which objects are disks"
+            )
             return {"disk": absent, "lock": absent, "lock wait": absent}
         kernel = {"object": KERNEL_LOCKS, "kind": "lock"}
         locks = [name for name in self._names_of("event_use", "object") if name != KERNEL_LOCKS]
@@ -288,7 +299,11 @@ class _Cell:
             for sample in series.samples
         }
         known = sorted(
-            ((responses[sample.invocation_id], path) for sample, path in kept if sample.invocation_id in responses),
+            (
+                (responses[sample.invocation_id], path)
+                for sample, path in kept
+                if sample.invocation_id in responses
+            ),
         )
         if known:
             return known[(len(known) - 1) // 2][1].parent

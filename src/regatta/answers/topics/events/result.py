@@ -52,7 +52,9 @@ class TracedCell:
     """A cell whose invocations recorded events."""
 
     cell_id: str
-    place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", "collector", "modifiers", *HEAP)})
+    place: Place = field(
+        metadata={INLINED: ("host", "benchmark", "runtime", "collector", "modifiers", *HEAP)}
+    )
     #: short and unique among the traced cells
     name: str
     #: chosen parameters of the benchmark
@@ -99,3 +101,5 @@ class Tracing:
     """All traced cells of an experiment, in plan order."""
 
     cells: tuple[TracedCell, ...] = ()
+    #: folder that keeps the windows of time charts
+    charts: Path | None = None
