@@ -66,6 +66,8 @@ _NAME_CHARACTERS = 22
 #: in a chart with many of them.
 _LABEL_SHARE, _CHARACTER_SHARE, _PIXEL_SHARE = 0.03, 0.0075, 1 / 1500
 _MOST_SPANS = 6000
+#: With more wake-ups, their lines are faint and marks are small.
+_MANY_WAKEUPS = 100
 _LABEL_FONT = {"size": 9, "color": "@ink"}
 
 
@@ -115,6 +117,7 @@ class _Bar:
 class _Chart:
     def __init__(self, window: Window) -> None:
         self._w = window
+        self._crowded = len(window.wakeups) > _MANY_WAKEUPS
         self._length = max(1, window.end_ns - window.begin_ns)
         self._row_of = {row.actor: at for at, row in enumerate(window.rows)}
         self._cpu_row = {cpu: len(window.rows) + at for at, cpu in enumerate(sorted(window.cpus))}
@@ -247,10 +250,10 @@ class _Chart:
         if xs:
             yield {
                 "type": "scatter", "mode": "lines", "name": "from waker to woken", "x": xs, "y": ys, "hoverinfo": "skip",
-                "line": {"color": f"{_WAKE}/0.45", "width": 1},
+                "line": {"color": f"{_WAKE}/{0.1 if self._crowded else 0.45}", "width": 1},
             }  # fmt: skip
         if points:
-            yield _points("wake-up", "circle", _WAKE, 5, points)
+            yield _points("wake-up", "circle", _WAKE, 3 if self._crowded else 5, points)
 
     def _transactions(self) -> Iterator[axes.Trace]:
         accepted, finished = [], []
@@ -272,10 +275,11 @@ class _Chart:
                 "type": "scatter", "mode": "lines", "name": "transaction", "x": xs, "y": ys, "hoverinfo": "skip",
                 "line": {"color": "@ink", "width": 1},
             }  # fmt: skip
+        size = 5 if self._crowded else 9
         if accepted:
-            yield _points("accept", "triangle-up", "@ink", 9, accepted)
+            yield _points("accept", "triangle-up", "@ink", size, accepted)
         if finished:
-            yield _points("finish", "triangle-down", "@ink", 9, finished)
+            yield _points("finish", "triangle-down", "@ink", size, finished)
 
     def _phases(self) -> Iterator[axes.Trace]:
         points = [

@@ -45,17 +45,21 @@ def events_section(found: Tracing, view: View) -> Section | None:
 
 def _charts(found: Tracing) -> list[Group]:
     kept = [cell for cell in found.cells if cell.recording is not None]
-    return [] if found.charts is None else [_chart(cell, found.charts) for cell in kept[:_CHARTS]]
+    if found.charts is None:
+        return []
+    return [
+        _chart(cell, found.charts, "" if at else WORDS) for at, cell in enumerate(kept[:_CHARTS])
+    ]
 
 
-def _chart(cell: TracedCell, charts: Path) -> Group:
+def _chart(cell: TracedCell, charts: Path, words: str) -> Group:
     title = f"Time chart of the median transaction: {cell.name}"
     assert cell.recording is not None
     try:
         window, note = median_window(cell.recording, charts)
     except (RegattaError, OSError) as error:
         return Group(title, [], note=f"No time chart: {_reason(error)}")
-    return Group(title, [draw(window)], LEGEND, joined(WORDS, note, left_out_words(window)))
+    return Group(title, [draw(window)], LEGEND, joined(words, note, left_out_words(window)))
 
 
 def _reason(error: RegattaError | OSError) -> str:
