@@ -47,9 +47,7 @@ def _charts(found: Tracing) -> list[Group]:
     kept = [cell for cell in found.cells if cell.recording is not None]
     if found.charts is None:
         return []
-    return [
-        _chart(cell, found.charts, "" if at else WORDS) for at, cell in enumerate(kept[:_CHARTS])
-    ]
+    return [_chart(cell, found.charts, "" if at else WORDS) for at, cell in enumerate(kept[:_CHARTS])]
 
 
 def _chart(cell: TracedCell, charts: Path, words: str) -> Group:

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from helpers.synthetic_traces import write_trace
-from regatta.answers.topics.events.chart import STATES, choose_window, find_transaction, time_chart, write_chart
+from regatta.answers.topics.events.chart import (
+    STATES,
+    choose_window,
+    find_transaction,
+    time_chart,
+    write_chart,
+)
 from regatta.answers.topics.events.kept import median_window
 from regatta.answers.topics.events.window import MOST_THREADS, Wakeup, Window, read_window
 from regatta.events.model import Facts, Kind, Trace
