@@ -5,27 +5,17 @@ Source: Horikawa, A Framework for Performance Evaluation Based on Event Tracing 
 
 from __future__ import annotations
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.topics.events.window import (
-    Part,
-    Row,
-    Span,
-    Window,
-    choose_window,
-    median_transaction,
-    read_window,
-    window_of,
-)
+from regatta.answers.topics.events.window import Part, Row, Span, Window, choose_window, opened
 from regatta.answers.words import counted
 from regatta.events.jobs import Transaction
 from regatta.events.model import NONE, Trace
-from regatta.events.timeline import State, Timeline
+from regatta.events.timeline import State
 from regatta.figures import axes
 from regatta.figures.axes import Figure, Group, axis, layout
 from regatta.figures.html import encoded, fill, number_figures, write_page
@@ -34,7 +24,7 @@ from regatta.figures.section import Section
 from regatta.figures.text import hover, joined, plot_text, shorten, show_quantity
 from regatta.host.errors import RegattaError
 
-__all__ = ["LEGEND", "choose_window", "median_transaction", "time_chart", "write_chart"]
+__all__ = ["LEGEND", "choose_window", "time_chart", "write_chart"]
 
 #: state -> name, colour, and height of its bar in rows
 STATES: dict[State, tuple[str, str, float]] = {
@@ -83,7 +73,8 @@ def time_chart(
             serve transactions first, then the busiest.
         title: of the figure.
     """
-    return draw(read_window(trace, begin_ns, end_ns, actors), title)
+    with opened(trace) as charted:
+        return draw(charted.window(begin_ns, end_ns, actors), title)
 
 
 def draw(window: Window, title: str = "") -> Figure:
@@ -365,20 +356,21 @@ def write_chart(
     """
     facts = trace.facts
     one = None
-    if begin_ns is None and end_ns is None:
-        one = median_transaction(trace) if transaction is None else find_transaction(trace, transaction)
-        first, last = window_of(trace, one)
-    else:
-        first = facts.begin_ns + (begin_ns or 0)
-        last = facts.end_ns if end_ns is None else min(facts.end_ns, facts.begin_ns + end_ns)
-    if last <= first:
-        raise RegattaError(
-            str(trace.folder),
-            f"a window within the {show_quantity(facts.end_ns - facts.begin_ns, 'ns', 6)} of the trace",
-            f"{first - facts.begin_ns} to {last - facts.begin_ns} ns",
-            "choose another window",
-        )
-    window = read_window(trace, first, last)
+    with opened(trace) as charted:
+        if begin_ns is None and end_ns is None:
+            one = charted.median() if transaction is None else charted.transaction(transaction)
+            first, last = charted.around(one)
+        else:
+            first = facts.begin_ns + max(0, begin_ns or 0)
+            last = facts.end_ns if end_ns is None else min(facts.end_ns, facts.begin_ns + end_ns)
+        if last <= first:
+            raise RegattaError(
+                str(trace.folder),
+                f"a window within the {show_quantity(facts.end_ns - facts.begin_ns, 'ns', 6)} of the trace",
+                f"{first - facts.begin_ns} to {last - facts.begin_ns} ns",
+                "choose another window",
+            )
+        window = charted.window(first, last)
     at = show_quantity(first - facts.begin_ns, "ns", 6)
     section = Section(
         "chart",
@@ -399,25 +391,3 @@ def write_chart(
     )
     page = fill("sections.html.j2", [number_figures(section)], title=title, question="", sentences=())
     write_page(path, encoded(page))
-
-
-def find_transaction(trace: Trace, number: int) -> Transaction:
-    """Return the transaction with a number.
-
-    Raises:
-        RegattaError: none with this number finished in the trace.
-    """
-    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
-        transactions = Timeline(trace, Path(scratch)).jobs.transactions
-    for one in transactions:
-        if one.request == number and one.finish_ns is not None:
-            return one
-    numbers = [one.request for one in transactions if one.finish_ns is not None]
-    raise RegattaError(
-        f"transaction {number}",
-        f"a number from {min(numbers)} to {max(numbers)}"
-        if numbers
-        else "a transaction that finished in the trace",
-        str(number) if numbers else "none",
-        "choose another number",
-    )

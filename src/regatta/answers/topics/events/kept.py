@@ -11,16 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.answers.topics.events.chart import transaction_words
-from regatta.answers.topics.events.window import (
-    Part,
-    Row,
-    Span,
-    Wakeup,
-    Window,
-    median_transaction,
-    read_window,
-    window_of,
-)
+from regatta.answers.topics.events.window import Part, Row, Span, Wakeup, Window, opened
 from regatta.events.importing import import_recording
 from regatta.events.timeline import State
 from regatta.figures.text import joined
@@ -49,8 +40,9 @@ def median_window(recording: Path, charts: Path) -> tuple[Window, str]:
         return known
     with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
         trace = import_recording(recording, Path(scratch) / "trace")
-        one = median_transaction(trace)
-        window = read_window(trace, *window_of(trace, one))
+        with opened(trace) as charted:
+            one = charted.median()
+            window = charted.window(*charted.around(one))
         note = joined(transaction_words(one), *trace.facts.remarks)
     # The chart does not depend on it, and the folder can be write-protected.
     with contextlib.suppress(OSError):

@@ -8,15 +8,9 @@ from typing import Any
 import pytest
 
 from helpers.synthetic_traces import write_trace
-from regatta.answers.topics.events.chart import (
-    STATES,
-    choose_window,
-    find_transaction,
-    time_chart,
-    write_chart,
-)
+from regatta.answers.topics.events.chart import STATES, choose_window, time_chart, write_chart
 from regatta.answers.topics.events.kept import median_window
-from regatta.answers.topics.events.window import MOST_THREADS, Wakeup, Window, read_window
+from regatta.answers.topics.events.window import MOST_THREADS, Wakeup, Window, opened
 from regatta.events.model import Facts, Kind, Trace
 from regatta.events.timeline import State
 from regatta.figures.axes import Figure
@@ -62,6 +56,11 @@ BEGIN, END = T0 + 1500, T0 + 11500
 def trace(tmp_path: Path) -> Trace:
     events = [{**one, "time_ns": T0 + one["time_ns"], "kind": int(one["kind"])} for one in EVENTS]
     return write_trace(tmp_path / "trace", events, OBJECTS, Facts(T0, T0 + 30000, 1, host="alpha"))
+
+
+def read_window(trace: Trace, begin_ns: int, end_ns: int) -> Window:
+    with opened(trace) as charted:
+        return charted.window(begin_ns, end_ns)
 
 
 def bars(figure: Figure, name: str) -> list[tuple[float, float, float]]:
@@ -192,7 +191,7 @@ def test_a_window_outside_of_the_trace_and_an_unknown_transaction_are_refused(
     with pytest.raises(RegattaError):
         write_chart(trace, tmp_path / "chart.html", begin_ns=40000)
     with pytest.raises(RegattaError) as caught:
-        find_transaction(trace, 8)
+        write_chart(trace, tmp_path / "chart.html", transaction=8)
     assert caught.value.problems[0].got == "8"
 
 
