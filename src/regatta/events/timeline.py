@@ -134,12 +134,17 @@ class Timeline:
             connection.execute("create table wanted as select unnest(?::integer[]) as id", [list(actors)])
             often = [at for at, kind in enumerate(self.kinds) if kind in ("system-call", "function")]
             connection.execute("create table often as select unnest(?::integer[]) as id", [often])
+            calls = [at for at in often if self.kinds[at] == "system-call"]
+            connection.execute("create table calls as select unnest(?::integer[]) as id", [calls])
             connection.execute(
                 "create table single as"
-                # the last call of each thread before the window, and its next event, with the cause of a wake-up
+                # the last event and the last call of each thread before the window, and the next event after it, which can
+                # have the cause of a wake-up
                 " select max(n) as n from events semi join wanted on actor = wanted.id"
-                f" where time_ns < {begin_ns} and object in (select id from often) and kind >= {int(Kind.ACCEPT)}"
-                " group by actor union all"
+                f" where time_ns < {begin_ns} group by actor union all"
+                " select max(n) from events semi join wanted on actor = wanted.id"
+                f" where time_ns < {begin_ns} and object in (select id from calls)"
+                f" and kind in ({int(Kind.ACCEPT)}, {int(Kind.FINISH)}) group by actor union all"
                 " select min(n) from events semi join wanted on actor = wanted.id"
                 f" where time_ns > {end_ns} group by actor"
             )

@@ -14,14 +14,18 @@ _COLOURS = {
     "others": "@c5", "rest": "@muted",
 }  # fmt: skip
 _US = 1e-3
+#: Ratio of the longest bars of two cells up to which they have the same axis.
+_SAME_AXIS = 3.0
 _ROW_PX, _FRAME_PX = 26, 70
 
 
 def phase_figures(found: Tracing) -> list[Figure]:
-    """Return one figure per cell, one bar per phase, all with the same axis."""
+    """Return one figure per cell, one bar per phase; with the same axis unless that hides the bars of a cell."""
     cells = [cell for cell in found.cells if any(phase.elapsed.point > 0 for phase in cell.phases)]
-    longest = max((_length(phase) for cell in cells for phase in cell.phases), default=0.0)
-    return [_figure(cell, longest) for cell in cells]
+    longest = [max(_length(phase) for phase in cell.phases) for cell in cells]
+    if cells and max(longest) <= _SAME_AXIS * min(longest):
+        longest = [max(longest)] * len(cells)
+    return [_figure(cell, length) for cell, length in zip(cells, longest, strict=True)]
 
 
 def legend_of(found: Tracing) -> list[LegendEntry]:

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.topics.events.window import (
-    Part,
-    Row,
-    Span,
-    Window,
-    choose_window,
-    median_transaction,
-    read_window,
-    window_of,
-)
+from regatta.answers.topics.events.window import Part, Row, Span, Window, choose_window, opened
 from regatta.answers.words import counted
 from regatta.events.jobs import Transaction
 from regatta.events.model import NONE, Trace
@@ -33,7 +24,7 @@ from regatta.figures.section import Section
 from regatta.figures.text import hover, joined, plot_text, shorten, show_quantity
 from regatta.host.errors import RegattaError
 
-__all__ = ["LEGEND", "chart_note", "choose_window", "median_transaction", "time_chart", "write_chart"]
+__all__ = ["LEGEND", "choose_window", "time_chart", "write_chart"]
 
 #: state -> name, colour, and height of its bar in rows
 STATES: dict[State, tuple[str, str, float]] = {
@@ -65,6 +56,8 @@ _NAME_CHARACTERS = 22
 #: in a chart with many of them.
 _LABEL_SHARE, _CHARACTER_SHARE, _PIXEL_SHARE = 0.03, 0.0075, 1 / 1500
 _MOST_SPANS = 6000
+#: With more wake-ups, their lines are faint and marks are small.
+_MANY_WAKEUPS = 100
 _LABEL_FONT = {"size": 9, "color": "@ink"}
 
 
@@ -80,7 +73,8 @@ def time_chart(
             serve transactions first, then the busiest.
         title: of the figure.
     """
-    return draw(read_window(trace, begin_ns, end_ns, actors), title)
+    with opened(trace) as charted:
+        return draw(charted.window(begin_ns, end_ns, actors), title)
 
 
 def draw(window: Window, title: str = "") -> Figure:
@@ -88,16 +82,16 @@ def draw(window: Window, title: str = "") -> Figure:
     return _Chart(window).figure(title)
 
 
-def chart_note(window: Window, one: Transaction | None = None) -> str:
-    """Describe what a chart leaves out, and the transaction that it is about."""
-    told = []
-    if one is not None and one.finish_ns is not None:
-        told.append(
-            f"Transaction {one.request}, {show_quantity(one.finish_ns - one.accept_ns, 'ns')} from accept to finish"
-        )
-    if window.left_out:
-        told.append(f"{counted(window.left_out, 'less busy thread')} not shown")
-    return "; ".join(told)
+def left_out_words(window: Window) -> str:
+    """Return the number of threads that a chart does not show; "" for none."""
+    return f"{counted(window.left_out, 'less busy thread')} not shown" if window.left_out else ""
+
+
+def transaction_words(one: Transaction | None) -> str:
+    """Return the transaction that a chart is about, with its response time; "" for none."""
+    if one is None or one.finish_ns is None:
+        return ""
+    return f"Transaction {one.request}, {show_quantity(one.finish_ns - one.accept_ns, 'ns')} from accept to finish"
 
 
 @dataclass(frozen=True)
@@ -114,6 +108,7 @@ class _Bar:
 class _Chart:
     def __init__(self, window: Window) -> None:
         self._w = window
+        self._crowded = len(window.wakeups) > _MANY_WAKEUPS
         self._length = max(1, window.end_ns - window.begin_ns)
         self._row_of = {row.actor: at for at, row in enumerate(window.rows)}
         self._cpu_row = {cpu: len(window.rows) + at for at, cpu in enumerate(sorted(window.cpus))}
@@ -246,10 +241,10 @@ class _Chart:
         if xs:
             yield {
                 "type": "scatter", "mode": "lines", "name": "from waker to woken", "x": xs, "y": ys, "hoverinfo": "skip",
-                "line": {"color": f"{_WAKE}/0.45", "width": 1},
+                "line": {"color": f"{_WAKE}/{0.1 if self._crowded else 0.45}", "width": 1},
             }  # fmt: skip
         if points:
-            yield _points("wake-up", "circle", _WAKE, 5, points)
+            yield _points("wake-up", "circle", _WAKE, 3 if self._crowded else 5, points)
 
     def _transactions(self) -> Iterator[axes.Trace]:
         accepted, finished = [], []
@@ -271,10 +266,11 @@ class _Chart:
                 "type": "scatter", "mode": "lines", "name": "transaction", "x": xs, "y": ys, "hoverinfo": "skip",
                 "line": {"color": "@ink", "width": 1},
             }  # fmt: skip
+        size = 5 if self._crowded else 9
         if accepted:
-            yield _points("accept", "triangle-up", "@ink", 9, accepted)
+            yield _points("accept", "triangle-up", "@ink", size, accepted)
         if finished:
-            yield _points("finish", "triangle-down", "@ink", 9, finished)
+            yield _points("finish", "triangle-down", "@ink", size, finished)
 
     def _phases(self) -> Iterator[axes.Trace]:
         points = [
@@ -360,27 +356,34 @@ def write_chart(
     """
     facts = trace.facts
     one = None
-    if begin_ns is None and end_ns is None:
-        one = median_transaction(trace) if transaction is None else find_transaction(trace, transaction)
-        first, last = window_of(trace, one)
-    else:
-        first = facts.begin_ns + (begin_ns or 0)
-        last = facts.end_ns if end_ns is None else min(facts.end_ns, facts.begin_ns + end_ns)
-    if last <= first:
-        raise RegattaError(
-            str(trace.folder),
-            f"a window within the {show_quantity(facts.end_ns - facts.begin_ns, 'ns', 6)} of the trace",
-            f"{first - facts.begin_ns} to {last - facts.begin_ns} ns",
-            "choose another window",
-        )
-    window = read_window(trace, first, last)
+    with opened(trace) as charted:
+        if begin_ns is None and end_ns is None:
+            one = charted.median() if transaction is None else charted.transaction(transaction)
+            first, last = charted.around(one)
+        else:
+            first = facts.begin_ns + max(0, begin_ns or 0)
+            last = facts.end_ns if end_ns is None else min(facts.end_ns, facts.begin_ns + end_ns)
+        if last <= first:
+            raise RegattaError(
+                str(trace.folder),
+                f"a window within the {show_quantity(facts.end_ns - facts.begin_ns, 'ns', 6)} of the trace",
+                f"{first - facts.begin_ns} to {last - facts.begin_ns} ns",
+                "choose another window",
+            )
+        window = charted.window(first, last)
     at = show_quantity(first - facts.begin_ns, "ns", 6)
     section = Section(
         "chart",
         title="Time chart",
         words=WORDS,
-        sentences=tuple(facts.remarks),
-        groups=[Group("", [draw(window)], LEGEND, chart_note(window, one))],
+        groups=[
+            Group(
+                "",
+                [draw(window)],
+                LEGEND,
+                joined(transaction_words(one), left_out_words(window), *facts.remarks),
+            )
+        ],
     )
     title = joined(
         f"Event trace of {facts.host}" if facts.host else "Event trace",
@@ -388,29 +391,3 @@ def write_chart(
     )
     page = fill("sections.html.j2", [number_figures(section)], title=title, question="", sentences=())
     write_page(path, encoded(page))
-
-
-def find_transaction(trace: Trace, number: int) -> Transaction:
-    """Return the transaction with a number.
-
-    Raises:
-        RegattaError: none with this number finished in the trace.
-    """
-    import tempfile
-
-    from regatta.events.timeline import Timeline
-
-    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
-        transactions = Timeline(trace, Path(scratch)).jobs.transactions
-    for one in transactions:
-        if one.request == number and one.finish_ns is not None:
-            return one
-    numbers = [one.request for one in transactions if one.finish_ns is not None]
-    raise RegattaError(
-        f"transaction {number}",
-        f"a number from {min(numbers)} to {max(numbers)}"
-        if numbers
-        else "a transaction that finished in the trace",
-        str(number) if numbers else "none",
-        "choose another number",
-    )

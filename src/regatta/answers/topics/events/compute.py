@@ -76,7 +76,8 @@ def trace_costs(context: Context) -> Tracing:
         tuple(
             _Cell(context, cell, list(runs[cell.number].values()), traced).result(name)
             for cell, name in zip(traced, names, strict=True)
-        )
+        ),
+        context.folder.path / "charts" if traced else None,
     )
 
 
@@ -92,8 +93,11 @@ def _runs(samples: Samples, cell: PlannedCell) -> dict[str, _Run]:
 
 
 def _names(cells: Sequence[PlannedCell], context: Context) -> list[str]:
-    """Return the names of the benchmarks, with the rest of the place where it is needed."""
+    """Return the chosen parameters if only they differ, else names of benchmarks, with the rest of the place where needed."""
     names = [context.names.benchmark(cell.place.benchmark) for cell in cells]
+    heads = {name.partition(" ")[0] for name in names}
+    if len(heads) == 1 and len(set(names)) == len(names) > 1 and all(" " in name for name in names):
+        return [name.partition(" ")[2] for name in names]
     if len(set(names)) < len(names):
         names = [
             name + context.names.around(cell, ("modifiers",)) for name, cell in zip(names, cells, strict=True)

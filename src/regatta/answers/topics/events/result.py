@@ -101,3 +101,5 @@ class Tracing:
     """All traced cells of an experiment, in plan order."""
 
     cells: tuple[TracedCell, ...] = ()
+    #: folder that keeps the windows of time charts
+    charts: Path | None = None

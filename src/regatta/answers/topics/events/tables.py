@@ -15,7 +15,8 @@ from regatta.stats.estimate import Interval, undefined
 #: Wider tables do not fit on a page.
 _CELLS_AT_ONCE = 4
 _US = 1e-3
-_MOST_DECIMALS = 3
+#: Numbers below have two significant digits.
+_SMALL, _MOST_DECIMALS = 0.1, 5
 #: cause -> name; the rest are named alike
 _CAUSES = {"process": "other processes"}
 _INTERRUPTS = {"timer": "timer interrupts", "interrupt": "other interrupts"}
@@ -26,11 +27,12 @@ _Row = tuple[str, Callable[[TracedCell], Interval], float]
 
 
 def number_text(estimate: Interval, factor: float = 1.0) -> str:
-    """Return `12.3 [11.9, 12.7]`, or `n.d. (reason)`; the point has three significant digits, its ends as many decimals."""
+    """Return `12.3 [11.9, 12.7]`, or `n.d. (reason)`; its ends have as many decimals as the point."""
     if math.isnan(estimate.point):
         return f"n.d. ({estimate.reason})"
     size = abs(estimate.point * factor)
-    decimals = min(_MOST_DECIMALS, max(0, 2 - math.floor(math.log10(size)))) if size > 0 else 0
+    digits = 3 if size >= _SMALL else 2
+    decimals = min(_MOST_DECIMALS, max(0, digits - 1 - math.floor(math.log10(size)))) if size > 0 else 0
     point, low, high = (
         f"{value * factor:,.{decimals}f}" for value in (estimate.point, estimate.low, estimate.high)
     )
@@ -62,7 +64,7 @@ def _results(cells: Sequence[TracedCell], view: View) -> Table:
     rows = [
         (
             view.host(cell.place.host),
-            cell.name if same else f"{cell.name}: {_metric_text(cell)}",
+            _first_column(cell, same),
             *(cell.settings.get(name, "") for name in settings),
             str(cell.n),
             number_text(cell.untraced),
@@ -74,6 +76,16 @@ def _results(cells: Sequence[TracedCell], view: View) -> Table:
         for cell in cells
     ]
     return Table("Parameters and results", columns, rows, frozenset(range(2 + len(settings), len(columns))))
+
+
+def _first_column(cell: TracedCell, same_metric: bool) -> str:
+    """Return the name of a cell unless the columns of its settings say it, with the metric if cells have several."""
+    name = "" if cell.name == _settings_text(cell) else cell.name
+    return name if same_metric else f"{name or cell.name}: {_metric_text(cell)}"
+
+
+def _settings_text(cell: TracedCell) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(cell.settings.items()))
 
 
 def _metric_text(cell: TracedCell) -> str:
@@ -153,7 +165,12 @@ def _wakeup_rows(cells: Sequence[TracedCell]) -> list[_Row]:
 
     phases = dict.fromkeys(phase.name for cell in cells for phase in cell.phases if phase.name != NO_PHASE)
     first = ("disk", "network", "process")
-    causes = [*first, *(cause for cause in CAUSES if cause not in first)]
+    others = (
+        cause
+        for cause in CAUSES
+        if cause not in first and any(cell.wakeups[cause].point > 0 for cell in cells)
+    )
+    causes = [*first, *others]
     return [
         *((f"wake-ups: {_CAUSES.get(cause, cause)}", by(cause), 1.0) for cause in causes),
         *((f"wake-ups in phase {name}", within(name), 1.0) for name in phases),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +10,16 @@ from regatta.answers.page.view import View
 from regatta.answers.plain import plain
 from regatta.answers.topic import Document, Lead, Topic, Words
 from regatta.answers.topics.events.bars import legend_of, phase_figures
-from regatta.answers.topics.events.chart import LEGEND, WORDS, chart_note, draw
+from regatta.answers.topics.events.chart import LEGEND, WORDS, draw, left_out_words
 from regatta.answers.topics.events.compute import trace_costs
+from regatta.answers.topics.events.kept import median_window
 from regatta.answers.topics.events.result import TracedCell, Tracing
 from regatta.answers.topics.events.tables import tracing_tables
-from regatta.answers.topics.events.window import median_transaction, read_window, window_of
 from regatta.answers.topics.events.words import headline_words, tracing_words
-from regatta.events.importing import import_recording
-from regatta.figures.axes import Figure, Group
+from regatta.figures.axes import Group
 from regatta.figures.section import Section
 from regatta.figures.text import joined, show_percent
 from regatta.host.errors import RegattaError
-from regatta.host.values.events import TRACE_FILE
 
 #: Each takes seconds to read.
 _CHARTS = 4
@@ -49,18 +45,19 @@ def events_section(found: Tracing, view: View) -> Section | None:
 
 def _charts(found: Tracing) -> list[Group]:
     kept = [cell for cell in found.cells if cell.recording is not None]
-    return [_chart(cell) for cell in kept[:_CHARTS]]
+    if found.charts is None:
+        return []
+    return [_chart(cell, found.charts, "" if at else WORDS) for at, cell in enumerate(kept[:_CHARTS])]
 
 
-def _chart(cell: TracedCell) -> Group:
+def _chart(cell: TracedCell, charts: Path, words: str) -> Group:
     title = f"Time chart of the median transaction: {cell.name}"
     assert cell.recording is not None
     try:
-        changed = (cell.recording / TRACE_FILE).stat().st_mtime_ns
-        figure, note = _median_chart(cell.recording, changed)
+        window, note = median_window(cell.recording, charts)
     except (RegattaError, OSError) as error:
         return Group(title, [], note=f"No time chart: {_reason(error)}")
-    return Group(title, [figure], LEGEND, note)
+    return Group(title, [draw(window)], LEGEND, joined(words, note, left_out_words(window)))
 
 
 def _reason(error: RegattaError | OSError) -> str:
@@ -70,19 +67,8 @@ def _reason(error: RegattaError | OSError) -> str:
     return error.strerror or str(error)
 
 
-@lru_cache(maxsize=_CHARTS)
-def _median_chart(recording: Path, _changed_ns: int) -> tuple[Figure, str]:
-    """Return the chart of the median transaction of a recording, and the note above it; the same page asks more than once."""
-    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
-        trace = import_recording(recording, Path(scratch) / "trace")
-        one = median_transaction(trace)
-        window = read_window(trace, *window_of(trace, one))
-        note = joined(WORDS, chart_note(window, one), *trace.facts.remarks)
-        return draw(window), note
-
-
 def _document(found: Tracing) -> Any:
-    """Return the document without the paths of recordings."""
+    """Return the document without paths."""
     cells = []
     for cell in plain(found)["cells"]:
         del cell["recording"]

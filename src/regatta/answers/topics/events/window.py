@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -15,11 +16,14 @@ from regatta.events.jobs import Transaction
 from regatta.events.model import NONE, Kind, Trace
 from regatta.events.text import connect
 from regatta.events.timeline import RUNNING, State, Timeline
+from regatta.host.errors import RegattaError
 
 #: A chart with more rows is not readable.
 MOST_THREADS = 30
 #: Share of the response time of the median transaction that its window has on either side.
 ROOM = 0.1
+#: Length of the window of a trace without transactions.
+WITHOUT_NS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -94,53 +98,82 @@ class Window:
     wakeups: list[Wakeup]
 
 
-def median_transaction(trace: Trace) -> Transaction | None:
-    """Return the transaction with the median response time (of two, the faster); None if none finished in the window."""
-    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
-        transactions = Timeline(trace, Path(scratch)).jobs.transactions
-    done = sorted((one for one in transactions if one.finish_ns is not None), key=_response_ns)
-    return done[(len(done) - 1) // 2] if done else None
-
-
 def choose_window(trace: Trace) -> tuple[int, int]:
     """Return begin and end in ns of a window around the transaction with the median response time.
 
     It extends from accept to finish, with a tenth of that time on either side, within the trace. Without transactions, it is
     the first 10 ms of the trace.
     """
-    return window_of(trace, median_transaction(trace))
+    with opened(trace) as charted:
+        return charted.around(charted.median())
 
 
-def window_of(trace: Trace, one: Transaction | None) -> tuple[int, int]:
-    """Return the window around a transaction; see `choose_window`."""
-    facts = trace.facts
-    if one is None or one.finish_ns is None:
-        return facts.begin_ns, min(facts.end_ns, facts.begin_ns + 10_000_000)
-    room = max(1, round(ROOM * (one.finish_ns - one.accept_ns)))
-    return max(facts.begin_ns, one.accept_ns - room), min(facts.end_ns, one.finish_ns + room)
+@contextmanager
+def opened(trace: Trace) -> Iterator[Charted]:
+    """Read the transactions of a trace once, for all that a chart needs."""
+    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
+        yield Charted(trace, Path(scratch))
+
+
+class Charted:
+    """A trace with scheduling events whose transactions are known."""
+
+    def __init__(self, trace: Trace, scratch: Path) -> None:
+        self._trace = trace
+        self._scratch = scratch
+        self._timeline = Timeline(trace, scratch)
+
+    def _done(self) -> list[Transaction]:
+        return [one for one in self._timeline.jobs.transactions if one.finish_ns is not None]
+
+    def median(self) -> Transaction | None:
+        """Return the transaction with the median response time (of two, the faster); None if none finished in the trace."""
+        done = sorted(self._done(), key=_response_ns)
+        return done[(len(done) - 1) // 2] if done else None
+
+    def transaction(self, number: int) -> Transaction:
+        """Return the transaction with a number.
+
+        Raises:
+            RegattaError: none with this number finished in the trace.
+        """
+        done = self._done()
+        for one in done:
+            if one.request == number:
+                return one
+        numbers = [one.request for one in done]
+        raise RegattaError(
+            f"transaction {number}",
+            f"a number from {min(numbers)} to {max(numbers)}" if numbers else "transactions in the trace",
+            str(number) if numbers else "none that finished",
+            "choose another number" if numbers else "choose a window by its times",
+        )
+
+    def around(self, one: Transaction | None) -> tuple[int, int]:
+        """Return the window around a transaction; see `choose_window`."""
+        facts = self._trace.facts
+        if one is None or one.finish_ns is None:
+            return facts.begin_ns, min(facts.end_ns, facts.begin_ns + WITHOUT_NS)
+        room = max(1, round(ROOM * (one.finish_ns - one.accept_ns)))
+        return max(facts.begin_ns, one.accept_ns - room), min(facts.end_ns, one.finish_ns + room)
+
+    def window(self, begin_ns: int, end_ns: int, actors: Sequence[int] | None = None) -> Window:
+        """Read a window.
+
+        Args:
+            begin_ns, end_ns: on the clock of the trace.
+            actors: threads to show, in this order; None: those with activity in the window, at most `MOST_THREADS`, the threads
+                that serve transactions first, then the busiest.
+        """
+        connection = connect(self._scratch)
+        try:
+            return _Reader(connection, self._trace, self._timeline, begin_ns, end_ns).read(actors)
+        finally:
+            connection.close()
 
 
 def _response_ns(one: Transaction) -> tuple[int, int]:
     return (one.finish_ns or 0) - (one.request_ns or one.accept_ns), one.accept_ns
-
-
-def read_window(trace: Trace, begin_ns: int, end_ns: int, actors: Sequence[int] | None = None) -> Window:
-    """Read a window of a trace.
-
-    Args:
-        trace: with scheduling events.
-        begin_ns, end_ns: on the clock of the trace.
-        actors: threads to show, in this order; None: those with activity in the window, at most `MOST_THREADS`, the threads
-            that serve transactions first, then the busiest.
-    """
-    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
-        timeline = Timeline(trace, Path(scratch))
-        connection = connect(Path(scratch))
-        try:
-            reader = _Reader(connection, trace, timeline, begin_ns, end_ns)
-            return reader.read(actors)
-        finally:
-            connection.close()
 
 
 class _Reader:
