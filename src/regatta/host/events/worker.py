@@ -37,7 +37,7 @@ def command(argv: Sequence[str]) -> int:
         words = ["unshare", "--mount", sys.executable, *_own_words(), "events", *argv]
         os.execvpe(words[0], words, {**os.environ, _PRIVATE: "1"})
     try:
-        return _record(Path(argv[0]).resolve(), events_from_json(json.loads(sys.stdin.buffer.readline())))
+        return _record(Path(argv[0]).resolve(), events_from_json(json.loads(_read_line())))
     except RegattaError as error:
         _say(error=vars(error.problems[0]))
         return error.exit_code
@@ -87,20 +87,20 @@ def _record_in(instance: Instance, folder: Path, events: Events) -> None:
     try:
         instance.open()
         _say(ready=True)
-        if sys.stdin.buffer.readline().strip() != b"begin":
+        if _read_line() != b"begin":
             return
         _pause(events.after_s)
         before = _tasks()
         begin_ns = time.monotonic_ns()
         instance.record(True)
-        asked = _pause(events.for_s)
+        _pause(events.for_s)
         instance.record(False)
         end_ns = time.monotonic_ns()
         offset_ns = _realtime_offset_ns()
         tasks = _tasks()
-        if not asked:
-            # The measured process is still busy: whoever waits for it asks for the trace when it has ended.
-            sys.stdin.buffer.readline()
+        # If the measured process is still busy, the parent asks for the trace when it has ended.
+        if _read_line() != b"end":
+            return
         lost = instance.lost()
         instance.extract(folder / TRACE_FILE)
         about = {
@@ -123,9 +123,17 @@ def _record_in(instance: Instance, folder: Path, events: Events) -> None:
         instance.close()
 
 
-def _pause(seconds: float) -> bool:
-    """Wait for a time. Return whether the parent asked to end before, or has died."""
-    return bool(seconds) and bool(select.select([sys.stdin], [], [], seconds)[0])
+def _read_line() -> bytes:
+    """Return the next line of the parent, "" after its death. Read no further: `select` does not see what a buffer holds."""
+    line = b""
+    while (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line.strip()
+
+
+def _pause(seconds: float) -> None:
+    """Wait for a time, or until the parent writes or dies."""
+    select.select([0], [], [], seconds)
 
 
 def _realtime_offset_ns() -> int:
