@@ -51,8 +51,13 @@ class Recorder:
         self._answer()
 
     def begin(self) -> None:
-        """Begin the window, or the time before it."""
+        """Begin the window, or the time before it.
+
+        Raises:
+            HostError: the kernel does not record.
+        """
         self._tell("begin")
+        self._answer()
 
     def end(self) -> None:
         """End the window if it has not ended, and write the trace.

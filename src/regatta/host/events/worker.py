@@ -1,7 +1,7 @@
 """`events FOLDER`: the process that records, next to the measured one.
 
-The recording is one line of JSON on standard input. The process answers `ready`, records after the line `begin`, and ends
-the window after its length or at the line `end`. If its parent dies, its input ends: it removes everything and leaves nothing.
+The recording is one line of JSON on standard input. The process answers `ready`, records after the line `begin`, which it answers
+by `begun`, and ends the window after its length or at the line `end`. If its parent dies, its input ends: it removes everything and leaves nothing.
 """
 
 from __future__ import annotations
@@ -89,10 +89,14 @@ def _record_in(instance: Instance, folder: Path, events: Events) -> None:
         _say(ready=True)
         if _read_line() != b"begin":
             return
-        _pause(events.after_s)
+        if events.after_s:
+            _say(begun=True)
+            _pause(events.after_s)
         before = _tasks()
         begin_ns = time.monotonic_ns()
         instance.record(True)
+        if not events.after_s:
+            _say(begun=True)
         _pause(events.for_s)
         instance.record(False)
         end_ns = time.monotonic_ns()
