@@ -146,14 +146,14 @@ class Instance:
         with contextlib.suppress(OSError):
             folder.rmdir()
         probes = self._tracefs / "uprobe_events"
-        for line in probes.read_text(encoding="ascii").splitlines():
+        for line in probes.read_text(encoding="utf-8", errors="replace").splitlines():
             if f":{name}/" in line:
                 event = line.split()[0][2:]
                 with contextlib.suppress(OSError):
                     _append(probes, f"-:{event}\n")
 
     def _remove_those_of_the_dead(self) -> None:
-        lines = (self._tracefs / "uprobe_events").read_text(encoding="ascii")
+        lines = (self._tracefs / "uprobe_events").read_text(encoding="utf-8", errors="replace")
         names = [path.name for path in (self._tracefs / "instances").iterdir()]
         for pid in {int(found) for found in _OURS.findall(" ".join([*names, lines]))}:
             if pid == os.getpid() or not Path(f"/proc/{pid}").exists():
