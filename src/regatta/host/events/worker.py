@@ -1,7 +1,8 @@
 """`events FOLDER`: the process that records, next to the measured one.
 
 The recording is one line of JSON on standard input. The process answers `ready`, records after the line `begin`, which it answers
-by `begun`, and ends the window after its length or at the line `end`. If its parent dies, its input ends: it removes everything and leaves nothing.
+by `begun`, and ends the window after its length or at the line `end`. If its parent dies, its input ends: it removes everything and
+leaves nothing.
 """
 
 from __future__ import annotations
