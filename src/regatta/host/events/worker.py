@@ -66,7 +66,8 @@ def _record(folder: Path, events: Events) -> int:
             _record_in(Instance(tracefs, events), folder, events)
         finally:
             if private:
-                subprocess.run(["umount", place], capture_output=True, check=False)
+                # Lazily: the folder is removed next, and with a mount in it, so would be the buffers of others.
+                subprocess.run(["umount", "--lazy", place], capture_output=True, check=False)
     return 0
 
 
