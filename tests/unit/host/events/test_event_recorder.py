@@ -65,7 +65,6 @@ def mounts() -> Counter[str]:
 
 def calls_of_perl(count: int = CALLS) -> int:
     """Let perl call a function of libc. Return the number of its process."""
-    # perl itself keeps the number of its parent; a system call by name goes through libc.
     process = subprocess.Popen(["perl", "-e", f"getppid() for 1..{count}"])
     assert process.wait(PATIENCE_S) == 0
     return process.pid
@@ -115,12 +114,12 @@ def test_probes_and_calls_of_a_command_are_counted_exactly(tmp_path: Path) -> No
     # Its system call: 110 on x86-64, 173 on 64-bit Arm.
     number = {"x86_64": "110", "aarch64": "173"}[os.uname().machine]
     assert found["system-call", number, Kind.ACCEPT] == found["system-call", number, Kind.FINISH] == CALLS
-    assert found["cpu", "cpu0", Kind.RESUME] + found["cpu", "cpu1", Kind.RESUME] > 0 or os.cpu_count() != 2
+    assert sum(count for (kind, _, _), count in found.items() if kind == "cpu") > 0
     assert held(recorder) == []
     measures = measure(trace)
     window = trace.facts.end_ns - trace.facts.begin_ns
     assert all(0 <= busy <= window for busy in measures.cpus.values())
-    assert 0 < sum(measures.cpus.values())
+    assert sum(measures.cpus.values()) > 0
 
 
 @pytest.mark.full
@@ -234,14 +233,10 @@ def test_end_asked_at_once_ends_the_window(tmp_path: Path) -> None:
     ],
 )
 def test_a_probe_that_is_impossible_is_refused(probe: Probe, name: str, tmp_path: Path) -> None:
-    with (
-        Recorder(tmp_path, Events(probes=(ENTRY, probe), buffer_mib=1)) as recorder,
-        pytest.raises(HostError) as caught,
-    ):
-        try:
+    with Recorder(tmp_path, Events(probes=(ENTRY, probe), buffer_mib=1)) as recorder:
+        with pytest.raises(HostError) as caught:
             recorder.prepare()
-        finally:
-            pid = pid_of(recorder)
+        pid = pid_of(recorder)
     problem = caught.value.problems[0]
     assert name in f"{problem.where} {problem.expected}"
     assert held(pid) == []
