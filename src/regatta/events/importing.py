@@ -437,12 +437,31 @@ class _Conversion:
         out.add(switch, Kind.RESUME, order=1, actor=other, object=objects)
 
     def _add_marks(self, out: _Rows, rows: NDArray[np.bool_], name: Numbers, actor: Numbers) -> None:
-        for at in np.unique(name[rows]):
-            for order, mark in enumerate(self._marks.get(int(at), ())):
-                request = NONE if mark.request is None else mark.request
-                out.add(
-                    rows & (name == at), mark.kind, order=order, actor=actor, object=self.objects.of(mark.of, mark.name), request=request,
-                )  # fmt: skip
+        distinct, places = np.unique(name[rows], return_inverse=True)
+        marks = [self._marks.get(int(at), ()) for at in distinct]
+        for order in range(max(map(len, marks), default=0)):
+            # One row of kind, object and request for each name: programs may write a number into each mark.
+            meant = np.array([self._meaning(one, order) for one in marks], np.int64)
+            kind, target, request = (np.full(len(name), NONE, np.int64) for _ in range(3))
+            for column, values in zip((kind, target, request), meant.T, strict=True):
+                column[rows] = values[places]
+            for one in np.unique(meant[:, 0]):
+                if one != NONE:
+                    out.add(
+                        rows & (kind == one),
+                        Kind(one),
+                        order=order,
+                        actor=actor,
+                        object=target,
+                        request=request,
+                    )
+
+    def _meaning(self, marks: tuple[Mark, ...], order: int) -> tuple[int, int, int]:
+        if order >= len(marks):
+            return NONE, NONE, NONE
+        mark = marks[order]
+        request = NONE if mark.request is None else mark.request
+        return mark.kind, self.objects.of(mark.of, mark.name), request
 
 
 class _Rows:
