@@ -31,7 +31,7 @@ from regatta.events.model import (
     Trace,
     write_facts,
 )
-from regatta.events.text import CODES, PROBE, Read, read_text
+from regatta.events.text import CODES, PROBE, Read, quoted, read_text
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 
@@ -543,8 +543,8 @@ def _sort(connection: duckdb.DuckDBPyConnection, unsorted: Path, path: Path) -> 
         "coalesce(number, request) as request" if name == "request" else name for name in EVENTS.names
     )
     connection.execute(
-        f"copy (select {columns} from read_parquet('{unsorted}') left join numbers on n = row_n order by time_ns, n)"
-        f" to '{path}' (format parquet, compression zstd, row_group_size 1000000)"
+        f"copy (select {columns} from read_parquet({quoted(unsorted)}) left join numbers on n = row_n order by time_ns, n)"
+        f" to {quoted(path)} (format parquet, compression zstd, row_group_size 1000000)"
     )
 
 
