@@ -32,7 +32,7 @@ from regatta.events.model import (
     Trace,
     write_facts,
 )
-from regatta.events.text import CODES, PROBE, Read, read_text
+from regatta.events.text import CODES, PROBE, Read, quoted, read_text
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 
@@ -57,6 +57,8 @@ _SOFT = {
 _HARD = {"net": "network", "eth": "network", "eno": "network", "enp": "network", "wlan": "network", "mlx": "network",
          "nvme": "disk", "ahci": "disk", "scsi": "disk", "req": "disk", "blk": "disk", "timer": "timer"}  # fmt: skip
 KERNEL_LOCKS = "kernel locks"
+#: instead of a number: the first argument of the probed function
+_BY_ARGUMENT = -2
 #: bits of a time in a key of thread and time: threads have at most 22
 _KEY_BITS = 40
 
@@ -457,12 +459,34 @@ class _Conversion:
     def _add_marks(
         self, out: _Rows, rows: NDArray[np.bool_], name: Numbers, actor: Numbers, argument: Numbers
     ) -> None:
-        for at in np.unique(name[rows]):
-            for order, mark in enumerate(self._marks.get(int(at), ())):
-                request = argument if mark.by_argument else NONE if mark.request is None else mark.request
-                out.add(
-                    rows & (name == at), mark.kind, order=order, actor=actor, object=self.objects.of(mark.of, mark.name), request=request,
-                )  # fmt: skip
+        distinct, places = np.unique(name[rows], return_inverse=True)
+        marks = [self._marks.get(int(at), ()) for at in distinct]
+        for order in range(max(map(len, marks), default=0)):
+            # One row of kind, object and request for each name: programs may write a number into each mark.
+            meant = np.array([self._meaning(one, order) for one in marks], np.int64)
+            kind, target, request = (np.full(len(name), NONE, np.int64) for _ in range(3))
+            for column, values in zip((kind, target, request), meant.T, strict=True):
+                column[rows] = values[places]
+            request = np.where(request == _BY_ARGUMENT, argument, request)
+            for one in np.unique(meant[:, 0]):
+                if one != NONE:
+                    out.add(
+                        rows & (kind == one),
+                        Kind(one),
+                        order=order,
+                        actor=actor,
+                        object=target,
+                        request=request,
+                    )
+
+    def _meaning(self, marks: tuple[Mark, ...], order: int) -> tuple[int, int, int]:
+        if order >= len(marks):
+            return NONE, NONE, NONE
+        mark = marks[order]
+        request = NONE if mark.request is None else mark.request
+        if mark.by_argument:
+            request = _BY_ARGUMENT
+        return mark.kind, self.objects.of(mark.of, mark.name), request
 
 
 class _Rows:
@@ -544,8 +568,8 @@ def _sort(connection: duckdb.DuckDBPyConnection, unsorted: Path, path: Path) -> 
         "coalesce(number, request) as request" if name == "request" else name for name in EVENTS.names
     )
     connection.execute(
-        f"copy (select {columns} from read_parquet('{unsorted}') left join numbers on n = row_n order by time_ns, n)"
-        f" to '{path}' (format parquet, compression zstd, row_group_size 1000000)"
+        f"copy (select {columns} from read_parquet({quoted(unsorted)}) left join numbers on n = row_n order by time_ns, n)"
+        f" to {quoted(path)} (format parquet, compression zstd, row_group_size 1000000)"
     )
 
 

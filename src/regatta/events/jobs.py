@@ -21,9 +21,13 @@ from regatta.events.model import NONE, Kind
 WORKING = ("transaction", "process", "thread")
 #: and those that are used
 USED = ("lock", "disk", "network", "client")
+#: as plain numbers, which are compared faster: the pass sees millions of rows
+_REQUEST, _ACCEPT, _FINISH, _WAIT = (
+    int(kind) for kind in (Kind.REQUEST, Kind.ACCEPT, Kind.FINISH, Kind.WAIT)
+)
 
 
-@dataclass
+@dataclass(slots=True)
 class Transaction:
     """One request from outside."""
 
@@ -37,7 +41,7 @@ class Transaction:
     finish_ns: int | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Use:
     """One use of an object by a thread, for a transaction or for none."""
 
@@ -118,10 +122,10 @@ class _Pass:
 
     def _transaction(self, row: int, time_ns: int, kind: int, actor: int, key: tuple[int, int]) -> None:
         stack = self._stacks.setdefault(actor, [])
-        if kind == Kind.REQUEST:
+        if kind == _REQUEST:
             self._requested[key] = time_ns
             return
-        if kind == Kind.ACCEPT:
+        if kind == _ACCEPT:
             at = self._open.get(key)
             if at is None:
                 at = self._open[key] = len(self.found.transactions)
@@ -136,7 +140,7 @@ class _Pass:
             self._change(row, actor)
         elif key not in self._open:
             self.found.unmatched += 1
-        elif kind == Kind.FINISH:
+        elif kind == _FINISH:
             at = self._open.pop(key)
             self.found.transactions[at].finish_ns = time_ns
             for holder in self._holders.pop(at):
@@ -147,25 +151,25 @@ class _Pass:
 
     def _work(self, row: int, kind: int, actor: int, key: tuple[int, int]) -> None:
         stack = self._stacks.setdefault(actor, [])
-        if kind == Kind.REQUEST:
+        if kind == _REQUEST:
             self._asked[key] = (self._current(actor), set())
-        elif kind == Kind.ACCEPT and key in self._asked:
+        elif kind == _ACCEPT and key in self._asked:
             at, workers = self._asked[key]
             if actor not in workers:
                 workers.add(actor)
                 stack.append(at)
                 self._change(row, actor)
-        elif kind == Kind.FINISH and key in self._asked:
+        elif kind == _FINISH and key in self._asked:
             at, workers = self._asked.pop(key)
             for worker in workers:
                 self._leave(row, worker, at)
-        elif kind != Kind.WAIT:
+        elif kind != _WAIT:
             self.found.unmatched += 1
 
     def _use(self, time_ns: int, kind: int, actor: int, key: tuple[int, int], value: int) -> None:
         use = self._uses.get(key)
         if (
-            kind == Kind.REQUEST
+            kind == _REQUEST
             and use is not None
             and use.actor == actor
             and use.accept_ns is None
@@ -173,12 +177,12 @@ class _Pass:
         ):
             # A thread first spins for a mutex and then sleeps: the kernel reports both.
             return
-        if kind == Kind.REQUEST or (kind == Kind.ACCEPT and use is None):
+        if kind == _REQUEST or (kind == _ACCEPT and use is None):
             use = self._uses[key] = Use(key[0], actor, self._current(actor), time_ns, value=value)
             self.found.uses.append(use)
-        if kind == Kind.ACCEPT and use is not None:
+        if kind == _ACCEPT and use is not None:
             use.accept_ns = time_ns
-        elif kind == Kind.FINISH:
+        elif kind == _FINISH:
             if use is None or use.accept_ns is None:
                 self.found.unmatched += 1
             else:

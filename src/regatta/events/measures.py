@@ -344,6 +344,7 @@ def metrics(measures: Measures) -> list[tuple[str, float, str, Mapping[str, str]
         *(
             ("event_cpu_busy", 100 * ns / 1e9 / measures.seconds, "%", {"cpu": cpu})
             for cpu, ns in measures.cpus.items()
+            if measures.seconds
         ),
     ]
     if not n:

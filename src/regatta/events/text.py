@@ -116,6 +116,11 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     )
 
 
+def quoted(path: Path) -> str:
+    """Return a path as a text of SQL, for statements that take no parameters."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
 def read_text(path: Path, scratch: Path) -> Read:
     """Read the lines of a trace into the table `raw`: n, time_ns, cpu, tid, code, a, b, name.
 

@@ -16,7 +16,7 @@ from regatta.events.filling import Filled, Mask, Nesting, Numbers
 from regatta.events.importing import KERNEL_LOCKS
 from regatta.events.jobs import USED, WORKING, Jobs, find_jobs, transaction_of
 from regatta.events.model import NONE, Kind, Sleep, Trace
-from regatta.events.text import connect
+from regatta.events.text import connect, quoted
 
 #: rows that are converted at once
 BATCH = 1 << 20
@@ -96,7 +96,7 @@ class Timeline:
     def _connect(self) -> duckdb.DuckDBPyConnection:
         connection = connect(self._scratch)
         connection.execute(
-            f"create view events as select *, file_row_number as n from read_parquet('{self.trace.events}', file_row_number=true)"
+            f"create view events as select *, file_row_number as n from read_parquet({quoted(self.trace.events)}, file_row_number=true)"
         )
         return connection
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,8 +34,7 @@ def batches(found: Sequence[Row], places: Sequence[int]) -> list[tuple[np.ndarra
     words, values = np.array([row[1] for row in found]), np.array([row[2] for row in found], np.int64)
     edges = sorted({0, len(found), *(place for place in places if place < len(found))})
     return [
-        (first[begin:end], words[begin:end], values[begin:end])
-        for begin, end in zip(edges, edges[1:], strict=False)
+        (first[begin:end], words[begin:end], values[begin:end]) for begin, end in itertools.pairwise(edges)
     ]
 
 

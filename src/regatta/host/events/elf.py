@@ -16,8 +16,12 @@ _HEADER = struct.Struct("<QQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
+_VERSION = struct.Struct("<H")
 _PT_LOAD = 1
 _SYMBOL_TABLES = (2, 11)
+#: a section with the version of each dynamic symbol; the bit says that programs linked today get another one
+_VERSIONS = 0x6FFFFFFF
+_HIDDEN = 0x8000
 _STT_FUNC = 2
 
 
@@ -60,7 +64,7 @@ def offset_of(program: Path, function: str) -> int:
         raise HostError(
             str(program), "a program to probe", str(error), "install it, or correct its path"
         ) from error
-    except struct.error as error:
+    except (struct.error, IndexError) as error:
         raise HostError(str(program), "a complete ELF file", str(error), "install it again") from error
 
 
@@ -73,27 +77,32 @@ def _offset(data: mmap.mmap, program: Path, function: str) -> int:
         data, 32
     )
     tables = [_SECTION.unpack_from(data, sections_at + at * section_size) for at in range(sections)]
-    wanted = function.encode()
-    for table in tables:
-        if table[1] not in _SYMBOL_TABLES:
-            continue
-        names_at = tables[table[6]][4]
-        for name, address in _functions(data, table[4], table[5]):
-            end = names_at + name + len(wanted)
-            if data[names_at + name : end + 1] == wanted + b"\0":
-                for at in range(segments):
-                    kind, _, offset, virtual, _, size, _, _ = _SEGMENT.unpack_from(
-                        data, segments_at + at * segment_size
-                    )
-                    if kind == _PT_LOAD and virtual <= address < virtual + size:
-                        return int(address - virtual + offset)
+    addresses = [address for _, address in sorted(_addresses(data, tables, function.encode()))]
+    for address in addresses:
+        for at in range(segments):
+            kind, _, offset, virtual, _, size, _, _ = _SEGMENT.unpack_from(
+                data, segments_at + at * segment_size
+            )
+            if kind == _PT_LOAD and virtual <= address < virtual + size:
+                return int(address - virtual + offset)
     raise HostError(
         f"{program}", f"the function {function}", "no such symbol", "see `nm -D` for those that it exports"
     )
 
 
-def _functions(data: mmap.mmap, at: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield place of the name and address of the defined functions of a symbol table."""
-    for name, info, _, section, address, _ in _SYMBOL.iter_unpack(data[at : at + size - size % _SYMBOL.size]):
-        if info & 15 == _STT_FUNC and section and address:
-            yield name, address
+def _addresses(data: mmap.mmap, tables: list[tuple[int, ...]], function: bytes) -> Iterator[tuple[bool, int]]:
+    """Yield the addresses of a function, and whether each is a version that only older programs get."""
+    for number, table in enumerate(tables):
+        if table[1] not in _SYMBOL_TABLES:
+            continue
+        names_at = tables[table[6]][4]
+        versions_at = next((one[4] for one in tables if one[1] == _VERSIONS and one[6] == number), None)
+        symbols = _SYMBOL.iter_unpack(data[table[4] : table[4] + table[5] - table[5] % _SYMBOL.size])
+        for place, (name, info, _, section, address, _) in enumerate(symbols):
+            if info & 15 == _STT_FUNC and section and address:
+                begin, end = names_at + name, names_at + name + len(function)
+                if data[begin : end + 1] == function + b"\0":
+                    (version,) = (
+                        (0,) if versions_at is None else _VERSION.unpack_from(data, versions_at + 2 * place)
+                    )
+                    yield bool(version & _HIDDEN), address

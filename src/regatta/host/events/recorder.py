@@ -58,7 +58,7 @@ class Recorder:
         """Begin the window, or the time before it.
 
         Raises:
-            HostError: the kernel refuses.
+            HostError: the kernel does not record.
         """
         self._tell("begin")
         self._answer()

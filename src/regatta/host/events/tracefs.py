@@ -159,17 +159,17 @@ class Instance:
         with contextlib.suppress(OSError):
             folder.rmdir()
         probes = self._tracefs / "uprobe_events"
-        for line in probes.read_text(encoding="ascii").splitlines():
+        for line in probes.read_text(encoding="utf-8", errors="replace").splitlines():
             if f":{name}/" in line:
                 event = line.split()[0][2:]
                 with contextlib.suppress(OSError):
                     _append(probes, f"-:{event}\n")
 
     def _remove_those_of_the_dead(self) -> None:
-        lines = (self._tracefs / "uprobe_events").read_text(encoding="ascii")
+        lines = (self._tracefs / "uprobe_events").read_text(encoding="utf-8", errors="replace")
         names = [path.name for path in (self._tracefs / "instances").iterdir()]
         for pid in {int(found) for found in _OURS.findall(" ".join([*names, lines]))}:
-            if pid == os.getpid() or not Path(f"/proc/{pid}").exists():
+            if pid == os.getpid() or not _records(pid):
                 self._remove(f"{_PREFIX}{pid}")
 
     def _write(self, name: str, text: str) -> None:
@@ -182,6 +182,14 @@ class Instance:
         except OSError:
             return ""
         return next((line.split("error:", 1)[1].strip() for line in reversed(lines) if "error:" in line), "")
+
+
+def _records(pid: int) -> bool:
+    """Return whether a process lives and is a recorder: another one may have its number now, or its parent never asked how it ended."""
+    try:
+        return b"events" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 def _append(path: Path, line: str) -> None:

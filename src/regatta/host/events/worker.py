@@ -1,7 +1,8 @@
 """`events FOLDER`: the process that records, next to the measured one.
 
-The recording is one line of JSON on standard input. The process answers `ready`, then `began` to the line `begin`, and ends
-the window after its length or at the line `end`. If its parent dies, its input ends: it removes everything and leaves nothing.
+The recording is one line of JSON on standard input. The process answers `ready`, records after the line `begin`, which it answers
+by `begun`, and ends the window after its length or at the line `end`. If its parent dies, its input ends: it removes everything and
+leaves nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def command(argv: Sequence[str]) -> int:
         words = ["unshare", "--mount", sys.executable, *own_words(), "events", *argv]
         os.execvpe(words[0], words, {**os.environ, _PRIVATE: "1"})
     try:
-        return _record(Path(argv[0]).resolve(), events_from_json(json.loads(sys.stdin.buffer.readline())))
+        return _record(Path(argv[0]).resolve(), events_from_json(json.loads(_read_line())))
     except RegattaError as error:
         _say(error=vars(error.problems[0]))
         return error.exit_code
@@ -60,7 +61,8 @@ def _record(folder: Path, events: Events) -> int:
             _record_in(Instance(tracefs, events), folder, events)
         finally:
             if private:
-                subprocess.run(["umount", place], capture_output=True, check=False)
+                # Lazily: the folder is removed next, and with a mount in it, so would be the buffers of others.
+                subprocess.run(["umount", "--lazy", place], capture_output=True, check=False)
     return 0
 
 
@@ -81,25 +83,25 @@ def _mount(place: Path) -> Path:
 def _record_in(instance: Instance, folder: Path, events: Events) -> None:
     try:
         instance.open()
-        before = _tasks()
         _say(ready=True)
-        if sys.stdin.buffer.readline().strip() != b"begin":
+        if _read_line() != b"begin":
             return
         if events.after_s:
-            _say(began=True)
+            _say(begun=True)
             _pause(events.after_s)
+        before = _tasks()
         begin_ns = time.monotonic_ns()
         instance.record(True)
         if not events.after_s:
-            _say(began=True)
-        asked = _pause(events.for_s)
+            _say(begun=True)
+        _pause(events.for_s)
         instance.record(False)
         end_ns = time.monotonic_ns()
         offset_ns = _realtime_offset_ns()
         tasks = _tasks()
-        if not asked:
-            # The measured process is still busy: whoever waits for it asks for the trace when it has ended.
-            sys.stdin.buffer.readline()
+        # If the measured process is still busy, the parent asks for the trace when it has ended.
+        if _read_line() != b"end":
+            return
         lost = instance.lost()
         instance.extract(folder / TRACE_FILE)
         about = {
@@ -122,9 +124,17 @@ def _record_in(instance: Instance, folder: Path, events: Events) -> None:
         instance.close()
 
 
-def _pause(seconds: float) -> bool:
-    """Wait for a time. Return whether the parent asked to end before, or has died."""
-    return bool(seconds) and bool(select.select([sys.stdin], [], [], seconds)[0])
+def _read_line() -> bytes:
+    """Return the next line of the parent, "" after its death. Read no further: `select` does not see what a buffer holds."""
+    line = b""
+    while (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line.strip()
+
+
+def _pause(seconds: float) -> None:
+    """Wait for a time, or until the parent writes or dies."""
+    select.select([0], [], [], seconds)
 
 
 def _realtime_offset_ns() -> int:
