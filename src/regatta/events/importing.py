@@ -108,6 +108,7 @@ def import_recording(recording: Path, folder: Path) -> Trace:
             host=str(about["host"]),
             kernel=str(about["kernel"]),
             realtime_offset_ns=int(about["realtime_offset_ns"]),
+            own=tuple(int(pid) for pid in about.get("own", ())),
             remarks=tuple(f"{event} is missing in this kernel" for event in about["missing"]),
         )
         probes = [

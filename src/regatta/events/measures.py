@@ -307,6 +307,8 @@ class _Summary:
     def _remarks(self) -> Iterable[str]:
         facts = self._t.trace.facts
         yield from facts.remarks
+        if self._t.of_others:
+            yield "no transactions of the measured processes: those of all processes count"
         if facts.lost:
             yield f"{sum(facts.lost.values())} events lost: times after a loss can be wrong"
         if self._jobs.unmatched:

@@ -121,6 +121,8 @@ class Facts:
     clock: str = "monotonic"
     #: time since 1970 minus the time of `clock`; None: unknown
     realtime_offset_ns: int | None = None
+    #: processes of the measured command; only their transactions and locks count, unless they have none. Empty: all processes
+    own: tuple[int, ...] = ()
     #: what the reader noticed, such as lines it skipped
     remarks: tuple[str, ...] = ()
     version: int = VERSION
@@ -168,7 +170,9 @@ def open_trace(folder: Path) -> Trace:
     path = folder / FACTS_FILE
     try:
         told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        facts = Facts(**{**told, "remarks": tuple(told.get("remarks", ()))})
+        facts = Facts(
+            **{**told, "remarks": tuple(told.get("remarks", ())), "own": tuple(told.get("own", ()))}
+        )
     except OSError as error:
         raise RegattaError(
             str(folder), "the folder of an event trace", error.strerror or str(error), "import it again"

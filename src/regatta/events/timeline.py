@@ -24,6 +24,10 @@ BATCH = 1 << 20
 _LONGEST_INTERRUPT_NS = 10_000_000
 
 
+_OWN_ONLY = "not (actor in (select id from others) and object in (select id from restricted))"
+_Row = tuple[int, int, int, int, int, int, int]
+
+
 class State(IntEnum):
     """State of a thread."""
 
@@ -91,6 +95,8 @@ class Timeline:
             [*(self.names[parent] == "kernel" if parent >= 0 else False for parent in self.parents), False]
         )
         self._kernel_lock = np.array([*(name == KERNEL_LOCKS for name in self.names), False])
+        #: whether the transactions are those of other processes than the measured command
+        self.of_others = False
         self.jobs: Jobs = self._jobs()
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
@@ -107,13 +113,40 @@ class Timeline:
             if not wanted:
                 return Jobs()
             connection.execute("create table wanted as select unnest(?::integer[]) as id", [wanted])
-            cursor = connection.execute(
-                "select n, time_ns, kind, actor, object, request, value from events semi join wanted on object = id"
-                f" where kind >= {int(Kind.REQUEST)} order by n"
+            connection.execute("create table others as select unnest(?::integer[]) as id", [self._others()])
+            connection.execute(
+                "create table restricted as select unnest(?::integer[]) as id", [self._restricted()]
             )
-            return find_jobs(iter(_rows(cursor)), self.kinds)
+            found = find_jobs(self._interactions(connection, _OWN_ONLY), self.kinds)
+            if not found.transactions:
+                # The measured processes may be in a container, or started by another service.
+                found = find_jobs(self._interactions(connection, "true"), self.kinds)
+                self.of_others = bool(found.transactions and self.trace.facts.own)
+            return found
         finally:
             connection.close()
+
+    def _interactions(self, connection: duckdb.DuckDBPyConnection, which: str) -> Iterator[_Row]:
+        cursor = connection.execute(
+            "select n, time_ns, kind, actor, object, request, value from events semi join wanted on object = id"
+            f" where kind >= {int(Kind.REQUEST)} and {which} order by n"
+        )
+        return iter(_rows(cursor))
+
+    def _others(self) -> list[int]:
+        """Return the threads that are not of the measured command."""
+        own = set(self.trace.facts.own)
+        pids = self.trace.read_objects().column("pid").to_pylist()
+        threads = (at for at, kind in enumerate(self.kinds) if kind == "thread")
+        return [at for at in threads if own and pids[at] and pids[at] not in own]
+
+    def _restricted(self) -> list[int]:
+        """Return the objects of which only the uses by the measured command count: disks and the kernel are shared."""
+        return [
+            at
+            for at, kind in enumerate(self.kinds)
+            if kind in WORKING or (kind == "lock" and not self._kernel_lock[at])
+        ]
 
     def batches(self) -> Iterator[Batch]:
         """Yield the segments. The result does not depend on where batches end."""

@@ -21,8 +21,8 @@ class EventTracer:
 
     name = "events"
 
-    def __init__(self, events: Events, folder: Path) -> None:
-        self._recorder = Recorder(folder, events)
+    def __init__(self, events: Events, folder: Path, root: int | None = None) -> None:
+        self._recorder = Recorder(folder, events, root)
 
     def start(self, pid: int, gated: bool = False) -> None:
         """Begin to record.
@@ -115,7 +115,7 @@ def record_process(pid: int, events: Events, folder: Path, ready: Path | None) -
         RegattaError: this host cannot record the events.
     """
     done = threading.Event()
-    tracer = EventTracer(events, folder)
+    tracer = EventTracer(events, folder, pid)
     try:
         with ending(None):
             tracer.start(pid)

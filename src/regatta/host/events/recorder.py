@@ -19,9 +19,17 @@ _PATIENCE_S = 300.0
 class Recorder:
     """A process that records events into `folder`. Use it as a context: nothing remains after it."""
 
-    def __init__(self, folder: Path, events: Events) -> None:
+    def __init__(self, folder: Path, events: Events, root: int | None = None) -> None:
+        """Prepare nothing yet.
+
+        Args:
+            folder: for the files.
+            events: what to record.
+            root: process whose descendants are measured; None: this process.
+        """
         self.folder = folder
         self._events = events
+        self._root = os.getpid() if root is None else root
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Recorder:
@@ -51,7 +59,7 @@ class Recorder:
             # In a session of its own, so that Ctrl-C ends the window through the parent, and the trace is kept.
             start_new_session=True,
         )
-        self._tell(json.dumps(self._events.to_json()))
+        self._tell(json.dumps({"root": self._root, **self._events.to_json()}))
         self._answer()
 
     def begin(self) -> None:

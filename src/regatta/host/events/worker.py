@@ -23,6 +23,7 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.host.events.recorder import own_words
 from regatta.host.events.tracefs import Instance, missing_for_events, mounted
 from regatta.host.files import write_object
+from regatta.host.processes import stat_fields
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, events_from_json
 
 VERSION = 1
@@ -39,13 +40,15 @@ def command(argv: Sequence[str]) -> int:
         words = ["unshare", "--mount", sys.executable, *own_words(), "events", *argv]
         os.execvpe(words[0], words, {**os.environ, _PRIVATE: "1"})
     try:
-        return _record(Path(argv[0]).resolve(), events_from_json(json.loads(_read_line())))
+        told = json.loads(_read_line())
+        root = int(told.pop("root"))
+        return _record(Path(argv[0]).resolve(), events_from_json(told), root)
     except RegattaError as error:
         _say(error=vars(error.problems[0]))
         return error.exit_code
 
 
-def _record(folder: Path, events: Events) -> int:
+def _record(folder: Path, events: Events, root: int) -> int:
     missing = missing_for_events()
     if missing:
         raise HostError("recording events", missing, "none", "measure without the events, or on another host")
@@ -58,7 +61,7 @@ def _record(folder: Path, events: Events) -> int:
                 )
             tracefs = _mount(Path(place))
         try:
-            _record_in(Instance(tracefs, events), folder, events)
+            _record_in(Instance(tracefs, events), folder, events, root)
         finally:
             if private:
                 # Lazily: the folder is removed next, and with a mount in it, so would be the buffers of others.
@@ -80,7 +83,7 @@ def _mount(place: Path) -> Path:
     return place
 
 
-def _record_in(instance: Instance, folder: Path, events: Events) -> None:
+def _record_in(instance: Instance, folder: Path, events: Events, root: int) -> None:
     try:
         instance.open()
         _say(ready=True)
@@ -89,7 +92,7 @@ def _record_in(instance: Instance, folder: Path, events: Events) -> None:
         if events.after_s:
             _say(begun=True)
             _pause(events.after_s)
-        before = _tasks()
+        before, own = _tasks(), _tree(root)
         begin_ns = time.monotonic_ns()
         instance.record(True)
         if not events.after_s:
@@ -98,7 +101,7 @@ def _record_in(instance: Instance, folder: Path, events: Events) -> None:
         instance.record(False)
         end_ns = time.monotonic_ns()
         offset_ns = _realtime_offset_ns()
-        tasks = _tasks()
+        tasks, own = _tasks(), own | _tree(root)
         # If the measured process is still busy, the parent asks for the trace when it has ended.
         if _read_line() != b"end":
             return
@@ -117,6 +120,7 @@ def _record_in(instance: Instance, folder: Path, events: Events) -> None:
             "missing": instance.missing,
             "recording": events.to_json(),
             "tasks": {**tasks, **before},
+            "own": sorted(own),
         }
         write_object(folder / ABOUT_FILE, about)
         _say(done=True)
@@ -163,6 +167,22 @@ def _tasks() -> dict[str, list[Any]]:
                 found[thread] = [int(process), name, own, kernel]
         except OSError:
             continue
+    return found
+
+
+def _tree(root: int) -> set[int]:
+    """Return a process and its descendants, without this one."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        fields = stat_fields(int(name)) if name.isdigit() else []
+        if len(fields) > 1:
+            parents[int(name)] = int(fields[1])
+    found = {root}
+    grew = True
+    while grew:
+        more = {pid for pid, parent in parents.items() if parent in found and pid != os.getpid()} - found
+        grew = bool(more)
+        found |= more
     return found
 
 

@@ -113,7 +113,9 @@ def test_probes_and_calls_of_a_command_are_counted_exactly(tmp_path: Path) -> No
     assert found["function", "getppid", Kind.ACCEPT] == found["function", "getppid", Kind.FINISH] == CALLS
     # Its system call: 110 on x86-64, 173 on 64-bit Arm.
     number = {"x86_64": "110", "aarch64": "173"}[os.uname().machine]
-    assert found["system-call", number, Kind.ACCEPT] == found["system-call", number, Kind.FINISH] == CALLS
+    assert (
+        found["system-call", "getppid", Kind.ACCEPT] == found["system-call", "getppid", Kind.FINISH] == CALLS
+    )
     assert sum(count for (kind, _, _), count in found.items() if kind == "cpu") > 0
     assert held(recorder) == []
     measures = measure(trace)
