@@ -148,13 +148,14 @@ def _trace(source: Path, output: Path) -> Trace:
 
 
 def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None) -> None:
+    from regatta.events.demands import demand_metrics
     from regatta.events.measures import measure, metrics
 
     measures = measure(trace)
     if as_json:
         listed = [
             {"metric": name, "value": value, "unit": unit, **given}
-            for name, value, unit, given in metrics(measures)
+            for name, value, unit, given in (*metrics(measures), *demand_metrics(measures))
         ]
         told = {
             "seconds": measures.seconds,

@@ -13,6 +13,8 @@ from regatta.stats.estimate import Floats
 from regatta.stats.queueing import bottleneck_bounds, little, mean_value_analysis
 
 #: station of all CPUs of the service
+#: metric of a traced invocation: demand of a transaction at a station
+DEMAND = "event_demand"
 CPU = "cpu"
 #: share of the CPU time of the service below which a CPU does not count: a thread was there by chance
 _USED_SHARE = 0.01
@@ -213,3 +215,21 @@ def _require(what: str, factors: Mapping[str, float], known: Collection[str]) ->
 def _require_think(think_ns: float) -> None:
     if not 0 <= think_ns < float("inf"):
         raise RegattaError("think_ns", "a time >= 0", str(think_ns), "give a number of ns")
+
+
+def demand_metrics(measures: Measures) -> list[tuple[str, float, str, Mapping[str, str]]]:
+    """Return the demands as metrics of a record, as `measures.metrics` does; none without demands.
+
+    Args:
+        measures: of a trace.
+    """
+    try:
+        found = demands_of(measures)
+    except RegattaError:
+        return []
+    return [
+        (DEMAND, float(ns), "ns", {"station": name, "servers": f"{servers:g}", "shared": str(shared).lower()})
+        for name, ns, servers, shared in zip(
+            found.names, found.demands_ns, found.servers, found.shared, strict=True
+        )
+    ]

@@ -69,11 +69,11 @@ def _cached(path: Path) -> list[list[Any]] | None:
 def _measured(recording: Path) -> list[list[Any]]:
     """Return iterations of a record: number, metric, value, unit, operations, parameters."""
     # Imported here because most experiments have no traces.
+    from regatta.events.demands import demand_metrics
     from regatta.events.importing import import_recording
     from regatta.events.measures import measure, metrics
 
     with tempfile.TemporaryDirectory(prefix="regatta-events-") as folder:
         measures = measure(import_recording(recording, Path(folder)))
-    return [
-        [0, name, value, unit, None, dict(given) or None] for name, value, unit, given in metrics(measures)
-    ]
+    found = [*metrics(measures), *demand_metrics(measures)]
+    return [[0, name, value, unit, None, dict(given) or None] for name, value, unit, given in found]

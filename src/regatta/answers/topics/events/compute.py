@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from regatta.answers.comparisons import contrasts_of
 from regatta.answers.context import Context
 from regatta.answers.kept_files import runs_with
 from regatta.answers.pairs import Pair
 from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.topics.events.model import predictions
 from regatta.answers.topics.events.result import (
     NO_PHASE,
     TIMES,
@@ -24,6 +27,7 @@ from regatta.answers.topics.events.result import (
     TracedCell,
     Tracing,
 )
+from regatta.events.demands import DEMAND, Demands
 from regatta.events.importing import KERNEL_LOCKS
 from regatta.events.measures import CAUSES
 from regatta.host.units import is_positive
@@ -72,11 +76,13 @@ def trace_costs(context: Context) -> Tracing:
     runs = {cell.number: _runs(context.samples, cell) for cell in context.samples.cells}
     traced = [cell for cell in context.samples.cells if runs[cell.number]]
     names = _names(traced, context)
+    cells = tuple(
+        _Cell(context, cell, list(runs[cell.number].values()), traced).result(name)
+        for cell, name in zip(traced, names, strict=True)
+    )
     return Tracing(
-        tuple(
-            _Cell(context, cell, list(runs[cell.number].values()), traced).result(name)
-            for cell, name in zip(traced, names, strict=True)
-        ),
+        cells,
+        predictions(cells),
         context.folder.path / "charts" if traced else None,
     )
 
@@ -182,6 +188,7 @@ class _Cell:
             wakeups={cause: self._sum("event_wakeups", cause=cause) for cause in CAUSES},
             switches=self._sum("event_switches"),
             unneeded=self._sum("event_unneeded_wakeups"),
+            demands=self._demands(),
             recording=self._recording(),
         )
 
@@ -288,6 +295,19 @@ class _Cell:
             uses = self._sum("event_uses", object=name)
             found.append(ObjectUse(name, min(kinds), uses, used, waited))
         return sorted(found, key=lambda one: (one.kind, one.name))
+
+    def _demands(self) -> Demands | None:
+        """Return the mean demands of the stations; one that an invocation lacks has no demand there."""
+        sums: dict[tuple[str, float, bool], float] = defaultdict(float)
+        for run in self._runs:
+            for parameters, value in run.values.get(DEMAND, {}).items():
+                told = dict(parameters)
+                key = (str(told["station"]), float(told["servers"]), told["shared"] == "true")
+                sums[key] += value / len(self._runs)
+        if not sums:
+            return None
+        names, servers, shared = zip(*sums, strict=True)
+        return Demands(names, np.array(list(sums.values())), np.array(servers), shared)
 
     def _recording(self) -> Path | None:
         """Return the folder of the kept recording of the run with the median response time."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regatta.answers.parts import HEAP, INLINED, Place
+from regatta.events.demands import Demands
 from regatta.stats.estimate import Interval
 
 #: kinds of time of a phase, in the order of tables and bars, with their names
@@ -83,6 +84,8 @@ class TracedCell:
     wakeups: Mapping[str, Interval]
     switches: Interval
     unneeded: Interval
+    #: stations of a closed network, with their mean demands
+    demands: Demands | None
     #: folder of the recording with the median response time, if it is kept
     recording: Path | None = None
 
@@ -97,9 +100,24 @@ NO_PHASE = "none"
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """Throughput of a cell, predicted from the demands of a traced cell that differs in the number of clients only."""
+
+    of: str
+    demands_of: str
+    clients: int
+    #: transactions per second
+    predicted: float
+    bound: float
+    traced: Interval
+    untraced: Interval
+
+
+@dataclass(frozen=True)
 class Tracing:
     """All traced cells of an experiment, in plan order."""
 
     cells: tuple[TracedCell, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
     #: folder that keeps the windows of time charts
     charts: Path | None = None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.events.result import NO_PHASE, TIMES, Phase, TracedCell, Tracing
+from regatta.answers.topics.events.result import NO_PHASE, TIMES, Phase, Prediction, TracedCell, Tracing
 from regatta.events.measures import CAUSES
 from regatta.figures.section import Table
 from regatta.figures.text import show_unit
@@ -49,7 +49,33 @@ def tracing_tables(found: Tracing, view: View) -> list[Table]:
         *_uses(found.cells),
         *(_phases(cell) for cell in found.cells if cell.phases),
         *_by_quantity("Wake-ups and switches per transaction", found.cells, _wakeup_rows(found.cells)),
+        *_predictions(found.predictions),
     ]
+
+
+def _predictions(found: Sequence[Prediction]) -> Iterator[Table]:
+    """Yield the table of predicted throughputs, if there are any."""
+    if not found:
+        return
+    columns = (
+        "cell", "clients", "predicted", "bound", "measured, traced", "measured, untraced", "predicted / traced",
+        "demands of",
+    )  # fmt: skip
+    rows = [
+        (
+            one.of,
+            str(one.clients),
+            f"{one.predicted:,.0f}",
+            f"{one.bound:,.0f}",
+            number_text(one.traced),
+            number_text(one.untraced),
+            f"{one.predicted / one.traced.point:.2f}" if one.traced.point > 0 else "n.d.",
+            one.demands_of,
+        )
+        for one in found
+    ]
+    title = "Throughput per second, predicted by mean-value analysis"
+    yield Table(title, columns, rows, frozenset(range(1, len(columns) - 1)))
 
 
 def _results(cells: Sequence[TracedCell], view: View) -> Table:

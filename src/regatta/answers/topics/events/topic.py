@@ -73,7 +73,7 @@ def _document(found: Tracing) -> Any:
     for cell in plain(found)["cells"]:
         del cell["recording"]
         cells.append(cell)
-    return {"cells": cells}
+    return {"cells": cells, "predictions": plain(found)["predictions"]}
 
 
 def _lead(found: Tracing, _: Context) -> Lead:
