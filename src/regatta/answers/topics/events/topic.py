@@ -70,10 +70,16 @@ def _reason(error: RegattaError | OSError) -> str:
 def _document(found: Tracing) -> Any:
     """Return the document without paths."""
     cells = []
-    for cell in plain(found)["cells"]:
+    document = plain(found)
+    for one, cell in zip(found.cells, document["cells"], strict=True):
         del cell["recording"]
-        cells.append(cell)
-    return {"cells": cells, "predictions": plain(found)["predictions"]}
+        stations = (
+            {}
+            if one.demands is None
+            else dict(zip(one.demands.names, one.demands.demands_ns.tolist(), strict=True))
+        )
+        cells.append({**cell, "demands": stations})
+    return {"cells": cells, "predictions": document["predictions"]}
 
 
 def _lead(found: Tracing, _: Context) -> Lead:
