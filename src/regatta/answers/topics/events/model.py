@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from regatta.answers.topics.events.result import Prediction, TracedCell
 from regatta.events.demands import predict_throughput, throughput_bound
-from regatta.host.values.benchmark_label import parts_of_label
+from regatta.host.values.benchmark_label import benchmark_label, parts_of_label
 from regatta.stats.estimate import undefined
 
 #: parameters of benchmarks that are numbers of clients in a closed loop
@@ -26,11 +26,10 @@ def predictions(cells: Sequence[TracedCell]) -> tuple[Prediction, ...]:
         for name in _CLIENTS:
             text = cell.settings.get(name, "")
             if text.isdigit() and int(text) > 0:
-                chosen = tuple(
-                    pair for pair in parts_of_label(cell.place.benchmark).chosen if pair[0] != name
-                )
-                benchmark = parts_of_label(cell.place.benchmark).name
-                groups[replace(cell.place, benchmark=f"{benchmark} {chosen}")].append((int(text), cell))
+                label = parts_of_label(cell.place.benchmark)
+                others = {key: value for key, value in label.chosen.items() if key != name}
+                same = benchmark_label(label.suite, label.name, label.size, others)
+                groups[replace(cell.place, benchmark=same)].append((int(text), cell))
                 break
     return tuple(one for group in groups.values() for one in _group(sorted(group, key=lambda one: one[0])))
 
