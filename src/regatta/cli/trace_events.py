@@ -31,6 +31,8 @@ _SHOWN = 12
 @click.option("--ready", type=click.Path(path_type=Path), help="With --pid: create this file once recording has begun.")  # fmt: skip
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace: a folder of this command, a kept recording, the text of ftrace, trace-cmd or perf, or a flight recording (.jfr).")  # fmt: skip
 @click.option("--perfetto", type=click.Path(dir_okay=False, path_type=Path), help="Also write a file for the viewer ui.perfetto.dev.")  # fmt: skip
+@click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Also write a time chart (HTML) of one transaction.")  # fmt: skip
+@click.option("--transaction", type=click.IntRange(0), help="With --chart: number of the transaction, in order of its accept. [default: that with the median response time]")  # fmt: skip
 @click.option("--clients", type=click.IntRange(1, 1_000_000), help="Number of clients, for what-if estimates. [default: mean number of transactions at a time]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the measures as JSON.")
 @click.option("--record-into", type=click.Path(file_okay=False, path_type=Path), hidden=True)
@@ -53,6 +55,8 @@ def trace_events(
         raise click.UsageError("expected one of COMMAND after --, --pid and --from")
     if pid is None and options["ready"] is not None:
         raise click.UsageError("--ready: expected together with --pid")
+    if options["transaction"] is not None and options["chart"] is None:
+        raise click.UsageError("--transaction: expected together with --chart")
     if not command and options["pairs"]:
         raise click.UsageError("--overhead: expected together with a COMMAND")
     with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
@@ -71,6 +75,12 @@ def trace_events(
             from regatta.events.perfetto import export_perfetto
 
             export_perfetto(trace, perfetto)
+        chart = options["chart"]
+        if isinstance(chart, Path):
+            from regatta.answers.topics.events.chart import write_chart
+
+            number = options["transaction"]
+            write_chart(trace, chart, transaction=number if isinstance(number, int) else None)
         clients = options["clients"]
         _show(trace, pairs, bool(options["as_json"]), clients if isinstance(clients, int) else None)
 
