@@ -18,7 +18,7 @@ from regatta.events.model import EVENTS, EVENTS_FILE, FACTS_FILE, OBJECTS_FILE, 
 from regatta.host.errors import RegattaError
 
 FACTS = Facts(5, 95, 2, {"1": 3}, "text", "host", "6.1", realtime_offset_ns=7, remarks=("one", "two"))
-OBJECTS = [{"kind": "cpu", "name": "cpu0"}, {"kind": "thread", "name": "one", "tid": 1}]
+OBJECTS: list[dict[str, Any]] = [{"kind": "cpu", "name": "cpu0"}, {"kind": "thread", "name": "one", "tid": 1}]
 
 
 def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ def joined(rows: list[Piece]) -> list[Piece]:
 
 
 @given(steps, st.integers(1, 7))
-@settings(max_examples=20)
+@settings(max_examples=15)
 def test_the_timeline_agrees_with_a_plain_simulation(
     found: list[tuple[str, int, int, int]], batch: int
 ) -> None:
@@ -318,7 +318,7 @@ def comparable(measures: Measures) -> dict[str, Any]:
 
 
 @given(steps)
-@settings(max_examples=5)
+@settings(max_examples=4)
 def test_measures_do_not_depend_on_batches(found: list[tuple[str, int, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         trace = written(folder, simulated(found))
@@ -398,7 +398,7 @@ def lines(machine: Machine) -> Iterator[str]:
 
 
 @given(steps, st.integers(1, 9))
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_text_of_a_schedule_gives_its_segments_however_it_is_cut(
     found: list[tuple[str, int, int, int]], batch: int
 ) -> None:

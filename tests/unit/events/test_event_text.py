@@ -413,7 +413,7 @@ def test_lines_of_cpus_out_of_order_are_sorted(tmp_path: Path) -> None:
 
 
 def test_many_lines_keep_their_number(tmp_path: Path) -> None:
-    events = 200_000
+    events = 70_000
     text = "".join(
         f" t-{1 + at % 50} [00{at % 2}] 1.{at:09d}: sys_enter: NR {at % 7} (0)\n" for at in range(events)
     )

@@ -52,7 +52,9 @@ def test_filled_is_the_last_known_value_of_its_group(found: list[Row], places: l
 
 def innermost(found: Sequence[Row]) -> list[int]:
     """The innermost interrupt after each row: a stack, of which all places beyond `LEVELS` are one."""
-    expected, stack, before = [], [], NONE
+    expected: list[int] = []
+    stack: list[int] = []
+    before = NONE
     for group, word, value in found:
         if group != before or word == "r":
             stack = []

@@ -159,17 +159,22 @@ def test_a_small_buffer_loses_events_and_says_so(tmp_path: Path) -> None:
 @contextlib.contextmanager
 def parent(folder: Path, *before: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A process with a recorder, and the number of the recorder's process."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    words = [*before, sys.executable, "-c", PARENT, str(folder)]
-    process = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    )
-    assert process.stdout is not None
-    try:
-        yield process, int(process.stdout.readline())
-    finally:
-        process.kill()
-        process.communicate()
+    with tempfile.TemporaryDirectory() as place:
+        paths = os.pathsep.join(path for path in sys.path if path)
+        process = subprocess.Popen(
+            [*before, sys.executable, "-c", PARENT, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            # A killed recorder leaves its folder for temporary files.
+            env={**os.environ, "PYTHONPATH": paths, "TMPDIR": place},
+        )
+        assert process.stdout is not None
+        try:
+            yield process, int(process.stdout.readline())
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def wait_for_end(pid: int) -> None:
