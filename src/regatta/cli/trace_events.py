@@ -31,6 +31,7 @@ _SHOWN = 12
 @click.option("--ready", type=click.Path(path_type=Path), help="With --pid: create this file once recording has begun.")  # fmt: skip
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace: a folder of this command, a kept recording, the text of ftrace, trace-cmd or perf, or a flight recording (.jfr).")  # fmt: skip
 @click.option("--perfetto", type=click.Path(dir_okay=False, path_type=Path), help="Also write a file for the viewer ui.perfetto.dev.")  # fmt: skip
+@click.option("--transactions", type=click.Path(dir_okay=False, path_type=Path), help="Also write one row per transaction (Parquet): times, states and used objects.")  # fmt: skip
 @click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Also write a time chart (HTML) of one transaction.")  # fmt: skip
 @click.option("--transaction", type=click.IntRange(0), help="With --chart: number of the transaction, in order of its accept. [default: that with the median response time]")  # fmt: skip
 @click.option("--clients", type=click.IntRange(1, 1_000_000), help="Number of clients, for what-if estimates. [default: mean number of transactions at a time]")  # fmt: skip
@@ -75,6 +76,13 @@ def trace_events(
             from regatta.events.perfetto import export_perfetto
 
             export_perfetto(trace, perfetto)
+        transactions = options["transactions"]
+        if isinstance(transactions, Path):
+            import pyarrow.parquet as pq
+
+            from regatta.events.transactions import transaction_table
+
+            pq.write_table(transaction_table(trace), transactions)
         chart = options["chart"]
         if isinstance(chart, Path):
             from regatta.answers.topics.events.chart import write_chart

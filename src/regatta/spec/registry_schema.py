@@ -277,7 +277,7 @@ class ProbeSpec(Strict):
     means: list[Annotated[Text, AfterValidator(_check_mark)]] = Field(
         description="Events: `request`, `accept`, `finish` or `wait`, with a kind of object and a name.",
         min_length=1,
-        max_length=8,
+        max_length=6,
         examples=[["accept phase process", "accept transaction connection"]],
     )
 

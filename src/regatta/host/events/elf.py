@@ -22,7 +22,7 @@ _SYMBOL_TABLES = (2, 11)
 #: a section with the version of each dynamic symbol; the bit says that programs linked today get another one
 _VERSIONS = 0x6FFFFFFF
 _HIDDEN = 0x8000
-_STT_FUNC = 2
+_STT_FUNC, _STT_GNU_IFUNC = 2, 10
 
 
 def program_path(name: str) -> Path:
@@ -77,8 +77,15 @@ def _offset(data: mmap.mmap, program: Path, function: str) -> int:
         data, 32
     )
     tables = [_SECTION.unpack_from(data, sections_at + at * section_size) for at in range(sections)]
-    addresses = [address for _, address in sorted(_addresses(data, tables, function.encode()))]
-    for address in addresses:
+    found = sorted(_addresses(data, tables, function.encode()))
+    if found and found[0][2]:
+        raise HostError(
+            f"{program}",
+            f"{function} as one function",
+            "one of several that the processor decides (IFUNC)",
+            "probe another one",
+        )
+    for address in (address for _, address, chosen in found if not chosen):
         for at in range(segments):
             kind, _, offset, virtual, _, size, _, _ = _SEGMENT.unpack_from(
                 data, segments_at + at * segment_size
@@ -90,8 +97,10 @@ def _offset(data: mmap.mmap, program: Path, function: str) -> int:
     )
 
 
-def _addresses(data: mmap.mmap, tables: list[tuple[int, ...]], function: bytes) -> Iterator[tuple[bool, int]]:
-    """Yield the addresses of a function, and whether each is a version that only older programs get."""
+def _addresses(
+    data: mmap.mmap, tables: list[tuple[int, ...]], function: bytes
+) -> Iterator[tuple[bool, int, bool]]:
+    """Yield for each version of a function whether only older programs get it, its address, and whether the processor decides it."""
     for number, table in enumerate(tables):
         if table[1] not in _SYMBOL_TABLES:
             continue
@@ -99,10 +108,10 @@ def _addresses(data: mmap.mmap, tables: list[tuple[int, ...]], function: bytes) 
         versions_at = next((one[4] for one in tables if one[1] == _VERSIONS and one[6] == number), None)
         symbols = _SYMBOL.iter_unpack(data[table[4] : table[4] + table[5] - table[5] % _SYMBOL.size])
         for place, (name, info, _, section, address, _) in enumerate(symbols):
-            if info & 15 == _STT_FUNC and section and address:
+            if info & 15 in (_STT_FUNC, _STT_GNU_IFUNC) and section and address:
                 begin, end = names_at + name, names_at + name + len(function)
                 if data[begin : end + 1] == function + b"\0":
                     (version,) = (
                         (0,) if versions_at is None else _VERSION.unpack_from(data, versions_at + 2 * place)
                     )
-                    yield bool(version & _HIDDEN), address
+                    yield bool(version & _HIDDEN), address, info & 15 == _STT_GNU_IFUNC

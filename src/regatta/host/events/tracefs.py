@@ -15,8 +15,13 @@ from regatta.host.events.elf import offset_of, program_path
 from regatta.host.values.events import GROUPS, REQUIRED, Events
 
 PLACES = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
-_PREFIX = "regatta_"
-_OURS = re.compile(_PREFIX + r"(\d+)")
+
+
+def _prefix() -> str:
+    """Return how names of this machine's recorders begin. The same number of another PID namespace is another process."""
+    return f"regatta_{os.stat('/proc/self/ns/pid').st_ino}_"
+
+
 #: machine -> register of the first argument of a function
 _MACHINES = {"x86_64": "%di", "aarch64": "%x0"}
 
@@ -47,7 +52,7 @@ class Instance:
 
     def __init__(self, tracefs: Path, events: Events) -> None:
         self._tracefs = tracefs
-        self.name = f"{_PREFIX}{os.getpid()}"
+        self.name = f"{_prefix()}{os.getpid()}"
         self.folder = tracefs / "instances" / self.name
         self._events = events
         #: tracepoints that this kernel lacks
@@ -168,9 +173,9 @@ class Instance:
     def _remove_those_of_the_dead(self) -> None:
         lines = (self._tracefs / "uprobe_events").read_text(encoding="utf-8", errors="replace")
         names = [path.name for path in (self._tracefs / "instances").iterdir()]
-        for pid in {int(found) for found in _OURS.findall(" ".join([*names, lines]))}:
+        for pid in {int(found) for found in re.findall(_prefix() + r"(\d+)", " ".join([*names, lines]))}:
             if pid == os.getpid() or not _records(pid):
-                self._remove(f"{_PREFIX}{pid}")
+                self._remove(f"{_prefix()}{pid}")
 
     def _write(self, name: str, text: str) -> None:
         with open(self.folder / name, "w", encoding="ascii") as file:
