@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from regatta.host.events.tracefs import missing_for_events
+
 pytestmark = [
     pytest.mark.full,
     pytest.mark.timeout(1800),
@@ -121,6 +123,13 @@ def test_lm_prints_what_the_harness_finds_beside_what_peers_find(tmp_path: Path)
     calls = [row for row in rows if row["what"] == "the null call"]
     assert len(calls) == 2
     assert all(row["peer"] is None or row["ratio"] > 0 for row in calls)
+
+
+@pytest.mark.skipif(bool(missing_for_events()), reason=f"NOT TESTED: no {missing_for_events()}")
+def test_events_prints_analysis_export_and_recordings(tmp_path: Path) -> None:
+    rows = rows_of("events", tmp_path)
+    assert len([row for row in rows if row["what"].startswith("request of Apache")]) >= 4
+    assert all(row["peer"] > 0 for row in rows if row["peer_name"] == "bare")
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")

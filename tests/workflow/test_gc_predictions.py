@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--configuration",
         f"temurin-21 serial {'+'.join(MODIFIERS)}",
     )
-    done = regatta("trace", "heap", "--every", "1m", "-o", "db.json", *cell, cwd=made)
+    done = regatta("trace", "heap", "--every", "1m", "--runs", "1", "-o", "db.json", *cell, cwd=made)
     assert done.returncode == 0, done.stderr
     return made
 

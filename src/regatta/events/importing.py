@@ -54,8 +54,8 @@ _SOFT = {
     "HRTIMER": "timer",
 }
 #: part of the name of a device's interrupt -> kind of object
-_HARD = {"net": "network", "eth": "network", "eno": "network", "enp": "network", "wlan": "network", "mlx": "network", "-input": "network", "-output": "network",
-         "nvme": "disk", "ahci": "disk", "scsi": "disk", "req": "disk", "blk": "disk", "timer": "timer"}  # fmt: skip
+_HARD = {"net": "network", "eth": "network", "eno": "network", "enp": "network", "wlan": "network", "mlx": "network",
+         "-input": "network", "-output": "network", "nvme": "disk", "ahci": "disk", "scsi": "disk", "req": "disk", "blk": "disk", "timer": "timer"}  # fmt: skip
 KERNEL_LOCKS = "kernel locks"
 #: instead of a number: the first argument of the probed function
 _BY_ARGUMENT = -2

@@ -97,6 +97,7 @@ class Timeline:
         self._kernel_lock = np.array([*(name == KERNEL_LOCKS for name in self.names), False])
         #: whether the transactions are those of other processes than the measured command
         self.of_others = False
+        self._connection = self._connect()
         self.jobs: Jobs = self._jobs()
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
@@ -108,23 +109,18 @@ class Timeline:
 
     def _jobs(self) -> Jobs:
         wanted = [at for at, kind in enumerate(self.kinds) if kind in WORKING + USED]
-        connection = self._connect()
-        try:
-            if not wanted:
-                return Jobs()
-            connection.execute("create table wanted as select unnest(?::integer[]) as id", [wanted])
-            connection.execute("create table others as select unnest(?::integer[]) as id", [self._others()])
-            connection.execute(
-                "create table restricted as select unnest(?::integer[]) as id", [self._restricted()]
-            )
-            found = find_jobs(self._interactions(connection, _OWN_ONLY), self.kinds)
-            if not found.transactions:
-                # The measured processes may be in a container, or started by another service.
-                found = find_jobs(self._interactions(connection, "true"), self.kinds)
-                self.of_others = bool(found.transactions and self.trace.facts.own)
-            return found
-        finally:
-            connection.close()
+        if not wanted:
+            return Jobs()
+        connection = self._connection
+        for name, ids in (("wanted", wanted), ("others", self._others()), ("restricted", self._restricted())):
+            connection.execute(f"create table {name} as select unnest(?::integer[]) as id", [ids])
+        own = bool(self.trace.facts.own)
+        found = find_jobs(self._interactions(connection, _OWN_ONLY if own else "true"), self.kinds)
+        if own and not found.transactions and "transaction" in self.kinds:
+            # The measured processes may be in a container, or started by another service.
+            found = find_jobs(self._interactions(connection, "true"), self.kinds)
+            self.of_others = bool(found.transactions)
+        return found
 
     def _interactions(self, connection: duckdb.DuckDBPyConnection, which: str) -> Iterator[_Row]:
         cursor = connection.execute(
@@ -150,11 +146,7 @@ class Timeline:
 
     def batches(self) -> Iterator[Batch]:
         """Yield the segments. The result does not depend on where batches end."""
-        connection = self._connect()
-        try:
-            yield from self._segments(connection, f"actor <> {NONE}")
-        finally:
-            connection.close()
+        yield from self._segments(self._connection.cursor(), f"actor <> {NONE}")
 
     def window(self, actors: Sequence[int], begin_ns: int, end_ns: int) -> Iterator[Batch]:
         """Yield the segments of some threads that touch a window, equal to those of `batches`.

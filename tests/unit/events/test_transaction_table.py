@@ -41,7 +41,12 @@ def test_states_and_uses_belong_to_the_right_transaction(tmp_path: Path, batch: 
     first, second = table.to_pylist()
     assert (first["accept_ns"], first["finish_ns"], first["user_ns"], first["ready_ns"]) == (110, 160, 50, 0)
     assert first["uses"] == [{"object": "sda", "uses": 1, "used_ns": 60, "waited_ns": 10}]
-    assert (second["accept_ns"], second["finish_ns"], second["user_ns"], second["ready_ns"]) == (170, 250, 50, 30)
+    assert (second["accept_ns"], second["finish_ns"], second["user_ns"], second["ready_ns"]) == (
+        170,
+        250,
+        50,
+        30,
+    )
     assert second["uses"] == [{"object": "cache", "uses": 1, "used_ns": 55, "waited_ns": 5}]
     assert {row["thread"] for row in (first, second)} == {"server"}
 

@@ -16,14 +16,13 @@ from regatta.host.values.events import GROUPS, REQUIRED, Events
 
 PLACES = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 
+#: machine -> register of the first argument of a function
+_MACHINES = {"x86_64": "%di", "aarch64": "%x0"}
+
 
 def _prefix() -> str:
     """Return how names of this machine's recorders begin. The same number of another PID namespace is another process."""
     return f"regatta_{os.stat('/proc/self/ns/pid').st_ino}_"
-
-
-#: machine -> register of the first argument of a function
-_MACHINES = {"x86_64": "%di", "aarch64": "%x0"}
 
 
 def mounted() -> Path | None:

@@ -24,7 +24,10 @@ def _rows(rate: float) -> list[list[Any]]:
         given = {"station": station, "servers": "1", "shared": "false"}
         return [0, "event_demand", value, "ns", None, given]
 
-    counts = [[0, "event_transactions", 100.0, "1", None, None], [0, "event_throughput", rate, "ops/s", None, None]]
+    counts = [
+        [0, "event_transactions", 100.0, "1", None, None],
+        [0, "event_throughput", rate, "ops/s", None, None],
+    ]
     return [*counts, [0, "event_response", 9e5, "ns", None, None], demand("cpu", CPU), demand("cpu0", CLIENT)]
 
 
