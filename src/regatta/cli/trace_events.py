@@ -142,7 +142,7 @@ def _record(
 
 def _trace(source: Path, output: Path) -> Trace:
     """Return the trace of any source; import it into a folder unless it is one."""
-    from regatta.events.importing import import_recording, import_text
+    from regatta.events.importing import import_recording, import_text, read_about
     from regatta.events.model import FACTS_FILE, open_trace
     from regatta.host.values.events import ABOUT_FILE
 
@@ -161,7 +161,10 @@ def _trace(source: Path, output: Path) -> Trace:
         if file.read(4) == b"FLR\0":
             from regatta.events.jfr import import_jfr
 
-            return import_jfr(source, output, monotonic_offset_ns=None)
+            # Kept next to a recording of the host, it gets the same clock.
+            beside = (source.parent / ABOUT_FILE).exists()
+            offset = int(read_about(source.parent)["realtime_offset_ns"]) if beside else None
+            return import_jfr(source, output, monotonic_offset_ns=offset)
     return import_text(source, output)
 
 
