@@ -114,6 +114,7 @@ def import_jfr(
             source=f"JFR of {reader.jvm}" if reader.jvm else "JFR",
             clock="realtime" if monotonic_offset_ns is None else "monotonic",
             realtime_offset_ns=offset_ns,
+            scheduled=False,
             remarks=(*_clock_remarks(chunks, clock.rate), *reader.remarks()),
         ),
     )

@@ -307,7 +307,7 @@ class _Summary:
     def _remarks(self) -> Iterable[str]:
         facts = self._t.trace.facts
         yield from facts.remarks
-        if not self._t.scheduled:
+        if not facts.scheduled:
             yield "no scheduling events: only uses of objects and transactions are measured"
         if self._t.of_others:
             yield "no transactions of the measured processes: those of all processes count"

@@ -123,6 +123,8 @@ class Facts:
     realtime_offset_ns: int | None = None
     #: processes of the measured command; only their transactions and locks count, unless they have none. Empty: all processes
     own: tuple[int, ...] = ()
+    #: whether the trace shows when threads run: an event of a thread means that it does
+    scheduled: bool = True
     #: what the reader noticed, such as lines it skipped
     remarks: tuple[str, ...] = ()
     version: int = VERSION

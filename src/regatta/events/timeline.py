@@ -98,11 +98,6 @@ class Timeline:
         #: whether the transactions are those of other processes than the measured command
         self.of_others = False
         self._connection = self._connect()
-        ((scheduled,),) = self._connection.execute(
-            f"select count(*) > 0 from (select 1 from events where kind = {int(Kind.RESUME)} limit 1)"
-        ).fetchall()
-        #: whether the trace has states of threads; one of a JVM alone has only their waits
-        self.scheduled = bool(scheduled)
         self.jobs: Jobs = self._jobs()
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
@@ -151,7 +146,7 @@ class Timeline:
 
     def batches(self) -> Iterator[Batch]:
         """Yield the segments, none of a trace without scheduling. The result does not depend on where batches end."""
-        if self.scheduled:
+        if self.trace.facts.scheduled:
             yield from self._segments(self._connection.cursor(), f"actor <> {NONE}")
 
     def window(self, actors: Sequence[int], begin_ns: int, end_ns: int) -> Iterator[Batch]:

@@ -39,7 +39,7 @@ from regatta.host.journal.journal import (
 )
 from regatta.host.values.record import Record
 from regatta.store.cells import unplanned_cells
-from regatta.store.event_measures import kept_traces, with_event_measures
+from regatta.store.event_measures import EventMeasures, kept_traces
 from regatta.store.folder import Folder
 from regatta.store.seal import seal, sealed_marks
 from regatta.store.tables import (
@@ -416,18 +416,21 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
 def _journal(experiment_dir: Path, directory: Path, progress: Progress | None) -> Iterator[Record | Damage]:
     files = journal_files(experiment_dir)
     sizes = [path.stat().st_size for path in files]
-    done, total = 0, sum(sizes)
-    yield from damaged_descriptions(experiment_dir)
-    for path, size in zip(files, sizes, strict=True):
-        for item in read_file(path):
-            yield (
-                item
-                if isinstance(item, Damage)
-                else with_event_measures(item, path.parent, directory / EVENTS)
-            )
+    measures = EventMeasures(directory / EVENTS)
+    done, total = 0, sum(sizes) + measures.missing_bytes(experiment_dir)
+
+    def passed(size: int) -> None:
+        nonlocal done
         done += size
         if progress is not None:
             progress(done, total)
+
+    measures.compute(experiment_dir, passed)
+    yield from damaged_descriptions(experiment_dir)
+    for path, size in zip(files, sizes, strict=True):
+        for item in read_file(path):
+            yield item if isinstance(item, Damage) else measures.added_to(item, path.parent)
+        passed(size)
 
 
 def _plan_files(experiment_dir: Path) -> list[Path]:

@@ -1,14 +1,23 @@
-"""Measurements of traced invocations: computed from the kept trace of events, and added to those of the record."""
+"""Measurements of traced invocations: computed from the kept traces of events, and added to those of the records."""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
+import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import RegattaError
 from regatta.host.files import parse_object, write_object
+from regatta.host.journal.journal import Damage, journal_files, read_file
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 from regatta.host.values.record import Record
 
@@ -18,6 +27,8 @@ MEASURES_VERSION = 1
 UNREADABLE = "event_unreadable"
 #: a failed invocation did not do its work
 _MEASURED = ("ok", "perturbed")
+
+Row = list[Any]
 
 
 def kept_traces(experiment_dir: Path) -> str:
@@ -29,35 +40,103 @@ def kept_traces(experiment_dir: Path) -> str:
     return f"{MEASURES_VERSION} {shutil.which('trace-cmd') is not None} {sizes}"
 
 
-def with_event_measures(record: Record, host_journal: Path, cache: Path) -> Record:
-    """Return a record with the measures of its trace, or with `UNREADABLE`; the record itself if it has none.
+@dataclass(frozen=True)
+class _Kept:
+    """A kept trace, and where its measures are cached."""
 
-    Args:
-        record: of the journal.
-        host_journal: its folder, with the kept files.
-        cache: folder for measures by the digest of their trace.
-    """
-    digests = {kept["name"]: str(kept["sha256"]) for kept in record.get("kept") or () if "sha256" in kept}
-    if TRACE_FILE not in digests or record["status"] not in _MEASURED:
-        return record
-    digest = digests[TRACE_FILE][:32] + digests.get(ABOUT_FILE, "")[:32]
-    path = cache / f"{digest}.json"
-    rows = _cached(path)
-    if rows is None:
+    folder: Path
+    cached: Path
+
+    @property
+    def bytes(self) -> int:
+        """Size of the trace; 0 without one."""
+        path = self.folder / TRACE_FILE
+        return path.stat().st_size if path.exists() else 0
+
+
+class EventMeasures:
+    """The measures of the traces of an experiment. They take seconds each, so they are cached by the digest of their trace."""
+
+    def __init__(self, cache: Path) -> None:
+        """Prepare nothing yet.
+
+        Args:
+            cache: folder for the measures.
+        """
+        self._cache = cache
+
+    def compute(self, experiment_dir: Path, progress: Callable[[int], None]) -> None:
+        """Compute the measures that are not cached, on all CPUs.
+
+        Args:
+            experiment_dir: with a journal.
+            progress: called with the bytes of each trace that is done.
+        """
+        missing = [kept for kept in self._missing(experiment_dir) if kept.bytes]
+        if not missing:
+            return
+        self._cache.mkdir(exist_ok=True)
+        # A fork would copy the threads of other libraries only in part.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(len(missing), os.cpu_count() or 1), context) as pool:
+            running = {pool.submit(_rows, kept): kept for kept in missing}
+            for done in as_completed(running):
+                # What a killed process leaves undone, `added_to` does.
+                with suppress(BrokenProcessPool):
+                    done.result()
+                progress(running[done].bytes)
+
+    def missing_bytes(self, experiment_dir: Path) -> int:
+        """Return the size of the traces that are not measured yet."""
+        return sum(kept.bytes for kept in self._missing(experiment_dir))
+
+    def added_to(self, record: Record, host_journal: Path) -> Record:
+        """Return a record with the measures of its trace, or with `UNREADABLE`; the record itself if it has none.
+
+        Args:
+            record: of the journal.
+            host_journal: its folder, with the kept files.
+        """
+        kept = self._kept(record, host_journal)
+        if kept is None:
+            return record
+        extended = record.copy()
+        extended["iterations"] = [*record["iterations"], *(tuple(row) for row in _rows(kept))]  # type: ignore[list-item]
+        return extended
+
+    def _missing(self, experiment_dir: Path) -> Iterator[_Kept]:
+        if not kept_traces(experiment_dir):
+            return
+        for path in journal_files(experiment_dir):
+            for record in read_file(path):
+                kept = None if isinstance(record, Damage) else self._kept(record, path.parent)
+                if kept is not None and _cached(kept.cached) is None:
+                    yield kept
+
+    def _kept(self, record: Record, host_journal: Path) -> _Kept | None:
+        digests = {kept["name"]: str(kept["sha256"]) for kept in record.get("kept") or () if "sha256" in kept}
+        if TRACE_FILE not in digests or record["status"] not in _MEASURED:
+            return None
+        name = f"{digests[TRACE_FILE][:32]}{digests.get(ABOUT_FILE, '')[:32]}.json"
         folder = host_journal / "kept" / f"{record['invocation_id']}-a{record['attempt']}"
-        try:
-            rows = _measured(folder)
-        except RegattaError:
-            rows = [[0, UNREADABLE, 1.0, "1", None, None]]
-        else:
-            cache.mkdir(exist_ok=True)
-            write_object(path, {"v": MEASURES_VERSION, "rows": rows})
-    extended = record.copy()
-    extended["iterations"] = [*record["iterations"], *(tuple(row) for row in rows)]  # type: ignore[list-item]
-    return extended
+        return _Kept(folder, self._cache / name)
 
 
-def _cached(path: Path) -> list[list[Any]] | None:
+def _rows(kept: _Kept) -> list[Row]:
+    """Return iterations of a record: number, metric, value, unit, operations, parameters."""
+    found = _cached(kept.cached)
+    if found is not None:
+        return found
+    try:
+        rows = _measured(kept.folder)
+    except RegattaError:
+        return [[0, UNREADABLE, 1.0, "1", None, None]]
+    kept.cached.parent.mkdir(exist_ok=True)
+    write_object(kept.cached, {"v": MEASURES_VERSION, "rows": rows})
+    return rows
+
+
+def _cached(path: Path) -> list[Row] | None:
     try:
         found = parse_object(path)
     except (OSError, ValueError):
@@ -66,8 +145,7 @@ def _cached(path: Path) -> list[list[Any]] | None:
     return rows if found.get("v") == MEASURES_VERSION and isinstance(rows, list) else None
 
 
-def _measured(recording: Path) -> list[list[Any]]:
-    """Return iterations of a record: number, metric, value, unit, operations, parameters."""
+def _measured(recording: Path) -> list[Row]:
     # Imported here because most experiments have no traces.
     from regatta.events.demands import demand_metrics
     from regatta.events.importing import import_recording
@@ -76,4 +154,8 @@ def _measured(recording: Path) -> list[list[Any]]:
     with tempfile.TemporaryDirectory(prefix="regatta-events-") as folder:
         measures = measure(import_recording(recording, Path(folder)))
     found = [*metrics(measures), *demand_metrics(measures)]
-    return [[0, name, value, unit, None, dict(given) or None] for name, value, unit, given in found]
+    rows: list[Row] = [
+        [0, name, value, unit, None, dict(given) or None] for name, value, unit, given in found
+    ]
+    # As read from a cache.
+    return list(json.loads(json.dumps(rows)))

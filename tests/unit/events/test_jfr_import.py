@@ -28,6 +28,7 @@ from regatta.events.jfr_recording import (
     read_chunks,
     wall_clock,
 )
+from regatta.events.measures import measure
 from regatta.events.model import NONE, Kind, Sleep, Trace, open_trace
 from regatta.host.errors import RegattaError
 
@@ -407,3 +408,13 @@ def test_exact_ticks_and_steps_of_the_clock_change_nothing() -> None:
     stepped = [Chunk(0, 5 * second, 0, 0, 2 * second), Chunk(9, 3600 * second, 0, 20 * second, 2 * second)]
     for chunks in (exact, stepped, exact[:1]):
         assert wall_clock(chunks).corrected_ns(16 * second + 1) == 16 * second + 1
+
+
+def test_a_recording_of_a_jvm_alone_has_waits_but_no_times_on_cpus(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    trace = import_jfr(recorded.file, tmp_path / "trace", monotonic_offset_ns=None)
+    found = measure(trace)
+    assert found.cpus == {}
+    assert all(times.cpu == 0 for times in found.processes.values())
+    assert any(usage.kind == "lock" and usage.waited_ns > 0 for usage in found.usages.values())

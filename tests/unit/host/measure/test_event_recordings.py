@@ -12,7 +12,7 @@ import pytest
 from helpers.runner_plans import HOST, Runner, sh, write_plan
 from regatta.host.events.tracefs import missing_for_events
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, Probe
-from regatta.store.event_measures import UNREADABLE, kept_traces, with_event_measures
+from regatta.store.event_measures import UNREADABLE, EventMeasures, kept_traces
 
 _MISSING = missing_for_events()
 needs_recorder = pytest.mark.skipif(bool(_MISSING), reason=f"NOT TESTED: no {_MISSING}")
@@ -35,13 +35,13 @@ def test_the_trace_is_kept_and_measured_once(runner: Runner, tmp_path: Path) -> 
     journal = runner.folder.journal / HOST
     about = json.loads((journal / "kept" / f"{record['invocation_id']}-a0" / ABOUT_FILE).read_text())
     assert about["end_ns"] - about["begin_ns"] >= record["elapsed_ns"]
-    extended = with_event_measures(record, journal, tmp_path / "cache")
+    extended = EventMeasures(tmp_path / "cache").added_to(record, journal)
     rows = extended["iterations"][len(record["iterations"]) :]
     assert {row[1] for row in rows} >= {"event_transactions", "event_throughput", "event_cpu_busy"}
     assert all(0 <= row[2] <= 100.5 for row in rows if row[1] == "event_cpu_busy")
     shutil.rmtree(journal / "kept")
-    assert with_event_measures(record, journal, tmp_path / "cache") == extended
-    unreadable = with_event_measures(record, journal, tmp_path / "other")["iterations"][-1]
+    assert EventMeasures(tmp_path / "cache").added_to(record, journal) == extended
+    unreadable = EventMeasures(tmp_path / "other").added_to(record, journal)["iterations"][-1]
     assert unreadable[1:3] == (UNREADABLE, 1.0)
 
 
@@ -71,6 +71,6 @@ def test_a_trace_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / TRACE_FILE).write_bytes(b"???")
     (folder / ABOUT_FILE).write_text("{")
-    rows = with_event_measures(record, tmp_path, tmp_path / "cache")["iterations"]
+    rows = EventMeasures(tmp_path / "cache").added_to(record, tmp_path)["iterations"]
     assert [row[1] for row in rows] == ["elapsed", UNREADABLE]
     assert not (tmp_path / "cache").exists()
