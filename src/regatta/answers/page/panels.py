@@ -18,6 +18,7 @@ from regatta.figures.text import (
     shorten,
     show_heap,
 )
+from regatta.host.values.events import METRIC_PREFIX
 from regatta.host.values.experiment import Better, Scalar
 
 #: Key of one series inside an answer: host, cell, metric and parameters. Hosts of one platform share cells.
@@ -77,10 +78,12 @@ class Panel:
 
 
 def panels_of(answer: Answer) -> list[Panel]:
-    """Split the cells of an answer into panels, in the answer's order."""
+    """Split the cells of an answer into panels, in the answer's order. Measures of event traces have tables in their section."""
     groups: dict[tuple[str, str, str, str], list[CellAnswer]] = {}
     metrics: dict[str, set[tuple[str, str]]] = {}
     for cell in answer.cells:
+        if cell.metric.startswith(METRIC_PREFIX):
+            continue
         groups.setdefault((cell.place.benchmark, cell.metric, cell.unit, cell.place.host), []).append(cell)
         metrics.setdefault(cell.place.benchmark, set()).add((cell.metric, cell.unit))
     hosts = {cell.place.host for cell in answer.cells}

@@ -36,6 +36,8 @@ MARK = re.compile(
     r"(request|accept|finish|wait) (phase|function|transaction|lock|process|client)(?: (\d{1,18}|arg1))? ([A-Za-z0-9._-]{1,64})",
     re.ASCII,
 )
+#: how the names of metrics begin that are measured in a trace
+METRIC_PREFIX = "event_"
 #: name of the trace among the files of an invocation, and of what the recorder knows of it
 TRACE_FILE = "events.dat"
 ABOUT_FILE = "events.json"

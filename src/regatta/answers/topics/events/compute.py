@@ -33,12 +33,11 @@ from regatta.events.measures import CAUSES
 from regatta.host.units import is_positive
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
-from regatta.host.values.events import TRACE_FILE
+from regatta.host.values.events import METRIC_PREFIX, TRACE_FILE
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval, undefined
 from regatta.stats.intervals import mean_interval
 
-_EVENTS = "event_"
 _COUNT, _RESPONSE = "event_transactions", "event_response"
 _THROUGHPUT = "throughput"
 NO_TRANSACTION = "no transaction finished in the window"
@@ -90,7 +89,7 @@ def trace_costs(context: Context) -> Tracing:
 def _runs(samples: Samples, cell: PlannedCell) -> dict[str, _Run]:
     found: dict[str, _Run] = {}
     for series in samples.series.get(cell.number, ()):
-        if series.metric.startswith(_EVENTS):
+        if series.metric.startswith(METRIC_PREFIX):
             parameters = tuple(sorted(series.parameters.items()))
             for sample in series.samples:
                 run = found.setdefault(sample.invocation_id, _Run())
@@ -99,7 +98,22 @@ def _runs(samples: Samples, cell: PlannedCell) -> dict[str, _Run]:
 
 
 def _names(cells: Sequence[PlannedCell], context: Context) -> list[str]:
-    """Return the chosen parameters if only they differ, else names of benchmarks, with the rest of the place where needed."""
+    """Return the benchmark and parameters that differ, else names of benchmarks, with the rest of the place where needed."""
+    parts = [parts_of_label(cell.place.benchmark) for cell in cells]
+    several = len({(one.suite, one.name, one.size) for one in parts}) > 1
+    keys = [key for key in dict.fromkeys(key for one in parts for key in one.chosen)
+            if len({one.chosen.get(key) for one in parts}) > 1]  # fmt: skip
+    short = [
+        " ".join(
+            [
+                *([one.name] if several else []),
+                *(f"{key}={one.chosen[key]}" for key in keys if key in one.chosen),
+            ]
+        )
+        for one in parts
+    ]
+    if all(short) and len(set(short)) == len(short):
+        return short
     names = [context.names.benchmark(cell.place.benchmark) for cell in cells]
     heads = {name.partition(" ")[0] for name in names}
     if len(heads) == 1 and len(set(names)) == len(names) > 1 and all(" " in name for name in names):
