@@ -16,6 +16,8 @@ from regatta.host.values.events import GROUPS, REQUIRED, Events
 
 PLACES = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 
+#: include/uapi/linux/capability.h
+_CAP_SYS_ADMIN = 21
 #: machine -> register of the first argument of a function
 _MACHINES = {"x86_64": "%di", "aarch64": "%x0"}
 
@@ -43,7 +45,16 @@ def missing_for_events() -> str:
         return "trace-cmd (`apt-get install trace-cmd`)"
     if mounted() is None and shutil.which("unshare") is None:
         return "tracefs (`mount -t tracefs nodev /sys/kernel/tracing`)"
+    if mounted() is None and not _may_mount():
+        return "the capability SYS_ADMIN, which containers lack, to mount tracefs"
     return ""
+
+
+def _may_mount() -> bool:
+    """Return whether this process has CAP_SYS_ADMIN."""
+    with open("/proc/self/status", encoding="utf-8", errors="replace") as file:
+        effective = next((line.split()[1] for line in file if line.startswith("CapEff:")), "0")
+    return bool(int(effective, 16) >> _CAP_SYS_ADMIN & 1)
 
 
 class Instance:
