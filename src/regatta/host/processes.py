@@ -63,3 +63,12 @@ def _processes_with(variable: bytes) -> list[int]:
                 if variable in file.read().split(b"\0"):
                     found.append(int(entry))
     return found
+
+
+def effective_capabilities(pid: int) -> int:
+    """Return the effective capabilities of a process as a mask; 0 if it no longer exists."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return next((int(line.split()[1], 16) for line in file if line.startswith("CapEff:")), 0)
+    except OSError:
+        return 0

@@ -8,6 +8,7 @@ from typing import Any
 from regatta.host.errors import HostError
 from regatta.host.measure import cpu_quota
 from regatta.host.measure.limits import isolation_of, quota_asked
+from regatta.host.processes import effective_capabilities
 from regatta.host.values.capabilities import CAPABILITIES
 from regatta.host.values.plan_cell import PlanCell
 
@@ -66,7 +67,7 @@ class ContainerLimits:
         asked = isolation_of(self._cell).get("capabilities")
         if not asked:
             return
-        found = _effective(self._pid)
+        found = effective_capabilities(self._pid)
         if found != sum(1 << CAPABILITIES.index(name) for name in asked):
             got = [name for number, name in enumerate(CAPABILITIES) if found >> number & 1]
             raise HostError(
@@ -86,12 +87,3 @@ class ContainerLimits:
     def throttled(self) -> dict[str, Any]:
         """Return the time that the program was throttled, for a cell with a quota."""
         return {} if self._quota is None else {"throttled_ns": self._throttled}
-
-
-def _effective(pid: int) -> int:
-    """Return the effective capabilities of a process as a mask; 0 if it no longer exists."""
-    try:
-        with open(f"/proc/{pid}/status") as file:
-            return next((int(line.split()[1], 16) for line in file if line.startswith("CapEff:")), 0)
-    except OSError:
-        return 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from regatta.host.errors import HostError
 from regatta.host.events.elf import offset_of, program_path
+from regatta.host.processes import effective_capabilities
 from regatta.host.values.events import GROUPS, REQUIRED, Events
 
 PLACES = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
@@ -45,16 +46,9 @@ def missing_for_events() -> str:
         return "trace-cmd (`apt-get install trace-cmd`)"
     if mounted() is None and shutil.which("unshare") is None:
         return "tracefs (`mount -t tracefs nodev /sys/kernel/tracing`)"
-    if mounted() is None and not _may_mount():
+    if mounted() is None and not effective_capabilities(os.getpid()) >> _CAP_SYS_ADMIN & 1:
         return "the capability SYS_ADMIN, which containers lack, to mount tracefs"
     return ""
-
-
-def _may_mount() -> bool:
-    """Return whether this process has CAP_SYS_ADMIN."""
-    with open("/proc/self/status", encoding="utf-8", errors="replace") as file:
-        effective = next((line.split()[1] for line in file if line.startswith("CapEff:")), "0")
-    return bool(int(effective, 16) >> _CAP_SYS_ADMIN & 1)
 
 
 class Instance:
