@@ -18,6 +18,7 @@ from regatta.gc.simulate import Found, simulate
 from regatta.gc.work import Floats, Sizes, Work
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
+from regatta.stats.mover import distances
 
 KINDS = (YOUNG, FULL, CYCLE)
 #: of all kinds together
@@ -166,16 +167,15 @@ def _means(each: Sequence[_OfRun], rows: int, level: float) -> dict[str, Total]:
 def _interval(ns: Floats, level: float) -> Interval:
     """Return the mean of times of shape (runs, invocations of the costs), with the errors of both.
 
-    Source: Zou and Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27 (2008): the
-    distances of the limits from the mean are combined as the sides of a right triangle.
+    Source: `regatta.stats.mover`.
     """
     of_costs = mean_interval(ns.mean(axis=0), level, positive=True)
     per_run = ns.mean(axis=1)
     if not np.ptp(per_run) > 0.0:
         return of_costs
     of_runs = mean_interval(per_run, level, positive=True)
-    low = math.hypot(of_costs.point - of_costs.low, of_runs.point - of_runs.low)
-    high = math.hypot(of_costs.high - of_costs.point, of_runs.high - of_runs.point)
+    both = (of_costs, of_runs)
+    low, high = distances((one.point - one.low, one.high - one.point) for one in both)
     point, n = of_costs.point, min(ns.shape)
     return replace(of_costs, n=n, low=max(point - low, 0.0), high=point + high, method="MOVER")
 

@@ -1,9 +1,8 @@
 """A sum that tracks its uncertain sources, so that its interval, differences and ratios account for shared errors.
 
-Source: G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
-Statistics in Medicine 27 (2008) 1693-1702 (MOVER: the method of variance estimates recovery); for ratios A. Donner and
-G. Y. Zou, "Closed-form confidence intervals for functions of the normal mean and standard deviation", Statistical
-Methods in Medical Research 21 (2012) 347-359, whose limits are the ratios at which the interval of `a - r b` ends at 0.
+Source: `regatta.stats.mover`; for ratios A. Donner and G. Y. Zou, "Closed-form confidence intervals for functions of the
+normal mean and standard deviation", Statistical Methods in Medical Research 21 (2012) 347-359, whose limits are the ratios
+at which the interval of `a - r b` ends at 0.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from regatta.spec.vectors import TimeUnit, Value
+from regatta.stats.mover import distances
 
 #: nanoseconds per unit of time: computations and reports use ns
 NS: dict[TimeUnit, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -60,14 +60,12 @@ class Sum:
 
     def interval(self) -> Value:
         """Return the MOVER interval: on each side the square root of the sum of squares of the effect of each source."""
-        low = high = 0.0
-        for slope, below, above in self.terms.values():
-            if slope == 0.0:
-                continue
-            down, up = (below, above) if slope > 0.0 else (above, below)
-            low += (slope * down) ** 2
-            high += (slope * up) ** 2
-        ends = (self.value - math.sqrt(low), self.value + math.sqrt(high))
+        low, high = distances(
+            (slope * below, slope * above) if slope > 0.0 else (slope * above, slope * below)
+            for slope, below, above in self.terms.values()
+            if slope != 0.0
+        )
+        ends = (self.value - low, self.value + high)
         defined = math.isfinite(ends[0]) and math.isfinite(ends[1])
         return Value(self.value, *ends, reason="" if defined else self.reason)
 
