@@ -1,4 +1,4 @@
-"""Cost of event traces: recording under full load, analysis and export, compared with trace-cmd and perf."""
+"""Cost of event traces: recording under full load, analysis and export, compared with DuckDB and perf."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from command import run_command
-from experiments import HOME, Unfit
+from experiments import HOME
 from rows import Row, say
 from turns import take_turns
 
@@ -118,10 +118,12 @@ def synthetic(folder: Path, events: int, turn: Sequence[Kind]) -> None:
 def _in_a_process(code: str, folder: Path) -> tuple[float, float]:
     """Return seconds and peak memory in MiB of a Python statement on a trace."""
     program = (
-        "import json, resource, sys, time\nfrom pathlib import Path\nfrom regatta.events.model import open_trace\n"
+        "import json, sys, time\nfrom pathlib import Path\nfrom regatta.events.model import open_trace\n"
         "trace = open_trace(Path(sys.argv[1]))\nbegan = time.monotonic()\n"
         f"{code}\nspent = time.monotonic() - began\n"
-        "print(json.dumps([spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))"
+        # `ru_maxrss` would include the peak of the parent at the fork.
+        "status = dict(line.split(':', 1) for line in open('/proc/self/status'))\n"
+        "print(json.dumps([spent, int(status['VmHWM'].split()[0]) / 1024]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True
@@ -158,7 +160,8 @@ def recording(place: Path, quick: bool) -> list[Row]:
     """Return rows on Apache under full load with recordings, relative to the same load without."""
     missing = missing_for_events()
     if missing:
-        raise Unfit(f"recording: expected {missing}")
+        say(f"recording: NOT MEASURED; expected {missing}")
+        return []
     subprocess.run(["make", "-s", "-C", HOME / "benchmarks" / "web"], check=True)
     web = [
         str(HOME / "benchmarks" / "web" / "build" / "web"), "--server", "apache", "--servers", "50", "--acceptance", "parallel",

@@ -12,6 +12,7 @@ import click
 from regatta.host.errors import RegattaError, SpecError
 
 if TYPE_CHECKING:
+    from regatta.cli.waiting_tables import Table
     from regatta.events.measures import Times
     from regatta.events.model import Trace
     from regatta.host.values.events import Events
@@ -32,9 +33,10 @@ _SHOWN = 12
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace: a folder of this command, a kept recording, the text of ftrace, trace-cmd or perf, or a flight recording (.jfr).")  # fmt: skip
 @click.option("--perfetto", type=click.Path(dir_okay=False, path_type=Path), help="Also write a file for the viewer ui.perfetto.dev.")  # fmt: skip
 @click.option("--transactions", type=click.Path(dir_okay=False, path_type=Path), help="Also write one row per transaction (Parquet): times, states and used objects.")  # fmt: skip
-@click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Also write a time chart (HTML) of one transaction.")  # fmt: skip
-@click.option("--transaction", type=click.IntRange(0), help="With --chart: number of the transaction, in order of its accept. [default: that with the median response time]")  # fmt: skip
-@click.option("--clients", type=click.IntRange(1, 1_000_000), help="Number of clients, for what-if estimates. [default: mean number of transactions at a time]")  # fmt: skip
+@click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Also write a time chart (HTML) of one transaction, or of --window.")  # fmt: skip
+@click.option("--transaction", type=click.IntRange(0), help="With --chart: number of the transaction, its `request` in --transactions. [default: that with the median response time]")  # fmt: skip
+@click.option("--window", type=(click.FloatRange(0), click.FloatRange(0)), metavar="BEGIN END", help="With --chart: ms from the begin of the trace, instead of a transaction.")  # fmt: skip
+@click.option("--clients", type=click.IntRange(1, 10_000), help="Number of clients, for what-if estimates. [default: mean number of transactions at a time]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the measures as JSON.")
 @click.option("--record-into", type=click.Path(file_okay=False, path_type=Path), hidden=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -56,8 +58,10 @@ def trace_events(
         raise click.UsageError("expected one of COMMAND after --, --pid and --from")
     if pid is None and options["ready"] is not None:
         raise click.UsageError("--ready: expected together with --pid")
-    if options["transaction"] is not None and options["chart"] is None:
-        raise click.UsageError("--transaction: expected together with --chart")
+    if (options["transaction"] is not None or options["window"] is not None) and options["chart"] is None:
+        raise click.UsageError("--transaction and --window: expected together with --chart")
+    if options["transaction"] is not None and options["window"] is not None:
+        raise click.UsageError("expected --transaction or --window, got both")
     if not command and options["pairs"]:
         raise click.UsageError("--overhead: expected together with a COMMAND")
     with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
@@ -70,7 +74,7 @@ def trace_events(
                 return
         assert recording is not None
         output = options["output"]
-        trace = _trace(recording, output if isinstance(output, Path) else Path(scratch) / "trace")
+        trace = _trace(recording, output if isinstance(output, Path) else None, Path(scratch) / "trace")
         perfetto = options["perfetto"]
         if isinstance(perfetto, Path):
             from regatta.events.perfetto import export_perfetto
@@ -85,12 +89,20 @@ def trace_events(
             pq.write_table(transaction_table(trace), transactions)
         chart = options["chart"]
         if isinstance(chart, Path):
-            from regatta.answers.topics.events.chart import write_chart
-
-            number = options["transaction"]
-            write_chart(trace, chart, transaction=number if isinstance(number, int) else None)
+            _write_chart(trace, chart, options)
         clients = options["clients"]
         _show(trace, pairs, bool(options["as_json"]), clients if isinstance(clients, int) else None)
+
+
+def _write_chart(trace: Trace, path: Path, options: dict[str, object]) -> None:
+    from regatta.answers.topics.events.chart import write_chart
+
+    number, window = options["transaction"], options["window"]
+    if isinstance(window, tuple):
+        begin_ns, end_ns = (round(1e6 * at) for at in window)
+        write_chart(trace, path, begin_ns, end_ns)
+    else:
+        write_chart(trace, path, transaction=number if isinstance(number, int) else None)
 
 
 def _events(options: dict[str, object], pid: int | None) -> Events:
@@ -134,20 +146,24 @@ def _record(
         str(events.for_s),
         "--buffer",
         str(events.buffer_mib),
+        *(["--after", str(events.after_s)] if options["after_s"] is not None else []),
     ]
     pairs = options["pairs"]
     assert isinstance(pairs, int)
     return record_command(command, events, folder, pairs, words)
 
 
-def _trace(source: Path, output: Path) -> Trace:
+def _trace(source: Path, wanted: Path | None, scratch: Path) -> Trace:
     """Return the trace of any source; import it into a folder unless it is one."""
     from regatta.events.importing import import_recording, import_text, read_about
     from regatta.events.model import FACTS_FILE, open_trace
     from regatta.host.values.events import ABOUT_FILE
 
+    output = wanted or scratch
     if source.is_dir():
         if (source / FACTS_FILE).exists():
+            if wanted is not None:
+                raise click.UsageError(f"-o: not possible, because {source} is a trace already")
             return open_trace(source)
         if not (source / ABOUT_FILE).exists():
             raise RegattaError(
@@ -173,6 +189,11 @@ def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None)
     from regatta.events.measures import measure, metrics
 
     measures = measure(trace)
+    waiting: list[Table] = []
+    if measures.transactions:
+        from regatta.cli.waiting_tables import waiting_tables
+
+        waiting = waiting_tables(trace, measures, clients)
     if as_json:
         listed = [
             {"metric": name, "value": value, "unit": unit, **given}
@@ -182,6 +203,7 @@ def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None)
             "seconds": measures.seconds,
             "lost": dict(trace.facts.lost),
             "measures": listed,
+            "waiting": [dict(zip(("title", "columns", "rows"), table, strict=False)) for table in waiting],
             "remarks": measures.remarks,
         }
         if pairs is not None and pairs.without_ns:
@@ -189,6 +211,7 @@ def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None)
         click.echo(json.dumps(told))
         return
     from regatta.cli.tables import plain_console, show_table
+    from regatta.figures.text import show_brief
 
     console = plain_console()
     lost = sum(trace.facts.lost.values())
@@ -200,7 +223,8 @@ def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None)
         rows = [_row(name, times, 1e3, n) for name, times in sorted(measures.phases.items())]
         show_table(console, "Phases, µs per transaction", ("phase", *_HEADER), rows, left=("phase",))
     busiest = sorted(measures.processes.items(), key=lambda one: -one[1].cpu)[:_SHOWN]
-    rows = [_row(name, times, 1e6, measures.seconds) for name, times in busiest]
+    # A window without length has no times.
+    rows = [_row(name, times, 1e6, measures.seconds or 1.0) for name, times in busiest]
     show_table(console, "Processes, ms per second", ("process", *_HEADER), rows, left=("process",))
     if measures.usages:
         table = [
@@ -208,8 +232,8 @@ def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None)
                 usage.name,
                 usage.kind,
                 str(usage.uses),
-                f"{usage.used_ns / 1e6:.3g}",
-                f"{usage.waited_ns / 1e6:.3g}",
+                show_brief(usage.used_ns / 1e6),
+                show_brief(usage.waited_ns / 1e6),
             )
             for usage in sorted(measures.usages.values(), key=lambda one: -one.used_ns)[:_SHOWN]
         ]
@@ -220,11 +244,8 @@ def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None)
             table,
             left=("object", "kind"),
         )
-    if measures.transactions:
-        from regatta.cli.waiting_tables import waiting_tables
-
-        for title, header, found, left in waiting_tables(trace, measures, clients):
-            show_table(console, title, header, found, left=left)
+    for title, header, found, left in waiting:
+        show_table(console, title, header, found, left=left)
     if pairs is not None and pairs.without_ns:
         from regatta.trace.application import ratio_of
 
@@ -240,8 +261,10 @@ _HEADER = ("user", "kernel", "spin", "interrupts", "ready", "lock", "disk", "net
 
 def _row(name: str, times: Times, unit_ns: float, per: float) -> tuple[str, ...]:
     """Return the times of a row per transaction or second, and its numbers of events."""
+    from regatta.figures.text import show_brief
+
     spent = [times.user, times.kernel, times.spin, sum(times.interrupts.values()), times.ready]
     spent += [times.asleep.get(cause, 0.0) for cause in ("lock", "disk", "network", "timer", "process")]
     values = [ns / unit_ns / per for ns in spent]
     values += [count / per for count in (sum(times.wakeups.values()), times.switches)]
-    return name, *(f"{value:.3g}" if value < 1000 else f"{value:,.0f}" for value in values)
+    return name, *(show_brief(value) for value in values)

@@ -36,7 +36,7 @@ def waiting_tables(trace: Trace, measures: Measures, clients: int | None) -> lis
     waits = find_waits(segments)
     knots = find_knots(wait_graph(segments, waits, merge=True))
     path = CriticalPaths(segments, waits).mean(_PATHS)
-    per_second = 1e6 * measures.seconds
+    per_second = 1e6 * (measures.seconds or 1.0)
     rows = [
         (
             ", ".join(f"{one.name} ({100 * one.utilization:.0f} % busy)" for one in knot.vertices[:3]),
@@ -54,21 +54,22 @@ def waiting_tables(trace: Trace, measures: Measures, clients: int | None) -> lis
         (
             f"Critical path, mean of {path.transactions:,} transactions",
             ("part", "phase", "µs", "%"),
-            [(_words(part), part.phase, f"{ns / 1e3:,.1f}", f"{100 * ns / path.response_ns:.0f}") for part, ns in parts],
+            [(_words(part), part.phase, f"{ns / 1e3:,.1f}", f"{100 * ns / (path.response_ns or 1.0):.0f}") for part, ns in parts],
             ("part", "phase"),
         )
     )  # fmt: skip
     demands = demands_of(measures)
     changed = []
-    for name, demand in zip(demands.names, demands.demands_ns, strict=True):
-        found = what_if(measures, {name: _HALF}, clients)
-        texts = (
-            f"{demand / 1e3:,.1f}",
-            f"{found.before:,.0f}",
-            f"{found.after:,.0f}",
-            f"{found.bound_after:,.0f}",
+    for at in sorted(range(len(demands.names)), key=lambda at: -demands.demands_ns[at])[:_SHOWN]:
+        found = what_if(measures, {demands.names[at]: _HALF}, clients)
+        values = (found.before, found.after, found.bound_after)
+        changed.append(
+            (
+                demands.names[at],
+                f"{demands.demands_ns[at] / 1e3:,.1f}",
+                *(f"{value:,.0f}" for value in values),
+            )
         )
-        changed.append((name, *texts))
     tables.append(
         ("What if a demand were half: transactions per second", ("station", "demand, µs", "model now", "if half", "bound"), changed, ("station",))
     )  # fmt: skip

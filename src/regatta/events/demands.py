@@ -12,9 +12,9 @@ from regatta.host.errors import RegattaError
 from regatta.stats.estimate import Floats
 from regatta.stats.queueing import bottleneck_bounds, little, mean_value_analysis
 
-#: station of all CPUs of the service
 #: metric of a traced invocation: demand of a transaction at a station
 DEMAND = "event_demand"
+#: station of all CPUs of the service
 CPU = "cpu"
 #: share of the CPU time of the service below which a CPU does not count: a thread was there by chance
 _USED_SHARE = 0.01

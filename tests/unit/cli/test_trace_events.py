@@ -71,3 +71,17 @@ def test_a_foreign_file_is_refused_with_its_offset(tmp_path: Path) -> None:
     done = regatta("trace", "events", "--from", str(path))
     assert done.returncode == 3
     assert "offset 0" in done.stderr
+
+
+def test_a_trace_is_not_written_again(text: Path, tmp_path: Path) -> None:
+    assert regatta("trace", "events", "--from", str(text), "-o", str(tmp_path / "t")).returncode == 0
+    again = regatta("trace", "events", "--from", str(tmp_path / "t"), "-o", str(tmp_path / "u"))
+    assert again.returncode == 2
+    assert not (tmp_path / "u").exists()
+
+
+def test_a_chart_of_a_window_is_written(text: Path, tmp_path: Path) -> None:
+    chart = tmp_path / "chart.html"
+    done = regatta("trace", "events", "--from", str(text), "--chart", str(chart), "--window", "0", "1")
+    assert done.returncode == 0, done.stderr
+    assert "worker" in chart.read_text(encoding="utf-8")

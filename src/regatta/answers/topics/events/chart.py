@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.topics.events.window import Part, Row, Span, Window, choose_window, opened
+from regatta.answers.topics.events.window import Part, Row, Span, Window, opened
 from regatta.answers.words import counted
 from regatta.events.jobs import Transaction
 from regatta.events.model import NONE, Trace
@@ -23,8 +23,6 @@ from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Section
 from regatta.figures.text import hover, joined, plot_text, shorten, show_quantity
 from regatta.host.errors import RegattaError
-
-__all__ = ["LEGEND", "choose_window", "time_chart", "write_chart"]
 
 #: state -> name, colour, and height of its bar in rows
 STATES: dict[State, tuple[str, str, float]] = {
@@ -61,25 +59,9 @@ _MANY_WAKEUPS = 100
 _LABEL_FONT = {"size": 9, "color": "@ink"}
 
 
-def time_chart(
-    trace: Trace, begin_ns: int, end_ns: int, actors: Sequence[int] | None = None, title: str = ""
-) -> Figure:
-    """Draw the states of threads and CPUs over a window of a trace.
-
-    Args:
-        trace: with scheduling events.
-        begin_ns, end_ns: on the clock of the trace.
-        actors: identifiers of the threads, in this order; None: those with activity in the window, at most 30, the threads that
-            serve transactions first, then the busiest.
-        title: of the figure.
-    """
-    with opened(trace) as charted:
-        return draw(charted.window(begin_ns, end_ns, actors), title)
-
-
-def draw(window: Window, title: str = "") -> Figure:
+def draw(window: Window) -> Figure:
     """Draw a window: one row per thread, then one per CPU."""
-    return _Chart(window).figure(title)
+    return _Chart(window).figure()
 
 
 def left_out_words(window: Window) -> str:
@@ -115,7 +97,7 @@ class _Chart:
         self._servers = {row.actor for row in window.rows if row.server}
         self._names = {row.actor: row.name for row in window.rows}
 
-    def figure(self, title: str) -> Figure:
+    def figure(self) -> Figure:
         rows = [row.name for row in self._w.rows] + [f"CPU {cpu}" for cpu in sorted(self._w.cpus)]
         y = axis(
             range=[len(rows) - 0.4, -0.75],
@@ -126,7 +108,7 @@ class _Chart:
         )
         x = axis("time from the begin of the window (µs)", range=[0, self._us(self._w.end_ns)])
         traces = [*self._states(), *self._cpus(), *self._wakeups(), *self._transactions(), *self._phases()]
-        return Figure(title, _FRAME_PX + _ROW_PX * len(rows), traces, self._layout(x, y))
+        return Figure("", _FRAME_PX + _ROW_PX * len(rows), traces, self._layout(x, y))
 
     def _layout(self, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
         between = len(self._w.rows) - 0.5

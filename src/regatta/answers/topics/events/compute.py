@@ -37,6 +37,7 @@ from regatta.host.values.events import METRIC_PREFIX, TRACE_FILE
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval, undefined
 from regatta.stats.intervals import mean_interval
+from regatta.store.event_measures import UNREADABLE
 
 _COUNT, _RESPONSE = "event_transactions", "event_response"
 _THROUGHPUT = "throughput"
@@ -73,7 +74,7 @@ class _Run:
 def trace_costs(context: Context) -> Tracing:
     """Return the costs of each traced cell: the cells with measurements of events."""
     runs = {cell.number: _runs(context.samples, cell) for cell in context.samples.cells}
-    traced = [cell for cell in context.samples.cells if runs[cell.number]]
+    traced = [cell for cell in context.samples.cells if _is_traced(context.samples, cell)]
     names = _names(traced, context)
     cells = tuple(
         _Cell(context, cell, list(runs[cell.number].values()), traced).result(name)
@@ -86,10 +87,14 @@ def trace_costs(context: Context) -> Tracing:
     )
 
 
+def _is_traced(samples: Samples, cell: PlannedCell) -> bool:
+    return any(one.metric.startswith(METRIC_PREFIX) for one in samples.series.get(cell.number, ()))
+
+
 def _runs(samples: Samples, cell: PlannedCell) -> dict[str, _Run]:
     found: dict[str, _Run] = {}
     for series in samples.series.get(cell.number, ()):
-        if series.metric.startswith(METRIC_PREFIX):
+        if series.metric.startswith(METRIC_PREFIX) and series.metric != UNREADABLE:
             parameters = tuple(sorted(series.parameters.items()))
             for sample in series.samples:
                 run = found.setdefault(sample.invocation_id, _Run())
@@ -207,7 +212,9 @@ class _Cell:
         )
 
     def _mean(self, of: Callable[[_Run], float], runs: Sequence[_Run] | None = None) -> Interval:
-        values = [of(run) for run in (self._runs if runs is None else runs)]
+        return self._mean_of([of(run) for run in (self._runs if runs is None else runs)])
+
+    def _mean_of(self, values: Sequence[float]) -> Interval:
         if not values:
             return undefined(0, self._level, "t", NO_TRANSACTION)
         return mean_interval(values, self._level, positive=True)
@@ -265,13 +272,11 @@ class _Cell:
             known = sum(found[key] for key in _OWN_CAUSE)
             return {**found, "rest": max(0.0, run.total("event_phase_wait", phase=name) - known)}
 
-        def one(key: str) -> Interval:
-            return self._mean(lambda run: times(run)[key])
-
+        found = [times(run) for run in self._runs]
         return Phase(
             name,
             self._sum("event_phase", phase=name),
-            {key: one(key) for key in TIMES},
+            {key: self._mean_of([one[key] for one in found]) for key in TIMES},
             self._sum("event_phase_wakeups", phase=name),
         )
 
@@ -312,16 +317,22 @@ class _Cell:
 
     def _demands(self) -> Demands | None:
         """Return the mean demands of the stations; one that an invocation lacks has no demand there."""
-        sums: dict[tuple[str, float, bool], float] = defaultdict(float)
+        sums: dict[str, float] = defaultdict(float)
+        servers: dict[str, float] = defaultdict(float)
+        shared: dict[str, bool] = {}
         for run in self._runs:
             for parameters, value in run.values.get(DEMAND, {}).items():
                 told = dict(parameters)
-                key = (str(told["station"]), float(told["servers"]), told["shared"] == "true")
-                sums[key] += value / len(self._runs)
+                name = str(told["station"])
+                sums[name] += value / len(self._runs)
+                # Invocations can differ in the number of CPUs that the service used.
+                servers[name] = max(servers[name], float(told["servers"]))
+                shared[name] = told["shared"] == "true"
         if not sums:
             return None
-        names, servers, shared = zip(*sums, strict=True)
-        return Demands(names, np.array(list(sums.values())), np.array(servers), shared)
+        stations = tuple(sums)
+        values, counts = (np.array([of[name] for name in stations]) for of in (sums, servers))
+        return Demands(stations, values, counts, tuple(shared[name] for name in stations))
 
     def _recording(self) -> Path | None:
         """Return the folder of the kept recording of the run with the median response time."""

@@ -89,11 +89,6 @@ class TracedCell:
     #: folder of the recording with the median response time, if it is kept
     recording: Path | None = None
 
-    @property
-    def has_phases(self) -> bool:
-        """Return whether the program reports phases."""
-        return any(phase.name != NO_PHASE for phase in self.phases)
-
 
 #: name of the phase of threads that have reported none
 NO_PHASE = "none"

@@ -106,12 +106,9 @@ def _results(cells: Sequence[TracedCell], view: View) -> Table:
 
 def _first_column(cell: TracedCell, same_metric: bool) -> str:
     """Return the name of a cell unless the columns of its settings say it, with the metric if cells have several."""
-    name = "" if cell.name == _settings_text(cell) else cell.name
+    said = {f"{name}={value}" for name, value in cell.settings.items()}
+    name = "" if said.issuperset(cell.name.split()) else cell.name
     return name if same_metric else f"{name or cell.name}: {_metric_text(cell)}"
-
-
-def _settings_text(cell: TracedCell) -> str:
-    return " ".join(f"{name}={value}" for name, value in sorted(cell.settings.items()))
 
 
 def _metric_text(cell: TracedCell) -> str:

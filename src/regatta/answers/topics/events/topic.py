@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from regatta.answers.topics.events.kept import median_window
 from regatta.answers.topics.events.result import TracedCell, Tracing
 from regatta.answers.topics.events.tables import tracing_tables
 from regatta.answers.topics.events.words import headline_words, tracing_words
+from regatta.answers.words import counted
 from regatta.figures.axes import Group
 from regatta.figures.section import Section
 from regatta.figures.text import joined, show_percent
@@ -32,8 +34,8 @@ def events_section(found: Tracing, view: View) -> Section | None:
     figures = phase_figures(found)
     return Section(
         "events",
-        words="Times of the threads that serve transactions, per transaction that finished in the window of the trace; interrupts "
-        "are those of the CPUs that these threads used, in tables of phases those that interrupted them. Means over "
+        words="Times of the threads that serve transactions, per finished transaction. Interrupts are those of the CPUs that these "
+        "threads used; in tables of phases, only those that interrupted these threads. Means over "
         f"invocations with {show_percent(view.answer.level)} confidence intervals. The ratio of traced to untraced covers the "
         "whole measured time, of which the window can be a part.",
         groups=[
@@ -47,7 +49,12 @@ def _charts(found: Tracing) -> list[Group]:
     kept = [cell for cell in found.cells if cell.recording is not None]
     if found.charts is None:
         return []
-    return [_chart(cell, found.charts, "" if at else WORDS) for at, cell in enumerate(kept[:_CHARTS])]
+    charts = [_chart(cell, found.charts, "" if at else WORDS) for at, cell in enumerate(kept[:_CHARTS])]
+    if len(kept) > _CHARTS:
+        how = "draw one by `regatta trace events --from FOLDER --chart FILE`"
+        more = counted(len(kept) - _CHARTS, "more cell")
+        charts[-1] = replace(charts[-1], note=joined(charts[-1].note, f"{more} without a chart: {how}"))
+    return charts
 
 
 def _chart(cell: TracedCell, charts: Path, words: str) -> Group:

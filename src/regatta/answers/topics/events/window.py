@@ -14,7 +14,7 @@ import duckdb
 
 from regatta.events.jobs import Transaction
 from regatta.events.model import NONE, Kind, Trace
-from regatta.events.text import connect
+from regatta.events.text import connect, quoted
 from regatta.events.timeline import RUNNING, State, Timeline
 from regatta.host.errors import RegattaError
 
@@ -98,16 +98,6 @@ class Window:
     wakeups: list[Wakeup]
 
 
-def choose_window(trace: Trace) -> tuple[int, int]:
-    """Return begin and end in ns of a window around the transaction with the median response time.
-
-    It extends from accept to finish, with a tenth of that time on either side, within the trace. Without transactions, it is
-    the first 10 ms of the trace.
-    """
-    with opened(trace) as charted:
-        return charted.around(charted.median())
-
-
 @contextmanager
 def opened(trace: Trace) -> Iterator[Charted]:
     """Read the transactions of a trace once, for all that a chart needs."""
@@ -150,24 +140,28 @@ class Charted:
         )
 
     def around(self, one: Transaction | None) -> tuple[int, int]:
-        """Return the window around a transaction; see `choose_window`."""
+        """Return begin and end in ns of the window around a transaction.
+
+        It extends from accept to finish, with a tenth of that time on either side, within the trace. Without a transaction, it is
+        the first 10 ms of the trace.
+        """
         facts = self._trace.facts
         if one is None or one.finish_ns is None:
             return facts.begin_ns, min(facts.end_ns, facts.begin_ns + WITHOUT_NS)
         room = max(1, round(ROOM * (one.finish_ns - one.accept_ns)))
         return max(facts.begin_ns, one.accept_ns - room), min(facts.end_ns, one.finish_ns + room)
 
-    def window(self, begin_ns: int, end_ns: int, actors: Sequence[int] | None = None) -> Window:
-        """Read a window.
+    def window(self, begin_ns: int, end_ns: int) -> Window:
+        """Read the threads with activity in a window, at most `MOST_THREADS`.
+
+        Threads that serve transactions come first, then the busiest.
 
         Args:
             begin_ns, end_ns: on the clock of the trace.
-            actors: threads to show, in this order; None: those with activity in the window, at most `MOST_THREADS`, the threads
-                that serve transactions first, then the busiest.
         """
         connection = connect(self._scratch)
         try:
-            return _Reader(connection, self._trace, self._timeline, begin_ns, end_ns).read(actors)
+            return _Reader(connection, self._trace, self._timeline, begin_ns, end_ns).read()
         finally:
             connection.close()
 
@@ -191,22 +185,15 @@ class _Reader:
         self._tids: list[int] = trace.read_objects().column("tid").to_pylist()
         connection.execute(
             "create view events as select *, file_row_number as n"
-            f" from read_parquet('{trace.events}', file_row_number=true)"
+            f" from read_parquet({quoted(trace.events)}, file_row_number=true)"
         )
 
-    def read(self, actors: Sequence[int] | None) -> Window:
-        active = self._active() if actors is None else list(actors)
-        rows = self._rows(active)
-        left_out = 0
-        if actors is None:
-            shown = [row for row in rows.values() if row.spans]
-            shown.sort(key=lambda row: (not row.server, -row.busy_ns, row.actor))
-            left_out = max(0, len(shown) - MOST_THREADS)
-            kept = shown[:MOST_THREADS]
-            # Servers in the order of their threads, so that charts of one trace can be compared.
-            kept.sort(key=lambda row: (not row.server, row.actor if row.server else -row.busy_ns))
-        else:
-            kept = [rows[actor] for actor in dict.fromkeys(actors)]
+    def read(self) -> Window:
+        shown = [row for row in self._rows(self._active()).values() if row.spans]
+        shown.sort(key=lambda row: (not row.server, -row.busy_ns, row.actor))
+        kept = shown[:MOST_THREADS]
+        # Servers in the order of their threads, so that charts of one trace can be compared.
+        kept.sort(key=lambda row: (not row.server, row.actor if row.server else -row.busy_ns))
         self._add_transactions(kept)
         return Window(
             begin_ns=self._begin,
@@ -214,7 +201,7 @@ class _Reader:
             names=self._t.names,
             kinds=self._t.kinds,
             rows=kept,
-            left_out=left_out,
+            left_out=len(shown) - len(kept),
             cpus=self._cpus(),
             interrupts=self._interrupts(),
             wakeups=self._wakeups({row.actor for row in kept}),

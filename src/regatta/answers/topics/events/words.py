@@ -49,13 +49,13 @@ def overhead_words(cell: TracedCell) -> str:
         return f"overhead of tracing n.d. ({ratio.reason})"
     change = "lower" if ratio.point < 1 else "higher"
     if math.isnan(ratio.low):
-        return f"tracing: {cell.metric} {how_much_alone(ratio.point)} {change} (no CI: {ratio.reason})"
+        return f"tracing: {cell.metric} {_alone(ratio.point)} {change} (no CI: {ratio.reason})"
     if not shows_difference(ratio):
         return f"tracing: no significant change of {cell.metric} ({how_much(ratio)} {change})"
     return f"tracing: {cell.metric} {how_much(ratio)} {change}"
 
 
-def how_much_alone(ratio: float) -> str:
+def _alone(ratio: float) -> str:
     """Return the distance of a ratio from 1 without an interval."""
     return f"{abs(ratio - 1) * 100:.1f} %"
 

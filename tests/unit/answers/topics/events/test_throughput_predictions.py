@@ -13,6 +13,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.topics.events.model import predictions
 from regatta.answers.topics.events.result import TracedCell
 from regatta.answers.topics.events.topic import EVENTS
+from regatta.store.event_measures import UNREADABLE
 
 BENCHMARK = "web/static:default acceptance={} connections={}"
 #: ns at a CPU of the service and at that of the clients
@@ -56,3 +57,31 @@ def test_cells_that_differ_in_clients_only_are_predicted_together(cells: tuple[T
 
 def test_without_demands_nothing_is_predicted(cells: tuple[TracedCell, ...]) -> None:
     assert predictions([replace(cell, demands=None) for cell in cells]) == ()
+
+
+def test_a_trace_that_cannot_be_read_is_no_measured_invocation(tmp_path: Path) -> None:
+    cell = native(BENCHMARK.format("flock", 8), modifiers="events-apache")
+    elapsed = [0, "elapsed", 150_000.0, "ns", None, None]
+    unreadable = [0, UNREADABLE, 1.0, "1", None, None]
+    records = [record(cell, 0, [elapsed, *_rows(5_000.0)]), record(cell, 1, [elapsed, unreadable])]
+    (found,) = EVENTS.of(answer_experiment(write_experiment(tmp_path / "made-up", [cell], records, 2))).cells
+    assert (found.n, found.without_events) == (1, 1)
+    assert found.rate.point == 5_000.0
+
+
+def test_invocations_that_used_other_numbers_of_cpus_share_a_station(tmp_path: Path) -> None:
+    cell = native(BENCHMARK.format("flock", 8), modifiers="events-apache")
+    rows = [_rows(5_000.0), _rows(5_000.0)]
+    for row in rows[1]:
+        if row[1] == "event_demand" and row[5]["station"] == "cpu":
+            row[5]["servers"] = "2"
+    records = [
+        record(cell, at, [[0, "elapsed", 150_000.0, "ns", None, None], *own]) for at, own in enumerate(rows)
+    ]
+    (found,) = EVENTS.of(answer_experiment(write_experiment(tmp_path / "made-up", [cell], records, 2))).cells
+    assert found.demands is not None
+    assert dict(zip(found.demands.names, found.demands.demands_ns.tolist(), strict=True)) == {
+        "cpu": CPU,
+        "cpu0": CLIENT,
+    }
+    assert found.demands.servers.tolist() == [2.0, 1.0]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.synthetic_traces import write_trace
-from regatta.answers.topics.events.chart import STATES, choose_window, time_chart, write_chart
+from regatta.answers.topics.events.chart import STATES, draw, write_chart
 from regatta.answers.topics.events.kept import median_window
 from regatta.answers.topics.events.window import MOST_THREADS, Wakeup, Window, opened
 from regatta.events.model import Facts, Kind, Trace
@@ -50,6 +50,16 @@ EVENTS: list[dict[str, Any]] = [
     {"time_ns": 20000, "kind": Kind.RESUME, "actor": IDLE},
 ]
 BEGIN, END = T0 + 1500, T0 + 11500
+
+
+def choose_window(trace: Trace) -> tuple[int, int]:
+    with opened(trace) as charted:
+        return charted.around(charted.median())
+
+
+def time_chart(trace: Trace, begin_ns: int, end_ns: int) -> Figure:
+    with opened(trace) as charted:
+        return draw(charted.window(begin_ns, end_ns))
 
 
 @pytest.fixture
@@ -167,12 +177,6 @@ def test_only_the_busiest_threads_have_a_row(tmp_path: Path) -> None:
     assert len(window.rows) == MOST_THREADS
     assert window.left_out == 3
     assert [row.actor for row in window.rows] == list(range(MOST_THREADS + 2, 2, -1))
-
-
-def test_threads_can_be_chosen(trace: Trace) -> None:
-    figure = time_chart(trace, BEGIN, END, actors=[CLIENT, FIRST], title="chosen")
-    assert figure.layout["yaxis"]["ticktext"] == ["&lt;client&gt; 20", "server 11", "CPU 0"]
-    assert figure.title == "chosen"
 
 
 def test_a_chart_is_written_as_one_file(trace: Trace, tmp_path: Path) -> None:
