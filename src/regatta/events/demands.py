@@ -54,7 +54,7 @@ def demands_of(measures: Measures) -> Demands:
     Returns:
         `cpu`: CPU time of the serving threads and of interrupts on their CPUs; a server is a CPU on which they spent at least
         1 % of their time. Each other CPU, such as that of the clients: its busy time, by the utilization law. Each lock: the
-        time that it is held. Each disk: the time of its requests. Stations of no demand are left out.
+        time that it is held. Each disk: the time in which it has requests. Stations of no demand are left out.
 
         The CPU time of a thread that holds a lock counts for both. So predicted throughputs are low where locks are held for a
         large part of the CPU time; bounds are right, because they add no demand of a lock to others.
@@ -75,7 +75,12 @@ def demands_of(measures: Measures) -> Demands:
         (CPU, cpu / n, max(1, len(used)), False),
         *((cpu, ns / n, 1, False) for cpu, ns in measures.cpus.items() if cpu not in used),
         *(
-            (usage.name, usage.used_ns / n, 1, usage.kind == "lock")
+            (
+                f"{usage.kind} {usage.name}" if usage.name in (CPU, *measures.cpus) else usage.name,
+                usage.busy_ns / n,
+                1,
+                usage.kind == "lock",
+            )
             for usage in sorted(measures.usages.values(), key=lambda usage: (usage.kind != "lock", usage.name))
             if usage.kind in ("lock", "disk")
         ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +22,7 @@ from regatta.events.marks import Mark, parse_mark
 from regatta.events.model import (
     EVENTS,
     EVENTS_FILE,
+    FACTS_FILE,
     NONE,
     OBJECTS,
     OBJECTS_FILE,
@@ -34,6 +34,7 @@ from regatta.events.model import (
 )
 from regatta.events.text import CODES, PROBE, Read, quoted, read_text
 from regatta.host.errors import HostError, RegattaError
+from regatta.host.files import parse_object
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 
 _BATCH = 1 << 20
@@ -126,7 +127,7 @@ def read_about(recording: Path) -> dict[str, Any]:
     """
     path = recording / ABOUT_FILE
     try:
-        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        about = parse_object(path)
         if about["version"] != 1:
             raise ValueError(f"version {about['version']}")
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -187,23 +188,24 @@ def _import(
     calls: Mapping[int, str],
 ) -> Trace:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "trace.json").unlink(missing_ok=True)
+    (folder / FACTS_FILE).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
         read = read_text(text, Path(scratch))
         try:
-            begin, end, cpus = read.connection.execute(
+            full = None if facts is None else _cut_when_full(read, facts)
+            ((begin, end, cpus),) = read.connection.execute(
                 "select min(time_ns), max(time_ns), max(cpu) + 1 from raw"
-            ).fetchone() or (0, 0, 0)
+            ).fetchall()
             if facts is None:
                 facts = Facts(begin, end, cpus, read.lost, "text", remarks=tuple(read.remarks))
             else:
                 facts = replace(
                     facts,
                     begin_ns=min(begin, facts.begin_ns),
-                    end_ns=max(end, facts.end_ns),
-                    remarks=(*facts.remarks, *read.remarks),
+                    end_ns=max(end, facts.end_ns) if full is None else full,
+                    remarks=(*facts.remarks, *read.remarks, *_words_of_full(full, facts)),
                 )
-            conversion = _Conversion(read, probes, tasks, calls)
+            conversion = _Conversion(read, (begin, end), probes, tasks, calls)
             unsorted = Path(scratch) / EVENTS_FILE
             conversion.write(unsorted)
             if conversion.unseen:
@@ -219,12 +221,36 @@ def _import(
     return write_facts(folder, facts)
 
 
+def _cut_when_full(read: Read, facts: Facts) -> int | None:
+    """Remove the events after the first buffer was full, because the times of threads on that CPU are unknown from there on.
+
+    Returns:
+        The end of the window in ns; None if no buffer was full.
+    """
+    if not facts.lost:
+        return None
+    ((end,),) = read.connection.execute(
+        "select min(last) from (select max(time_ns) as last from raw where list_contains(?, cpu) group by cpu)",
+        [[int(cpu) for cpu in facts.lost]],
+    ).fetchall()
+    if end is not None:
+        read.connection.execute("delete from raw where time_ns > ?", [end])
+    return None if end is None else int(end)
+
+
+def _words_of_full(full: int | None, facts: Facts) -> tuple[str, ...]:
+    if full is None:
+        return ()
+    return (f"a buffer was full after {(full - facts.begin_ns) / 1e9:.3g} s: the window ends there",)
+
+
 class _Conversion:
     """Rows of the raw table, CPU by CPU, to abstract events."""
 
     def __init__(
         self,
         read: Read,
+        window: tuple[int, int],
         probes: Sequence[Sequence[Mark]],
         tasks: Mapping[str, Sequence[Any]],
         calls: Mapping[int, str],
@@ -241,9 +267,9 @@ class _Conversion:
         self._row_before = (NONE, 0, 0)
         #: switches that were added
         self.unseen = 0
-        ((start, end),) = self._connection.execute("select min(time_ns), max(time_ns) from raw").fetchall()
-        self._start = int(start)
-        self._key_shift = max(0, (int(end) - self._start).bit_length() - _KEY_BITS)
+        #: time of the first event
+        self._start, end = window
+        self._key_shift = max(0, (end - self._start).bit_length() - _KEY_BITS)
         self._wakes = self._all_wakes()
         names = self._connection.execute("select name from names order by id").fetchall()
         self._names = [str(name) for (name,) in names]

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from regatta.events.intervals import union_ns
 from regatta.events.jobs import Jobs, Use
 from regatta.events.model import NONE, Kind, Trace
 from regatta.events.timeline import BATCH, RUNNING, Batch, State, Timeline
@@ -77,6 +78,8 @@ class Usage:
     uses: int = 0
     #: from accept to finish: equation (1)
     used_ns: float = 0.0
+    #: time with at least one use; less than `used_ns` if uses overlap
+    busy_ns: float = 0.0
     #: from request to accept: equation (2)
     waited_ns: float = 0.0
     #: uses that had to wait, and those without an accept or a finish in the window
@@ -107,6 +110,10 @@ class Measures:
     #: wake-ups of a serving thread between two transactions beyond the one that is needed
     unneeded_wakeups: int
     remarks: tuple[str, ...]
+    #: events that the recorder lost, on all CPUs
+    lost: int = 0
+    #: whether the trace has transactions at all, finished or not
+    has_transactions: bool = True
     #: CPU -> time of the threads that serve transactions, with interrupts of them
     service_cpus: Mapping[str, float] = field(default_factory=dict)
 
@@ -205,12 +212,14 @@ class _Summary:
         facts = self._t.trace.facts
         phases: dict[str, Times] = defaultdict(Times)
         processes: dict[str, Times] = defaultdict(Times)
-        cpus: dict[str, float] = defaultdict(float)
         by_cpu: dict[tuple[int, str], float] = defaultdict(float)
         server_cpus: Counter[int] = Counter()
-        for actor, phase, state, target, cpu, ns in _rows(self._tally.times()):
+        times = self._tally.times()
+        # A CPU that nothing used is in it, so that means over invocations include it.
+        cpus = {f"cpu{cpu}": 0.0 for cpu in range(facts.cpus)} if times.num_rows else {}
+        for actor, phase, state, target, cpu, ns in _rows(times):
             if state in RUNNING:
-                cpus[f"cpu{cpu}"] += ns
+                cpus[f"cpu{cpu}"] = cpus.get(f"cpu{cpu}", 0.0) + ns
             if state == State.INTERRUPT:
                 by_cpu[cpu, self._t.kinds[target]] += ns
             if self._t.kinds[actor] == "idle":
@@ -242,11 +251,13 @@ class _Summary:
             responses=responses,
             phases=dict(phases),
             processes=dict(processes),
-            cpus=dict(sorted(cpus.items())),
+            cpus=dict(sorted(cpus.items(), key=lambda one: int(one[0][3:]))),
             interrupts=dict(interrupts),
             usages=self._usages(),
             unneeded_wakeups=self._unneeded(),
             remarks=tuple(self._remarks()),
+            lost=sum(facts.lost.values()),
+            has_transactions=bool(self._jobs.transactions),
             service_cpus={f"cpu{cpu}": float(ns) for cpu, ns in sorted(server_cpus.items())},
         )
 
@@ -285,11 +296,27 @@ class _Summary:
             times.entries += count
 
     def _usages(self) -> dict[str, Usage]:
-        found: dict[str, Usage] = {}
+        end_ns = self._t.trace.facts.end_ns
+        found: dict[int, Usage] = {}
         for use in self._jobs.uses:
-            name = self._t.names[use.object]
-            _count(found.setdefault(name, Usage(name, self._t.kinds[use.object])), use)
-        return found
+            _count(
+                found.setdefault(use.object, Usage(self._t.names[use.object], self._t.kinds[use.object])), use
+            )
+        spans = [
+            (use.object, use.accept_ns, end_ns if use.finish_ns is None else use.finish_ns)
+            for use in self._jobs.uses
+            if use.accept_ns is not None
+            and (use.finish_ns is not None or self._t.kinds[use.object] != "lock")
+        ]
+        target, begin, end = np.array(spans, np.int64).reshape(-1, 3).T
+        busy = union_ns(target, begin, end, len(self._t.names))
+        named: dict[str, Usage] = {}
+        for number, usage in found.items():
+            usage.busy_ns = float(busy[number])
+            if usage.name in named:
+                usage.name = f"{usage.kind} {usage.name}"
+            named[usage.name] = usage
+        return named
 
     def _unneeded(self) -> int:
         """Count wake-ups beyond one between two transactions of a thread; the last gap of a thread is not complete."""
@@ -344,13 +371,15 @@ def metrics(measures: Measures) -> list[tuple[str, float, str, Mapping[str, str]
     n = measures.transactions
     found: list[tuple[str, float, str, Mapping[str, str]]] = [
         ("event_transactions", float(n), "1", {}),
-        ("event_throughput", measures.throughput, "ops/s", {}),
+        ("event_lost", float(measures.lost), "1", {}),
         *(
             ("event_cpu_busy", 100 * ns / 1e9 / measures.seconds, "%", {"cpu": cpu})
             for cpu, ns in measures.cpus.items()
             if measures.seconds
         ),
     ]
+    if measures.has_transactions:
+        found.append(("event_throughput", measures.throughput, "ops/s", {}))
     if not n:
         return found
     assert measures.response_ns is not None

@@ -6,18 +6,16 @@ four events of their interaction, and the events of the state diagram of a CPU. 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import RegattaError
-from regatta.host.files import write_object
+from regatta.host.files import parse_object, write_object
 
 VERSION = 1
 EVENTS_FILE = "events.parquet"
@@ -171,7 +169,7 @@ def open_trace(folder: Path) -> Trace:
     """
     path = folder / FACTS_FILE
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        told = parse_object(path)
         facts = Facts(
             **{**told, "remarks": tuple(told.get("remarks", ())), "own": tuple(told.get("own", ()))}
         )

@@ -90,6 +90,7 @@ class Timeline:
         self.kinds: list[str] = table.column("kind").to_pylist()
         self.names: list[str] = table.column("name").to_pylist()
         self.parents: list[int] = table.column("parent").to_pylist()
+        self._pids: list[int] = table.column("pid").to_pylist()
         self._kind_of = np.array([*self.kinds, ""])
         self._kernel_thread = np.array(
             [*(self.names[parent] == "kernel" if parent >= 0 else False for parent in self.parents), False]
@@ -132,9 +133,8 @@ class Timeline:
     def _others(self) -> list[int]:
         """Return the threads that are not of the measured command."""
         own = set(self.trace.facts.own)
-        pids = self.trace.read_objects().column("pid").to_pylist()
         threads = (at for at, kind in enumerate(self.kinds) if kind == "thread")
-        return [at for at in threads if own and pids[at] and pids[at] not in own]
+        return [at for at in threads if own and self._pids[at] and self._pids[at] not in own]
 
     def _restricted(self) -> list[int]:
         """Return the objects of which only the uses by the measured command count: disks and the kernel are shared."""

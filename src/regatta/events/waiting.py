@@ -166,7 +166,7 @@ def find_waits(segments: Segments) -> Waits:
     waiter, lock = thread[rows][tiles.span], segments.object[rows].astype(np.int64)[tiles.span]
     pieces = (
         (thread[plain], begin[plain], end[plain], State.ASLEEP, segments.object[plain], NONE),
-        (thread[ready], begin[ready], end[ready], State.READY, segments.cpu[ready] + objects + 1, NONE),
+        (thread[ready], begin[ready], end[ready], State.READY, segments.cpu[ready].astype(np.int64) + objects + 1, NONE),
         (
             waiter, tiles.begin_ns, tiles.end_ns, State.ASLEEP,
             np.where((owner >= 0) & (owner != waiter), owner, lock), lock,
@@ -357,7 +357,7 @@ def _busy(segments: Segments, size: int, objects: int) -> Numbers:
     running, duration = segments.running, segments.duration_ns
     np.add.at(busy, segments.actor[running], duration[running])
     placed = running & (segments.cpu >= 0)
-    np.add.at(busy, segments.cpu[placed] + objects + 1, duration[placed])
+    np.add.at(busy, segments.cpu[placed].astype(np.int64) + objects + 1, duration[placed])
     interrupts = (segments.state == State.INTERRUPT) & (segments.object >= 0)
     np.add.at(busy, segments.object[interrupts], duration[interrupts])
     held = segments.is_kind("disk", "lock")

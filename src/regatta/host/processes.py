@@ -72,3 +72,23 @@ def effective_capabilities(pid: int) -> int:
             return next((int(line.split()[1], 16) for line in file if line.startswith("CapEff:")), 0)
     except OSError:
         return 0
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the direct children of a process, from /proc; empty if it no longer exists."""
+    found: list[int] = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
+                found += [int(word) for word in file.read().split()]
+    except OSError:
+        return found
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the descendants of a process, parents first."""
+    found = children_of(pid)
+    for each in found:
+        found += children_of(each)
+    return found

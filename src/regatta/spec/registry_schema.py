@@ -281,6 +281,16 @@ class ProbeSpec(Strict):
         examples=[["accept phase process", "accept transaction connection"]],
     )
 
+    @model_validator(mode="after")
+    def _has_its_argument(self) -> ProbeSpec:
+        if self.at == "return" and any(" arg1 " in mark for mark in self.means):
+            raise refusal(
+                "no `arg1` at a return: the register has another value by then",
+                "use `at: entry`",
+                key="means",
+            )
+        return self
+
 
 class EventsSpec(Strict):
     """A recording of the events of a host during an invocation."""

@@ -417,7 +417,8 @@ def _journal(experiment_dir: Path, directory: Path, progress: Progress | None) -
     files = journal_files(experiment_dir)
     sizes = [path.stat().st_size for path in files]
     measures = EventMeasures(directory / EVENTS)
-    done, total = 0, sum(sizes) + measures.missing_bytes(experiment_dir)
+    missing = measures.missing(experiment_dir)
+    done, total = 0, sum(sizes) + sum(kept.bytes for kept in missing)
 
     def passed(size: int) -> None:
         nonlocal done
@@ -425,7 +426,7 @@ def _journal(experiment_dir: Path, directory: Path, progress: Progress | None) -
         if progress is not None:
             progress(done, total)
 
-    measures.compute(experiment_dir, passed)
+    measures.compute(missing, passed)
     yield from damaged_descriptions(experiment_dir)
     for path, size in zip(files, sizes, strict=True):
         for item in read_file(path):

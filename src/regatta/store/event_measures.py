@@ -7,13 +7,15 @@ import multiprocessing
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import duckdb
 
 from regatta.host.errors import RegattaError
 from regatta.host.files import parse_object, write_object
@@ -27,6 +29,8 @@ MEASURES_VERSION = 1
 UNREADABLE = "event_unreadable"
 #: a failed invocation did not do its work
 _MEASURED = ("ok", "perturbed")
+#: memory of a process that measures a trace
+_WORKER_BYTES = 2 << 30
 
 Row = list[Any]
 
@@ -41,7 +45,7 @@ def kept_traces(experiment_dir: Path) -> str:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class Kept:
     """A kept trace, and where its measures are cached."""
 
     folder: Path
@@ -64,31 +68,38 @@ class EventMeasures:
             cache: folder for the measures.
         """
         self._cache = cache
+        #: of traces that cannot be read, which no cache keeps
+        self._found: dict[Path, list[Row]] = {}
 
-    def compute(self, experiment_dir: Path, progress: Callable[[int], None]) -> None:
-        """Compute the measures that are not cached, on all CPUs.
+    def missing(self, experiment_dir: Path) -> list[Kept]:
+        """Return the kept traces whose measures are not cached.
 
         Args:
             experiment_dir: with a journal.
+        """
+        return [kept for kept in self._missing(experiment_dir) if kept.bytes]
+
+    def compute(self, missing: Sequence[Kept], progress: Callable[[int], None]) -> None:
+        """Compute measures in several processes.
+
+        Args:
+            missing: of `missing`.
             progress: called with the bytes of each trace that is done.
         """
-        missing = [kept for kept in self._missing(experiment_dir) if kept.bytes]
         if not missing:
             return
         self._cache.mkdir(exist_ok=True)
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        workers = min(len(missing), len(os.sched_getaffinity(0)), max(1, memory // _WORKER_BYTES))
         # A fork would copy the threads of other libraries only in part.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(len(missing), os.cpu_count() or 1), context) as pool:
+        with ProcessPoolExecutor(workers, context) as pool:
             running = {pool.submit(_rows, kept): kept for kept in missing}
             for done in as_completed(running):
                 # What a killed process leaves undone, `added_to` does.
                 with suppress(BrokenProcessPool):
-                    done.result()
+                    self._found[running[done].cached] = done.result()
                 progress(running[done].bytes)
-
-    def missing_bytes(self, experiment_dir: Path) -> int:
-        """Return the size of the traces that are not measured yet."""
-        return sum(kept.bytes for kept in self._missing(experiment_dir))
 
     def added_to(self, record: Record, host_journal: Path) -> Record:
         """Return a record with the measures of its trace, or with `UNREADABLE`; the record itself if it has none.
@@ -101,10 +112,11 @@ class EventMeasures:
         if kept is None:
             return record
         extended = record.copy()
-        extended["iterations"] = [*record["iterations"], *(tuple(row) for row in _rows(kept))]  # type: ignore[list-item]
+        rows = self._found.get(kept.cached) or _rows(kept)
+        extended["iterations"] = [*record["iterations"], *(tuple(row) for row in rows)]  # type: ignore[list-item]
         return extended
 
-    def _missing(self, experiment_dir: Path) -> Iterator[_Kept]:
+    def _missing(self, experiment_dir: Path) -> Iterator[Kept]:
         if not kept_traces(experiment_dir):
             return
         for path in journal_files(experiment_dir):
@@ -113,23 +125,24 @@ class EventMeasures:
                 if kept is not None and _cached(kept.cached) is None:
                     yield kept
 
-    def _kept(self, record: Record, host_journal: Path) -> _Kept | None:
+    def _kept(self, record: Record, host_journal: Path) -> Kept | None:
         digests = {kept["name"]: str(kept["sha256"]) for kept in record.get("kept") or () if "sha256" in kept}
         if TRACE_FILE not in digests or record["status"] not in _MEASURED:
             return None
         name = f"{digests[TRACE_FILE][:32]}{digests.get(ABOUT_FILE, '')[:32]}.json"
         folder = host_journal / "kept" / f"{record['invocation_id']}-a{record['attempt']}"
-        return _Kept(folder, self._cache / name)
+        return Kept(folder, self._cache / name)
 
 
-def _rows(kept: _Kept) -> list[Row]:
+def _rows(kept: Kept) -> list[Row]:
     """Return iterations of a record: number, metric, value, unit, operations, parameters."""
     found = _cached(kept.cached)
     if found is not None:
         return found
     try:
         rows = _measured(kept.folder)
-    except RegattaError:
+    except (RegattaError, duckdb.Error, OSError, KeyError, TypeError, ValueError):
+        # One damaged trace must not hide the other results.
         return [[0, UNREADABLE, 1.0, "1", None, None]]
     kept.cached.parent.mkdir(exist_ok=True)
     write_object(kept.cached, {"v": MEASURES_VERSION, "rows": rows})

@@ -50,7 +50,10 @@ def measures(
         processes={},
         cpus={},
         interrupts={},
-        usages={name: Usage(name, kind, used_ns=transactions * ns) for name, (kind, ns) in usages.items()},
+        usages={
+            name: Usage(name, kind, used_ns=transactions * ns, busy_ns=transactions * ns)
+            for name, (kind, ns) in usages.items()
+        },
         unneeded_wakeups=0,
         remarks=(),
         service_cpus={f"cpu{cpu}": spent / cpus for cpu in range(cpus)},

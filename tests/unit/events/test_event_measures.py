@@ -78,7 +78,7 @@ def test_a_thread_runs_in_user_kernel_interrupts_and_spins(tmp_path: Path) -> No
     }  # fmt: skip
     assert found.processes["server"].cpu == 700
     assert found.processes["server"].elapsed == 900
-    assert found.cpus == {"cpu0": 800}
+    assert found.cpus == {"cpu0": 800, "cpu1": 0}
     assert found.interrupts == {"network": 90, "timer": 10}
 
 
@@ -90,10 +90,11 @@ def test_interrupts_of_an_idle_cpu_keep_it_busy(tmp_path: Path) -> None:
         *switch(600, KWORKER, IDLE_1, Sleep.INTERRUPTIBLE, cpu=1),
     ]
     found = measured(tmp_path, events, 1000)
-    assert found.cpus == {"cpu1": 250}
+    assert found.cpus == {"cpu0": 0, "cpu1": 250}
     assert times(found.processes["kernel"]) == {"ready": 400, "kernel": 200, "asleep": {"unknown": 400}}
     assert set(found.processes) == {"kernel"}
-    ((_, busy, unit, parameters),) = (row for row in metrics(found) if row[0] == "event_cpu_busy")
+    (idle, (_, busy, unit, parameters)) = (row for row in metrics(found) if row[0] == "event_cpu_busy")
+    assert idle == ("event_cpu_busy", 0.0, "%", {"cpu": "cpu0"})
     assert busy == pytest.approx(25)
     assert (unit, parameters) == ("%", {"cpu": "cpu1"})
 
@@ -222,7 +223,7 @@ def test_the_window_may_begin_before_and_end_after_the_events(tmp_path: Path) ->
     found = measured(tmp_path, events, 900, begin=-100)
     assert found.seconds == pytest.approx(1000e-9)
     assert times(found.processes["server"]) == {"ready": 600, "user": 100, "asleep": {"unknown": 300}}
-    assert found.cpus == {"cpu0": 100}
+    assert found.cpus == {"cpu0": 100, "cpu1": 0}
 
 
 # --- locks ---

@@ -79,7 +79,7 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
 def test_a_window_without_length_has_no_utilisation(tmp_path: Path) -> None:
     events = [{"time_ns": 10, "kind": Kind.RESUME, "actor": 1, "object": 0}]
     found = measure(write_trace(tmp_path, events, OBJECTS, Facts(10, 10, 1)))
-    assert {row[0] for row in metrics(found)} == {"event_transactions", "event_throughput"}
+    assert {row[0] for row in metrics(found)} == {"event_transactions", "event_lost"}
 
 
 @pytest.mark.parametrize(

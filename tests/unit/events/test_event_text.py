@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from regatta.events.importing import import_text
-from regatta.events.model import Kind, Sleep, Trace
+from regatta.events.importing import _import, import_text
+from regatta.events.measures import measure
+from regatta.events.model import Facts, Kind, Sleep, Trace
 from regatta.host.errors import RegattaError
 
 SECOND = 10**9
@@ -422,3 +423,20 @@ def test_many_lines_keep_their_number(tmp_path: Path) -> None:
     accepted = table.filter(pq.read_table(trace.events).column("kind").to_numpy() == Kind.ACCEPT)
     assert accepted.num_rows == events
     assert Counter(accepted.column("object").to_pylist()).most_common(1)[0][1] == -(-events // 7)
+
+
+def test_a_window_ends_where_the_first_buffer_was_full(tmp_path: Path) -> None:
+    lines = [
+        switch(1_000, ("swapper/0", 0), "R", ("a", 1), 0),
+        switch(2_000, ("swapper/1", 0), "R", ("b", 2), 1),
+        switch(5_000, ("a", 1), "S", ("swapper/0", 0), 0),
+        switch(9_000, ("b", 2), "S", ("swapper/1", 0), 1),
+    ]
+    text = tmp_path / "text"
+    text.write_text(written(lines, trace_cmd))
+    facts = Facts(0, 10_000, 2, lost={"0": 7})
+    trace = _import(text, tmp_path / "trace", (), {}, facts, {})
+    found = measure(trace)
+    assert (trace.facts.begin_ns, trace.facts.end_ns) == (0, lines[2].time_ns)
+    assert found.seconds == pytest.approx((lines[2].time_ns) / 1e9)
+    assert found.lost == 7

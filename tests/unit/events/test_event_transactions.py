@@ -185,7 +185,7 @@ def test_a_trace_may_begin_at_time_zero(tmp_path: Path) -> None:
 def test_without_transactions_there_is_no_response(tmp_path: Path) -> None:
     found = measured(tmp_path, switch(100, IDLE_0, ONE), 1000)
     assert (found.transactions, found.response_ns, found.throughput, len(found.responses)) == (0, None, 0, 0)
-    assert {row[0] for row in metrics(found)} == {"event_transactions", "event_throughput", "event_cpu_busy"}
+    assert {row[0] for row in metrics(found)} == {"event_transactions", "event_lost", "event_cpu_busy"}
 
 
 def test_missing_accepts_and_finishes_are_counted(tmp_path: Path) -> None:

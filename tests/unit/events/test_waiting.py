@@ -333,3 +333,16 @@ def test_competitors_do_not_depend_on_chunks(seed: int, threads: int) -> None:
                 expected[segments.names[waiter], segments.names[runner]] += overlap
     assert {(one, other): ns for one, other, ns in whole.competitors} == dict(expected)
     assert NONE not in np.unique(waits.thread)
+
+
+@pytest.mark.parametrize("threads", [32765, 40000])
+def test_a_trace_may_have_many_threads(tmp_path: Path, threads: int) -> None:
+    made = Schedule()
+    for number in range(threads):
+        made.object("thread", f"short{number}")
+    made.object("thread", "a")
+    made.object("thread", "b")
+    made.run(0, "a").wake(10, "b", "a").sleep(30, "a").run(30, "b").sleep(90, "b")
+    graph = graph_of(made, tmp_path, 100)
+    assert ("b", "cpu0", None) in weights(graph.edges())
+    assert weights(graph.edges())["b", "cpu0", None] == 20

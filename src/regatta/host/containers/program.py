@@ -24,9 +24,9 @@ from regatta.host.measure.process import (
     Launch,
     Outcome,
     StopSignals,
-    children_of,
     wait_for_end,
 )
+from regatta.host.processes import children_of, descendants
 from regatta.host.values.plan_cell import PlanCell
 
 #: Usually some 0.1 s, unless the machine is stuck.
@@ -132,7 +132,7 @@ class Program:
 
     def _ask_to_end(self) -> None:
         """Send SIGTERM to the program and its descendants."""
-        for pid in _descendants(self._pid):
+        for pid in descendants(self._pid):
             with suppress(OSError):
                 os.kill(pid, signal.SIGTERM)
         with suppress(OSError):
@@ -142,13 +142,6 @@ class Program:
         """Kill the first process. The kernel then kills all others in the container."""
         with suppress(OSError):
             signal.pidfd_send_signal(self._holder, signal.SIGKILL)
-
-
-def _descendants(pid: int) -> list[int]:
-    found = children_of(pid)
-    for each in found:
-        found += children_of(each)
-    return found
 
 
 def ending_by_kernel(pidfd: int) -> tuple[int | None, int | None] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,14 @@ class Recorder:
 
     def _answer(self) -> None:
         reading, _ = _pipes(self._process)
+        # It answers in one line, so nothing waits in a buffer.
+        if not select.select([reading], [], [], _PATIENCE_S)[0]:
+            raise HostError(
+                "recording events",
+                f"an answer in {_PATIENCE_S:g} s",
+                "none",
+                "record less: fewer groups, a shorter window",
+            )
         line = reading.readline()
         try:
             answer: dict[str, Any] = json.loads(line)
@@ -134,5 +143,5 @@ def _pipes(process: subprocess.Popen[bytes] | None) -> tuple[IO[bytes], IO[bytes
 
 def _environment() -> dict[str, str]:
     """Return the environment of this process, with which a child finds this package."""
-    paths = [path for path in sys.path if path and not path.endswith(".pyz")]
+    paths = [os.path.abspath(path) for path in sys.path if path and not path.endswith(".pyz")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

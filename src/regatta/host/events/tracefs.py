@@ -37,8 +37,6 @@ def missing_for_events() -> str:
     """Return what this host lacks to record events; "" if nothing."""
     if os.geteuid() != 0:
         return "root"
-    if platform.machine() not in _MACHINES:
-        return f"a machine of {' or '.join(_MACHINES)}"
     with open("/proc/filesystems", encoding="ascii") as file:
         if "tracefs" not in file.read():
             return "a kernel with tracefs"
@@ -68,8 +66,8 @@ class Instance:
         Raises:
             HostError: the kernel refuses, a required tracepoint or a probed function does not exist.
         """
-        self._remove_those_of_the_dead()
         try:
+            self._remove_those_of_the_dead()
             self.folder.mkdir()
             self._write("tracing_on", "0")
             self._write("trace_clock", "mono")
@@ -116,7 +114,7 @@ class Instance:
             letter = "r" if probe.at == "return" else "p"
             place = f"{program}:0x{offset:x}"
             if any(" arg1 " in mark for mark in probe.means):
-                place += f" arg1={_MACHINES[platform.machine()]}:u64"
+                place += f" arg1={_first_argument(probe.function)}:u64"
             _append(self._tracefs / "uprobe_events", f"{letter}:{self.name}/p{number} {place}\n")
             self._write(f"events/{self.name}/p{number}/enable", "1")
 
@@ -168,14 +166,21 @@ class Instance:
         with contextlib.suppress(OSError):
             folder.rmdir()
         probes = self._tracefs / "uprobe_events"
-        for line in probes.read_text(encoding="utf-8", errors="replace").splitlines():
+        for line in self._probes().splitlines():
             if f":{name}/" in line:
                 event = line.split()[0][2:]
                 with contextlib.suppress(OSError):
                     _append(probes, f"-:{event}\n")
 
+    def _probes(self) -> str:
+        """Return all probes of the kernel, a line each; "" of a kernel without probes in programs."""
+        try:
+            return (self._tracefs / "uprobe_events").read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
     def _remove_those_of_the_dead(self) -> None:
-        lines = (self._tracefs / "uprobe_events").read_text(encoding="utf-8", errors="replace")
+        lines = self._probes()
         names = [path.name for path in (self._tracefs / "instances").iterdir()]
         for pid in {int(found) for found in re.findall(_prefix() + r"(\d+)", " ".join([*names, lines]))}:
             if pid == os.getpid() or not _records(pid):
@@ -199,6 +204,23 @@ def _records(pid: int) -> bool:
         return b"events" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
+
+
+def _first_argument(function: str) -> str:
+    """Return the register of the first argument of a function.
+
+    Raises:
+        HostError: it is not known for this machine.
+    """
+    machine = platform.machine()
+    if machine not in _MACHINES:
+        raise HostError(
+            f"the argument of {function}",
+            f"a machine of {' or '.join(_MACHINES)}",
+            machine,
+            "leave out `arg1`",
+        )
+    return _MACHINES[machine]
 
 
 def _append(path: Path, line: str) -> None:

@@ -23,7 +23,7 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.host.events.recorder import own_words
 from regatta.host.events.tracefs import Instance, missing_for_events, mounted
 from regatta.host.files import write_object
-from regatta.host.processes import stat_fields
+from regatta.host.processes import descendants
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, events_from_json
 
 VERSION = 1
@@ -91,7 +91,15 @@ def _record_in(instance: Instance, folder: Path, events: Events, root: int) -> N
             return
         if events.after_s:
             _say(begun=True)
-            _pause(events.after_s)
+            if _pause(events.after_s):
+                if _read_line() == b"end":
+                    raise HostError(
+                        "recording events",
+                        f"a process that runs longer than the {events.after_s:g} s before its window",
+                        "one that ended before",
+                        "set a shorter `after_s`",
+                    )
+                return
         before, own = _tasks(), _tree(root)
         begin_ns = time.monotonic_ns()
         instance.record(True)
@@ -136,9 +144,9 @@ def _read_line() -> bytes:
     return line.strip()
 
 
-def _pause(seconds: float) -> None:
-    """Wait for a time, or until the parent writes or dies."""
-    select.select([0], [], [], seconds)
+def _pause(seconds: float) -> bool:
+    """Wait for a time, or until the parent writes or dies. Return whether it did."""
+    return bool(select.select([0], [], [], seconds)[0])
 
 
 def _realtime_offset_ns() -> int:
@@ -171,19 +179,8 @@ def _tasks() -> dict[str, list[Any]]:
 
 
 def _tree(root: int) -> set[int]:
-    """Return a process and its descendants, without this one."""
-    parents = {}
-    for name in os.listdir("/proc"):
-        fields = stat_fields(int(name)) if name.isdigit() else []
-        if len(fields) > 1:
-            parents[int(name)] = int(fields[1])
-    found = {root}
-    grew = True
-    while grew:
-        more = {pid for pid, parent in parents.items() if parent in found and pid != os.getpid()} - found
-        grew = bool(more)
-        found |= more
-    return found
+    """Return a process and its descendants, without this one and its own."""
+    return {root, *descendants(root)} - {os.getpid(), *descendants(os.getpid())}
 
 
 def _say(**answer: object) -> None:

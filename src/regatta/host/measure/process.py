@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regatta.host.measure.capture import REST_BYTES, Capture
+from regatta.host.processes import children_of
 
 #: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to exit
 GRACE_S = 1.0
@@ -314,18 +315,6 @@ def _terminate(pid: int, stop: StopSignals, stdout: Capture, stderr: Capture) ->
 def _kill_group(pid: int) -> None:
     with suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
-
-
-def children_of(pid: int) -> list[int]:
-    """Return the direct children of a process, from /proc; empty if it no longer exists."""
-    found: list[int] = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
-                found += [int(word) for word in file.read().split()]
-    except OSError:
-        return found
-    return found
 
 
 def reap_descendants(helpers: Collection[int] = ()) -> int:

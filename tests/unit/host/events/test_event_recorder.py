@@ -265,3 +265,14 @@ def test_a_recording_that_is_not_asked_for_leaves_nothing(tmp_path: Path) -> Non
         pid = pid_of(recorder)
     assert held(pid) == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.full
+def test_a_process_that_ends_before_its_window_has_no_trace(tmp_path: Path) -> None:
+    with Recorder(tmp_path, Events(groups=("scheduling",), after_s=3600, buffer_mib=1)) as recorder:
+        recorder.prepare()
+        recorder.begin()
+        with pytest.raises(HostError) as caught:
+            recorder.end()
+    assert "3600" in caught.value.problems[0].expected
+    assert not (tmp_path / TRACE_FILE).exists()

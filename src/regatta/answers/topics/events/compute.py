@@ -187,7 +187,10 @@ class _Cell:
             untraced=untraced,
             overhead=overhead,
             transactions=self._mean(lambda run: run.total(_COUNT), self._all),
-            rate=self._mean(lambda run: run.total("event_throughput"), self._all),
+            rate=self._mean(
+                lambda run: run.total("event_throughput"),
+                [run for run in self._all if "event_throughput" in run.values],
+            ),
             response=self._mean(lambda run: run.total(_RESPONSE)),
             cpu={
                 "user": self._sum("event_user"),
