@@ -48,7 +48,7 @@ def print_rows(rows: list[Row], as_json: bool) -> None:
         _print_table(rows)
     for row in rows:
         if row.peer is None:
-            say(f"NOT COMPARED: {row.what}: {row.peer_name}")
+            say(f"{row.what}: {row.peer_name}")
 
 
 def _print_table(rows: list[Row]) -> None:
