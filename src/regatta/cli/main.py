@@ -44,6 +44,7 @@ GROUPS = {
     },
     "Predict": {
         "vector": "Make, check or show system and application vectors",
+        "model": "Make models of the load of a server from its request logs",
         "trace": "Count the calls of a program, or profile its heap",
         "predict": "Predict applications on systems from vectors",
         "advise": "Choose a collector and a heap size from measurements",

@@ -1,0 +1,198 @@
+"""Draw sessions from a model, or take those of a log as they are, and write them for the web driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.host.errors import RegattaError
+from regatta.host.files import replaced
+from regatta.requests.distributions import Distribution
+from regatta.requests.logs import Read
+from regatta.requests.model import RequestModel
+from regatta.requests.visits import KINDS
+from regatta.stats.estimate import Floats
+
+Ints = NDArray[np.int64]
+#: version of the file of sessions, see benchmarks/web/README.md
+_HEADER = "regatta-sessions 1"
+#: in the file: added to the kind of a request that begins a view
+_VIEW = 8
+#: A server's files have at least this many bytes, and no more than it serves in minutes.
+_LEAST_BYTES, _MOST_BYTES = 1, 1 << 30
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Sessions with their requests, and the objects that they ask for.
+
+    `begins_us`: planned begin of each session; -1: not planned. `lengths`: its number of requests. Of each request, in the order
+    of sessions: `gaps_us` since the one before (0 for the first), `objects` (index), `kinds` (index of `KINDS`), `views` (whether it
+    begins a view). `sizes`: bytes of each object.
+    """
+
+    begins_us: Ints
+    lengths: Ints
+    gaps_us: Ints
+    objects: Ints
+    kinds: Ints
+    views: NDArray[np.bool_]
+    sizes: Ints
+
+    @property
+    def sent_bytes(self) -> Ints:
+        """Return the bytes of the body that each request gets; 0 if not of an object."""
+        return np.where(self.kinds == KINDS.index("ok"), self.sizes[self.objects], 0)
+
+
+def draw(model: RequestModel, sessions: int, random: np.random.Generator, size_factor: float = 1.0) -> Drawn:
+    """Draw sessions of a model, and the sizes of objects that it does not list.
+
+    Args:
+        model: of a log.
+        sessions: their number, >= 1.
+        random: source of all choices.
+        size_factor: multiplies the sizes of objects, > 0.
+    """
+    views_per_session = _whole(model.sessions.views, sessions, random)
+    requests_per_view = _whole(model.sessions.requests, int(views_per_session.sum()), random)
+    count = int(requests_per_view.sum())
+    lengths = np.add.reduceat(requests_per_view, np.cumsum(views_per_session) - views_per_session)
+    view_begins = np.cumsum(requests_per_view) - requests_per_view
+    session_begins = np.cumsum(lengths) - lengths
+    views = np.zeros(count, dtype=bool)
+    views[view_begins] = True
+    gaps_s = np.zeros(count)
+    for distribution, chosen in ((model.sessions.gaps, ~views), (model.sessions.thinking, views)):
+        if distribution is not None:
+            gaps_s[chosen] = distribution.draw(int(chosen.sum()), random)
+    # A drawn pause may not end what the model does not end there.
+    gaps_s = np.minimum(gaps_s, np.where(views, model.sessions.idle_s, model.sessions.think_s))
+    gaps_s[session_begins] = 0.0
+    shares, sizes = _site(model, random)
+    objects = np.searchsorted(np.cumsum(shares), random.random(count) * shares.sum(), side="right")
+    named = [KINDS.index(name) for name in model.kinds]
+    kinds = random.choice(named, count, p=_normalised(np.array(list(model.kinds.values()))))
+    return Drawn(
+        np.full(sessions, -1),
+        lengths,
+        np.rint(1e6 * gaps_s).astype(np.int64),
+        objects.clip(0, len(sizes) - 1),
+        kinds,
+        views,
+        np.rint(sizes * size_factor).clip(_LEAST_BYTES, _MOST_BYTES).astype(np.int64),
+    )
+
+
+def _whole(distribution: Distribution, count: int, random: np.random.Generator) -> Ints:
+    return np.maximum(1, distribution.draw(count, random)).astype(np.int64)
+
+
+def _normalised(shares: Floats) -> Floats:
+    return np.asarray(shares / shares.sum())
+
+
+def _site(model: RequestModel, random: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return share and size of every object. Within a stratum, shares follow the model's law of Zipf."""
+    shares = [np.array([one.share for one in model.objects.popular])]
+    sizes = [np.array([float(one.bytes) for one in model.objects.popular])]
+    rank = len(model.objects.popular) + 1
+    for stratum in model.objects.strata:
+        ranks = np.arange(rank, rank + stratum.objects, dtype=float)
+        shares.append(stratum.share * _normalised(ranks**-model.objects.zipf))
+        sizes.append(stratum.bytes.draw(stratum.objects, random))
+        rank += stratum.objects
+    return np.concatenate(shares), np.concatenate(sizes)
+
+
+def replayed(read: Read) -> Drawn:
+    """Return the sessions of a log as they are, with their begins from the first one.
+
+    Args:
+        read: of `read_logs`; `divide` has made the table `visits`.
+
+    Raises:
+        RegattaError: no answer with status 200.
+    """
+    rows = read.database.execute(
+        """
+        with sizes as (
+          select object, dense_rank() over (order by object) - 1 as number,
+            cast(median(bytes) filter (kind = 'ok' and status = 200) as bigint) as size
+          from visits group by object having size is not null)
+        select session, at_us, coalesce(gap_us, 0) as gap_us, view, kind, coalesce(number, 0) as number
+        from visits left join sizes using (object) where kind = 'missing' or number is not null order by session, at_us, visits.rowid
+        """
+    ).fetchnumpy()
+    sizes = read.database.execute(
+        "select cast(median(bytes) filter (kind = 'ok' and status = 200) as bigint) as size from visits group by object having size is not null order by object"
+    ).fetchnumpy()["size"]
+    if not len(sizes):
+        raise RegattaError("the log", "an answer with status 200", "none")
+    _, begins, lengths = np.unique(rows["session"], return_index=True, return_counts=True)
+    at_us = np.asarray(rows["at_us"], dtype=np.int64)
+    gaps = np.diff(at_us, prepend=at_us[:1])
+    gaps[begins] = 0
+    starts = at_us[begins] - at_us.min()
+    order = np.argsort(starts, kind="stable")
+    # In the order of the begins of sessions.
+    pieces = np.concatenate([np.arange(begins[at], begins[at] + lengths[at]) for at in order])
+    views = np.asarray(rows["view"], dtype=bool)
+    views[begins] = True
+    kinds = np.array([KINDS.index(str(kind)) for kind in rows["kind"]])
+    return Drawn(
+        starts[order],
+        lengths[order],
+        gaps[pieces],
+        np.asarray(rows["number"], dtype=np.int64)[pieces],
+        kinds[pieces],
+        views[pieces],
+        np.asarray(sizes, dtype=np.int64).clip(_LEAST_BYTES, _MOST_BYTES),
+    )
+
+
+def write_sessions(drawn: Drawn, path: Path) -> None:
+    """Write the file of sessions for the web driver, atomically. benchmarks/web/README.md describes it.
+
+    Raises:
+        RegattaError: the file cannot be written.
+    """
+    kinds = drawn.kinds + _VIEW * drawn.views
+    rows = np.column_stack([drawn.gaps_us, drawn.objects, kinds])
+    lines = [f"{gap} {number} {kind}" for gap, number, kind in rows.tolist()]
+    at = 0
+    parts = [
+        _HEADER,
+        f"objects {len(drawn.sizes)}",
+        *map(str, drawn.sizes.tolist()),
+        f"sessions {len(drawn.lengths)}",
+    ]
+    for begin, length in zip(drawn.begins_us.tolist(), drawn.lengths.tolist(), strict=True):
+        parts.append(f"{begin} {length}")
+        parts += lines[at : at + length]
+        at += length
+    try:
+        with replaced(path) as temporary:
+            temporary.write_text("\n".join(parts) + "\n")
+    except OSError as error:
+        raise RegattaError(
+            str(path), "a writable file", str(error.strerror or error), "choose another folder"
+        ) from error
+
+
+def joined(parts: Sequence[Drawn]) -> Drawn:
+    """Return the sessions of several parts together; each part keeps its objects."""
+    offsets = np.cumsum([0, *(len(part.sizes) for part in parts[:-1])])
+    return Drawn(
+        np.concatenate([part.begins_us for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+        np.concatenate([part.gaps_us for part in parts]),
+        np.concatenate([part.objects + offset for part, offset in zip(parts, offsets, strict=True)]),
+        np.concatenate([part.kinds for part in parts]),
+        np.concatenate([part.views for part in parts]),
+        np.concatenate([part.sizes for part in parts]),
+    )

@@ -1,0 +1,321 @@
+"""Read access logs into a table of requests. Text of a log is only data: it is never part of a query."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import duckdb
+import pyarrow as pa
+
+from regatta.host.errors import RegattaError
+from regatta.requests.formats import LogFormat, Part, find_format
+
+_CHUNK = 32 << 20
+#: longer lines are no requests
+MOST_LINE_BYTES = 1 << 20
+_PACKED = 4 << 20
+#: for zlib: the header of gzip
+_GZIP = 16 + zlib.MAX_WBITS
+_TRIED_LINES = 1000
+_BATCH_ROWS = 32_768
+_SHOWN = 160
+#: methods of HTTP; all others are named `other`
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "PROPFIND")
+#: earlier than the line before by more than a request takes to be answered
+_DISORDER_US = 60_000_000
+
+#: One row per line with text; `requests` has those without `broken`. `line`: counted over all logs. `at_us`: microseconds since 1970.
+#: `duration_us`: null if the log has none. `client` and `object` are hashes: of address and program, and of the path. `query`: whether
+#: the URL has one. `broken`: why the line is no request, with the begin of its `text`.
+_TABLES = """
+create table lines (line bigint, at_us bigint, duration_us bigint, client ubigint, object ubigint, method varchar,
+  status smallint, bytes bigint, query boolean, zone varchar, broken varchar, text varchar, path varchar);
+create view requests as select * exclude (zone, broken, text) from lines where broken is null
+"""
+
+#: what a client is known by
+_CLIENT: tuple[Part, ...] = ("client", "agent")
+#: microseconds in a unit of durations
+_UNITS: tuple[tuple[Part, int], ...] = (("us", 1), ("ms", 1000), ("s", 1_000_000))
+_CLF = "%d/%b/%Y:%H:%M:%S %z"
+_CLF_TIME = f"epoch_us(try_strptime(p.time, '{_CLF}'))"
+_ISO_TIME = "epoch_us(try_cast(p.iso as timestamptz))"
+_NUMBER_TIME = "cast(1e6 * try_cast(p.msec as double) as bigint)"
+#: A request line has a method and a target; bytes that are no HTTP have neither.
+_METHOD = "split_part(p.request, ' ', 1)"
+_PROTOCOL = "split_part(p.request, ' ', -1)"
+_TARGET = f"trim(substr(p.request, length({_METHOD}) + 2, length(p.request) - length({_METHOD}) - 1 - if(starts_with({_PROTOCOL}, 'HTTP/'), length({_PROTOCOL}), 0)))"
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Lines that are no requests, for one reason. `example` is the begin of the first one, at `where` (`file:line`)."""
+
+    reason: str
+    count: int
+    where: str
+    example: str
+
+
+@dataclass
+class Read:
+    """What was read from logs into the table `requests` of a database.
+
+    `lines`: all lines with text. `broken`: by reason. `formats`: names of the formats. `at_end`: whether times are those of the
+    ends of requests. `zones`: number of time zones. `disordered`: lines that are over a minute earlier than the one before.
+    `resolution_us`: 1,000,000 if all times are whole seconds, else 1.
+    """
+
+    database: duckdb.DuckDBPyConnection
+    lines: int = 0
+    requests: int = 0
+    formats: list[str] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+    at_end: bool = False
+    zones: int = 1
+    disordered: int = 0
+    resolution_us: int = 1
+
+
+def read_logs(
+    paths: Sequence[Path],
+    scratch: Path,
+    given: LogFormat | None = None,
+    names: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Read:
+    """Read logs, plain or compressed with gzip, in any order.
+
+    Args:
+        paths: of the logs.
+        scratch: folder for the database; 10^7 requests take about 300 MB.
+        given: format of all of them. By default, each one's is found from its first lines.
+        names: whether to keep paths, which may identify people.
+        progress: called with the bytes read and those of all files.
+
+    Returns:
+        the database with the table `requests`, and the counts.
+
+    Raises:
+        RegattaError: a file cannot be read, has no known format, or there is no request in any.
+    """
+    database = duckdb.connect(str(scratch / "requests.duckdb"))
+    database.execute("set memory_limit = '600MB'")
+    database.execute("set timezone = 'UTC'")
+    database.execute(f"set temp_directory = '{str(scratch / 'spilled').replace(chr(39), chr(39) * 2)}'")
+    database.execute(_TABLES)
+    reader = _Reader(Read(database), names)
+    total = sum(path.stat().st_size for path in paths if path.exists())
+    before = 0
+    for path in paths:
+        reader.read(path, given, lambda done, before=before: progress(before + done, total))  # type: ignore[misc]
+        before += path.stat().st_size
+    return reader.finished(paths)
+
+
+class _Reader:
+    def __init__(self, found: Read, names: bool) -> None:
+        self._found = found
+        self._names = names
+        self._unread: list[Broken] = []
+        #: number of the first line of each log, over all logs
+        self._begins: list[tuple[int, Path]] = []
+        self._next = 1
+
+    def read(self, path: Path, given: LogFormat | None, progress: Callable[[int], None]) -> None:
+        self._begins.append((self._next, path))
+        used = given
+        try:
+            with path.open("rb") as raw:
+                for lines in self._chunks(raw, path, progress):
+                    if used is None:
+                        tried = [line.decode("utf-8", "replace").strip() for line in lines[:_TRIED_LINES]]
+                        if any(tried):
+                            used = find_format([line for line in tried if line], str(path))
+                    if used is not None:
+                        self._insert(lines, used)
+                    self._next += len(lines)
+        except OSError as error:
+            raise RegattaError(str(path), "a readable log", str(error)) from error
+        if used is not None:
+            self._found.at_end = self._found.at_end or used.at_end
+            if used.name not in self._found.formats:
+                self._found.formats.append(used.name)
+
+    def _chunks(self, raw: IO[bytes], path: Path, progress: Callable[[int], None]) -> Iterator[list[bytes]]:
+        """Yield lists of whole lines. A compressed file that is cut off ends early, and is counted."""
+        pieces = (
+            self._unpacked(raw, path) if raw.read(2) == b"\x1f\x8b" else iter(partial(raw.read, _CHUNK), b"")
+        )
+        raw.seek(0)
+        rest, skipping = b"", False
+        for piece in pieces:
+            progress(raw.tell())
+            head, newline, tail = (rest + piece).rpartition(b"\n")
+            if not newline:
+                # A line without an end: its length is limited.
+                if len(tail) > MOST_LINE_BYTES:
+                    if not skipping:
+                        self._unread.append(
+                            Broken(f"a line of over {MOST_LINE_BYTES >> 20} MiB", 1, str(path), "")
+                        )
+                    skipping, tail = True, b""
+                rest = tail
+                continue
+            lines = head.split(b"\n")
+            if skipping:
+                lines[0], skipping = b"", False
+            yield lines
+            rest = tail
+        if rest and not skipping:
+            yield [rest]
+
+    def _unpacked(self, raw: IO[bytes], path: Path) -> Iterator[bytes]:
+        """Yield the data of a gzip file with any number of members, as far as they can be read."""
+        member = zlib.decompressobj(_GZIP)
+        packed, fresh = b"", False
+        while packed := packed or raw.read(_PACKED):
+            try:
+                piece = member.decompress(packed, _CHUNK)
+            except zlib.error as error:
+                self._unread.append(Broken("damaged compressed data", 1, str(path), str(error)))
+                return
+            packed = member.unconsumed_tail
+            fresh = False
+            if member.eof:
+                packed, member = member.unused_data.lstrip(b"\0"), zlib.decompressobj(_GZIP)
+                fresh = not packed
+            if piece:
+                yield piece
+        if not member.eof and not fresh:
+            self._unread.append(Broken("compressed data that ends early", 1, str(path), ""))
+
+    def _insert(self, lines: list[bytes], used: LogFormat) -> None:
+        try:
+            column = pa.array(lines, pa.binary()).cast(pa.string())
+        except pa.ArrowInvalid:
+            column = pa.array([line.decode("utf-8", "replace") for line in lines], pa.string())
+        numbers = pa.array(range(self._next, self._next + len(lines)), pa.int64())
+        rows = pa.table({"line": numbers, "text": column})
+        taken, parts = _parts(used)
+        database = self._found.database
+        database.register("chunk", pa.Table.from_batches(rows.to_batches(max_chunksize=_BATCH_ROWS)))
+        database.execute(
+            f"""
+            insert into lines
+            select line, at_us, duration_us, client, hash(path), method, status, bytes, query, zone, broken,
+              case when broken is not null then left(text, {_SHOWN}) end, {"path" if self._names else "null"}
+            from (select line, text, {_columns(used)} from (
+              select line, text, {parts} as p from (
+                select line, text, {taken} from chunk where length(trim(text)) > 0)))
+            """,
+            {"given": used.pattern or [path for _, path in used.parts]},
+        )
+        database.unregister("chunk")
+
+    def finished(self, paths: Sequence[Path]) -> Read:
+        found = self._found
+        (found.lines, found.requests, zones, fractions) = found.database.execute(
+            """
+            select count(*), count(*) filter (broken is null), count(distinct zone) filter (broken is null),
+              count(*) filter (broken is null and at_us % 1000000 <> 0) from lines
+            """
+        ).fetchall()[0]
+        counted = found.database.execute(
+            "select broken, count(*), min(line), arg_min(text, line) from lines where broken is not null group by 1 order by 2 desc, 1"
+        ).fetchall()
+        found.broken = [
+            *self._unread,
+            *(Broken(reason, count, self._place(first), text) for reason, count, first, text in counted),
+        ]
+        if found.requests == 0:
+            reasons = ", ".join(f"{one.reason}: {one.count}" for one in found.broken) or "no lines"
+            raise RegattaError(", ".join(map(str, paths)), "an access log with requests", reasons)
+        found.zones = zones
+        found.resolution_us = 1 if fractions else 1_000_000
+        found.disordered = found.database.execute(
+            f"""
+            select count(*) from (select at_us, lag(at_us) over (order by line) as before from requests)
+            where before - at_us > {_DISORDER_US}
+            """
+        ).fetchall()[0][0]
+        return found
+
+    def _place(self, line: int) -> str:
+        begin, path = next(one for one in reversed(self._begins) if one[0] <= line)
+        return f"{path}:{line - begin + 1}"
+
+
+def _parts(used: LogFormat) -> tuple[str, str]:
+    """Return SQL of what is taken from `text` first, and of a structure of the texts of the parts (null: a line has none).
+
+    `$given` is the pattern, or the paths of JSON keys.
+    """
+
+    def of(values: Sequence[str]) -> str:
+        named = zip(used.parts, values, strict=True)
+        return "{" + ", ".join(f"'{meaning}': nullif({value}, '')" for (meaning, _), value in named) + "}"
+
+    if not used.pattern:
+        taken = "json_extract_string(case when json_valid(text) then text end, $given) as r"
+        return taken, of([f"r[{at}]" for at in range(1, len(used.parts) + 1)])
+    groups = ", ".join(f"'{group}'" for _, group in used.parts)
+    matched = f"regexp_extract(text, $given, [{groups}])"
+    slow = of([f"m.{group}" for _, group in used.parts])
+    if not used.pieces:
+        return f"{matched} as m", slow
+    # A quote in a field has a backslash before it.
+    simple = f"len(r) = {used.pieces} and strpos(text, '\\') = 0"
+    taken = (
+        f"string_split(text, '\"') as r, {simple} as simple, case when not ({simple}) then {matched} end as m"
+    )
+    fast = of([sql.replace("piece", f"r[{number}]") for number, sql in used.places])
+    return taken, f"case when simple then {fast} else {slow} end"
+
+
+def _columns(used: LogFormat) -> str:
+    """Return the columns of `lines`, except those of the texts."""
+    time = "null"
+    if not used.pattern:
+        # The values of JSON keys are what their writer chose.
+        key = next(meaning for meaning, _ in used.parts if meaning in ("time", "iso", "msec"))
+        time = "coalesce({}, {}, {})".format(
+            *(
+                one.replace(f"p.{name}", f"p.{key}")
+                for one, name in ((_CLF_TIME, "time"), (_ISO_TIME, "iso"), (_NUMBER_TIME, "msec"))
+            )
+        )
+    else:
+        time = _CLF_TIME if used.has("time") else _ISO_TIME if used.has("iso") else _NUMBER_TIME
+    zone = "right(p.time, 5)" if used.has("time") else "''"
+    durations = [f"{factor} * try_cast(p.{unit} as double)" for unit, factor in _UNITS if used.has(unit)]
+    duration = f"cast({durations[0]} as bigint)" if durations else "null"
+    client = " || ' ' || ".join(f"coalesce(p.{part}, '')" for part in _CLIENT if used.has(part)) or "''"
+    if used.has("request"):
+        method, target = _METHOD, _TARGET
+    else:
+        method = "p.method" if used.has("method") else "'GET'"
+        target = (
+            "p.target"
+            if used.has("target")
+            else "p.path || coalesce(p.query, '')"
+            if used.has("query")
+            else "p.path"
+        )
+    methods = ", ".join(f"'{name}'" for name in METHODS)
+    size = "coalesce(try_cast(p.bytes as bigint), 0)" if used.has("bytes") else "0"
+    return f"""
+      {time} as at_us, {duration} as duration_us, hash({client}) as client, {zone} as zone,
+      {target} as url, case when {method} in ({methods}) then {method} else 'other' end as method,
+      try_cast(p.status as smallint) as status, {size} as bytes, strpos(url, '?') > 0 as query,
+      split_part(url, '?', 1) as path,
+      case when p.status is null then 'not in the format of the log'
+           when at_us is null then 'unreadable time'
+           when coalesce(url, '') = '' or not coalesce({method} = upper({method}) and length({method}) between 3 and 16, false) then 'no HTTP request'
+           when try_cast(p.status as smallint) not between 100 and 999 then 'unreadable status' end as broken
+    """
