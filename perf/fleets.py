@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from command import run_command
+from cost import MIB, Cost, cost_of
 from experiments import BIN, HOME, Unfit, environment, write_spec
 from rows import Row, say
 
-MIB = 1 << 20
 CELLS, ROUNDS = 1000, 30
 #: goals for 200 hosts
 MOST_S, MOST_MIB = 30.0, 1e9 / MIB
@@ -78,12 +75,6 @@ print(json.dumps({
 """
 
 
-@dataclass
-class _Cost:
-    elapsed_s: float
-    peak_mib: float
-
-
 def _inventory(place: Path, hosts: int) -> Path:
     """Write an inventory of hosts of one platform that do not exist."""
     entries = "".join(f"        h{i:03d}: {{ansible_host: 127.0.0.1}}\n" for i in range(hosts))
@@ -92,18 +83,8 @@ def _inventory(place: Path, hosts: int) -> Path:
     return path
 
 
-def _run(place: Path, command: list[str]) -> _Cost:
-    start = time.perf_counter()
-    own = {**environment(place), "REGATTA_INVENTORY": str(place / "hosts.yml")}
-    with (place / "output").open("wb") as output:
-        process = subprocess.Popen(command, cwd=place, env=own, stdout=output, stderr=output)
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise Unfit(
-            f"{' '.join(command[:6])}: exit code {process.returncode}\n{(place / 'output').read_text()[-3000:]}"
-        )
-    return _Cost(time.perf_counter() - start, usage.ru_maxrss * 1024 / MIB)
+def _named(place: Path) -> dict[str, str]:
+    return {"REGATTA_INVENTORY": str(place / "hosts.yml")}
 
 
 def _spec(place: Path, name: str, rounds: int, cells: int, command: list[str], per_segment: int) -> Path:
@@ -112,7 +93,7 @@ def _spec(place: Path, name: str, rounds: int, cells: int, command: list[str], p
     return spec
 
 
-def _dry_run(place: Path, spec: Path) -> _Cost:
+def _dry_run(place: Path, spec: Path) -> Cost:
     """Build the graph from the spec to the report, without contacting hosts or running jobs."""
     command = [
         str(BIN / "snakemake"),
@@ -123,10 +104,10 @@ def _dry_run(place: Path, spec: Path) -> _Cost:
         str(HOME / "Snakefile"),
     ]
     command += ["--directory", str(place), "--profile", str(HOME / "configs" / "profiles" / "ssh")]
-    return _run(place, [*command, "--config", f"spec={spec}", "results=results"])
+    return cost_of(place, [*command, "--config", f"spec={spec}", "results=results"], _named(place))
 
 
-def _empty_jobs(place: Path, hosts: int, segments: int) -> _Cost:
+def _empty_jobs(place: Path, hosts: int, segments: int) -> Cost:
     folder = place / "chains"
     folder.mkdir(exist_ok=True)
     (folder / "Snakefile").write_text(_CHAINS.format(hosts=hosts, last=segments - 1))
@@ -140,15 +121,15 @@ def _empty_jobs(place: Path, hosts: int, segments: int) -> _Cost:
         "--directory",
         str(folder),
     ]
-    return _run(place, [*command, "--snakefile", str(folder / "Snakefile")])
+    return cost_of(place, [*command, "--snakefile", str(folder / "Snakefile")], _named(place))
 
 
 def _followed(place: Path, hosts: int, seconds: int) -> dict[str, float]:
     """Follow simulated hosts, each with a separate folder and processes; return CPU share and memory of the controller."""
     spec = _spec(place, "followed", seconds, 1, ["sleep", "1"], seconds)
     folder = place / "results" / "followed"
-    own = {**environment(place), "REGATTA_INVENTORY": str(place / "hosts.yml")}
-    _run(place, [sys.executable, "-c", _PLANS, str(HOME), str(spec), str(folder)])
+    own = {**environment(place), **_named(place)}
+    cost_of(place, [sys.executable, "-c", _PLANS, str(HOME), str(spec), str(folder)], _named(place))
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", _FOLLOWED, str(folder), f"h{i:03d}", str(place / f"root-{i}")],
@@ -180,7 +161,11 @@ def measure_fleet(place: Path, quick: bool) -> list[Row]:
     _dry_run(place, spec)
     ours, empty = _dry_run(place, spec), _empty_jobs(place, hosts, segments)
     say(f"the plans of {what}")
-    plans = _run(place, [sys.executable, "-c", _PLANS, str(HOME), str(spec), str(place / "results" / "dry")])
+    plans = cost_of(
+        place,
+        [sys.executable, "-c", _PLANS, str(HOME), str(spec), str(place / "results" / "dry")],
+        _named(place),
+    )
     rows = int((place / "output").read_text().split()[-1])
     if rows != hosts * ROUNDS * cells:
         raise Unfit(f"expected {hosts * ROUNDS * cells} planned invocations, got {rows}")

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
-import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from command import run_command
-from experiments import BIN, REGATTA, Unfit, environment, write_spec
+from cost import MIB, Cost, cost_of
+from experiments import BIN, REGATTA, Unfit, write_spec
 from rows import Row, say
 
 CELLS = 100
 #: number of jobs for extrapolating the cost of one
 JOBS = 2000
-MIB = 1 << 20
 
 #: The naive version of the plan: one object per invocation, shuffled per round, written as JSON lines.
 _OBJECTS = """\
@@ -57,31 +53,12 @@ rule invocation:
 """
 
 
-@dataclass
-class _Cost:
-    elapsed_s: float
-    peak_mib: float
-
-
-def _run(place: Path, command: list[str]) -> _Cost:
-    """Run a command; return its wall time and its peak memory, children included."""
-    start = time.perf_counter()
-    with (place / "output").open("wb") as output:
-        process = subprocess.Popen(command, cwd=place, env=environment(place), stdout=output, stderr=output)
-        _, status, usage = os.wait4(process.pid, 0)
-    elapsed_s = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise Unfit(f"{' '.join(command)}: exit code {process.returncode}\n{(place / 'output').read_text()}")
-    return _Cost(elapsed_s, usage.ru_maxrss * 1024 / MIB)
-
-
-def _ours(place: Path, invocations: int, benchmarks: int = 1) -> _Cost:
+def _ours(place: Path, invocations: int, benchmarks: int = 1) -> Cost:
     rounds = invocations // (CELLS * benchmarks)
     spec = write_spec(place, f"plan{invocations}-{benchmarks}", ["true"], rounds, CELLS, benchmarks)
     folder = place / "results" / spec.stem
     shutil.rmtree(folder, ignore_errors=True)
-    cost = _run(place, [REGATTA, "plan", str(spec), "--results", "results", "--write"])
+    cost = cost_of(place, [REGATTA, "plan", str(spec), "--results", "results", "--write"])
     rows = json.loads((folder / "plan" / "local" / "plan.json").read_text())["rows"]
     if rows != invocations:
         raise Unfit(f"expected {invocations} planned invocations, got {rows}")
@@ -89,13 +66,13 @@ def _ours(place: Path, invocations: int, benchmarks: int = 1) -> _Cost:
     return cost
 
 
-def _objects(place: Path, invocations: int) -> _Cost:
+def _objects(place: Path, invocations: int) -> Cost:
     """Create this many objects; scale the time to 10^6 at constant cost per object."""
-    cost = _run(place, [sys.executable, "-c", _OBJECTS, str(CELLS), str(invocations // CELLS)])
-    return _Cost(cost.elapsed_s * 10**6 / invocations, cost.peak_mib)
+    cost = cost_of(place, [sys.executable, "-c", _OBJECTS, str(CELLS), str(invocations // CELLS)])
+    return Cost(cost.elapsed_s * 10**6 / invocations, cost.peak_mib)
 
 
-def _snakemake(place: Path, jobs: int) -> _Cost:
+def _snakemake(place: Path, jobs: int) -> Cost:
     """Run a dry run: build and sort the graph, without running jobs."""
     folder = place / f"snakemake-{jobs}"
     folder.mkdir(exist_ok=True)
@@ -110,18 +87,18 @@ def _snakemake(place: Path, jobs: int) -> _Cost:
         "--directory",
         str(folder),
     ]
-    return _run(place, [*command, "--snakefile", str(folder / "Snakefile")])
+    return cost_of(place, [*command, "--snakefile", str(folder / "Snakefile")])
 
 
-def _median(costs: list[_Cost]) -> _Cost:
-    return _Cost(statistics.median(c.elapsed_s for c in costs), statistics.median(c.peak_mib for c in costs))
+def _median(costs: list[Cost]) -> Cost:
+    return Cost(statistics.median(c.elapsed_s for c in costs), statistics.median(c.peak_mib for c in costs))
 
 
 def measure_planning(place: Path, quick: bool) -> list[Row]:
     """Return all rows."""
     repetitions, objects = (1, 200_000) if quick else (5, 10**6)
     say(f"planning 10^6 and 10^7 invocations, compared with peers, {repetitions} times")
-    costs: dict[str, list[_Cost]] = {}
+    costs: dict[str, list[Cost]] = {}
     for _ in range(repetitions):
         for name, measure in (
             ("objects", partial(_objects, place, objects)),
@@ -137,17 +114,14 @@ def measure_planning(place: Path, quick: bool) -> list[Row]:
     return _rows(median, _growths(costs["ours"], costs["tenfold"]), of_objects)
 
 
-def _growths(ours: list[_Cost], tenfold: list[_Cost]) -> _Cost:
+def _growths(ours: list[Cost], tenfold: list[Cost]) -> Cost:
     """Return the median ratio of a tenfold size to the size, per turn."""
     return _median(
-        [
-            _Cost(b.elapsed_s / a.elapsed_s, b.peak_mib / a.peak_mib)
-            for a, b in zip(ours, tenfold, strict=True)
-        ]
+        [Cost(b.elapsed_s / a.elapsed_s, b.peak_mib / a.peak_mib) for a, b in zip(ours, tenfold, strict=True)]
     )
 
 
-def _rows(median: dict[str, _Cost], growth: _Cost, of_objects: str) -> list[Row]:
+def _rows(median: dict[str, Cost], growth: Cost, of_objects: str) -> list[Row]:
     ours, objects, cells, tenfold = (median[name] for name in ("ours", "objects", "many cells", "tenfold"))
     snakemake_s = 10**6 * (median["jobs"].elapsed_s - median["one job"].elapsed_s) / (JOBS - 1)
     of_jobs = f"Snakemake jobs, from {JOBS}"

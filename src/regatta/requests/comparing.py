@@ -19,6 +19,8 @@ from regatta.stats.two_samples import Distance, clustered_distance
 SMALL = 0.05
 #: Sessions of a log that is shorter than this many idle pauses are cut off by its ends.
 _LEAST_IDLES = 2.0
+#: of the sessions of a log that are compared, about
+_MOST_REQUESTS = 1_000_000
 
 Ints = NDArray[np.int64]
 
@@ -44,12 +46,19 @@ class Load:
 
 
 def of_log(name: str, read: Read, model: RequestModel) -> Load:
-    """Return the load of a log; `divide` has made its table `visits`, and `model` is its model."""
+    """Return the load of a log: all its sessions, or of many, every second, third ...
+
+    Args:
+        name: of the log.
+        read: of `read_logs`; `divide` has made its table `visits`.
+        model: of the log.
+    """
+    every = 1 + model.source.requests // _MOST_REQUESTS
     rows = read.database.execute(
         f"""
         select session, cast(gap_us as double) / 1e6 as gap, view, case when kind = 'ok' then bytes else 0 end as bytes,
           list_position([{", ".join(f"'{kind}'" for kind in KINDS)}], kind) - 1 as kind, dense_rank() over (order by object) - 1 as object
-        from visits order by session, at_us, rowid
+        from visits where session % {every} = 0 order by session, at_us, rowid
         """
     ).fetchnumpy()
     gaps = rows["gap"]

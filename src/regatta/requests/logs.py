@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import IO
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from regatta.host.errors import RegattaError
 from regatta.requests.formats import LogFormat, Part, find_format
@@ -132,14 +134,17 @@ class _Reader:
         used = given
         try:
             with path.open("rb") as raw:
-                for lines in self._chunks(raw, path, progress):
+                for text in self._chunks(raw, path, progress):
                     if used is None:
-                        tried = [line.decode("utf-8", "replace").strip() for line in lines[:_TRIED_LINES]]
-                        if any(tried):
-                            used = find_format([line for line in tried if line], str(path))
+                        tried = text.split(b"\n", _TRIED_LINES)[:_TRIED_LINES]
+                        lines = [
+                            shown for line in tried if (shown := line.decode("utf-8", "replace").strip())
+                        ]
+                        if lines:
+                            used = find_format(lines, str(path))
                     if used is not None:
-                        self._insert(lines, used)
-                    self._next += len(lines)
+                        self._insert(text, used)
+                    self._next += text.count(b"\n") + 1
         except OSError as error:
             raise RegattaError(str(path), "a readable log", str(error)) from error
         if used is not None:
@@ -147,8 +152,8 @@ class _Reader:
             if used.name not in self._found.formats:
                 self._found.formats.append(used.name)
 
-    def _chunks(self, raw: IO[bytes], path: Path, progress: Callable[[int], None]) -> Iterator[list[bytes]]:
-        """Yield lists of whole lines. A compressed file that is cut off ends early, and is counted."""
+    def _chunks(self, raw: IO[bytes], path: Path, progress: Callable[[int], None]) -> Iterator[bytes]:
+        """Yield many whole lines at a time, without the last newline. A compressed file that is cut off ends early, and is counted."""
         pieces = (
             self._unpacked(raw, path) if raw.read(2) == b"\x1f\x8b" else iter(partial(raw.read, _CHUNK), b"")
         )
@@ -167,13 +172,12 @@ class _Reader:
                     skipping, tail = True, b""
                 rest = tail
                 continue
-            lines = head.split(b"\n")
             if skipping:
-                lines[0], skipping = b"", False
-            yield lines
+                head, skipping = head[head.find(b"\n") + 1 :] if b"\n" in head else b"", False
+            yield head
             rest = tail
         if rest and not skipping:
-            yield [rest]
+            yield rest
 
     def _unpacked(self, raw: IO[bytes], path: Path) -> Iterator[bytes]:
         """Yield the data of a gzip file with any number of members, as far as they can be read."""
@@ -195,12 +199,13 @@ class _Reader:
         if not member.eof and not fresh:
             self._unread.append(Broken("compressed data that ends early", 1, str(path), ""))
 
-    def _insert(self, lines: list[bytes], used: LogFormat) -> None:
+    def _insert(self, text: bytes, used: LogFormat) -> None:
         try:
-            column = pa.array(lines, pa.binary()).cast(pa.string())
+            whole = pa.array([text], pa.binary()).cast(pa.string())
         except pa.ArrowInvalid:
-            column = pa.array([line.decode("utf-8", "replace") for line in lines], pa.string())
-        numbers = pa.array(range(self._next, self._next + len(lines)), pa.int64())
+            whole = pa.array([text.decode("utf-8", "replace")], pa.string())
+        column = pc.split_pattern(whole, "\n").flatten()
+        numbers = pa.array(np.arange(self._next, self._next + len(column)))
         rows = pa.table({"line": numbers, "text": column})
         taken, parts = _parts(used)
         database = self._found.database

@@ -21,10 +21,8 @@ KINDS = ("ok", "head", "unmodified", "missing")
 _KIND = """
 case when status = 304 then 'unmodified' when status >= 400 then 'missing' when method = 'HEAD' then 'head' else 'ok' end
 """
-#: Requests within the second of a log that has no fractions are spread over it, in their order.
-_SPREAD_US = """
-cast(1e6 * (row_number() over w - 1 + (hash(line) % 1000000) / 1e6) / count(*) over (partition by client, at_us) as bigint)
-"""
+#: Requests of a log without fractions of seconds are spread over their second at random.
+_SPREAD_US = "cast(hash(line) % 1000000 as bigint)"
 
 
 @dataclass(frozen=True)
@@ -38,9 +36,9 @@ class Pauses:
 def divide(read: Read, pauses: Pauses) -> None:
     """Make the table `visits` of a database: one row per request of a log, in the order of clients and times.
 
-    Columns: `session` (number), `at_us` (begin of the request), `gap_us` (since the one before in the session; null for its
-    first), `view` (whether a view begins), `object`, `kind` (of `KINDS`), `method`, `status`, `bytes`, `query`, `duration_us`,
-    `path`.
+    Columns: `session` and `one` (numbers of the session and of the view), `at_us` (begin of the request), `gap_us` (since the one
+    before in the session; null for its first), `view` (whether a view begins), `object`, `kind` (of `KINDS`), `method`, `status`,
+    `bytes`, `query`, `duration_us`, `path`.
 
     Args:
         read: of `read_logs`.
@@ -48,17 +46,23 @@ def divide(read: Read, pauses: Pauses) -> None:
     """
     begin = "at_us - coalesce(duration_us, 0)" if read.at_end else "at_us"
     spread = _SPREAD_US if read.resolution_us > 1 else "0"
+    # One sort; windows over all rows in their order need none.
+    read.database.execute(
+        f"""
+        create or replace temp table ordered as
+        select * exclude (line) replace ({begin} + {spread} as at_us) from requests order by client, {begin} + {spread}, line
+        """
+    )
     read.database.execute(
         f"""
         create or replace table visits as
-        select sum(cast(gap_us is null as integer)) over (order by client, at_us, line rows unbounded preceding) as session,
-          at_us, gap_us, gap_us is null or gap_us > {1e6 * pauses.think_s} as view, object, {_KIND} as kind, method, status, bytes,
-          query, duration_us, path
+        select sum(cast(gap_us is null as integer)) over (rows unbounded preceding) as session,
+          sum(cast(view as integer)) over (rows unbounded preceding) as one, at_us, gap_us, view, object, {_KIND} as kind, method,
+          status, bytes, query, duration_us, path
         from (
-          select *, nullif(gap, -1) as gap_us from (
-            select *, case when coalesce(pause, {1e18}) > {1e6 * pauses.idle_s} then -1 else pause end as gap from (
-              select *, at_us - lag(at_us) over (partition by client order by at_us, line) as pause from (
-                select * replace ({begin} + {spread} as at_us) from requests
-                window w as (partition by client, at_us order by line)))))
+          select *, gap_us is null or gap_us > {1e6 * pauses.think_s} as view from (
+            select *, case when client = previous and pause <= {1e6 * pauses.idle_s} then pause end as gap_us from (
+              select *, lag(client) over () as previous, at_us - lag(at_us) over () as pause from ordered)))
         """
     )
+    read.database.execute("drop table ordered")
