@@ -132,6 +132,12 @@ def test_events_prints_analysis_export_and_recordings(tmp_path: Path) -> None:
     assert all(row["peer"] > 0 for row in rows if row["peer_name"] == "bare")
 
 
+def test_requests_prints_time_and_memory_of_a_model(tmp_path: Path) -> None:
+    rows = rows_of("requests", tmp_path)
+    assert [row["unit"] for row in rows] == ["s", "MiB"]
+    assert all(row["ours"] > 0 for row in rows)
+
+
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_trace_prints_commands_under_each_tracer_beside_bare_ones(tmp_path: Path) -> None:
     rows = rows_of("trace", tmp_path)

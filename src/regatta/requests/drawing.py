@@ -70,8 +70,12 @@ def draw(model: RequestModel, sessions: int, random: np.random.Generator, size_f
     for distribution, chosen in ((model.sessions.gaps, ~views), (model.sessions.thinking, views)):
         if distribution is not None:
             gaps_s[chosen] = distribution.draw(int(chosen.sum()), random)
-    # A drawn pause may not end what the model does not end there.
-    gaps_s = np.minimum(gaps_s, np.where(views, model.sessions.idle_s, model.sessions.think_s))
+    # A pause ends a view exactly where it is longer than that of the model.
+    limits = (
+        np.where(views, model.sessions.think_s, 0.0),
+        np.where(views, model.sessions.idle_s, model.sessions.think_s),
+    )
+    gaps_s = np.clip(gaps_s, *limits)
     gaps_s[session_begins] = 0.0
     shares, sizes = _site(model, random)
     objects = np.searchsorted(np.cumsum(shares), random.random(count) * shares.sum(), side="right")

@@ -15,7 +15,9 @@ from regatta.figures.text import ABSENT, Scale, hover, show_percent, show_quanti
 from regatta.requests.comparing import SMALL, Compared, Comparison
 from regatta.stats.estimate import Floats
 
-_POINTS = 300
+_POINTS = 40
+#: points of a distribution function: shares, with the tails that its axis shows
+_SHARES = np.concatenate([[0.001, 0.01], np.linspace(0.025, 0.975, 37), [0.99, 0.999]])
 _HEIGHT_PX = 300
 WORDS = (
     "distance: largest difference of the two distribution functions (Kolmogorov and Smirnov). by chance: distance that two samples of "
@@ -101,7 +103,8 @@ def _distribution(one: Compared, names: tuple[str, str]) -> Figure | None:
     above = [values[values > 0] for values in one.values]
     if not all(len(values) for values in above):
         return None
-    low, high = min(values.min() for values in above), max(values.max() for values in above)
+    low = min(np.quantile(values, _SHARES[0]) for values in above)
+    high = max(np.quantile(values, _SHARES[-1]) for values in above)
     lines = [
         NamedLine(name, _curve(values, one.part.unit, name))
         for name, values in zip(names, one.values, strict=True)
@@ -113,7 +116,7 @@ def _distribution(one: Compared, names: tuple[str, str]) -> Figure | None:
 
 def _curve(values: Floats, unit: str, name: str) -> list[Point]:
     ordered = np.sort(values)
-    at = np.unique(np.linspace(0, len(ordered) - 1, min(_POINTS, len(ordered))).astype(int))
+    at = np.unique((_SHARES * (len(ordered) - 1)).astype(int))
     points = []
     for index in at:
         # Of equal values, the last one has their share.
