@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from regatta.files.strace_grammar import DETACHED, MAX_LINE, UNFINISHED, number_of, result_of
 from regatta.spec.calls import (
     ACCEPT_CALLS,
     EXEC_CALLS,
@@ -19,8 +20,6 @@ from regatta.spec.calls import (
 )
 from regatta.trace.tree import Counts, Fork, Memory, Tree, kind_of_text
 
-#: strace writes no longer line here: strings are cut (`-s 0`), and paths are limited
-MAX_LINE = 64 * 1024
 #: limit of unfinished calls; a kernel has at most about four million processes
 MAX_UNFINISHED = 1 << 22
 
@@ -29,9 +28,6 @@ _RESUMED = re.compile(r"(\d+) +<\.\.\. ([a-z_][a-z0-9_]*) resumed>")
 #: calls that, like a fork with that flag, put children into another PID namespace
 _NAMESPACE_CALLS = frozenset({"unshare", "setns"})
 _LAST_CALLS = frozenset({"exit", "exit_group"})
-_DETACHED = " <detached ...>"
-_UNFINISHED = " <unfinished ...>"
-_RESULT = re.compile(r"\) += (-?\d{1,20}|0x[0-9a-f]{1,16}|\?)(?=[ <_\n]|$)")
 #: a result at the start of the rest of a line
 _WORD = re.compile(r"[-0-9a-fx?]*")
 _FIRST = re.compile(r"(-?\d+)(?:<((?:[^<>]|<(?:char|block) [^>]*>|(?<=-)>)*)>)?")
@@ -40,9 +36,6 @@ _SIGNAL = re.compile(r"\d+ +--- ")
 _END = re.compile(r"(\d+) +\+\+\+ (?:exited with|killed by) ")
 _SUPERSEDED = re.compile(r"(\d+) +\+\+\+ superseded by execve in pid (\d+) ")
 _OTHER_MODE = re.compile(r".*\[ Process PID=\d+ runs in ")
-#: quoted strings and names of descriptors, in which a path can look like a result
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-_NAMED = re.compile(r"<(?:[^<>]|<[^<>]*>|(?<=-)>)*>")
 
 
 class StraceReader:
@@ -112,21 +105,21 @@ class StraceReader:
     def begins(self, pid: int, call: str, line: str, start: int) -> None:
         """Handle a call, complete or unfinished."""
         self.heard.add(pid)
-        if line.rstrip("\n").endswith(_DETACHED):
+        if line.rstrip("\n").endswith(DETACHED):
             # The trace ended during the call.
             return
-        if line.rstrip("\n").endswith(_UNFINISHED):
+        if line.rstrip("\n").endswith(UNFINISHED):
             if pid in self.unfinished or len(self.unfinished) >= MAX_UNFINISHED:
                 self.damage(line)
                 return
-            self.unfinished[pid] = line.rstrip("\n")[: -len(_UNFINISHED)]
+            self.unfinished[pid] = line.rstrip("\n")[: -len(UNFINISHED)]
             if pid != self.gate:
                 self.tree.appears(pid)
             if call in _LAST_CALLS:
                 self.call(pid, call, "", "?")
                 del self.unfinished[pid]
             return
-        result = _result_of(line)
+        result = result_of(line)
         if result is None:
             self.damage(line)
             return
@@ -145,7 +138,7 @@ class StraceReader:
             self.heard.add(pid)
             return
         whole = first + rest
-        result = _result_of(whole)
+        result = result_of(whole)
         if result is None:
             self.damage(whole)
             return
@@ -178,7 +171,7 @@ class StraceReader:
         if result == "?" and call not in _LAST_CALLS:
             # Killed during the call, or restarted after a signal (strace then shows it again).
             return
-        value = _number(result) if done else -1
+        value = number_of(result) if done else -1
         ending: Ending = "failed" if not done and result != "?" else "some" if value > 0 else "zero"
         kind: Kind = "none"
         if call in self.by_kind:
@@ -226,7 +219,7 @@ class StraceReader:
     def forks(self, pid: int, call: str, arguments: str, result: str) -> None:
         """Handle a successful fork."""
         shares = call == "vfork" or "CLONE_VM" in arguments
-        self.tree.forks(pid, Fork(_number(result), "CLONE_THREAD" in arguments, shares))
+        self.tree.forks(pid, Fork(number_of(result), "CLONE_THREAD" in arguments, shares))
 
     def finish(self) -> Tally:
         """End the trace, and return the tally."""
@@ -245,17 +238,3 @@ class StraceReader:
         if self.tree.forgotten:
             remarks.append(f"{self.tree.forgotten} open connections were not tracked")
         return Tally(dict(self.counts.seen), tuple(remarks))
-
-
-def _result_of(line: str) -> re.Match[str] | None:
-    """Find the result of a call. If a path looks like a result, blank the text that strace quotes or brackets."""
-    if line.count(" = ") > 1:
-        blank = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
-        blank = _NAMED.sub(lambda named: "_" * len(named[0]), blank)
-        return _RESULT.search(blank)
-    return _RESULT.search(line)
-
-
-def _number(result: str) -> int:
-    """Parse a decimal or hexadecimal result. umask returns octal, which makes no difference here."""
-    return int(result, 16) if result.startswith("0x") else int(result)

@@ -1,0 +1,1 @@
+"""File operations of a program, and the page cache that serves them: the hybrid method of HBench:FS."""
