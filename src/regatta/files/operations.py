@@ -1,0 +1,255 @@
+"""The format of a trace of file operations: a folder with `operations.parquet`, `files.parquet` and `trace.json`.
+
+The trace is the input of a cache simulator in the hybrid method of HBench:FS (Zhang, Application-Specific Benchmarking,
+Harvard University 2001, section 3.1.3). It names files by identity: a rename keeps it, and a file that is created
+under the name of a removed file has a new one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from regatta.host.errors import RegattaError
+from regatta.host.files import parse_object, replaced, write_object
+
+VERSION = 1
+OPERATIONS_FILE = "operations.parquet"
+FILES_FILE = "files.parquet"
+FACTS_FILE = "trace.json"
+#: in a column of identifiers: none; in a column of sizes, offsets and durations: unknown
+NONE = -1
+#: no file is larger: ext4 with pages of 4 KiB has a limit of 16 TiB, XFS of 8 EiB
+MAX_OFFSET = 1 << 62
+
+
+class Kind(IntEnum):
+    """Kinds of file operations."""
+
+    #: a file that exists is opened
+    OPEN = 1
+    #: a file is created and opened
+    CREATE = 2
+    #: `bytes` bytes are read at `offset`; 0: the end of the file was met
+    READ = 3
+    WRITE = 4
+    #: attributes are read, by name or by descriptor, or the access rights are tested
+    STAT = 5
+    #: a name is removed; `bytes` is the number of names that the trace knows of the file afterwards
+    UNLINK = 6
+    #: a file gets another name; `peer` is the file that lost its last name by that, if any
+    RENAME = 7
+    #: the size of the file becomes `offset`
+    TRUNCATE = 8
+    #: a range is mapped into memory. It counts as a read of the range: strace does not show which pages are used
+    MAP = 9
+    #: dirty pages are written to the disk; without a file: those of all files
+    FSYNC = 10
+    #: the last descriptor of an open file is closed
+    CLOSE = 11
+
+
+OPERATIONS = pa.schema(
+    [
+        # begin of the call, in ns since 1970
+        ("time_ns", pa.int64()),
+        # duration of the call under the tracer; -1: unknown
+        ("duration_ns", pa.int64()),
+        # one of `Kind`
+        ("kind", pa.uint8()),
+        # the thread that called
+        ("process", pa.int32()),
+        # row of `files.parquet`; -1: none, as in an open that failed
+        ("file", pa.int32()),
+        # open file description, which owns the position and the state of read-ahead; -1: none
+        ("handle", pa.int32()),
+        ("offset", pa.int64()),
+        ("bytes", pa.int64()),
+        ("peer", pa.int32()),
+        # the call returned an error
+        ("failed", pa.bool_()),
+    ]
+)
+
+FILES = pa.schema(
+    [
+        ("id", pa.int32()),
+        # last known name; bytes that are not UTF-8 are escaped as \xff
+        ("path", pa.string()),
+        # size when the trace met the file; -1: unknown
+        ("size_bytes", pa.int64()),
+    ]
+)
+
+_TYPES: dict[str, str] = {
+    "time_ns": "q", "duration_ns": "q", "kind": "B", "process": "i", "file": "i", "handle": "i", "offset": "q", "bytes": "q",
+    "peer": "i", "failed": "B",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What `trace.json` says of a whole trace."""
+
+    #: program and format that the trace was read from
+    source: str = ""
+    host: str = ""
+    kernel: str = ""
+    #: calls that could not be followed -> number
+    not_understood: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    version: int = VERSION
+
+
+@dataclass(frozen=True)
+class Operations:
+    """A trace in memory: one array per column of `OPERATIONS`, in the order of time.
+
+    Args:
+        columns: name -> values, all of the same length.
+        paths: name of each file; the index is its identity.
+        sizes_bytes: size of each file when the trace met it; -1: unknown.
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    paths: tuple[str, ...]
+    sizes_bytes: NDArray[np.int64]
+    facts: Facts = Facts()
+
+    def __len__(self) -> int:
+        return len(self.columns["kind"])
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.columns[name]
+
+
+class Recorder:
+    """Collects operations in memory; they may arrive out of order."""
+
+    def __init__(self) -> None:
+        self._columns = {name: array(code) for name, code in _TYPES.items()}
+        self.paths: list[str] = []
+        self.sizes_bytes: list[int] = []
+
+    def file(self, path: str, size_bytes: int = NONE) -> int:
+        """Add a file, and return its identity."""
+        self.paths.append(path)
+        self.sizes_bytes.append(size_bytes)
+        return len(self.paths) - 1
+
+    def add(
+        self, time_ns: int, kind: Kind, file: int = NONE, *, duration_ns: int = NONE, process: int = 0,
+        handle: int = NONE, offset: int = 0, bytes: int = 0, peer: int = NONE, failed: bool = False,
+    ) -> None:  # fmt: skip
+        """Add one operation."""
+        row = (time_ns, duration_ns, kind, process, file, handle, offset, bytes, peer, failed)
+        for column, value in zip(self._columns.values(), row, strict=True):
+            column.append(value)
+
+    def operations(self, facts: Facts = Facts()) -> Operations:
+        """Return the operations in the order of time. Equal times keep their order."""
+        order = np.argsort(np.array(self._columns["time_ns"], np.int64), kind="stable")
+        columns = {name: np.array(column)[order] for name, column in self._columns.items()}
+        columns["failed"] = columns["failed"].astype(bool)
+        return Operations(columns, tuple(self.paths), np.array(self.sizes_bytes, np.int64), facts)
+
+
+def write_operations(folder: Path, operations: Operations) -> None:
+    """Write a trace; `trace.json` comes last, so a folder with it is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        "id": pa.array(range(len(operations.paths)), pa.int32()),
+        "path": pa.array(operations.paths, pa.string()),
+        "size_bytes": pa.array(operations.sizes_bytes, pa.int64()),
+    }
+    columns = {one.name: pa.array(operations[one.name], one.type) for one in OPERATIONS}
+    for name, columns_of, schema in ((OPERATIONS_FILE, columns, OPERATIONS), (FILES_FILE, files, FILES)):
+        with replaced(folder / name) as file:
+            pq.write_table(pa.table(columns_of, schema=schema), file, compression="zstd")
+    write_object(folder / FACTS_FILE, asdict(operations.facts))
+
+
+def read_operations(folder: Path) -> Operations:
+    """Read a trace and validate it.
+
+    Raises:
+        RegattaError: it is incomplete, of another version, or its values contradict the format.
+    """
+    facts = _read_facts(folder)
+    operations = _read_table(folder / OPERATIONS_FILE, OPERATIONS)
+    files = _read_table(folder / FILES_FILE, FILES)
+    columns = {name: operations[name].to_numpy() for name in OPERATIONS.names}
+    if files["id"].to_pylist() != list(range(files.num_rows)):
+        raise _wrong(folder / FILES_FILE, "ids that count from 0", "others")
+    sizes = files["size_bytes"].to_numpy()
+    if len(sizes) and (sizes.min() < NONE or sizes.max() > MAX_OFFSET):
+        raise _wrong(folder / FILES_FILE, "sizes of -1 or more", str(sizes.min()))
+    _check(folder / OPERATIONS_FILE, columns, files.num_rows)
+    return Operations(columns, tuple(files["path"].to_pylist()), sizes, facts)
+
+
+def _read_facts(folder: Path) -> Facts:
+    path = folder / FACTS_FILE
+    try:
+        told = parse_object(path)
+        facts = Facts(**{**told, "remarks": tuple(told.get("remarks", ()))})
+    except OSError as error:
+        raise _wrong(
+            folder, "the folder of a trace of file operations", error.strerror or str(error)
+        ) from error
+    except (ValueError, TypeError) as error:
+        raise _wrong(path, "facts of a trace of file operations", str(error)) from error
+    if facts.version != VERSION:
+        raise _wrong(path, f"version {VERSION}", str(facts.version))
+    return facts
+
+
+def _read_table(path: Path, schema: pa.Schema) -> pa.Table:
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise _wrong(path, "a Parquet file", str(error)[:200]) from error
+    if [(one.name, one.type) for one in table.schema] != [(one.name, one.type) for one in schema]:
+        raise _wrong(path, f"columns {schema.names}", str(table.schema.names))
+    for name in schema.names:
+        if table[name].null_count:
+            raise _wrong(path, f"a value of {name} in every row", f"{pc.sum(table[name].is_null())} nulls")
+    return table
+
+
+def _check(path: Path, columns: Mapping[str, NDArray[Any]], files: int) -> None:
+    ranges = {
+        "time_ns": (0, MAX_OFFSET),
+        "duration_ns": (NONE, MAX_OFFSET),
+        "kind": (min(Kind), max(Kind)),
+        "file": (NONE, files - 1),
+        "peer": (NONE, files - 1),
+        "handle": (NONE, (1 << 31) - 1),
+        "offset": (0, MAX_OFFSET),
+        "bytes": (0, MAX_OFFSET),
+    }
+    for name, (least, most) in ranges.items():
+        values = columns[name]
+        wrong = (values < least) | (values > most)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise _wrong(path, f"{name} from {int(least)} to {int(most)}", f"{values[row]} in row {row}")
+    if (np.diff(columns["time_ns"]) < 0).any():
+        raise _wrong(path, "rows in the order of time", "another order")
+    needs = np.isin(columns["kind"], (Kind.READ, Kind.WRITE, Kind.TRUNCATE, Kind.MAP)) & ~columns["failed"]
+    if (needs & (columns["file"] == NONE)).any():
+        raise _wrong(path, "a file in every read, write, truncate and map", "none")
+
+
+def _wrong(path: Path, expected: str, got: str) -> RegattaError:
+    return RegattaError(str(path), expected, got, "record the trace again")
