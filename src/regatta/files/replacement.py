@@ -1,0 +1,215 @@
+"""Which page leaves a full cache: LRU, or the two lists of Linux."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from math import isqrt
+from typing import Protocol
+
+#: bits of a page's flags
+REFERENCED = 1
+ACTIVE = 2
+#: the first read of the page begins the next window of read-ahead
+MARK = 4
+#: read ahead, and not used so far
+AHEAD = 8
+#: an access to such a page must be seen by the simulator
+SPECIAL = MARK | AHEAD
+_PAGES_PER_GIB = 1 << 18
+
+
+class Policy(Protocol):
+    """The pages of a cache. A page is a number; flags are the bits above."""
+
+    def __len__(self) -> int:
+        """Return the number of pages in the cache."""
+        ...
+
+    def pages(self) -> Mapping[int, int]:
+        """Return the pages in the cache with their flags; the order has no meaning."""
+        ...
+
+    def touch(self, page: int, end: int) -> int:
+        """Access pages from `page` to `end` - 1. Stop before a page that is absent or `SPECIAL`; return it, or `end`."""
+        ...
+
+    def flags(self, page: int) -> int | None:
+        """Return the flags of a page; None: it is absent."""
+        ...
+
+    def clear(self, page: int, flags: int) -> None:
+        """Clear flags of a page in the cache."""
+        ...
+
+    def add(self, page: int, flags: int, accessed: bool, written: bool) -> None:
+        """Add an absent page; it is accessed, or only read ahead, or written."""
+        ...
+
+    def read_on(self, page: int) -> bool:
+        """Read further within the page that the same stream read last. Return False if it is absent or `SPECIAL`."""
+        ...
+
+    def write(self, page: int) -> None:
+        """Write to a page in the cache."""
+        ...
+
+    def evict(self) -> tuple[int, int]:
+        """Remove the page that leaves next. Return it and its flags."""
+        ...
+
+    def drop(self, page: int) -> int:
+        """Remove a page whose contents are gone. Return its flags."""
+        ...
+
+
+class Lru:
+    """Least recently used: reads, writes and read-ahead are all uses."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[int, int] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def pages(self) -> Mapping[int, int]:
+        """Return the pages with their flags."""
+        return self._pages
+
+    def touch(self, page: int, end: int) -> int:
+        """Access pages; see `Policy`."""
+        get, move = self._pages.get, self._pages.move_to_end
+        for one in range(page, end):
+            if get(one, SPECIAL):
+                return one
+            move(one)
+        return end
+
+    def flags(self, page: int) -> int | None:
+        """Return the flags of a page."""
+        return self._pages.get(page)
+
+    def clear(self, page: int, flags: int) -> None:
+        """Clear flags of a page."""
+        self._pages[page] &= ~flags
+
+    def add(self, page: int, flags: int, accessed: bool, written: bool) -> None:
+        """Add a page as the most recent one."""
+        self._pages[page] = flags
+
+    def read_on(self, page: int) -> bool:
+        """Make a page the most recent one."""
+        return self.touch(page, page + 1) > page
+
+    def write(self, page: int) -> None:
+        """Make a page the most recent one."""
+        self._pages.move_to_end(page)
+
+    def evict(self) -> tuple[int, int]:
+        """Remove the least recently used page."""
+        return self._pages.popitem(last=False)
+
+    def drop(self, page: int) -> int:
+        """Remove a page."""
+        return self._pages.pop(page)
+
+
+class TwoLists:
+    """The active and inactive lists of Linux, with activation of pages that return soon after their eviction.
+
+    A page enters the inactive list. Its second read makes it active; writes make no page active. The page that leaves is
+    the oldest inactive one, whether referenced or not. The oldest active pages become inactive while the inactive list is
+    too short. A page that returns is activated if the number of evictions and activations since its eviction is at most
+    the length of the active list.
+
+    Simplified: one list for one memory, without programs' own memory; pages instead of large folios; references by page
+    tables are not seen; pages move one by one and not in batches of 32; shadow entries are never lost; the active list
+    is not shortened early after refaults; dirty pages are written and leave, where Linux may rotate them.
+
+    Source: Linux 6.18, mm/workingset.c (refault distance), mm/swap.c (folio_mark_accessed) and mm/vmscan.c
+    (inactive_is_low, folio_check_references, shrink_active_list).
+    """
+
+    def __init__(self) -> None:
+        self._flags: dict[int, int] = {}
+        self._inactive: OrderedDict[int, None] = OrderedDict()
+        self._active: OrderedDict[int, None] = OrderedDict()
+        #: page that left -> age of the cache at that time
+        self._shadows: dict[int, int] = {}
+        #: evictions and activations so far
+        self._age = 0
+        self.activations = 0
+        self.refaults = 0
+
+    def __len__(self) -> int:
+        return len(self._flags)
+
+    def pages(self) -> Mapping[int, int]:
+        """Return the pages with their flags."""
+        return self._flags
+
+    def touch(self, page: int, end: int) -> int:
+        """Access pages; see `Policy`."""
+        get, flags = self._flags.get, self._flags
+        for one in range(page, end):
+            found = get(one, SPECIAL)
+            if found & SPECIAL:
+                return one
+            if not found & REFERENCED:
+                flags[one] = found | REFERENCED
+            elif not found & ACTIVE:
+                self._activate(one, found & ~REFERENCED)
+        return end
+
+    def flags(self, page: int) -> int | None:
+        """Return the flags of a page."""
+        return self._flags.get(page)
+
+    def clear(self, page: int, flags: int) -> None:
+        """Clear flags of a page."""
+        self._flags[page] &= ~flags
+
+    def add(self, page: int, flags: int, accessed: bool, written: bool) -> None:
+        """Add a page to the inactive list, or to the active one if it left only recently."""
+        shadow = self._shadows.pop(page, None)
+        self._flags[page] = flags | REFERENCED if accessed and not written else flags
+        self._inactive[page] = None
+        if shadow is not None and not written:
+            self.refaults += 1
+            if self._age - shadow <= len(self._active):
+                self._activate(page, self._flags[page])
+
+    def read_on(self, page: int) -> bool:
+        """Leave the page where it is: this is no second access (filemap_read)."""
+        return not self._flags.get(page, SPECIAL) & SPECIAL
+
+    def write(self, page: int) -> None:
+        """Leave the page where it is: Linux counts no write as an access."""
+
+    def evict(self) -> tuple[int, int]:
+        """Remove the oldest inactive page."""
+        inactive, active, flags = self._inactive, self._active, self._flags
+        gib = len(flags) // _PAGES_PER_GIB
+        ratio = isqrt(10 * gib) if gib else 1
+        # While the inactive list is too short, the oldest active pages become inactive (inactive_is_low).
+        while len(inactive) * ratio < len(active):
+            page, _ = active.popitem(last=False)
+            inactive[page] = None
+            flags[page] &= ~ACTIVE
+        page, _ = (inactive or active).popitem(last=False)
+        self._shadows[page] = self._age
+        self._age += 1
+        return page, flags.pop(page)
+
+    def drop(self, page: int) -> int:
+        """Remove a page; no shadow remains."""
+        flags = self._flags.pop(page)
+        del (self._active if flags & ACTIVE else self._inactive)[page]
+        return flags
+
+    def _activate(self, page: int, flags: int) -> None:
+        del self._inactive[page]
+        self._active[page] = None
+        self._flags[page] = flags | ACTIVE
+        self._age += 1
+        self.activations += 1
