@@ -6,7 +6,7 @@ Source of the method: HBench:FS, in X. Zhang, Application-Specific Benchmarking,
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -134,10 +134,17 @@ class CacheCounts:
         return asdict(self)
 
 
-def simulate(operations: Operations, settings: CacheSettings) -> CacheCounts:
-    """Run a trace through a cache that is empty at its start; dirty pages of its end remain unwritten."""
+def simulate(
+    operations: Operations, settings: CacheSettings, capacities: Sequence[tuple[int, int]] = ()
+) -> CacheCounts:
+    """Run a trace through a cache that is empty at its start; dirty pages of its end remain unwritten.
+
+    Args:
+        capacities: changes of the capacity, in the order of time: (ns since 1970, pages). What programs do not use for
+            themselves is left for the cache, so its capacity changes while they run.
+    """
     cache = PageCache(settings)
-    cache.run(operations)
+    cache.run(operations, capacities)
     return cache.counts
 
 
@@ -152,9 +159,10 @@ class PageCache:
         self.settings = settings
         self.counts = CacheCounts()
         self.policy: Policy = Lru() if settings.policy == "lru" else TwoLists()
-        self._capacity = settings.capacity_pages
+        self._capacity: int | None = None
+        self._dirty_most: int | None = None
+        self.resize(settings.capacity_pages)
         self._most = settings.read_ahead_pages
-        self._dirty_most = None if self._capacity is None else int(self._capacity * settings.dirty_limit)
         self._expire_ns = int(settings.dirty_expire_s * 1e9)
         self._next_flush_ns = 0
         #: dirty page -> when it became dirty; oldest first
@@ -176,8 +184,20 @@ class PageCache:
         """Dirty pages in the cache."""
         return len(self._dirty)
 
-    def run(self, operations: Operations) -> None:
-        """Apply the operations of a trace in order."""
+    def resize(self, capacity_pages: int | None) -> None:
+        """Change the capacity, from 1 page; None: no limit. Pages leave until the rest fits."""
+        if capacity_pages is not None and capacity_pages < 1:
+            raise ValueError(f"capacity_pages is {capacity_pages}, not 1 or more")
+        self._capacity = capacity_pages
+        self._dirty_most = None if capacity_pages is None else int(capacity_pages * self.settings.dirty_limit)
+        if capacity_pages is not None:
+            while len(self.policy) > capacity_pages:
+                self._evict()
+
+    def run(self, operations: Operations, capacities: Sequence[tuple[int, int]] = ()) -> None:
+        """Apply the operations of a trace in order; see `simulate`."""
+        changes = iter(capacities)
+        change = next(changes, None)
         self._sizes = _sizes(operations)
         self._streams.clear()
         self._open.clear()
@@ -186,6 +206,9 @@ class PageCache:
         for time, kind, file, handle, offset, count, peer, failed in zip(
             *(operations[name].tolist() for name in names), strict=True
         ):
+            while change is not None and change[0] <= time:
+                self.resize(change[1])
+                change = next(changes, None)
             if time >= self._next_flush_ns:
                 self._flush_old(time)
             if failed:

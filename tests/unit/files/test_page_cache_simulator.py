@@ -411,3 +411,14 @@ def test_both_policies_tell_the_flags_of_dropped_pages() -> None:
         policy.add(5, 8, False, False)
         assert policy.touch(5, 6) == 5
         assert (policy.drop(5), policy.flags(5), len(policy)) == (8, None, 0)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_cache_that_shrinks_evicts_at_once(policy: PolicyName) -> None:
+    rows: list[Row] = [(Kind.READ, 0, page * PAGE, PAGE) for page in (1, 3, 5, 5)]
+    operations = trace(*rows, step_ns=10)
+    cache = PageCache(replace(PLAIN, policy=policy))
+    cache.run(operations, [(25, 1), (30, 2)])
+    assert (cache.counts.evictions, cache.counts.read_misses, len(cache)) == (2, 3, 1)
+    with pytest.raises(ValueError, match="capacity_pages"):
+        cache.resize(0)
