@@ -105,7 +105,7 @@ class Facts:
     source: str = ""
     host: str = ""
     kernel: str = ""
-    #: calls that could not be followed -> number
+    #: what could not be followed -> number; see `strace_reader.NOT_UNDERSTOOD`
     not_understood: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     version: int = VERSION

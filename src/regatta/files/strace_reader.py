@@ -61,6 +61,20 @@ _OFFSET = re.compile(r"\[(\d{1,19})\]")
 #: most examples of damaged lines that the remarks show
 _EXAMPLE_CHARACTERS = 80
 
+#: what `Facts.not_understood` counts, besides calls of `_NOT_FOLLOWED` under their names -> description
+NOT_UNDERSTOOD = {
+    "unreadable_lines": "lines that strace does not write",
+    "unreturned_calls": "calls that did not return before the end of the trace",
+    "unknown_parents": "processes whose fork the trace does not show; their inherited descriptors are unknown",
+    "unknown_folders": "changes to a working directory without a name",
+    "unknown_offsets": "sendfile and copy_file_range with an offset that strace shows as an address",
+    "appends_at_unknown_size": "writes at the end of a file whose size is unknown; they are placed at the end of known data",
+    "descriptors_opened_before": "descriptors of files that were opened before the trace; their position is taken as 0",
+    "descriptors_changed_unseen": "descriptors that refer to another file than the trace explains",
+    "writable_shared_maps": "mappings through which a program can write without a call",
+    "close_range_unshare": "close_range calls that give a thread its own descriptors",
+}
+
 
 class _Call(NamedTuple):
     """A call that returned."""
@@ -155,13 +169,13 @@ class StraceFileReader:
     def finish(self) -> Operations:
         """End the trace: return its operations, and what was not understood."""
         for pid, calls in list(self._waiting.items()):
-            self.missed["processes without a known parent"] += 1
+            self.missed["unknown_parents"] += 1
             del self._waiting[pid]
             self.tasks.begin(pid)
             for call in calls:
                 self._apply(call)
         if self._unfinished:
-            self.missed["calls that did not return"] += len(self._unfinished)
+            self.missed["unreturned_calls"] += len(self._unfinished)
         self.names.finish()
         remarks = (f"first unreadable line: {self.example!r}",) if self.example else ()
         return self.recorder.operations(Facts("strace", not_understood=dict(self.missed), remarks=remarks))
@@ -169,7 +183,7 @@ class StraceFileReader:
     # lines
 
     def _damaged(self, line: str) -> None:
-        self.missed["unreadable lines"] += 1
+        self.missed["unreadable_lines"] += 1
         self.example = self.example or line[:_EXAMPLE_CHARACTERS]
 
     def _begins(self, pid: int, begin: re.Match[str], line: str) -> None:
@@ -282,7 +296,7 @@ class StraceFileReader:
         at = description.position if offset < 0 else offset
         if kind is Kind.WRITE and description.appends:
             if file not in self.names.sizes:
-                self.missed["appends to a file of unknown size"] += 1
+                self.missed["appends_at_unknown_size"] += 1
             at = self.names.sizes.get(file, 0)
         if count < 0:
             self._record(call, kind, file, description, offset=at, failed=True)
@@ -368,7 +382,7 @@ class StraceFileReader:
         if call.name == "close_range":
             first, last = _integer(call.argument(0)), _integer(call.argument(1))
             if "CLOSE_RANGE_UNSHARE" in call.argument(2):
-                self.missed["close_range with its own table"] += 1
+                self.missed["close_range_unshare"] += 1
             if "CLOSE_RANGE_CLOEXEC" in call.argument(2) or call.failed:
                 return
             for descriptor in [one for one in task.table.open if first <= one and (last < 0 or one <= last)]:
@@ -463,7 +477,7 @@ class StraceFileReader:
         if description is None or length < 0 or offset < 0:
             return
         if "PROT_WRITE" in protection and "MAP_SHARED" in flags:
-            self.missed["writable shared mappings"] += 1
+            self.missed["writable_shared_maps"] += 1
         self._record(call, Kind.MAP, description.file, description, offset=offset, bytes=length)
 
     def _syncs_all(self, call: _Call, task: Task) -> None:
@@ -483,7 +497,7 @@ class StraceFileReader:
             if shown != "NULL":
                 found = _OFFSET.match(shown)
                 if found is None:
-                    self.missed[f"{call.name} at an unknown offset"] += 1
+                    self.missed["unknown_offsets"] += 1
                     continue
                 offset = int(found[1])
             self._moved(call, description, kind, offset, call.value)
@@ -511,7 +525,7 @@ class StraceFileReader:
             found = descriptor_of(call.argument(0))
             path = unescaped(found.name) if found is not None and found.name else None
         if path is None:
-            self.missed["changes to an unknown folder"] += 1
+            self.missed["unknown_folders"] += 1
         else:
             task.folder.name = path
 
@@ -549,7 +563,7 @@ class StraceFileReader:
         known = task.table.open.get(found.number)
         if found.name and not is_file(found.name):
             if known is not None:
-                self.missed["descriptors that changed unseen"] += 1
+                self.missed["descriptors_changed_unseen"] += 1
                 self.tasks.closes(task, found.number)
             return None
         if known is not None and (found.deleted or not found.name or self._is_of(known[0].file, found.name)):
@@ -557,9 +571,9 @@ class StraceFileReader:
         if not found.name:
             return None
         if known is None:
-            self.missed["descriptors opened before the trace"] += 1
+            self.missed["descriptors_opened_before"] += 1
         else:
-            self.missed["descriptors that changed unseen"] += 1
+            self.missed["descriptors_changed_unseen"] += 1
         description = self.tasks.new(self.names.of(unescaped(found.name)))
         self.tasks.opens(task, found.number, description)
         return description

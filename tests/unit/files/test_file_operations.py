@@ -28,12 +28,13 @@ from regatta.files.operations import (
 )
 from regatta.host.errors import RegattaError
 
+PATH = "/data/déjà vu\n; rm -rf x"
 FACTS = Facts("strace", "host", "6.18", {"splice": 2}, ("one", "two"))
 
 
 def trace() -> Operations:
     recorder = Recorder()
-    file = recorder.file("/data/déjà vu\n; rm -rf x", 5000)
+    file = recorder.file(PATH, 5000)
     recorder.add(20, Kind.READ, file, duration_ns=7, process=3, handle=0, offset=4096, bytes=904)
     recorder.add(10, Kind.OPEN, file, duration_ns=9, process=3, handle=0)
     recorder.add(30, Kind.STAT, failed=True)
@@ -44,7 +45,7 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_operations(tmp_path / "new", trace())
     found = read_operations(tmp_path / "new")
     assert found.facts == FACTS
-    assert found.paths == ("/data/déjà vu\n; rm -rf x",)
+    assert found.paths == (PATH,)
     assert found.sizes_bytes.tolist() == [5000]
     for name in OPERATIONS.names:
         assert found[name].tolist() == trace()[name].tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regatta.files import strace_reader
 from regatta.files.identities import absolute, is_file
 from regatta.files.operations import Kind, Operations, read_operations, write_operations
 from regatta.files.strace_grammar import arguments_of, descriptor_of, path_of, result_of, unescaped
@@ -161,7 +163,7 @@ def test_appends_go_to_the_end() -> None:
     """)
     assert [row.offset for row in rows(found) if row.kind == "WRITE"] == [900, 1000, 1010, 0]
     assert found.sizes_bytes.tolist() == [500, -1]
-    assert found.facts.not_understood == {"appends to a file of unknown size": 1}
+    assert found.facts.not_understood == {"appends_at_unknown_size": 1}
 
 
 def test_a_rename_keeps_the_identity_and_unlink_ends_it() -> None:
@@ -288,7 +290,7 @@ def test_mappings_are_recorded_with_their_range() -> None:
         (0x84000, 368640),
         (0, 4096),
     ]
-    assert found.facts.not_understood == {"writable shared mappings": 1}
+    assert found.facts.not_understood == {"writable_shared_maps": 1}
 
 
 def test_copies_read_and_write() -> None:
@@ -305,7 +307,7 @@ def test_copies_read_and_write() -> None:
         ("READ", 0, 100), ("WRITE", 0, 100), ("READ", 5, 20), ("WRITE", 100, 20), ("READ", 100, 20), ("READ", 0, 50), ("WRITE", 120, 50),
         ("WRITE", 170, 50),
     ]  # fmt: skip
-    assert found.facts.not_understood == {"copy_file_range at an unknown offset": 1}
+    assert found.facts.not_understood == {"unknown_offsets": 1}
 
 
 def test_truncation_and_syncs_are_recorded() -> None:
@@ -348,8 +350,8 @@ def test_descriptors_that_change_unseen_are_corrected_and_counted() -> None:
         ("READ", "/tmp/before"), ("CLOSE", "/tmp/before"), ("READ", "/tmp/other"), ("CLOSE", "/tmp/other"),
     ]  # fmt: skip
     assert found.facts.not_understood == {
-        "descriptors opened before the trace": 1,
-        "descriptors that changed unseen": 2,
+        "descriptors_opened_before": 1,
+        "descriptors_changed_unseen": 2,
     }
 
 
@@ -401,6 +403,12 @@ def test_calls_that_are_not_followed_are_counted_by_name() -> None:
     assert found.facts.not_understood == {"fallocate": 1, "fadvise64": 1, "io_uring_enter": 1}
 
 
+def test_every_count_is_described() -> None:
+    source = Path(strace_reader.__file__).read_text()
+    counted = set(re.findall(r'missed\["(\w+)"\]', source))
+    assert counted == set(strace_reader.NOT_UNDERSTOOD)
+
+
 def test_broken_lines_are_counted_and_the_rest_is_read() -> None:
     lines = [
         "nonsense\n",
@@ -418,7 +426,7 @@ def test_broken_lines_are_counted_and_the_rest_is_read() -> None:
     found = read_strace(lines)
     assert [row.count for row in rows(found)] == [5]
     assert found.facts.not_understood == {
-        "unreadable lines": 6, "descriptors opened before the trace": 1, "calls that did not return": 1,
+        "unreadable_lines": 6, "descriptors_opened_before": 1, "unreturned_calls": 1,
     }  # fmt: skip
     assert "nonsense" in found.facts.remarks[0]
 
@@ -566,4 +574,4 @@ def test_the_operations_of_a_real_program(tmp_path: Path) -> None:
         ("CREATE" if mine[0].kind == "CREATE" else "OPEN", 0, 0), ("WRITE", 0, 10000), ("READ", 100, 200), ("READ", 300, 300),
         ("RENAME", 0, 0), ("TRUNCATE", 50, 0), ("UNLINK", 0, 0), ("CLOSE", 0, 0),
     ]  # fmt: skip
-    assert "unreadable lines" not in found.facts.not_understood
+    assert "unreadable_lines" not in found.facts.not_understood
