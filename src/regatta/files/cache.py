@@ -505,13 +505,17 @@ class PageCache:
 
 
 def _sizes(operations: Operations) -> dict[int, int]:
-    """Return the size of each file at the start. An unknown size is the end of the last byte that is read or mapped."""
+    """Return the size of each file at the start. An unknown size is the end of what is read, or else of what is mapped."""
     sizes = dict(enumerate(operations.sizes_bytes.tolist()))
     unknown = {file for file, size in sizes.items() if size == NONE}
     if unknown:
-        for kind, file, offset, count in zip(
-            *(operations[name].tolist() for name in ("kind", "file", "offset", "bytes")), strict=True
-        ):
-            if file in unknown and kind in (Kind.READ, Kind.MAP):
-                sizes[file] = max(sizes[file], offset + count)
+        for kind in (Kind.READ, Kind.MAP):
+            rows = operations["kind"] == kind
+            ends = (operations["offset"] + operations["bytes"])[rows].tolist()
+            found: dict[int, int] = {}
+            for file, end in zip(operations["file"][rows].tolist(), ends, strict=True):
+                if file in unknown:
+                    found[file] = max(found.get(file, 0), end)
+            sizes.update(found)
+            unknown -= found.keys()
     return {file: max(size, 0) for file, size in sizes.items()}

@@ -45,16 +45,22 @@ class ReuseCurve:
 def page_accesses(operations: Operations) -> NDArray[np.int64]:
     """Return the numbers of the pages that reads, writes and maps access, in order.
 
-    Maps are not cut at the end of their file.
+    Maps end with their file: at its size, or at the last byte that is read or written. If neither is known, they do not.
     """
     data = np.isin(operations["kind"], (Kind.READ, Kind.WRITE, Kind.MAP))
     data &= ~operations["failed"] & (operations["bytes"] > 0)
-    offset, count = operations["offset"][data], operations["bytes"][data]
+    kind, file, offset, count = (operations[name][data] for name in ("kind", "file", "offset", "bytes"))
+    maps = kind == Kind.MAP
+    ends = operations.sizes_bytes.copy()
+    np.maximum.at(ends, file[~maps], (offset + count)[~maps])
+    cut = maps & (ends[file] >= 0)
+    count = np.where(cut, np.minimum(count, ends[file] - offset), count)
+    file, offset, count = (column[count > 0] for column in (file, offset, count))
     first, last = offset // PAGE_BYTES, (offset + count - 1) // PAGE_BYTES
     pages = last - first + 1
     begins = np.cumsum(pages) - pages
     within = np.arange(pages.sum()) - np.repeat(begins, pages)
-    base = operations["file"][data].astype(np.int64) * FILE_PAGES + first
+    base = file.astype(np.int64) * FILE_PAGES + first
     accesses: NDArray[np.int64] = np.repeat(base, pages) + within
     return accesses
 

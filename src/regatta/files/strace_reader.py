@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from regatta.files.descriptors import Description, Task, Tasks
 from regatta.files.identities import Identities, absolute, is_file
-from regatta.files.operations import NONE, Facts, Kind, Operations, Recorder
+from regatta.files.operations import MAX_OFFSET, NONE, Facts, Kind, Operations, Recorder
 from regatta.files.strace_grammar import (
     DETACHED,
     MAX_LINE,
@@ -49,21 +49,24 @@ CALLS = (*_READS, *_WRITES, *_STATS, *_OPENS, *sorted(_FORKS), *sorted(_SYNCS), 
 #: calls whose structures are written out; others show an address
 _VERBOSE = "clone3,openat2,fstat,newfstatat,stat,lstat,statx,sendfile,copy_file_range"
 
-_CALL = re.compile(r"(?:(\d+) +)?(\d{1,12})\.(\d{6,9}) ([a-z_][a-z0-9_]*)\(")
-_RESUMED = re.compile(r"(?:(\d+) +)?\d{1,12}\.\d{6,9} <\.\.\. ([a-z_][a-z0-9_]*) resumed>")
+_CALL = re.compile(r"(?:(\d{1,9}) +)?(\d{1,12})\.(\d{6,9}) ([a-z_][a-z0-9_]*)\(")
+_RESUMED = re.compile(r"(?:(\d{1,9}) +)?\d{1,12}\.\d{6,9} <\.\.\. ([a-z_][a-z0-9_]*) resumed>")
 _END = re.compile(
-    r"(?:(\d+) +)?(\d{1,12})\.(\d{6,9}) \+\+\+ (exited with|killed by|superseded by execve in pid (\d+)) ?"
+    r"(?:(\d{1,9}) +)?(\d{1,12})\.(\d{6,9}) \+\+\+ (exited with|killed by|superseded by execve in pid (\d{1,9})) ?"
 )
 _SIGNAL = re.compile(r"(?:\d+ +)?\d{1,12}\.\d{6,9} --- ")
 _DURATION = re.compile(r"<(\d{1,9})\.(\d{6,9})>\s*$")
 _SIZE = re.compile(r"\bst(?:x)?_size=(\d{1,19})")
 _OFFSET = re.compile(r"\[(\d{1,19})\]")
+#: Linux transfers at most this many bytes in a call (MAX_RW_COUNT)
+MAX_TRANSFER = 0x7FFFF000
 #: most examples of damaged lines that the remarks show
 _EXAMPLE_CHARACTERS = 80
 
 #: what `Facts.not_understood` counts, besides calls of `_NOT_FOLLOWED` under their names -> description
 NOT_UNDERSTOOD = {
     "unreadable_lines": "lines that strace does not write",
+    "impossible_values": "calls with a time, an offset or a size that no kernel accepts",
     "unreturned_calls": "calls that did not return before the end of the trace",
     "unknown_parents": "processes whose fork the trace does not show; their inherited descriptors are unknown",
     "unknown_folders": "changes to a working directory without a name",
@@ -72,6 +75,7 @@ NOT_UNDERSTOOD = {
     "descriptors_opened_before": "descriptors of files that were opened before the trace; their position is taken as 0",
     "descriptors_changed_unseen": "descriptors that refer to another file than the trace explains",
     "writable_shared_maps": "mappings through which a program can write without a call",
+    "direct_opens": "opens with O_DIRECT: reads and writes pass by the page cache, but count as if they used it",
     "close_range_unshare": "close_range calls that give a thread its own descriptors",
 }
 
@@ -225,7 +229,7 @@ class StraceFileReader:
 
     def _ends(self, pid: int, time_ns: int, successor: str | None) -> None:
         self._unfinished.pop(pid, None)
-        self._time_ns, self._process = time_ns, pid
+        self._time_ns, self._process = min(time_ns, MAX_OFFSET), pid
         if successor is None:
             self.tasks.ends(pid)
             return
@@ -258,7 +262,7 @@ class StraceFileReader:
     def _apply(self, call: _Call) -> None:
         """Apply a call to the state, and record what it does to a file."""
         task = self.tasks.alive.get(call.pid) or self.tasks.begin(call.pid)
-        self._time_ns, self._process = call.time_ns, call.pid
+        self._time_ns, self._process = min(call.time_ns, MAX_OFFSET), call.pid
         name = call.name
         if name in _READS:
             self._moves_data(call, task, Kind.READ, _READS[name])
@@ -327,6 +331,8 @@ class StraceFileReader:
         if "O_PATH" in flags:
             self.tasks.closes(task, call.value)
             return
+        if "O_DIRECT" in re.split(r"[|, }]", flags):
+            self.missed["direct_opens"] += 1
         is_new = "O_TMPFILE" in flags or self._creates(real, flags)
         if "O_TMPFILE" in flags:
             file = self.recorder.file(real, 0)
@@ -375,7 +381,7 @@ class StraceFileReader:
     def _sized(self, file: int, call: _Call) -> int:
         size = _SIZE.search(" ".join(call.arguments[1:]))
         if size is not None and not call.failed and "S_IFREG" in " ".join(call.arguments):
-            self.names.has_size(file, int(size[1]))
+            self.names.has_size(file, min(int(size[1]), MAX_OFFSET))
         return file
 
     def _closes(self, call: _Call, task: Task) -> None:
@@ -591,6 +597,11 @@ class StraceFileReader:
         self, call: _Call, kind: Kind, file: int = NONE, description: Description | None = None, *,
         offset: int = 0, bytes: int = 0, peer: int = NONE, failed: bool = False,
     ) -> None:  # fmt: skip
+        if max(call.time_ns, offset, offset + bytes) > MAX_OFFSET or (
+            kind is not Kind.MAP and bytes > MAX_TRANSFER
+        ):
+            self.missed["impossible_values"] += 1
+            return
         self.recorder.add(
             call.time_ns, kind, file, duration_ns=call.duration_ns, process=call.pid, offset=offset, bytes=bytes, peer=peer,
             handle=NONE if description is None else description.number, failed=failed or call.failed,

@@ -403,6 +403,38 @@ def test_calls_that_are_not_followed_are_counted_by_name() -> None:
     assert found.facts.not_understood == {"fallocate": 1, "fadvise64": 1, "io_uring_enter": 1}
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '1 99999999999.000000 read(3</a>, "", 1) = 1 <0.1>',
+        '1 5.000000 read(3</a>, "", 1) = 99999999999999999999 <0.1>',
+        '1 5.000000 read(3</a>, "", 1) = 5000000000 <0.1>',
+        '1 5.000000 pread64(3</a>, "", 1, 9223372036854775807) = 1 <0.1>',
+        "1 5.000000 mmap(NULL, 0xffffffffffffffff, PROT_READ, MAP_PRIVATE, 3</a>, 0) = 0x7f <0.1>",
+        "1 5.000000 ftruncate(3</a>, 9223372036854775807) = 0 <0.1>",
+    ],
+)
+def test_impossible_values_are_counted(line: str) -> None:
+    found = read_strace(
+        [line, "1 6.000000 fstat(3</a>, {st_mode=S_IFREG|0644, st_size=9999999999999999999, ...}) = 0 <0.1>"]
+    )
+    assert found.facts.not_understood["impossible_values"] == 1
+    assert rows(found) == [Row("STAT", "/a", 0, 0, 0)]
+
+
+def test_numbers_that_are_no_processes_are_unreadable() -> None:
+    found = read_strace(['99999999999 5.000000 read(3</a>, "", 1) = 1 <0.1>'])
+    assert found.facts.not_understood == {"unreadable_lines": 1}
+
+
+def test_direct_opens_are_counted() -> None:
+    found = read("""
+        1 openat(AT_FDCWD</tmp>, "a", O_RDONLY|O_DIRECT) = 3</tmp/a> <0.000009>
+        1 openat(AT_FDCWD</tmp>, "b", O_RDONLY|O_DIRECTORY) = 4</tmp/b> <0.000009>
+    """)
+    assert found.facts.not_understood == {"direct_opens": 1}
+
+
 def test_every_count_is_described() -> None:
     source = Path(strace_reader.__file__).read_text()
     counted = set(re.findall(r'missed\["(\w+)"\]', source))

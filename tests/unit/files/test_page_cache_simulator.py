@@ -344,6 +344,17 @@ def test_stack_distances_by_hand() -> None:
     assert curve.hit_ratio(100) == pytest.approx(0.4)
 
 
+def test_maps_end_with_their_file_in_the_curve() -> None:
+    rows: list[Row] = [
+        (Kind.MAP, 0, PAGE, 1 << 40),
+        (Kind.MAP, 1, PAGE, PAGE),
+        (Kind.WRITE, 1, 0, PAGE + 1),
+        (Kind.MAP, 1, 9 * PAGE, 1),
+    ]
+    pages = page_accesses(trace(*rows, sizes=(2 * PAGE + 1, 0)))
+    assert pages.tolist() == [1, 2, FILE_PAGES + 1, FILE_PAGES, FILE_PAGES + 1]
+
+
 def test_no_accesses_have_no_curve() -> None:
     assert np.isnan(reuse_curve(np.zeros(0, np.int64)).hit_ratio(5))
 
