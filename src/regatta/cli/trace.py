@@ -11,6 +11,7 @@ import click
 
 from regatta.cli.options import results_option
 from regatta.cli.trace_events import trace_events
+from regatta.cli.trace_files import trace_files
 from regatta.cli.trace_heap import trace_heap
 from regatta.host.errors import RegattaError
 
@@ -27,6 +28,7 @@ def trace() -> None:
 
 
 trace.add_command(trace_events)
+trace.add_command(trace_files)
 trace.add_command(trace_heap)
 
 

@@ -1,0 +1,166 @@
+"""`regatta trace files`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.options import json_option
+from regatta.cli.tables import plain_console, show_table
+from regatta.host.errors import HostError, RegattaError
+from regatta.host.printable import printable
+
+if TYPE_CHECKING:
+    from regatta.files.cache import CacheCounts
+    from regatta.files.operations import Operations
+
+#: page caches without --memory, relative to all pages that the program touches
+_PARTS = (1.0, 0.5, 0.25, 0.125)
+_MIB = 1 << 20
+
+
+@click.command("files", context_settings={"allow_interspersed_args": False})
+@click.option("-o", "output", type=click.Path(file_okay=False, path_type=Path), help="Folder for the trace (Parquet). [default: none, only the counts]")  # fmt: skip
+@click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace instead of running COMMAND: a folder of -o, or the text of strace.")  # fmt: skip
+@click.option("--memory", "memories", multiple=True, type=click.FloatRange(0.01, 1e8), metavar="MIB", help="MiB of page cache to simulate; repeat it for several. [default: all that COMMAND touches, its half, quarter and eighth]")  # fmt: skip
+@click.option("--policy", type=click.Choice(["two-list", "lru"]), default="two-list", show_default=True, help="Which page leaves a full cache: as in Linux (active and inactive list), or the least recently used.")  # fmt: skip
+@click.option("--read-ahead", "read_ahead_kib", type=click.IntRange(0, 1 << 20), default=128, show_default=True, help="KiB of the largest window of read-ahead (/sys/class/bdi/*/read_ahead_kb).")  # fmt: skip
+@json_option
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def trace_files(
+    command: tuple[str, ...],
+    output: Path | None,
+    source: Path | None,
+    memories: tuple[float, ...],
+    policy: str,
+    read_ahead_kib: int,
+    as_json: bool,
+) -> None:
+    """Trace the file operations of COMMAND, and simulate the page cache that they need.
+
+    For each size of the cache, the table has the hits and misses of reads, and the data that is read from and written to the
+    disk. The cache is empty at the begin. strace follows all processes and slows them down.
+    """
+    if (source is not None) == bool(command):
+        raise click.UsageError("expected one of COMMAND after -- and --from")
+    from regatta.files.cache import PAGE_BYTES, CacheSettings, simulate
+
+    operations = _recorded(command) if source is None else _read(source)
+    if output is not None:
+        from regatta.files.operations import write_operations
+
+        write_operations(output, operations)
+    sizes = sorted({round(memory * _MIB / PAGE_BYTES) or 1 for memory in memories}, reverse=True)
+    if not sizes:
+        touched = _touched_pages(operations)
+        sizes = sorted({max(1, round(part * touched)) for part in _PARTS}, reverse=True)
+    found: list[tuple[int, CacheCounts]] = []
+    for pages in sizes:
+        settings = CacheSettings(
+            pages, "lru" if policy == "lru" else "two-list", read_ahead_kib * 1024 // PAGE_BYTES
+        )
+        found.append((pages, simulate(operations, settings)))
+    if as_json:
+        caches = [{"memory_mib": pages * PAGE_BYTES / _MIB, "hit_ratio": _finite(counts.hit_ratio), **counts.vector()} for pages, counts in found]  # fmt: skip
+        click.echo(json.dumps({"operations": len(operations), "files": len(operations.paths), "not_understood": dict(operations.facts.not_understood), "caches": caches}, indent=1))  # fmt: skip
+        return
+    _show(operations, found)
+
+
+def _recorded(command: tuple[str, ...]) -> Operations:
+    """Run a command under strace; its output and its exit code are its own."""
+    from regatta.files.strace_reader import read_strace, size_on_host, strace_arguments
+    from regatta.trace.strace import strace_program
+
+    program = strace_program()
+    with tempfile.TemporaryDirectory(prefix="regatta-files-") as scratch:
+        lines = Path(scratch) / "strace.txt"
+        argv = strace_arguments(lines, command)
+        done = subprocess.run([program, *argv[1:]], check=False)
+        if not lines.exists():
+            raise HostError("strace", "a trace of the command", f"exit code {done.returncode} and no trace")
+        if done.returncode != 0:
+            click.echo(f"note: {printable(command[0])} ended with exit code {done.returncode}", err=True)
+        with lines.open(errors="surrogateescape") as text:
+            return read_strace(text, os.getcwd(), size_on_host)
+
+
+def _read(source: Path) -> Operations:
+    from regatta.files.operations import read_operations
+    from regatta.files.strace_reader import read_strace
+
+    if source.is_dir():
+        return read_operations(source)
+    with source.open(errors="surrogateescape") as text:
+        found = read_strace(text)
+    if not len(found):
+        raise RegattaError(str(source), "a folder of this command, or lines of strace", "no file operation", "record it with `regatta trace files -o`")  # fmt: skip
+    return found
+
+
+def _touched_pages(operations: Operations) -> int:
+    import numpy as np
+
+    from regatta.files.stack_distances import page_accesses
+
+    return max(1, len(np.unique(page_accesses(operations))))
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value else None
+
+
+def _show(operations: Operations, found: list[tuple[int, CacheCounts]]) -> None:
+    from regatta.figures.text import ABSENT, show_percent
+    from regatta.files.cache import PAGE_BYTES
+
+    def mib(pages: int) -> str:
+        return f"{pages * PAGE_BYTES / _MIB:,.1f}"
+
+    console = plain_console()
+    console.print(f"{len(operations):,} operations on {len(operations.paths):,} files")
+    for what, count in operations.facts.not_understood.items():
+        click.echo(f"note: {count:,} x not followed: {printable(what)}", err=True)
+    rows = [
+        (
+            mib(pages),
+            show_percent(counts.hit_ratio, 4) if counts.hit_ratio == counts.hit_ratio else ABSENT,
+            f"{counts.read_misses:,}",
+            f"{counts.map_misses:,}",
+            mib(counts.fetched),
+            mib(counts.written),
+            f"{counts.evictions:,}",
+        )
+        for pages, counts in found
+    ]
+    header = (
+        "page cache, MiB",
+        "hits of reads",
+        "read misses",
+        "map misses",
+        "read from disk, MiB",
+        "written, MiB",
+        "evictions",
+    )
+    console.print()
+    show_table(console, "", header, rows)
+    counts = found[0][1]
+    kinds = [
+        (name.replace("_", " "), f"{value:,}")
+        for name, value in counts.vector().items()
+        if value and name in _KINDS
+    ]
+    console.print()
+    show_table(console, "", ("operations", "number"), kinds, left=("operations",))
+
+
+_KINDS = (
+    "opens_cold", "opens_warm", "opens_failed", "creates", "stats_cold", "stats_warm", "stats_failed", "unlinks", "renames",
+    "truncates", "syncs", "closes",
+)  # fmt: skip
