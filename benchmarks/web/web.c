@@ -35,7 +35,7 @@ static int warm_up(const struct web_load *load) {
     if (status == 0 && load->options->warmup_ms > 0) {
         status = load_with(load, STREAM_WARMUP, 0, load->options->warmup_ms, &totals);
     }
-    web_totals_free(&totals);
+    web_times_free(&totals.latency);
     return status;
 }
 
@@ -156,7 +156,7 @@ int main(int argc, char **argv) {
         perror("web: REGATTA_RESULTS");
         status = -1;
     }
-    web_totals_free(&outcome.totals);
+    web_times_free(&outcome.totals.latency);
     web_files_free(&files);
     if (web_stop_signal != 0) {
         (void)signal(web_stop_signal, SIG_DFL);

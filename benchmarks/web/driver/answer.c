@@ -4,16 +4,14 @@
 #include <stdlib.h>
 #include <strings.h>
 
-void web_answer_expect(struct web_answer *answer, const struct web_file *file, bool dynamic,
-                       bool stays_open, const char *script) {
-    answer->file = file;
-    answer->dynamic = dynamic;
-    answer->stays_open = stays_open;
+void web_answer_expect(struct web_answer *answer, const struct web_wanted *wanted) {
+    answer->wanted = *wanted;
     answer->before_bytes = 0;
-    answer->body_bytes = file->bytes;
-    if (dynamic) {
+    answer->body_bytes = wanted->body == WEB_BODY_SENT ? wanted->bytes : 0;
+    if (wanted->script != NULL) {
         /* The configuration makes the server identify itself as "Apache". */
-        int length = page_before(answer->before, "Apache", "127.0.0.1", script, file->path);
+        int length =
+            page_before(answer->before, "Apache", "127.0.0.1", wanted->script, wanted->path);
         answer->before_bytes = length > 0 ? (size_t)length : 0;
         answer->body_bytes += answer->before_bytes + sizeof PAGE_AFTER - 1;
     }
@@ -40,31 +38,39 @@ static const char *field(const char *head, const char *name) {
 static int check_length(struct web_answer *answer) {
     const char *length = field(answer->head, "Content-Length");
     const char *coding = field(answer->head, "Transfer-Encoding");
-    if (answer->dynamic && coding != NULL && strncasecmp(coding, "chunked\r", 8) == 0) {
+    bool dynamic = answer->wanted.script != NULL;
+    /* A response to HEAD has the length of the body that GET would get. */
+    size_t bytes =
+        answer->wanted.body == WEB_BODY_OF_HEAD ? answer->wanted.bytes : answer->body_bytes;
+    if (answer->wanted.body == WEB_BODY_NONE) {
+        return 0;
+    }
+    if (dynamic && coding != NULL && strncasecmp(coding, "chunked\r", 8) == 0) {
         answer->chunks.state = WEB_CHUNK_SIZE;
         return 0;
     }
-    if (length == NULL && answer->dynamic && !answer->stays_open) {
+    if (length == NULL && dynamic && !answer->wanted.stays_open) {
         return 0;
     }
-    if (length == NULL || strtoull(length, NULL, 10) != answer->body_bytes) {
-        return web_fail("response for %s: expected Content-Length %zu, got %.*s",
-                        answer->file->path, answer->body_bytes,
-                        length == NULL ? 4 : (int)strcspn(length, "\r\n"),
-                        length == NULL ? "none" : length);
+    if (length == NULL || strtoull(length, NULL, 10) != bytes) {
+        return web_fail(
+            "response for %s: expected Content-Length %zu, got %.*s", answer->wanted.path, bytes,
+            length == NULL ? 4 : (int)strcspn(length, "\r\n"), length == NULL ? "none" : length);
     }
     return 0;
 }
 
 static int check_head(struct web_answer *answer) {
-    const char *asked = answer->file->path;
+    const char *asked = answer->wanted.path;
     const char *status = strchr(answer->head, ' ');
-    if (strncmp(answer->head, "HTTP/1.", 7) != 0 || status == NULL || atoi(status) != 200) {
-        return web_fail("response for %s: expected status 200, got %.*s", asked,
-                        (int)strcspn(answer->head, "\r\n"), answer->head);
+    if (strncmp(answer->head, "HTTP/1.", 7) != 0 || status == NULL ||
+        atoi(status) != answer->wanted.status) {
+        return web_fail("response for %s: expected status %d, got %.*s", asked,
+                        answer->wanted.status, (int)strcspn(answer->head, "\r\n"), answer->head);
     }
     const char *connection = field(answer->head, "Connection");
-    if (answer->stays_open && connection != NULL && strncasecmp(connection, "close", 5) == 0) {
+    if (answer->wanted.stays_open && connection != NULL &&
+        strncasecmp(connection, "close", 5) == 0) {
         return web_fail("response for %s: expected a persistent connection, got Connection: close",
                         asked);
     }
@@ -73,8 +79,8 @@ static int check_head(struct web_answer *answer) {
 
 /* Compare the body bytes in one buffer; return the number of bytes, 0 if they differ. */
 static size_t compare(const struct web_answer *answer, const char *bytes, size_t count) {
-    const char *parts[] = {answer->before, answer->file->content, PAGE_AFTER};
-    const size_t sizes[] = {answer->before_bytes, answer->file->bytes, sizeof PAGE_AFTER - 1};
+    const char *parts[] = {answer->before, answer->wanted.content, PAGE_AFTER};
+    const size_t sizes[] = {answer->before_bytes, answer->wanted.bytes, sizeof PAGE_AFTER - 1};
     size_t at = answer->body_got, part = 0;
     while (at >= sizes[part]) {
         at -= sizes[part++];
@@ -85,7 +91,7 @@ static size_t compare(const struct web_answer *answer, const char *bytes, size_t
 
 static int take_body(struct web_answer *answer, const char *bytes, size_t count) {
     if (count > answer->body_bytes - answer->body_got) {
-        return web_fail("response for %s: expected %zu bytes, got more", answer->file->path,
+        return web_fail("response for %s: expected %zu bytes, got more", answer->wanted.path,
                         answer->body_bytes);
     }
     while (count > 0) {
@@ -93,7 +99,7 @@ static int take_body(struct web_answer *answer, const char *bytes, size_t count)
         if (same == 0) {
             return web_fail("response for %s: expected the contents of the file, got a difference "
                             "after byte %zu",
-                            answer->file->path, answer->body_got);
+                            answer->wanted.path, answer->body_got);
         }
         answer->body_got += same;
         bytes += same;
@@ -115,7 +121,7 @@ static int take_line(struct web_answer *answer, const char **bytes, size_t *coun
         }
         if (chunks->line_bytes == sizeof chunks->line - 1) {
             return web_fail("response for %s: expected a chunk size, got a longer line",
-                            answer->file->path);
+                            answer->wanted.path);
         }
         chunks->line[chunks->line_bytes++] = byte;
     }
@@ -129,14 +135,14 @@ static int follow_line(struct web_answer *answer) {
         char *end;
         chunks->left = (size_t)strtoull(chunks->line, &end, 16);
         if (end == chunks->line || *end != '\r') {
-            return web_fail("response for %s: expected a chunk size, got %s", answer->file->path,
+            return web_fail("response for %s: expected a chunk size, got %s", answer->wanted.path,
                             chunks->line);
         }
         chunks->state = chunks->left > 0 ? WEB_CHUNK_DATA : WEB_CHUNKS_END;
         return 0;
     }
     if (strcmp(chunks->line, "\r") != 0) {
-        return web_fail("response for %s: expected the end of a chunk, got %s", answer->file->path,
+        return web_fail("response for %s: expected the end of a chunk, got %s", answer->wanted.path,
                         chunks->line);
     }
     chunks->state = chunks->state == WEB_CHUNK_END ? WEB_CHUNK_SIZE : WEB_NOT_CHUNKED;
@@ -170,7 +176,7 @@ static int take_chunks(struct web_answer *answer, const char *bytes, size_t coun
     }
     return answer->body_got == answer->body_bytes
                ? 1
-               : web_fail("response for %s: expected %zu bytes, got %zu", answer->file->path,
+               : web_fail("response for %s: expected %zu bytes, got %zu", answer->wanted.path,
                           answer->body_bytes, answer->body_got);
 }
 
@@ -195,7 +201,7 @@ int web_answer_take(struct web_answer *answer, const char *bytes, size_t count) 
         return answer->head_bytes < WEB_HEAD_BYTES
                    ? 0
                    : web_fail("response for %s: expected a head of at most %d bytes, got more",
-                              answer->file->path, WEB_HEAD_BYTES);
+                              answer->wanted.path, WEB_HEAD_BYTES);
     }
     end[2] = '\0';
     answer->head_done = true;

@@ -20,7 +20,7 @@ const unsigned WEB_FILE_PERMILLE[WEB_FILES_PER_CLASS] = {40, 59, 88, 177, 353, 1
 /* Step between the sizes of a class: 0.1, 1, 10 and 100 KiB. */
 static const double STEP_BYTES[WEB_CLASSES] = {102.4, 1024, 10240, 102400};
 
-static void fill(char *content, size_t bytes, uint64_t state) {
+void web_letters(char *content, size_t bytes, uint64_t state) {
     for (size_t i = 0; i < bytes; i++) {
         if (i % 8 == 0) {
             state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -40,36 +40,39 @@ int web_files_make(struct web_files *files) {
         if (file->content == NULL) {
             return web_fail("file set: cannot allocate %zu bytes", file->bytes);
         }
-        fill(file->content, file->bytes, i + 1);
+        web_letters(file->content, file->bytes, i + 1);
     }
     return 0;
 }
 
-static int write_one(const struct web_file *file, const char *root) {
-    char path[WEB_PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s%s", root, file->path);
+int web_file_write(const char *path, const char *content, size_t bytes, int64_t modified_s) {
+    const struct timespec times[] = {{.tv_sec = modified_s}, {.tv_sec = modified_s}};
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (descriptor < 0) {
         return web_fail("%s: cannot create it: %s", path, strerror(errno));
     }
     size_t done = 0;
-    while (done < file->bytes) {
-        ssize_t now = write(descriptor, file->content + done, file->bytes - done);
+    while (done < bytes) {
+        ssize_t now = write(descriptor, content + done, bytes - done);
         if (now < 0 && errno != EINTR) {
             (void)close(descriptor);
             return web_fail("%s: cannot write it: %s", path, strerror(errno));
         }
         done += now > 0 ? (size_t)now : 0;
     }
-    if (fchmod(descriptor, 0644) != 0 || close(descriptor) != 0) {
-        return web_fail("%s: cannot write it: %s", path, strerror(errno));
-    }
-    return 0;
+    bool written =
+        fchmod(descriptor, 0644) == 0 && (modified_s == 0 || futimens(descriptor, times) == 0);
+    return close(descriptor) == 0 && written
+               ? 0
+               : web_fail("%s: cannot write it: %s", path, strerror(errno));
 }
 
 int web_files_write(const struct web_files *files, const char *root) {
     for (unsigned i = 0; i < WEB_FILES; i++) {
-        if (write_one(&files->file[i], root) != 0) {
+        const struct web_file *file = &files->file[i];
+        char path[WEB_PATH_BYTES];
+        (void)snprintf(path, sizeof path, "%s%s", root, file->path);
+        if (web_file_write(path, file->content, file->bytes, 0) != 0) {
             return -1;
         }
     }

@@ -75,7 +75,14 @@ static int send_request(struct loop *loop, struct slot *slot) {
                           request->dynamic ? script : "", request->dynamic ? "?" : "", file->path,
                           slot->session.persistent ? '1' : '0',
                           slot->session.persistent && last ? "Connection: close\r\n" : "");
-    web_answer_expect(&slot->answer, file, request->dynamic, !last, script);
+    const struct web_wanted wanted = {.path = file->path,
+                                      .status = 200,
+                                      .content = file->content,
+                                      .bytes = file->bytes,
+                                      .body = WEB_BODY_SENT,
+                                      .script = request->dynamic ? script : NULL,
+                                      .stays_open = !last};
+    web_answer_expect(&slot->answer, &wanted);
     slot->asked++;
     slot->sent_ns = web_now_ns();
     /* A request fits if the connection is new or all earlier requests have been answered. */
@@ -86,20 +93,11 @@ static int send_request(struct loop *loop, struct slot *slot) {
 }
 
 static int note_answer(struct web_totals *totals, const struct slot *slot) {
-    if (totals->requests == totals->latency_room) {
-        size_t room = totals->latency_room == 0 ? 65536 : totals->latency_room * 2;
-        uint64_t *more = realloc(totals->latency_ns, room * sizeof *more);
-        if (more == NULL) {
-            return web_fail("latencies: cannot allocate memory for %zu", room);
-        }
-        totals->latency_ns = more;
-        totals->latency_room = room;
-    }
-    totals->latency_ns[totals->requests++] = web_now_ns() - slot->sent_ns;
-    totals->dynamic_requests += slot->answer.dynamic;
+    totals->requests++;
+    totals->dynamic_requests += slot->answer.wanted.script != NULL;
     totals->body_bytes += slot->answer.body_bytes;
     totals->received_bytes += slot->answer.received;
-    return 0;
+    return web_times_add(&totals->latency, web_now_ns() - slot->sent_ns);
 }
 
 /* ---- one connection ---- */
@@ -132,7 +130,7 @@ static int begin(struct loop *loop, struct slot *slot) {
 
 static int ended_early(const struct slot *slot, const char *how) {
     return web_fail("response for %s: expected %zu bytes, got %s after %zu of them",
-                    slot->answer.file->path, slot->answer.body_bytes, how, slot->answer.body_got);
+                    slot->answer.wanted.path, slot->answer.body_bytes, how, slot->answer.body_got);
 }
 
 /* Read available data. Replace a connection that the server has closed. */
@@ -152,7 +150,7 @@ static int serve(struct loop *loop, struct slot *slot) {
     }
     if (slot->closing) {
         return web_fail("response for %s: expected the end of the connection, got more bytes",
-                        slot->answer.file->path);
+                        slot->answer.wanted.path);
     }
     int complete = web_answer_take(&slot->answer, loop->buffer, (size_t)got);
     if (complete <= 0) {
@@ -249,11 +247,6 @@ int web_load_run(const struct web_load *load, struct web_sequence *sequence, uin
         return -1;
     }
     return totals->requests == 0 ? web_fail("window: got no responses in it") : 0;
-}
-
-void web_totals_free(struct web_totals *totals) {
-    free(totals->latency_ns);
-    totals->latency_ns = NULL;
 }
 
 /* ---- before the load ---- */

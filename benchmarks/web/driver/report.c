@@ -6,9 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* With fewer values, the 99th percentile would be the maximum. */
-enum { LEAST_FOR_P99 = 100 };
-
 FILE *web_results_open(void) {
     const char *path = getenv("REGATTA_RESULTS");
     if (path == NULL) {
@@ -42,17 +39,6 @@ void web_report_failure(FILE *results) {
         put_string(results, web_failure()[0] != '\0' ? web_failure() : "failed");
         (void)fputs("}\n", results);
     }
-}
-
-static int compare(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Nearest rank of sorted latencies. */
-static uint64_t percentile(const struct web_totals *totals, unsigned percent) {
-    uint64_t rank = (totals->requests * percent + 99) / 100;
-    return totals->latency_ns[rank == 0 ? 0 : rank - 1];
 }
 
 static void put_text(FILE *file, const char *name, const char *text, const char *after) {
@@ -109,12 +95,26 @@ static void put_metric(FILE *file, const char *metric, double value, const char 
                   metric, value, unit);
 }
 
-static void put_latency(FILE *file, const struct web_totals *totals, unsigned percent) {
-    (void)fprintf(file,
-                  "{\"iteration\": 0, \"metric\": \"latency\", \"value\": %llu, \"unit\": \"ns\", "
-                  "\"parameters\": {\"percentile\": %u}}\n",
-                  (unsigned long long)percentile(totals, percent), percent);
+/* With fewer values, a percentile above the median would be the maximum. */
+static uint64_t least_for(unsigned permille) {
+    return permille <= 500 ? 1 : 1000 / (1000 - permille);
 }
+
+/* Report percentiles of `count` times, of which those that are missing are the longest. */
+static void put_percentiles(FILE *file, const char *metric, const struct web_times *times,
+                            uint64_t count, const unsigned *permilles) {
+    uint64_t ns;
+    for (; *permilles != 0; permilles++) {
+        if (count >= least_for(*permilles) && web_times_percentile(times, count, *permilles, &ns)) {
+            (void)fprintf(file,
+                          "{\"iteration\": 0, \"metric\": \"%s\", \"value\": %llu, "
+                          "\"unit\": \"ns\", \"parameters\": {\"percentile\": %.4g}}\n",
+                          metric, (unsigned long long)ns, *permilles / 10.0);
+        }
+    }
+}
+
+static const unsigned PERMILLES[] = {500, 990, 0};
 
 static void put_metrics(FILE *file, const struct web_outcome *outcome) {
     const struct web_totals *totals = &outcome->totals;
@@ -124,10 +124,7 @@ static void put_metrics(FILE *file, const struct web_outcome *outcome) {
     put_metric(file, "kernel_time", (double)outcome->server.system_ns / requests, "ns");
     put_metric(file, "user_time", (double)outcome->server.user_ns / requests, "ns");
     put_metric(file, "throughput", requests * 1e9 / (double)totals->elapsed_ns, "ops/s");
-    put_latency(file, totals, 50);
-    if (totals->requests >= LEAST_FOR_P99) {
-        put_latency(file, totals, 99);
-    }
+    put_percentiles(file, "latency", &totals->latency, totals->latency.count, PERMILLES);
     put_metric(file, "bytes_per_request", (double)totals->body_bytes / requests, "bytes");
     put_metric(file, "received_per_request", (double)totals->received_bytes / requests, "bytes");
     put_metric(file, "connections_per_request", (double)totals->connections / requests, "ratio");
@@ -153,6 +150,9 @@ static int put_json(const struct web_server *server, const struct web_outcome *o
 static int put_line(const struct web_server *server, const struct web_outcome *outcome) {
     const struct web_totals *totals = &outcome->totals;
     double requests = (double)totals->requests;
+    uint64_t median_ns = 0, long_ns = 0;
+    (void)web_times_percentile(&totals->latency, totals->latency.count, 500, &median_ns);
+    (void)web_times_percentile(&totals->latency, totals->latency.count, 990, &long_ns);
     return printf(
         "web %s dynamic=%s: %.4g us per request (server: kernel %.4g, user %.4g), %.0f requests/s, "
         "latency %.4g us (99 %%: %.4g), %llu requests of %.0f bytes on %llu connections\n",
@@ -160,15 +160,15 @@ static int put_line(const struct web_server *server, const struct web_outcome *o
         (double)totals->elapsed_ns / requests / 1e3,
         (double)outcome->server.system_ns / requests / 1e3,
         (double)outcome->server.user_ns / requests / 1e3,
-        requests * 1e9 / (double)totals->elapsed_ns, (double)percentile(totals, 50) / 1e3,
-        (double)percentile(totals, 99) / 1e3, (unsigned long long)totals->requests,
-        (double)totals->body_bytes / requests, (unsigned long long)totals->connections);
+        requests * 1e9 / (double)totals->elapsed_ns, (double)median_ns / 1e3, (double)long_ns / 1e3,
+        (unsigned long long)totals->requests, (double)totals->body_bytes / requests,
+        (unsigned long long)totals->connections);
 }
 
 int web_report(FILE *results, const struct web_server *server,
                const struct web_accounting *accounting, struct web_outcome *outcome) {
     struct web_totals *totals = &outcome->totals;
-    qsort(totals->latency_ns, (size_t)totals->requests, sizeof *totals->latency_ns, compare);
+    web_times_sort(&totals->latency);
     if (results != NULL) {
         put_info(results, server, accounting, outcome);
         put_metrics(results, outcome);

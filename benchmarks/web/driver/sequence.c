@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static uint64_t random_next(uint64_t *state) { /* splitmix64 */
+uint64_t web_random_next(uint64_t *state) { /* splitmix64 */
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -37,7 +37,7 @@ static int deck_open(struct web_deck *deck, const size_t *counts, unsigned kinds
 static uint8_t deck_deal(struct web_deck *deck, uint64_t *random) {
     if (deck->dealt == deck->count) {
         for (size_t i = deck->count - 1; i > 0; i--) {
-            size_t j = (size_t)(random_next(random) % (i + 1));
+            size_t j = (size_t)(web_random_next(random) % (i + 1));
             uint8_t card = deck->card[i];
             deck->card[i] = deck->card[j];
             deck->card[j] = card;
@@ -57,7 +57,7 @@ int web_sequence_open(struct web_sequence *sequence, const struct web_options *o
         .random = options->seed,
         .requests_per_connection = (unsigned)options->requests_per_connection,
     };
-    sequence->random = random_next(&sequence->random) + stream;
+    sequence->random = web_random_next(&sequence->random) + stream;
     /* Of 100 * k requests, the persistent share comes k per connection, every other request on its
      * own. */
     size_t persistent = (size_t)options->persistent_percent;
@@ -77,7 +77,7 @@ int web_sequence_open(struct web_sequence *sequence, const struct web_options *o
             return -1;
         }
         for (unsigned class = 0; class < WEB_CLASSES; class++) {
-            sequence->file_state[kind][class] = random_next(&sequence->random);
+            sequence->file_state[kind][class] = web_random_next(&sequence->random);
         }
     }
     return 0;

@@ -72,11 +72,17 @@ extern const unsigned WEB_CLASS_PERCENT[WEB_CLASSES];
 extern const unsigned WEB_FILE_PERMILLE[WEB_FILES_PER_CLASS];
 
 int web_files_make(struct web_files *files);
+/* Fill with letters that depend on `state` alone. */
+void web_letters(char *content, size_t bytes, uint64_t state);
+/* Create a file that all may read; `modified_s`: its time, 0: now. */
+int web_file_write(const char *path, const char *content, size_t bytes, int64_t modified_s);
 /* Writes them below `root`. */
 int web_files_write(const struct web_files *files, const char *root);
 void web_files_free(struct web_files *files);
 
 /* ---- sequence.c: which requests come, on which connections ---- */
+
+uint64_t web_random_next(uint64_t *state);
 
 /* A deck: the given number of cards of each kind, dealt in random order, repeatedly: every round is
  * exact. */
@@ -262,13 +268,26 @@ int web_accounting_read(const struct web_accounting *accounting, struct web_cpu 
 /* Whether the group still holds this tree only. */
 bool web_accounting_own(const struct web_accounting *accounting);
 
+/* ---- times.c: samples of one quantity ---- */
+
+struct web_times {
+    uint64_t *ns; /* [count], unsorted until web_times_sort() */
+    size_t count, room;
+};
+
+int web_times_add(struct web_times *times, uint64_t ns);
+void web_times_sort(struct web_times *times);
+/* Return the nearest rank of sorted times among `count` or more; false if it is not among them. */
+bool web_times_percentile(const struct web_times *times, uint64_t count, unsigned permille,
+                          uint64_t *ns);
+void web_times_free(struct web_times *times);
+
 /* ---- load.c: the closed loop ---- */
 
 struct web_totals {
     uint64_t requests, connections, dynamic_requests, body_bytes, received_bytes;
     uint64_t elapsed_ns;
-    uint64_t *latency_ns; /* [requests], unsorted; the caller frees it */
-    size_t latency_room;
+    struct web_times latency;
 };
 
 struct web_load {
@@ -282,7 +301,6 @@ int web_load_prime(const struct web_load *load);
 /* Serve `requests` (0: those that start within `window_ms`), including connections. */
 int web_load_run(const struct web_load *load, struct web_sequence *sequence, uint64_t requests,
                  uint64_t window_ms, struct web_totals *totals);
-void web_totals_free(struct web_totals *totals);
 /* Fetch one body on a separate connection. Returns its length, or -1 (without a message). */
 ssize_t web_get(uint16_t port, const char *path, char *body, size_t room);
 
@@ -298,12 +316,21 @@ struct web_chunks {
     size_t line_bytes;
 };
 
+struct web_wanted {
+    const char *path; /* of the request, for messages; outlives the answer */
+    int status;
+    const char *content; /* of the file */
+    size_t bytes;
+    enum { WEB_BODY_SENT, WEB_BODY_OF_HEAD, WEB_BODY_NONE } body;
+    const char *script; /* the program that sends the file within a page; NULL: none */
+    bool stays_open;
+};
+
 struct web_answer {
     /* Expected values. */
-    const struct web_file *file;
+    struct web_wanted wanted;
     char before[PAGE_TEXT_BYTES];
     size_t before_bytes, body_bytes;
-    bool dynamic, stays_open;
     /* Progress. */
     char head[WEB_HEAD_BYTES + 1];
     size_t head_bytes, body_got, received;
@@ -311,8 +338,7 @@ struct web_answer {
     struct web_chunks chunks;
 };
 
-void web_answer_expect(struct web_answer *answer, const struct web_file *file, bool dynamic,
-                       bool stays_open, const char *script);
+void web_answer_expect(struct web_answer *answer, const struct web_wanted *wanted);
 /* Process received bytes. Returns 1: complete, 0: incomplete, -1 with a message. */
 int web_answer_take(struct web_answer *answer, const char *bytes, size_t count);
 
