@@ -1,14 +1,52 @@
 /* Measure a web server under load: the main sequence. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "driver/web.h"
+#include "driver/sessions.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Random streams of one seed: warm-up and measurement use different ones. */
 enum { STREAM_WINDOW = 0, STREAM_WARMUP = 1 };
+
+enum { NO_COPY = -2 };
+
+/* What the server serves and the driver asks for. */
+struct site {
+    struct web_files files; /* without sessions */
+    struct web_sessions sessions;
+    struct web_objects objects;
+    struct web_plan plan;
+};
+
+static int site_make(struct site *site, const struct web_options *options) {
+    if (options->sessions == NULL) {
+        return web_files_make(&site->files);
+    }
+    return web_descriptors_raise(options) != 0 ||
+                   web_sessions_read(&site->sessions, options->sessions) != 0 ||
+                   web_plan_make(&site->plan, &site->sessions, options) != 0
+               ? -1
+               : web_objects_make(&site->objects, &site->sessions);
+}
+
+static int site_write(const struct site *site, const struct web_options *options,
+                      const struct web_folder *folder) {
+    char root[WEB_PATH_BYTES];
+    (void)snprintf(root, sizeof root, "%s/site", folder->path);
+    return options->sessions == NULL ? web_files_write(&site->files, root)
+                                     : web_objects_write(&site->objects, folder);
+}
+
+static void site_free(struct site *site) {
+    web_files_free(&site->files);
+    web_objects_free(&site->objects);
+    web_plan_free(&site->plan);
+    web_sessions_free(&site->sessions);
+}
 
 static uint64_t own_cpu_ns(void) {
     struct timespec spent;
@@ -65,29 +103,54 @@ static uint64_t resident_kib(pid_t main_process) {
     return largest;
 }
 
-static int measure(const struct web_load *load, pid_t tracer, struct web_accounting *accounting,
-                   struct web_outcome *outcome) {
-    const struct web_options *options = load->options;
-    struct web_cpu before, after;
-    web_accounting_open(accounting, load->server->keeper, tracer);
-    uint64_t own_before = own_cpu_ns();
-    if (web_accounting_read(accounting, &before) != 0) {
+/* Processor time of a window. */
+struct window {
+    const struct web_accounting *accounting;
+    struct web_outcome *outcome;
+    struct web_cpu before;
+    uint64_t own_before;
+};
+
+static int window_begins(void *argument) {
+    struct window *window = argument;
+    window->own_before = own_cpu_ns();
+    return web_accounting_read(window->accounting, &window->before) != 0
+               ? web_fail("the server reported no processor time")
+               : 0;
+}
+
+static int window_ends(void *argument) {
+    const struct window *window = argument;
+    struct web_cpu after;
+    if (web_accounting_read(window->accounting, &after) != 0) {
         return web_fail("the server reported no processor time");
     }
-    if (load_with(load, STREAM_WINDOW, options->requests, options->window_ms, &outcome->totals) !=
-        0) {
-        return -1;
-    }
-    if (web_accounting_read(accounting, &after) != 0) {
-        return web_fail("the server reported no processor time");
-    }
-    outcome->driver_ns = own_cpu_ns() - own_before;
+    window->outcome->driver_ns = own_cpu_ns() - window->own_before;
+    window->outcome->server = spent_between(&window->before, &after);
+    return 0;
+}
+
+/* After all load: whether its numbers are valid. */
+static int conclude(const struct web_server *server, const struct web_accounting *accounting,
+                    struct web_outcome *outcome) {
     if (accounting->version != 0 && !web_accounting_own(accounting)) {
         return web_fail("control group: another process joined during the run");
     }
-    outcome->server = spent_between(&before, &after);
-    outcome->resident_kib = resident_kib(load->server->pid);
-    return web_server_check(load->server);
+    outcome->resident_kib = resident_kib(server->pid);
+    return web_server_check(server);
+}
+
+static int measure(const struct web_load *load, pid_t tracer, struct web_accounting *accounting,
+                   struct web_outcome *outcome) {
+    const struct web_options *options = load->options;
+    struct window window = {.accounting = accounting, .outcome = outcome};
+    web_accounting_open(accounting, load->server->keeper, tracer);
+    return window_begins(&window) != 0 ||
+                   load_with(load, STREAM_WINDOW, options->requests, options->window_ms,
+                             &outcome->totals) != 0 ||
+                   window_ends(&window) != 0
+               ? -1
+               : conclude(load->server, accounting, outcome);
 }
 
 static int watched(const struct web_load *load, struct web_accounting *accounting,
@@ -105,17 +168,39 @@ static int watched(const struct web_load *load, struct web_accounting *accountin
     return status;
 }
 
-static int run(struct web_server *server, struct web_folder *folder, const struct web_files *files,
+static int measure_sessions(const struct site *site, const struct web_server *server,
+                            struct web_accounting *accounting, struct web_outcome *outcome) {
+    struct window window = {.accounting = accounting, .outcome = outcome};
+    const struct web_timed_load load = {.server = server,
+                                        .sessions = &site->sessions,
+                                        .objects = &site->objects,
+                                        .plan = &site->plan,
+                                        .begins = window_begins,
+                                        .ends = window_ends,
+                                        .argument = &window};
+    web_accounting_open(accounting, server->keeper, 0);
+    return web_timed_load_run(&load, &outcome->totals) != 0 ? -1
+                                                            : conclude(server, accounting, outcome);
+}
+
+static int load_and_measure(const struct site *site, const struct web_server *server,
+                            struct web_accounting *accounting, struct web_outcome *outcome) {
+    if (server->options->sessions != NULL) {
+        return measure_sessions(site, server, accounting, outcome);
+    }
+    const struct web_load load = {
+        .options = server->options, .server = server, .files = &site->files};
+    return warm_up(&load) != 0 ? -1 : watched(&load, accounting, outcome);
+}
+
+static int run(struct web_server *server, struct web_folder *folder, const struct site *site,
                struct web_accounting *accounting, struct web_outcome *outcome) {
-    char site[WEB_PATH_BYTES];
-    const struct web_load load = {.options = server->options, .server = server, .files = files};
     if (web_folder_make(folder, server->options, &server->identity) != 0) {
         return -1;
     }
-    (void)snprintf(site, sizeof site, "%s/site", folder->path);
-    if (web_files_write(files, site) != 0 || web_server_configure(server) != 0 ||
+    if (site_write(site, server->options, folder) != 0 || web_server_configure(server) != 0 ||
         web_server_start(server) != 0 || web_place_driver(server->placement) != 0 ||
-        warm_up(&load) != 0 || watched(&load, accounting, outcome) != 0) {
+        load_and_measure(site, server, accounting, outcome) != 0) {
         char words[900];
         /* The reason of a failure is often in the server's log, not in its response. */
         web_folder_last_lines(folder, "logs/error.log", words, sizeof words);
@@ -127,11 +212,36 @@ static int run(struct web_server *server, struct web_folder *folder, const struc
     return 0;
 }
 
+/* Returns a descriptor; NO_COPY without --log-copy, or -1 with a message. */
+static int log_copy_create(const struct web_options *options) {
+    if (options->log_copy == NULL) {
+        return NO_COPY;
+    }
+    int copy = open(options->log_copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    return copy >= 0 ? copy
+                     : web_fail("--log-copy: expected a file that can be written, got %s: %s",
+                                options->log_copy, strerror(errno));
+}
+
+/* Copy the log after the server has ended; its open file outlives the folder. */
+static int log_copy_write(const struct web_options *options, int log, int copy) {
+    int status =
+        log < 0 || web_folder_pour(log, copy) == 0
+            ? 0
+            : web_fail("--log-copy: cannot write %s: %s", options->log_copy, strerror(errno));
+    if (log >= 0) {
+        (void)close(log);
+    }
+    return copy >= 0 && close(copy) != 0 && status == 0
+               ? web_fail("--log-copy: cannot write %s: %s", options->log_copy, strerror(errno))
+               : status;
+}
+
 int main(int argc, char **argv) {
     const struct web_options options = web_options_parse(argc, argv);
     struct web_placement placement;
     struct web_folder folder = {.path = ""};
-    struct web_files files = {0};
+    struct site site = {0};
     struct web_accounting accounting;
     struct web_outcome outcome = {0};
     struct web_server server = {.options = &options,
@@ -139,11 +249,20 @@ int main(int argc, char **argv) {
                                 .identity = web_identity_find(),
                                 .placement = &placement};
     FILE *results = web_results_open();
-    int status = web_signals_settle() != 0 || web_placement_find(&placement, &options) != 0 ||
-                         web_files_make(&files) != 0
+    int log = -1, copy = log_copy_create(&options);
+    int status = web_signals_settle() != 0 || copy == -1 ||
+                         web_placement_find(&placement, &options) != 0 ||
+                         site_make(&site, &options) != 0
                      ? -1
-                     : run(&server, &folder, &files, &accounting, &outcome);
+                     : run(&server, &folder, &site, &accounting, &outcome);
+    if (status == 0 && copy >= 0) {
+        log = web_folder_open_log(&folder);
+        status = log < 0 ? -1 : 0;
+    }
     if (web_keeper_stop(&server) != 0) {
+        status = -1;
+    }
+    if (log_copy_write(&options, log, copy) != 0) {
         status = -1;
     }
     if (status == 0) {
@@ -157,7 +276,8 @@ int main(int argc, char **argv) {
         status = -1;
     }
     web_times_free(&outcome.totals.latency);
-    web_files_free(&files);
+    web_times_free(&outcome.totals.send_delay);
+    site_free(&site);
     if (web_stop_signal != 0) {
         (void)signal(web_stop_signal, SIG_DFL);
         (void)raise(web_stop_signal);

@@ -3,12 +3,15 @@
  * file locks) keep its defaults. Events that would occur now and then in the window (new processes,
  * limits, timeouts) are fixed.
  */
-#include "web.h"
+#include "sessions.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 
 enum { CONFIGURATION_BYTES = 8192, SPARE_PROCESSES = 4 };
+/* More than users, so that a burst of connections waits instead of being refused; the kernel caps
+ * it (net.core.somaxconn). */
+enum { LISTEN_QUEUE = 16384 };
 
 struct text {
     char bytes[CONFIGURATION_BYTES];
@@ -65,9 +68,16 @@ static void add_apache_dynamic(struct text *text, const struct web_server *serve
     }
 }
 
+/* Sizes are those of the whole response; the other format has sizes of bodies. */
+static const char APACHE_LOG[] = "%h %l %u %t \\\"%r\\\" %>s %O";
+/* The combined format, and the duration of the request in microseconds. */
+static const char APACHE_TIMED_LOG[] = "%h %l %u %t \\\"%r\\\" %>s %b \\\"%{Referer}i\\\" "
+                                       "\\\"%{User-Agent}i\\\" %D";
+
 static int configure_apache(struct web_server *server) {
     const char *folder = server->folder->path, *modules = server->options->apache_modules;
     unsigned processes = web_server_processes(server->options);
+    const bool sessions = server->options->sessions != NULL;
     char acceptance[WEB_PATH_BYTES];
     struct text *text = calloc(1, sizeof *text);
     if (text == NULL) {
@@ -93,12 +103,14 @@ static int configure_apache(struct web_server *server) {
         "MaxSpareServers %u\nMaxConnectionsPerChild 0\n",
         processes, processes, processes, processes);
     add(text,
-        "LogFormat \"%%h %%l %%u %%t \\\"%%r\\\" %%>s %%O\" common\n"
-        "CustomLog %s/logs/access.log common\n"
+        "LogFormat \"%s\" requests\nCustomLog %s/logs/access.log requests\n"
         "<Directory />\n Options FollowSymLinks\n AllowOverride None\n Require all denied\n"
         "</Directory>\n"
         "DocumentRoot %s/site\n<Directory %s/site>\n Require all granted\n</Directory>\n",
-        folder, folder, folder);
+        sessions ? APACHE_TIMED_LOG : APACHE_LOG, folder, folder, folder);
+    if (sessions) {
+        add(text, "ErrorDocument 404 %s\nListenBacklog %d\n", WEB_OBJECTS_MISSING, LISTEN_QUEUE);
+    }
     add_apache_dynamic(text, server);
     web_acceptance_directives(server, acceptance, sizeof acceptance);
     add(text, "%s", acceptance);
@@ -108,6 +120,11 @@ static int configure_apache(struct web_server *server) {
                        : web_folder_write(server->folder, "mime.types", "text/html html\n", 0644);
 }
 
+/* The combined format, and the duration of the request in seconds, with milliseconds. */
+static const char NGINX_TIMED_LOG[] =
+    " log_format timed '$remote_addr - $remote_user [$time_local] \"$request\" $status "
+    "$body_bytes_sent \"$http_referer\" \"$http_user_agent\" $request_time';\n";
+
 static int configure_nginx(struct web_server *server) {
     const char *folder = server->folder->path;
     const char *acceptance = server->options->acceptance;
@@ -115,20 +132,32 @@ static int configure_nginx(struct web_server *server) {
     if (text == NULL) {
         return web_fail("configuration: out of memory");
     }
+    const bool sessions = server->options->sessions != NULL;
     add(text,
         "daemon off;\nworker_processes %u;\npid %s/logs/nginx.pid;\n"
-        "error_log %s/logs/error.log;\nevents { worker_connections 1024;%s }\n"
-        "http {\n sendfile on;\n tcp_nopush on;\n types { text/html html; }\n"
-        " default_type application/octet-stream;\n access_log %s/logs/access.log;\n"
-        " keepalive_requests 100000;\n",
+        "error_log %s/logs/error.log;\nevents { worker_connections %llu;%s }\n",
         web_server_processes(server->options), folder, folder,
-        web_is(acceptance, "accept_mutex") ? " accept_mutex on;" : "", folder);
+        sessions ? (unsigned long long)web_descriptors() : 1024,
+        web_is(acceptance, "accept_mutex") ? " accept_mutex on;" : "");
+    add(text,
+        "http {\n sendfile on;\n tcp_nopush on;\n types { text/html html; }\n"
+        " default_type application/octet-stream;\n%s access_log %s/logs/access.log%s;\n"
+        " keepalive_requests %s;\n",
+        sessions ? NGINX_TIMED_LOG : "", folder, sessions ? " timed" : "",
+        sessions ? "1000000000" : "100000");
+    if (sessions) {
+        add(text, " keepalive_timeout 5s;\n error_page 404 %s;\n", WEB_OBJECTS_MISSING);
+    }
     static const char *const kinds[] = {"client_body", "proxy", "fastcgi", "scgi", "uwsgi"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         add(text, " %s_temp_path %s/logs/%s;\n", kinds[i], folder, kinds[i]);
     }
-    add(text, " server {\n  listen 127.0.0.1:%u%s;\n  root %s/site;\n }\n}\n",
-        (unsigned)server->port, web_is(acceptance, "reuseport") ? " reuseport" : "", folder);
+    add(text, " server {\n  listen 127.0.0.1:%u%s", (unsigned)server->port,
+        web_is(acceptance, "reuseport") ? " reuseport" : "");
+    if (sessions) {
+        add(text, " backlog=%d", LISTEN_QUEUE);
+    }
+    add(text, ";\n  root %s/site;\n }\n}\n", folder);
     int status = finish(server, text, "nginx.conf");
     free(text);
     return status;

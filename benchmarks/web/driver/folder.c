@@ -9,10 +9,13 @@
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Limit of open directories during removal. */
 enum { REMOVAL_DESCRIPTORS = 16 };
+/* Apache writes to its log after the response. A log that has not grown for this time is whole. */
+enum { SETTLED_NS = 200000000 };
 
 static int join(char path[static WEB_PATH_BYTES], const struct web_folder *folder,
                 const char *name) {
@@ -128,8 +131,19 @@ int web_folder_write(const struct web_folder *folder, const char *name, const ch
     return written ? 0 : web_fail("%s: cannot write it: %s", path, strerror(errno));
 }
 
+int web_folder_pour(int from, int to) {
+    char chunk[16384];
+    ssize_t got;
+    while ((got = read(from, chunk, sizeof chunk)) > 0) {
+        if (write_all(to, chunk, (size_t)got) != 0) {
+            return -1;
+        }
+    }
+    return got == 0 ? 0 : -1;
+}
+
 int web_folder_copy(const struct web_folder *folder, const char *name, const char *from) {
-    char path[WEB_PATH_BYTES], chunk[16384];
+    char path[WEB_PATH_BYTES];
     if (join(path, folder, name) != 0) {
         return -1;
     }
@@ -138,14 +152,7 @@ int web_folder_copy(const struct web_folder *folder, const char *name, const cha
         return web_fail("%s: expected a program, got: %s", from, strerror(errno));
     }
     int copy = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
-    ssize_t got = copy < 0 ? -1 : 1;
-    while (got > 0) {
-        got = read(source, chunk, sizeof chunk);
-        if (got > 0 && write_all(copy, chunk, (size_t)got) != 0) {
-            got = -1;
-        }
-    }
-    bool copied = got == 0 && fchmod(copy, 0755) == 0;
+    bool copied = copy >= 0 && web_folder_pour(source, copy) == 0 && fchmod(copy, 0755) == 0;
     (void)close(source);
     if (copy >= 0 && close(copy) != 0) {
         copied = false;
@@ -169,6 +176,27 @@ int web_folder_shared(const struct web_folder *folder, const char *name,
         mode = chown(path, (uid_t)-1, identity->gid) == 0 ? 0770 : 0777;
     }
     return chmod(path, mode) != 0 ? web_fail("%s: %s", path, strerror(errno)) : 0;
+}
+
+int web_folder_open_log(const struct web_folder *folder) {
+    const struct timespec pause = {.tv_nsec = SETTLED_NS};
+    char path[WEB_PATH_BYTES];
+    struct stat status;
+    if (join(path, folder, "logs/access.log") != 0) {
+        return -1;
+    }
+    int log = open(path, O_RDONLY | O_CLOEXEC);
+    for (off_t before = -1; log >= 0 && web_stop_signal == 0; before = status.st_size) {
+        if (fstat(log, &status) != 0 || status.st_size == before) {
+            return log;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    if (log >= 0) {
+        (void)close(log);
+    }
+    return web_fail("%s: cannot open it: %s", path,
+                    log < 0 ? strerror(errno) : "stopped by a signal");
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {

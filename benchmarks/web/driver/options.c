@@ -14,7 +14,9 @@ static const char HELP_HEAD[] =
     "the last of the allowed CPUs, this program on the others. As root, start the server without\n"
     "rights.\n"
     "COMMAND observes the server during --requests; {pid}, {pids}, {requests} and {ready} in its\n"
-    "arguments are replaced (see README.md).\n\noptions:\n";
+    "arguments are replaced (see README.md).\n"
+    "With --sessions, the files and requests are those of a file of sessions instead.\n\n"
+    "options:\n";
 
 static const char HELP_TAIL[] =
     "  --json                     print the results as a JSON object\n"
@@ -22,7 +24,9 @@ static const char HELP_TAIL[] =
     "Metrics (one iteration): elapsed_per_request (wall time of the window / requests), cpu_time,\n"
     "kernel_time, user_time (server processes, ns per request), throughput, latency,\n"
     "bytes_per_request, received_per_request, connections_per_request, resident_kib, "
-    "server_share.\n"
+    "server_share;\n"
+    "with --sessions also planned_rate, send_delay, unanswered, connection_errors,\n"
+    "open_connections.\n"
     "\nenvironment:\n"
     "  REGATTA_RESULTS  append measurements to this file, one JSON object per line\n"
     "  REGATTA_SEED     seed of the request sequence (default 1)\n\n"
@@ -35,7 +39,7 @@ struct option {
     const char *const *choices;
 };
 
-enum { OPTIONS = 22 };
+enum { OPTIONS = 28 };
 
 bool web_is(const char *word, const char *other) {
     return strcmp(word, other) == 0;
@@ -54,6 +58,7 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
                                               "posixsem",  "pthread", "buckets", "accept_mutex",
                                               "reuseport", NULL};
     static const char *const cpus[] = {"last", "all", NULL};
+    static const char *const loops[] = {"open", "closed", "replay", NULL};
     const struct option all[OPTIONS] = {
         {.name = "--server",
          .help = "server program",
@@ -87,6 +92,24 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
          1, 3600000, NULL, NULL},
         {"--warmup-ms", "length of the warm-up before it, ms", &options->warmup_ms, 0, 3600000,
          NULL, NULL},
+        {.name = "--sessions",
+         .help = "file of sessions that are the load (see README.md); excludes dynamic pages, "
+                 "--requests and COMMAND",
+         .text = &options->sessions},
+        {.name = "--loop",
+         .help = "start of sessions: as a Poisson process, by a fixed number of users, or as in "
+                 "the file",
+         .text = &options->loop,
+         .choices = loops},
+        {"--rate", "requests per second planned in the open loop", &options->rate, 0, 10000000,
+         NULL, NULL},
+        {"--users", "users of the closed loop", &options->users, 0, WEB_MOST_USERS, NULL, NULL},
+        {"--client-kbit",
+         "limit of what each connection of a session receives, kbit/s; 0: no limit",
+         &options->client_kbit, 0, 10000000, NULL, NULL},
+        {.name = "--log-copy",
+         .help = "write a copy of the server's access log to this file",
+         .text = &options->log_copy},
         {"--spin-us",
          "time that the driver polls for responses before it sleeps, us; 0 if it shares the "
          "server's CPU or has a quota",
@@ -192,6 +215,44 @@ static void check_acceptance(const struct web_options *options) {
     }
 }
 
+/* Refuse options of one load with the other. */
+static void check_sessions(const struct web_options *options) {
+    const struct {
+        const char *name, *loop;
+        uint64_t value;
+    } numbers[] = {{"--rate", "open", options->rate}, {"--users", "closed", options->users}};
+    char text[24], expected[80];
+    if (options->sessions == NULL) {
+        if (!web_is(options->loop, "open") || options->rate + options->users > 0 ||
+            options->client_kbit > 0) {
+            usage_error("command line", "--sessions with --loop, --rate, --users and --client-kbit",
+                        "");
+        }
+        return;
+    }
+    if (!web_is(options->dynamic, "none")) {
+        usage_error("--dynamic", "none with --sessions, which has static files only",
+                    options->dynamic);
+    }
+    if (options->trace_command != NULL) {
+        usage_error("--sessions", "no tracing command, which observes --requests",
+                    options->trace_command[0]);
+    }
+    if (options->requests != 0) {
+        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)options->requests);
+        usage_error("--requests", "0 with --sessions, which has a window", text);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        bool used = web_is(options->loop, numbers[i].loop);
+        if (used != (numbers[i].value > 0)) {
+            (void)snprintf(text, sizeof text, "%llu", (unsigned long long)numbers[i].value);
+            (void)snprintf(expected, sizeof expected, "%s with --sessions and --loop %s",
+                           used ? "a number above 0" : "0", options->loop);
+            usage_error(numbers[i].name, expected, text);
+        }
+    }
+}
+
 static void check(const struct web_options *options) {
     bool nginx = web_is(options->server, "nginx");
     if (nginx && !web_is(options->dynamic, "none")) {
@@ -199,6 +260,7 @@ static void check(const struct web_options *options) {
                     options->dynamic);
     }
     check_acceptance(options);
+    check_sessions(options);
     const char *program = nginx ? options->nginx : options->apache;
     if (program[0] != '/') {
         usage_error(nginx ? "--nginx" : "--apache", "an absolute path", program);
@@ -214,6 +276,7 @@ struct web_options web_options_parse(int argc, char **argv) {
         .dynamic = "none",
         .acceptance = "parallel",
         .server_cpus = "last",
+        .loop = "open",
         .dynamic_percent = 100,
         .persistent_percent = 70,
         .requests_per_connection = 10,

@@ -41,10 +41,63 @@ void web_report_failure(FILE *results) {
     }
 }
 
+/* ---- percentiles ---- */
+
+static const unsigned PERMILLES[] = {500, 990, 0};
+static const unsigned MORE_PERMILLES[] = {500, 900, 990, 999, 0}; /* of sessions */
+
+/* With fewer values, a percentile above the median would be the maximum. */
+static uint64_t least_for(unsigned permille) {
+    return permille <= 500 ? 1 : 1000 / (1000 - permille);
+}
+
 static void put_text(FILE *file, const char *name, const char *text, const char *after) {
     (void)fprintf(file, "\"%s\": ", name);
     put_string(file, text);
     (void)fputs(after, file);
+}
+
+/* ---- info ---- */
+
+static void put_classes(FILE *file, const struct web_options *options) {
+    (void)fprintf(
+        file,
+        "\"dynamic_percent\": %llu, \"connections\": %llu, \"persistent_percent\": %llu, "
+        "\"requests_per_connection\": %llu, ",
+        (unsigned long long)(web_is(options->dynamic, "none") ? 0 : options->dynamic_percent),
+        (unsigned long long)options->connections, (unsigned long long)options->persistent_percent,
+        (unsigned long long)options->requests_per_connection);
+}
+
+/* Name the percentiles of latency that unanswered requests make undefined. */
+static void put_undefined(FILE *file, const struct web_totals *totals) {
+    uint64_t ns, count = totals->latency.count + totals->unanswered;
+    char text[160];
+    size_t used = 0;
+    for (const unsigned *permille = MORE_PERMILLES; *permille != 0; permille++) {
+        if (count >= least_for(*permille) &&
+            !web_times_percentile(&totals->latency, count, *permille, &ns)) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.4g",
+                                     used == 0 ? "" : ", ", *permille / 10.0);
+        }
+    }
+    if (used > 0) {
+        (void)snprintf(text + used, sizeof text - used, ": undefined (unanswered requests)");
+        put_text(file, "latency_percentiles", text, ", ");
+    }
+}
+
+static void put_sessions(FILE *file, const struct web_options *options,
+                         const struct web_totals *totals) {
+    put_text(file, "sessions", options->sessions, ", ");
+    put_text(file, "loop", options->loop, ", ");
+    (void)fprintf(file,
+                  "\"rate\": %llu, \"users\": %llu, \"client_kbit\": %llu, \"planned\": %llu, "
+                  "\"connections_beyond_limit\": %llu, ",
+                  (unsigned long long)options->rate, (unsigned long long)options->users,
+                  (unsigned long long)options->client_kbit, (unsigned long long)totals->planned,
+                  (unsigned long long)totals->beyond_limit);
+    put_undefined(file, totals);
 }
 
 static void put_info(FILE *file, const struct web_server *server,
@@ -64,17 +117,18 @@ static void put_info(FILE *file, const struct web_server *server,
     put_text(file, "server", options->server, ", ");
     put_text(file, "server_version", server->version, ", ");
     put_text(file, "dynamic", options->dynamic, ", ");
-    (void)fprintf(
-        file,
-        "\"dynamic_percent\": %llu, \"connections\": %llu, \"persistent_percent\": %llu, "
-        "\"requests_per_connection\": %llu, \"warmup_ms\": %llu, \"requests\": %llu, "
-        "\"window_ns\": %llu, \"driver_ns\": %llu, \"servers\": %u, ",
-        (unsigned long long)(web_is(options->dynamic, "none") ? 0 : options->dynamic_percent),
-        (unsigned long long)options->connections, (unsigned long long)options->persistent_percent,
-        (unsigned long long)options->requests_per_connection,
-        (unsigned long long)options->warmup_ms, (unsigned long long)outcome->totals.requests,
-        (unsigned long long)outcome->totals.elapsed_ns, (unsigned long long)outcome->driver_ns,
-        web_server_processes(options));
+    if (options->sessions != NULL) {
+        put_sessions(file, options, &outcome->totals);
+    } else {
+        put_classes(file, options);
+    }
+    (void)fprintf(file,
+                  "\"warmup_ms\": %llu, \"requests\": %llu, "
+                  "\"window_ns\": %llu, \"driver_ns\": %llu, \"servers\": %u, ",
+                  (unsigned long long)options->warmup_ms,
+                  (unsigned long long)outcome->totals.requests,
+                  (unsigned long long)outcome->totals.elapsed_ns,
+                  (unsigned long long)outcome->driver_ns, web_server_processes(options));
     put_text(file, "acceptance", options->acceptance, ", ");
     if (server->placement->server >= 0) {
         (void)fprintf(file, "\"server_cpu\": %d, ", server->placement->server);
@@ -89,15 +143,12 @@ static void put_info(FILE *file, const struct web_server *server,
     put_text(file, "split_from", split, "}}\n");
 }
 
+/* ---- metrics ---- */
+
 static void put_metric(FILE *file, const char *metric, double value, const char *unit) {
     (void)fprintf(file,
                   "{\"iteration\": 0, \"metric\": \"%s\", \"value\": %.9g, \"unit\": \"%s\"}\n",
                   metric, value, unit);
-}
-
-/* With fewer values, a percentile above the median would be the maximum. */
-static uint64_t least_for(unsigned permille) {
-    return permille <= 500 ? 1 : 1000 / (1000 - permille);
 }
 
 /* Report percentiles of `count` times, of which those that are missing are the longest. */
@@ -114,9 +165,22 @@ static void put_percentiles(FILE *file, const char *metric, const struct web_tim
     }
 }
 
-static const unsigned PERMILLES[] = {500, 990, 0};
+static void put_session_metrics(FILE *file, const struct web_totals *totals) {
+    put_percentiles(file, "latency", &totals->latency, totals->latency.count + totals->unanswered,
+                    MORE_PERMILLES);
+    if (totals->planned_ns > 0) { /* 0: the closed loop, or a replay of one instant */
+        put_metric(file, "planned_rate", (double)totals->planned * 1e9 / (double)totals->planned_ns,
+                   "ops/s");
+    }
+    put_percentiles(file, "send_delay", &totals->send_delay, totals->send_delay.count,
+                    MORE_PERMILLES);
+    put_metric(file, "unanswered", (double)totals->unanswered, "count");
+    put_metric(file, "connection_errors", (double)totals->connection_errors, "count");
+    put_metric(file, "open_connections", (double)totals->most_open, "count");
+}
 
-static void put_metrics(FILE *file, const struct web_outcome *outcome) {
+static void put_metrics(FILE *file, const struct web_options *options,
+                        const struct web_outcome *outcome) {
     const struct web_totals *totals = &outcome->totals;
     double requests = (double)totals->requests;
     put_metric(file, "elapsed_per_request", (double)totals->elapsed_ns / requests, "ns");
@@ -124,7 +188,11 @@ static void put_metrics(FILE *file, const struct web_outcome *outcome) {
     put_metric(file, "kernel_time", (double)outcome->server.system_ns / requests, "ns");
     put_metric(file, "user_time", (double)outcome->server.user_ns / requests, "ns");
     put_metric(file, "throughput", requests * 1e9 / (double)totals->elapsed_ns, "ops/s");
-    put_percentiles(file, "latency", &totals->latency, totals->latency.count, PERMILLES);
+    if (options->sessions != NULL) {
+        put_session_metrics(file, totals);
+    } else {
+        put_percentiles(file, "latency", &totals->latency, totals->latency.count, PERMILLES);
+    }
     put_metric(file, "bytes_per_request", (double)totals->body_bytes / requests, "bytes");
     put_metric(file, "received_per_request", (double)totals->received_bytes / requests, "bytes");
     put_metric(file, "connections_per_request", (double)totals->connections / requests, "ratio");
@@ -133,18 +201,28 @@ static void put_metrics(FILE *file, const struct web_outcome *outcome) {
                "ratio");
 }
 
+/* ---- standard output ---- */
+
 static int put_json(const struct web_server *server, const struct web_outcome *outcome) {
     const struct web_totals *totals = &outcome->totals;
-    return printf(
+    int status = printf(
         "{\"requests\": %llu, \"connections\": %llu, \"dynamic_requests\": %llu, "
         "\"body_bytes\": %llu, \"received_bytes\": %llu, \"elapsed_ns\": %llu, "
         "\"user_ns\": %llu, \"system_ns\": %llu, \"resident_kib\": %llu, \"pid\": %ld, "
-        "\"tracer_exit_code\": %d}\n",
+        "\"tracer_exit_code\": %d",
         (unsigned long long)totals->requests, (unsigned long long)totals->connections,
         (unsigned long long)totals->dynamic_requests, (unsigned long long)totals->body_bytes,
         (unsigned long long)totals->received_bytes, (unsigned long long)totals->elapsed_ns,
         (unsigned long long)outcome->server.user_ns, (unsigned long long)outcome->server.system_ns,
         (unsigned long long)outcome->resident_kib, (long)server->pid, outcome->tracer_exit_code);
+    if (status >= 0 && server->options->sessions != NULL) {
+        status = printf(", \"planned\": %llu, \"unanswered\": %llu, \"connection_errors\": %llu, "
+                        "\"open_connections\": %llu",
+                        (unsigned long long)totals->planned, (unsigned long long)totals->unanswered,
+                        (unsigned long long)totals->connection_errors,
+                        (unsigned long long)totals->most_open);
+    }
+    return status < 0 ? status : printf("}\n");
 }
 
 static int put_line(const struct web_server *server, const struct web_outcome *outcome) {
@@ -153,6 +231,15 @@ static int put_line(const struct web_server *server, const struct web_outcome *o
     uint64_t median_ns = 0, long_ns = 0;
     (void)web_times_percentile(&totals->latency, totals->latency.count, 500, &median_ns);
     (void)web_times_percentile(&totals->latency, totals->latency.count, 990, &long_ns);
+    if (server->options->sessions != NULL) {
+        return printf(
+            "web %s sessions (%s): %llu requests planned in the window, %.0f answered "
+            "per second, %llu unanswered, latency %.4g us (99 %%: %.4g), at most %llu "
+            "connections\n",
+            server->options->server, server->options->loop, (unsigned long long)totals->planned,
+            requests * 1e9 / (double)totals->elapsed_ns, (unsigned long long)totals->unanswered,
+            (double)median_ns / 1e3, (double)long_ns / 1e3, (unsigned long long)totals->most_open);
+    }
     return printf(
         "web %s dynamic=%s: %.4g us per request (server: kernel %.4g, user %.4g), %.0f requests/s, "
         "latency %.4g us (99 %%: %.4g), %llu requests of %.0f bytes on %llu connections\n",
@@ -169,9 +256,10 @@ int web_report(FILE *results, const struct web_server *server,
                const struct web_accounting *accounting, struct web_outcome *outcome) {
     struct web_totals *totals = &outcome->totals;
     web_times_sort(&totals->latency);
+    web_times_sort(&totals->send_delay);
     if (results != NULL) {
         put_info(results, server, accounting, outcome);
-        put_metrics(results, outcome);
+        put_metrics(results, server->options, outcome);
         if (fflush(results) != 0 || ferror(results)) {
             return web_fail("REGATTA_RESULTS: cannot write it: %s", strerror(errno));
         }

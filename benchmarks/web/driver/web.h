@@ -17,7 +17,8 @@
 enum { WEB_EXIT_FAILED = 1, WEB_EXIT_USAGE = 2 };
 enum {
     WEB_PATH_BYTES = 512,
-    WEB_MOST_CONNECTIONS = 256,
+    WEB_MOST_CONNECTIONS = 256, /* without sessions */
+    WEB_MOST_USERS = 10000,
     WEB_MOST_PER_CONNECTION = 1000,
     WEB_MOST_SERVERS = 256
 };
@@ -32,6 +33,10 @@ struct web_options {
     uint64_t dynamic_percent, persistent_percent, requests_per_connection, connections;
     uint64_t requests; /* 0: use window_ms */
     uint64_t window_ms, warmup_ms, spin_us, trace_wait_ms, port, seed;
+    const char *sessions; /* file; NULL: the load is SPECweb99's */
+    const char *loop;     /* of sessions: open, closed, replay */
+    uint64_t rate, users, client_kbit;
+    const char *log_copy;
     const char *apache, *apache_modules, *nginx, *cgi_program, *fastcgi_program, *folder;
     bool json;
     char **trace_command; /* NULL: no tracing */
@@ -136,6 +141,10 @@ int web_folder_copy(const struct web_folder *folder, const char *name, const cha
 /* A folder that is writable for the server. */
 int web_folder_shared(const struct web_folder *folder, const char *name,
                       const struct web_identity *identity);
+/* Wait until the server has written its log, and open it. Returns -1 with a message. */
+int web_folder_open_log(const struct web_folder *folder);
+/* Copy an open file to its end. Returns 0, or -1 with errno. */
+int web_folder_pour(int from, int to);
 /* Remove the whole folder. Returns 0, or -1 with errno. */
 int web_folder_remove(const struct web_folder *folder);
 /* Return the last lines of a log, without notices; "" if none. */
@@ -288,6 +297,11 @@ struct web_totals {
     uint64_t requests, connections, dynamic_requests, body_bytes, received_bytes;
     uint64_t elapsed_ns;
     struct web_times latency;
+    /* Of the load from sessions. `latency` then includes responses after the window. */
+    uint64_t planned, unanswered, connection_errors, most_open;
+    uint64_t planned_ns;   /* time in which requests are planned */
+    uint64_t beyond_limit; /* connections that the driver could not open */
+    struct web_times send_delay;
 };
 
 struct web_load {
