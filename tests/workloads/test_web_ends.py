@@ -22,7 +22,13 @@ from helpers.golden import Golden
 from helpers.runner_plans import wait_until
 from helpers.workloads import web_runs
 from helpers.workloads.lm_runs import PATIENCE_S
-from helpers.workloads.web_runs import processes_of, reachable_directory, web
+from helpers.workloads.web_runs import (
+    all_below,
+    assert_nothing_is_left,
+    children_of,
+    reachable_directory,
+    web,
+)
 
 CAPABILITIES = ["setpriv", "--bounding-set=-all,+setuid,+setgid", "--inh-caps=-all"]
 
@@ -44,30 +50,6 @@ def started(sources: Path, place: Path, *arguments: str) -> tuple[subprocess.Pop
     log = folder / "logs/access.log"
     wait_until(lambda: log.stat().st_size > 20000, "requests in it", PATIENCE_S)
     return driver, folder
-
-
-def children_of(pid: int) -> list[int]:
-    try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:  # a program that answers a request has ended meanwhile, and has none
-        return []
-
-
-def all_below(pid: int) -> list[int]:
-    return [below for child in children_of(pid) for below in (child, *all_below(child))]
-
-
-def is_there(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def assert_nothing_is_left(below: list[int], place: Path, folder: Path) -> None:
-    wait_until(lambda: not any(map(is_there, below)), "the end of all processes", PATIENCE_S)
-    wait_until(lambda: not list(place.iterdir()), "the folder to be removed", PATIENCE_S)
-    wait_until(lambda: not processes_of(folder), "the end of programs that answered a request", PATIENCE_S)
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,16 @@ struct draft {
     size_t room, visit_room;
 };
 
+static int too_many(void) {
+    return web_fail("plan: expected at most %d requests, got more: choose a lower --rate or "
+                    "shorter --window-ms, or fewer sessions to replay",
+                    WEB_MOST_PLANNED);
+}
+
 static int add_request(struct draft *draft, const struct web_planned *planned) {
     struct web_plan *plan = draft->plan;
     if (plan->requests == WEB_MOST_PLANNED) {
-        return web_fail("plan: expected at most %d requests, got more: choose a lower --rate or "
-                        "shorter --window-ms, or fewer sessions to replay",
-                        WEB_MOST_PLANNED);
+        return too_many();
     }
     if (plan->requests == draft->room) {
         size_t room = draft->room == 0 ? FIRST_ROOM : draft->room * 2;
@@ -82,6 +86,9 @@ static int draw_arrivals(struct draft *draft, const struct web_options *options)
     /* requests per second / requests per session */
     double mean_ns = 1e9 / (double)options->rate * sessions->requests / sessions->sessions;
     double arrivals = (double)(before_ns + end_ns) / mean_ns;
+    if ((double)options->rate * (double)end_ns / 1e9 > WEB_MOST_PLANNED) {
+        return too_many(); /* most likely; do not draw them */
+    }
     if (arrivals > MOST_ARRIVALS) {
         return web_fail("plan: expected at most %.0f arriving sessions, got about %.0f, because "
                         "the longest session lasts %.0f s: shorten it or choose a lower --rate",

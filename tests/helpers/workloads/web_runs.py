@@ -17,7 +17,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from helpers.workloads.lm_runs import Run, run
+from helpers.runner_plans import wait_until
+from helpers.workloads.lm_runs import PATIENCE_S, Run, run
 
 ROOT = Path(__file__).resolve().parents[3]
 SUITE = YAML(typ="safe").load(ROOT / "configs/suites/web.yml")
@@ -115,6 +116,30 @@ def processes_of(folder: Path) -> list[int]:
                 if str(folder).encode() in (entry / "cmdline").read_bytes():
                     found.append(int(entry.name))
     return found
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:  # a program that answers a request has ended meanwhile, and has none
+        return []
+
+
+def all_below(pid: int) -> list[int]:
+    return [below for child in children_of(pid) for below in (child, *all_below(child))]
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def assert_nothing_is_left(below: list[int], place: Path, folder: Path) -> None:
+    wait_until(lambda: not any(map(is_there, below)), "the end of all processes", PATIENCE_S)
+    wait_until(lambda: not list(place.iterdir()), "the folder to be removed", PATIENCE_S)
+    wait_until(lambda: not processes_of(folder), "the end of programs that answered a request", PATIENCE_S)
 
 
 @contextlib.contextmanager
