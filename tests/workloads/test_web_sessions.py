@@ -70,6 +70,11 @@ def place() -> Iterator[Path]:
         yield made
 
 
+def assert_no_complaint(outcome: Run) -> None:
+    """Nothing on standard error but the warning about a host whose firewall tracks too many connections of other tests."""
+    assert all(line.startswith("web: warning: the firewall tracks ") for line in outcome.stderr.splitlines())
+
+
 def load(
     sources: Path, directory: Path, file: Path, *options: str, server: str = "nginx", **environment: str
 ) -> tuple[Run, list[Logged]]:
@@ -78,7 +83,7 @@ def load(
     words = (f"--server={server}", PROCESSES[server], f"--sessions={file}", f"--log-copy={log}")
     outcome = web(sources, directory, *words, "--json", *options, **environment)
     assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.stderr == ""
+    assert_no_complaint(outcome)
     return outcome, logged(log)
 
 
@@ -472,7 +477,7 @@ def test_each_loop_is_clean_under_sanitizers(web_sources: Path, tmp_path: Path) 
         words = [copy / "build/sanitized/web", f"--server={name}", PROCESSES[name], *common, *loop]
         outcome = web_runs.run([*words, f"--sessions={file}"], tmp_path / str(number))
         assert outcome.exit_code == 0, outcome.stderr
-        assert outcome.stderr == ""
+        assert_no_complaint(outcome)
         refused = web_runs.run([*words, f"--sessions={broken}"], tmp_path / f"b{number}", may_refuse=True)
         assert refused.exit_code == 1
         assert "Sanitizer" not in refused.stderr

@@ -18,6 +18,8 @@ enum { BUFFER_BYTES = 65536, BLOCK = 64 };
 /* With a limit: the segments of Ethernet, as loopback's would fill the whole buffer. */
 enum { SEGMENT_BYTES = 1460, SMALL_BUFFER_BYTES = 8192 };
 static const double BURST_NS = 5e6;
+/* 127.1.0.1 to 127.1.255.254 */
+enum { FIRST_CLIENT = 0x7f010001, CLIENTS = 65534 };
 
 struct web_block {
     struct web_block *next;
@@ -87,16 +89,29 @@ static int watch(const struct web_pool *pool, int operation, struct web_connecti
                : web_fail("connection: cannot watch it: %s", strerror(errno));
 }
 
+/* Each visit has an address. From one address, the kernel searches long for a free local port when
+ * many are in use or were until a minute ago. */
+static bool set_client(int descriptor, uint32_t visit) {
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_addr = {htonl(FIRST_CLIENT + visit % CLIENTS)}};
+    const int yes = 1; /* choose the port in connect(), for the address of the server */
+    return setsockopt(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes) == 0 &&
+           bind(descriptor, (const struct sockaddr *)&address, sizeof address) == 0;
+}
+
+static bool set_limit(int descriptor) {
+    const int segment = SEGMENT_BYTES, buffer = SMALL_BUFFER_BYTES;
+    return setsockopt(descriptor, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment) == 0 &&
+           setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer) == 0;
+}
+
 /* Returns a descriptor, or -1 with errno. */
-static int connect_to(uint16_t port, bool limited) {
+static int connect_to(uint16_t port, uint32_t visit, bool limited) {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    const int segment = SEGMENT_BYTES, buffer = SMALL_BUFFER_BYTES;
     int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool set = descriptor >= 0 &&
-               (!limited ||
-                (setsockopt(descriptor, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment) == 0 &&
-                 setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer) == 0));
+    bool set =
+        descriptor >= 0 && set_client(descriptor, visit) && (!limited || set_limit(descriptor));
     if (set && (connect(descriptor, (const struct sockaddr *)&address, sizeof address) == 0 ||
                 errno == EINPROGRESS)) {
         return descriptor;
@@ -113,7 +128,7 @@ int web_connection_open(struct web_pool *pool, struct web_visit *visit,
                         struct web_connection **opened) {
     int descriptor = -1;
     if (pool->open < pool->limit) {
-        descriptor = connect_to(pool->load->server->port, pool->bytes_per_ns > 0);
+        descriptor = connect_to(pool->load->server->port, visit->number, pool->bytes_per_ns > 0);
     } else {
         errno = EMFILE;
     }

@@ -3,13 +3,15 @@
  * that the driver keeps only the largest object in memory. The files are nevertheless distinct: the
  * server needs as much page cache as it would need for any other site.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* syncfs */
 
 #include "sessions.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { OFFSETS = 1 << 16, PER_FOLDER = 1000 };
 
@@ -49,6 +51,17 @@ static int make_folder(const char *path) {
                : 0;
 }
 
+/* Write the files to the disk now, not during the window. */
+static int settle(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool written = descriptor >= 0 && syncfs(descriptor) == 0;
+    int kept = errno;
+    if (descriptor >= 0) {
+        (void)close(descriptor);
+    }
+    return written ? 0 : web_fail("%s: cannot write it to the disk: %s", path, strerror(kept));
+}
+
 int web_objects_write(const struct web_objects *objects, const struct web_folder *folder) {
     char path[WEB_PATH_BYTES];
     int site = snprintf(path, sizeof path, "%s/site", folder->path);
@@ -78,7 +91,7 @@ int web_objects_write(const struct web_objects *objects, const struct web_folder
             return -1;
         }
     }
-    return 0;
+    return settle(folder->path);
 }
 
 void web_objects_expect(const struct web_objects *objects, const struct web_listed_request *request,

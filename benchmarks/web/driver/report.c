@@ -97,6 +97,11 @@ static void put_sessions(FILE *file, const struct web_options *options,
                   (unsigned long long)options->rate, (unsigned long long)options->users,
                   (unsigned long long)options->client_kbit, (unsigned long long)totals->planned,
                   (unsigned long long)totals->beyond_limit);
+    if (totals->tracked_most > 0) {
+        (void)fprintf(file, "\"tracked_connections\": %llu, \"most_tracked_connections\": %llu, ",
+                      (unsigned long long)totals->tracked,
+                      (unsigned long long)totals->tracked_most);
+    }
     put_undefined(file, totals);
 }
 
@@ -225,29 +230,40 @@ static int put_json(const struct web_server *server, const struct web_outcome *o
     return status < 0 ? status : printf("}\n");
 }
 
+/* Write a percentile of latency in microseconds, or "undefined" among unanswered requests. */
+static void put_us(char *text, size_t bytes, const struct web_totals *totals, unsigned permille) {
+    uint64_t ns;
+    if (web_times_percentile(&totals->latency, totals->latency.count + totals->unanswered, permille,
+                             &ns)) {
+        (void)snprintf(text, bytes, "%.4g", (double)ns / 1e3);
+    } else {
+        (void)snprintf(text, bytes, "undefined");
+    }
+}
+
 static int put_line(const struct web_server *server, const struct web_outcome *outcome) {
     const struct web_totals *totals = &outcome->totals;
     double requests = (double)totals->requests;
-    uint64_t median_ns = 0, long_ns = 0;
-    (void)web_times_percentile(&totals->latency, totals->latency.count, 500, &median_ns);
-    (void)web_times_percentile(&totals->latency, totals->latency.count, 990, &long_ns);
+    char median_us[24], long_us[24];
+    put_us(median_us, sizeof median_us, totals, 500);
+    put_us(long_us, sizeof long_us, totals, 990);
     if (server->options->sessions != NULL) {
         return printf(
             "web %s sessions (%s): %llu requests planned in the window, %.0f answered "
-            "per second, %llu unanswered, latency %.4g us (99 %%: %.4g), at most %llu "
+            "per second, %llu unanswered, latency %s us (99 %%: %s), at most %llu "
             "connections\n",
             server->options->server, server->options->loop, (unsigned long long)totals->planned,
             requests * 1e9 / (double)totals->elapsed_ns, (unsigned long long)totals->unanswered,
-            (double)median_ns / 1e3, (double)long_ns / 1e3, (unsigned long long)totals->most_open);
+            median_us, long_us, (unsigned long long)totals->most_open);
     }
     return printf(
         "web %s dynamic=%s: %.4g us per request (server: kernel %.4g, user %.4g), %.0f requests/s, "
-        "latency %.4g us (99 %%: %.4g), %llu requests of %.0f bytes on %llu connections\n",
+        "latency %s us (99 %%: %s), %llu requests of %.0f bytes on %llu connections\n",
         server->options->server, server->options->dynamic,
         (double)totals->elapsed_ns / requests / 1e3,
         (double)outcome->server.system_ns / requests / 1e3,
         (double)outcome->server.user_ns / requests / 1e3,
-        requests * 1e9 / (double)totals->elapsed_ns, (double)median_ns / 1e3, (double)long_ns / 1e3,
+        requests * 1e9 / (double)totals->elapsed_ns, median_us, long_us,
         (unsigned long long)totals->requests, (double)totals->body_bytes / requests,
         (unsigned long long)totals->connections);
 }

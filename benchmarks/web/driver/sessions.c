@@ -127,8 +127,10 @@ static int read_objects(struct scanner *scanner, struct web_sessions *sessions) 
         }
         sessions->site_bytes += (uint64_t)bytes;
         if (sessions->site_bytes > WEB_MOST_SITE_BYTES) {
-            return wrong(scanner, "objects 0 to %u with at most %llu bytes in total", i,
-                         (unsigned long long)WEB_MOST_SITE_BYTES);
+            return web_fail("%s:%lu: expected at most %llu bytes of all objects, got %llu",
+                            scanner->path, scanner->word_line,
+                            (unsigned long long)WEB_MOST_SITE_BYTES,
+                            (unsigned long long)sessions->site_bytes);
         }
         if (i == room) {
             room = room == 0 ? FIRST_ROOM : room * 2;
@@ -199,8 +201,10 @@ static int read_session(struct scanner *scanner, struct web_sessions *sessions,
         sessions->requests++;
         session->duration_us += request->gap_us;
         if (session->duration_us > WEB_MOST_SESSION_US) {
-            return wrong(scanner, "a session of at most %llu us",
-                         (unsigned long long)WEB_MOST_SESSION_US);
+            return web_fail("%s:%lu: expected gaps of at most %llu us in one session, got %llu",
+                            scanner->path, scanner->word_line,
+                            (unsigned long long)WEB_MOST_SESSION_US,
+                            (unsigned long long)session->duration_us);
         }
     }
     if (sessions->longest_us < session->duration_us) {

@@ -12,7 +12,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { EVENTS = 256, DISPATCHES = 64 };
+/* Requests to start before the next events are read, and after each event: an overloaded driver
+ * reads a response for each request that it sends. */
+enum { EVENTS = 256, STARTS = 16, STARTS_PER_EVENT = 1 };
 /* Outstanding responses are awaited for this time. */
 static const uint64_t PATIENCE_NS = UINT64_C(20000000000);
 /* A server that has ended is noticed within this time. */
@@ -86,10 +88,10 @@ static int fire(struct loop *loop, struct web_timer *timer) {
                : web_users_continue(&loop->run, (struct web_visit *)timer);
 }
 
-/* Start requests and timers that are due; not too many at once, so that responses are read. */
-static int start_due(struct loop *loop) {
+/* Start requests and timers that are due. */
+static int start_due(struct loop *loop, int most) {
     struct web_run *run = &loop->run;
-    for (int i = 0; i < DISPATCHES; i++) {
+    for (int i = 0; i < most; i++) {
         uint64_t now = web_now_ns();
         struct web_timer *timer = web_timers_first(&run->timers);
         bool planned = next_planned_ns(run) <= now, timed = timer != NULL && timer->at_ns <= now;
@@ -166,7 +168,7 @@ static bool done(const struct loop *loop, uint64_t now) {
 static int run_loop(struct loop *loop) {
     struct epoll_event events[EVENTS];
     while (!done(loop, web_now_ns())) {
-        if (check(loop, web_now_ns()) != 0 || start_due(loop) != 0) {
+        if (check(loop, web_now_ns()) != 0 || start_due(loop, STARTS) != 0) {
             return -1;
         }
         int ready = wait_for_events(loop, next_due_ns(loop), events);
@@ -176,7 +178,7 @@ static int run_loop(struct loop *loop) {
         for (int i = 0; i < ready; i++) {
             if ((events[i].data.ptr != NULL &&
                  serve(loop, events[i].data.ptr, events[i].events) != 0) ||
-                start_due(loop) != 0) {
+                start_due(loop, STARTS_PER_EVENT) != 0) {
                 return -1;
             }
         }
@@ -185,6 +187,22 @@ static int run_loop(struct loop *loop) {
 }
 
 /* ---- the run ---- */
+
+/* A firewall (Netfilter) that tracks connections remembers closed ones for two minutes. It drops
+ * packets when its table is full: some connections then take seconds, which is not the server's. */
+static void note_tracking(struct web_totals *totals) {
+    static const char directory[] = "/proc/sys/net/netfilter";
+    if (!web_group_number(directory, "nf_conntrack_count", "", &totals->tracked) ||
+        !web_group_number(directory, "nf_conntrack_max", "", &totals->tracked_most)) {
+        totals->tracked_most = 0;
+    } else if (totals->tracked >= totals->tracked_most - totals->tracked_most / 50) {
+        (void)fprintf(
+            stderr,
+            "web: warning: the firewall tracks %llu of at most %llu connections and drops "
+            "packets: raise net.netfilter.nf_conntrack_max, or wait two minutes\n",
+            (unsigned long long)totals->tracked, (unsigned long long)totals->tracked_most);
+    }
+}
 
 static int open_run(struct loop *loop) {
     struct web_run *run = &loop->run;
@@ -211,6 +229,7 @@ int web_timed_load_run(const struct web_timed_load *load, struct web_totals *tot
                         .alarm = -1};
     int status = open_run(&loop) == 0 ? run_loop(&loop) : -1;
     totals->unanswered = totals->planned - totals->latency.count;
+    note_tracking(totals);
     totals->most_open = loop.run.pool.most_open;
     totals->beyond_limit = loop.run.pool.beyond_limit;
     web_pool_close(&loop.run.pool);

@@ -299,8 +299,9 @@ struct web_totals {
     struct web_times latency;
     /* Of the load from sessions. `latency` then includes responses after the window. */
     uint64_t planned, unanswered, connection_errors, most_open;
-    uint64_t planned_ns;   /* time in which requests are planned */
-    uint64_t beyond_limit; /* connections that the driver could not open */
+    uint64_t planned_ns;            /* time in which requests are planned */
+    uint64_t beyond_limit;          /* connections that the driver could not open */
+    uint64_t tracked, tracked_most; /* by the firewall; tracked_most 0: none are */
     struct web_times send_delay;
 };
 
