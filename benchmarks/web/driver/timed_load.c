@@ -101,7 +101,8 @@ static int start_due(struct loop *loop, int most) {
         if (!planned && !timed) {
             return 0;
         }
-        if ((planned && web_visits_dispatch(run) != 0) || (timed && fire(loop, timer) != 0)) {
+        /* In this order: a request may close the connection of the timer. */
+        if ((timed && fire(loop, timer) != 0) || (planned && web_visits_dispatch(run) != 0)) {
             return -1;
         }
     }

@@ -1,6 +1,6 @@
 /*
- * Visits of the open loop and of a replay: requests are sent at their planned time, whatever the
- * responses do. Each visit has a few connections; if all are busy, its requests wait in order.
+ * Visits of the open loop and of a replay: requests are sent at their planned time, regardless of
+ * the responses. Each visit has a few connections; if all are busy, its requests wait in order.
  */
 #include "timed.h"
 
