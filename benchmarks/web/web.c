@@ -3,50 +3,12 @@
 
 #include "driver/sessions.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Random streams of one seed: warm-up and measurement use different ones. */
 enum { STREAM_WINDOW = 0, STREAM_WARMUP = 1 };
-
-enum { NO_COPY = -2 };
-
-/* What the server serves and the driver asks for. */
-struct site {
-    struct web_files files; /* without sessions */
-    struct web_sessions sessions;
-    struct web_objects objects;
-    struct web_plan plan;
-};
-
-static int site_make(struct site *site, const struct web_options *options) {
-    if (options->sessions == NULL) {
-        return web_files_make(&site->files);
-    }
-    return web_descriptors_raise(options) != 0 ||
-                   web_sessions_read(&site->sessions, options->sessions) != 0 ||
-                   web_plan_make(&site->plan, &site->sessions, options) != 0
-               ? -1
-               : web_objects_make(&site->objects, &site->sessions);
-}
-
-static int site_write(const struct site *site, const struct web_options *options,
-                      const struct web_folder *folder) {
-    char root[WEB_PATH_BYTES];
-    (void)snprintf(root, sizeof root, "%s/site", folder->path);
-    return options->sessions == NULL ? web_files_write(&site->files, root)
-                                     : web_objects_write(&site->objects, folder);
-}
-
-static void site_free(struct site *site) {
-    web_files_free(&site->files);
-    web_objects_free(&site->objects);
-    web_plan_free(&site->plan);
-    web_sessions_free(&site->sessions);
-}
 
 static uint64_t own_cpu_ns(void) {
     struct timespec spent;
@@ -168,7 +130,7 @@ static int watched(const struct web_load *load, struct web_accounting *accountin
     return status;
 }
 
-static int measure_sessions(const struct site *site, const struct web_server *server,
+static int measure_sessions(const struct web_site *site, const struct web_server *server,
                             struct web_accounting *accounting, struct web_outcome *outcome) {
     struct window window = {.accounting = accounting, .outcome = outcome};
     const struct web_timed_load load = {.server = server,
@@ -183,7 +145,7 @@ static int measure_sessions(const struct site *site, const struct web_server *se
                                                             : conclude(server, accounting, outcome);
 }
 
-static int load_and_measure(const struct site *site, const struct web_server *server,
+static int load_and_measure(const struct web_site *site, const struct web_server *server,
                             struct web_accounting *accounting, struct web_outcome *outcome) {
     if (server->options->sessions != NULL) {
         return measure_sessions(site, server, accounting, outcome);
@@ -193,12 +155,12 @@ static int load_and_measure(const struct site *site, const struct web_server *se
     return warm_up(&load) != 0 ? -1 : watched(&load, accounting, outcome);
 }
 
-static int run(struct web_server *server, struct web_folder *folder, const struct site *site,
+static int run(struct web_server *server, struct web_folder *folder, const struct web_site *site,
                struct web_accounting *accounting, struct web_outcome *outcome) {
     if (web_folder_make(folder, server->options, &server->identity) != 0) {
         return -1;
     }
-    if (site_write(site, server->options, folder) != 0 || web_server_configure(server) != 0 ||
+    if (web_site_write(site, server->options, folder) != 0 || web_server_configure(server) != 0 ||
         web_server_start(server) != 0 || web_place_driver(server->placement) != 0 ||
         load_and_measure(site, server, accounting, outcome) != 0) {
         char words[900];
@@ -212,36 +174,11 @@ static int run(struct web_server *server, struct web_folder *folder, const struc
     return 0;
 }
 
-/* Returns a descriptor; NO_COPY without --log-copy, or -1 with a message. */
-static int log_copy_create(const struct web_options *options) {
-    if (options->log_copy == NULL) {
-        return NO_COPY;
-    }
-    int copy = open(options->log_copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    return copy >= 0 ? copy
-                     : web_fail("--log-copy: expected a file that can be written, got %s: %s",
-                                options->log_copy, strerror(errno));
-}
-
-/* Copy the log after the server has ended; its open file outlives the folder. */
-static int log_copy_write(const struct web_options *options, int log, int copy) {
-    int status =
-        log < 0 || web_folder_pour(log, copy) == 0
-            ? 0
-            : web_fail("--log-copy: cannot write %s: %s", options->log_copy, strerror(errno));
-    if (log >= 0) {
-        (void)close(log);
-    }
-    return copy >= 0 && close(copy) != 0 && status == 0
-               ? web_fail("--log-copy: cannot write %s: %s", options->log_copy, strerror(errno))
-               : status;
-}
-
 int main(int argc, char **argv) {
     const struct web_options options = web_options_parse(argc, argv);
     struct web_placement placement;
     struct web_folder folder = {.path = ""};
-    struct site site = {0};
+    struct web_site site = {0};
     struct web_accounting accounting;
     struct web_outcome outcome = {0};
     struct web_server server = {.options = &options,
@@ -249,20 +186,19 @@ int main(int argc, char **argv) {
                                 .identity = web_identity_find(),
                                 .placement = &placement};
     FILE *results = web_results_open();
-    int log = -1, copy = log_copy_create(&options);
-    int status = web_signals_settle() != 0 || copy == -1 ||
+    struct web_log_copy copy = {.descriptor = -1, .log = -1};
+    int status = web_signals_settle() != 0 || web_log_copy_open(&copy, &options) != 0 ||
                          web_placement_find(&placement, &options) != 0 ||
-                         site_make(&site, &options) != 0
+                         web_site_make(&site, &options) != 0
                      ? -1
                      : run(&server, &folder, &site, &accounting, &outcome);
-    if (status == 0 && copy >= 0) {
-        log = web_folder_open_log(&folder);
-        status = log < 0 ? -1 : 0;
+    if (status == 0) {
+        status = web_log_copy_hold(&copy, &folder);
     }
     if (web_keeper_stop(&server) != 0) {
         status = -1;
     }
-    if (log_copy_write(&options, log, copy) != 0) {
+    if (web_log_copy_write(&copy) != 0) {
         status = -1;
     }
     if (status == 0) {
@@ -277,7 +213,7 @@ int main(int argc, char **argv) {
     }
     web_times_free(&outcome.totals.latency);
     web_times_free(&outcome.totals.send_delay);
-    site_free(&site);
+    web_site_free(&site);
     if (web_stop_signal != 0) {
         (void)signal(web_stop_signal, SIG_DFL);
         (void)raise(web_stop_signal);

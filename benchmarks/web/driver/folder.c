@@ -9,13 +9,10 @@
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Limit of open directories during removal. */
 enum { REMOVAL_DESCRIPTORS = 16 };
-/* Apache writes to its log after the response. A log that has not grown for this time is whole. */
-enum { SETTLED_NS = 200000000 };
 
 static int join(char path[static WEB_PATH_BYTES], const struct web_folder *folder,
                 const char *name) {
@@ -176,27 +173,6 @@ int web_folder_shared(const struct web_folder *folder, const char *name,
         mode = chown(path, (uid_t)-1, identity->gid) == 0 ? 0770 : 0777;
     }
     return chmod(path, mode) != 0 ? web_fail("%s: %s", path, strerror(errno)) : 0;
-}
-
-int web_folder_open_log(const struct web_folder *folder) {
-    const struct timespec pause = {.tv_nsec = SETTLED_NS};
-    char path[WEB_PATH_BYTES];
-    struct stat status;
-    if (join(path, folder, "logs/access.log") != 0) {
-        return -1;
-    }
-    int log = open(path, O_RDONLY | O_CLOEXEC);
-    for (off_t before = -1; log >= 0 && web_stop_signal == 0; before = status.st_size) {
-        if (fstat(log, &status) != 0 || status.st_size == before) {
-            return log;
-        }
-        (void)nanosleep(&pause, NULL);
-    }
-    if (log >= 0) {
-        (void)close(log);
-    }
-    return web_fail("%s: cannot open it: %s", path,
-                    log < 0 ? strerror(errno) : "stopped by a signal");
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {

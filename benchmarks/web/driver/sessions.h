@@ -95,6 +95,20 @@ int web_plan_make(struct web_plan *plan, const struct web_sessions *sessions,
                   const struct web_options *options);
 void web_plan_free(struct web_plan *plan);
 
+/* ---- site.c: what the server serves and the driver asks for ---- */
+
+struct web_site {
+    struct web_files files; /* without sessions */
+    struct web_sessions sessions;
+    struct web_objects objects;
+    struct web_plan plan;
+};
+
+int web_site_make(struct web_site *site, const struct web_options *options);
+int web_site_write(const struct web_site *site, const struct web_options *options,
+                   const struct web_folder *folder);
+void web_site_free(struct web_site *site);
+
 /* ---- descriptors.c: the limit of open files ---- */
 
 /* Raise it as far as permitted; the server inherits it. */

@@ -141,8 +141,6 @@ int web_folder_copy(const struct web_folder *folder, const char *name, const cha
 /* A folder that is writable for the server. */
 int web_folder_shared(const struct web_folder *folder, const char *name,
                       const struct web_identity *identity);
-/* Wait until the server has written its log, and open it. Returns -1 with a message. */
-int web_folder_open_log(const struct web_folder *folder);
 /* Copy an open file to its end. Returns 0, or -1 with errno. */
 int web_folder_pour(int from, int to);
 /* Remove the whole folder. Returns 0, or -1 with errno. */
@@ -150,6 +148,20 @@ int web_folder_remove(const struct web_folder *folder);
 /* Return the last lines of a log, without notices; "" if none. */
 void web_folder_last_lines(const struct web_folder *folder, const char *name, char *words,
                            size_t bytes);
+
+/* ---- log_copy.c: --log-copy ---- */
+
+struct web_log_copy {
+    const char *path; /* NULL: none */
+    int descriptor, log;
+};
+
+/* Create the copy. */
+int web_log_copy_open(struct web_log_copy *copy, const struct web_options *options);
+/* Keep the log when the server has written all of it: its folder is removed before it is copied. */
+int web_log_copy_hold(struct web_log_copy *copy, const struct web_folder *folder);
+/* Write the log that was kept, if any. */
+int web_log_copy_write(struct web_log_copy *copy);
 
 /* ---- privileges.c ---- */
 
