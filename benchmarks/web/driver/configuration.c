@@ -72,7 +72,7 @@ static void add_apache_dynamic(struct text *text, const struct web_server *serve
 static const char APACHE_LOG[] = "%h %l %u %t \\\"%r\\\" %>s %O";
 /* The combined format, and the duration of the request in microseconds. */
 static const char APACHE_TIMED_LOG[] = "%h %l %u %t \\\"%r\\\" %>s %b \\\"%{Referer}i\\\" "
-                                       "\\\"%{User-Agent}i\\\" %D";
+                                       "\\\"%{User-Agent}i\\\" %D %{usec}t";
 
 static int configure_apache(struct web_server *server) {
     const char *folder = server->folder->path, *modules = server->options->apache_modules;
@@ -123,7 +123,7 @@ static int configure_apache(struct web_server *server) {
 /* The combined format, and the duration of the request in seconds, with milliseconds. */
 static const char NGINX_TIMED_LOG[] =
     " log_format timed '$remote_addr - $remote_user [$time_local] \"$request\" $status "
-    "$body_bytes_sent \"$http_referer\" \"$http_user_agent\" $request_time';\n";
+    "$body_bytes_sent \"$http_referer\" \"$http_user_agent\" $request_time $msec';\n";
 
 static int configure_nginx(struct web_server *server) {
     const char *folder = server->folder->path;
