@@ -21,6 +21,7 @@ WALK = {
 }
 LISTS, ITEMS, PICTURES_PER_PAGE = 40, 3000, 3
 BEGIN = 1_767_225_600  # 2026-01-01, UTC
+BEFORE_S = 1200
 AGENTS = [
     f"Mozilla/5.0 (X11; Linux x86_64; rv:{number}.0) Gecko/20100101 Firefox/{number}.0"
     for number in range(120, 140)
@@ -135,8 +136,9 @@ def main():
             )
         )
 
-    at = float(BEGIN)
-    while at < BEGIN + 3600 * given.hours:
+    # Visits that began before the log are in it too, as in a log of a server that runs for long.
+    at, end = float(BEGIN - BEFORE_S), BEGIN + 3600 * given.hours
+    while at < end:
         hour = time.gmtime(int(at)).tm_hour
         rate = given.visits_per_hour * (1 + 0.7 * math.sin((hour - 9) / 24 * 2 * math.pi))
         at += chance.expovariate(rate / 3600)
@@ -144,7 +146,8 @@ def main():
     lines.sort(key=lambda one: one[0])
     with open(given.output, "w") as file:
         for moment, line in lines:
-            file.write(line % time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(int(moment))))
+            if BEGIN <= moment < end:
+                file.write(line % time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(int(moment))))
 
 
 main()
