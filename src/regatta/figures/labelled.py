@@ -37,6 +37,8 @@ _MARK_NAMES = tuple(MARKS)
 _LEAST_SPAN = 4.0
 #: Maximum factor by which intervals extend such an axis beyond its points.
 _INTERVAL_ROOM = 3.0
+#: From this ratio of greatest to smallest measured value, their axis is logarithmic.
+_LOG_MEASURED = 8.0
 #: Bars of lines with few points are offset by this share of the x axis.
 _DODGE, _BARS_BELOW = 0.008, 4
 
@@ -106,6 +108,22 @@ def labelled_figure(
     )
     frame["margin"] = {**frame["margin"], "r": right, "t": _ABOVE_PX}
     return Figure(title, height_px, [*under, *bands, *tops], frame)
+
+
+def measured_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
+    """Return an axis with ticks at the measured values (ascending, > 0), logarithmic if they are far apart."""
+    low, high = values[0], values[-1]
+    log = high / low > _LOG_MEASURED
+    ends = [math.log10(low), math.log10(high)] if log else [low, high]
+    room = 0.04 * (ends[1] - ends[0]) or 1.0
+    kind = {"type": "log"} if log else {}
+    return axis(
+        title,
+        range=[ends[0] - room, ends[1] + room],
+        tickvals=list(values),
+        ticktext=[f"{value:.15g}" for value in values],
+        **kind,
+    )
 
 
 def estimate_point(x: float, estimate: Interval, unit: str, *lines: str, shown: str = "") -> Point:

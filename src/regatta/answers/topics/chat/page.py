@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from regatta.answers.page.view import View
 from regatta.answers.topics.chat.compute import MODES, Chat, ChatCurve, ChatPlace, ChatPoint
 from regatta.answers.topics.chat.words import SUBJECTS, loop_name
 from regatta.answers.words import measured
-from regatta.figures.axes import Figure, Group, axis
+from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (
     MOST_LINES,
     NamedLine,
     estimate_point,
     labelled_figure,
+    measured_axis,
     plain_quantity,
     time_quantity,
 )
@@ -27,8 +27,6 @@ from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, joined, show_heap, show_interval, show_p, show_percent
 from regatta.host.units import UNITS
 
-#: From this ratio of most to fewest connections, the axis is logarithmic.
-_LOG_CONNECTIONS = 8.0
 _SPACES = (("user", "user"), ("system", "OS"), ("all", "overall"))
 
 #: a figure: metric, aspect, its title
@@ -153,7 +151,7 @@ def _figure(title: str, curves: Sequence[ChatCurve]) -> Figure | None:
         time_quantity("time", lines) if time else plain_quantity("", "" if unit == "count" else unit, lines)
     )
     counts = sorted({point.connections for curve in curves for point in curve.points})
-    return labelled_figure(title, lines, _connections_axis(counts), quantity)
+    return labelled_figure(title, lines, measured_axis("connections", counts), quantity)
 
 
 def _line_name(curve: ChatCurve, among: Sequence[ChatCurve], heaps: bool) -> str:
@@ -174,22 +172,6 @@ def _point(point: ChatPoint, curve: ChatCurve) -> Point:
     what = f"{curve.mode} · {curve.place.configuration}"
     many = f"{point.connections} connections"
     return estimate_point(point.connections, point.estimate, curve.unit, what, many)
-
-
-def _connections_axis(counts: Sequence[int]) -> dict[str, Any]:
-    """Return the axis of connections (ascending), with ticks at the measured values."""
-    low, high = counts[0], counts[-1]
-    log = high / low > _LOG_CONNECTIONS
-    ends = [math.log10(low), math.log10(high)] if log else [low, high]
-    room = 0.04 * (ends[1] - ends[0]) or 1.0
-    kind = {"type": "log"} if log else {}
-    return axis(
-        "connections",
-        range=[ends[0] - room, ends[1] + room],
-        tickvals=list(counts),
-        ticktext=[str(count) for count in counts],
-        **kind,
-    )
 
 
 def chat_tables(chat: Chat, view: View) -> list[Table]:

@@ -15,7 +15,7 @@ from regatta.answers.topics.load.compute import Aspect, LoadCurve, LoadPoint, Sc
 from regatta.answers.topics.load.histograms import histograms
 from regatta.answers.topics.load.words import VERDICTS, measure_words, processes_words
 from regatta.answers.words import counted
-from regatta.figures.axes import Figure, Group, axis
+from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (
     MOST_LINES,
@@ -23,6 +23,7 @@ from regatta.figures.labelled import (
     NamedLine,
     estimate_point,
     labelled_figure,
+    measured_axis,
     plain_quantity,
     time_quantity,
 )
@@ -67,8 +68,6 @@ _SEVERAL = "Other bandwidths of the median process"
 _OTHER = "Other metrics"
 _BEST = "Bandwidths of the fastest single process"
 _SPREAD = "Bandwidth histograms, all processes together"
-#: From this ratio of greatest to smallest load, the axis of loads is logarithmic.
-_LOG_LOADS = 8.0
 #: Thousands of rows make the page slow; the JSON contains all of them.
 _ROWS = 300
 
@@ -179,18 +178,7 @@ def _load_figure(curves: Sequence[LoadCurve], scaling: Scaling) -> Figure | None
 
 def load_axis(loads: Sequence[int]) -> dict[str, Any]:
     """Return the axis of loads (ascending, at least two), with ticks at the measured loads."""
-    low, high = loads[0], loads[-1]
-    log = high / low > _LOG_LOADS
-    ends = [math.log10(low), math.log10(high)] if log else [low, high]
-    room = 0.04 * (ends[1] - ends[0])
-    kind = {"type": "log"} if log else {}
-    return axis(
-        "parallel processes",
-        range=[ends[0] - room, ends[1] + room],
-        tickvals=list(loads),
-        ticktext=[str(load) for load in loads],
-        **kind,
-    )
+    return measured_axis("parallel processes", loads)
 
 
 def _title(curves: Sequence[LoadCurve], scaling: Scaling) -> str:
