@@ -9,7 +9,7 @@ from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object
-from regatta.host.values.experiment import SteadyState
+from regatta.host.values.experiment import CapacityTarget, SteadyState
 from regatta.host.values.levels import Levels
 from regatta.store.experiment_document import ExperimentDocument
 
@@ -36,6 +36,8 @@ class Facts:
     #: impossible cells: label, reason, and hosts if known
     impossible: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     theta_percent: float = _DEFAULT_THETA_PERCENT
+    #: targets whose highest load is wanted
+    capacity: tuple[CapacityTarget, ...] = ()
     #: factors that the spec compares
     compare: tuple[str, ...] = ()
     #: sets of modifiers with controlled compilation
@@ -92,6 +94,7 @@ def _facts(document: ExperimentDocument) -> Facts:
         runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
         impossible=_impossible(document),
         theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
+        capacity=tuple(map(_target, experiment.get("capacity") or ())),
         controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
         minheaps_of={str(key): str(value) for key, value in (experiment.get("minheaps_of") or {}).items()},
         labels={str(key): str(value) for key, value in (experiment.get("labels") or {}).items()},
@@ -109,6 +112,16 @@ def _impossible(document: ExperimentDocument) -> tuple[tuple[str, str, tuple[str
     for cell, reason, *host in document.get("impossible") or ():
         hosts.setdefault((str(cell), str(reason)), {}).update(dict.fromkeys(map(str, host)))
     return tuple((cell, reason, tuple(own)) for (cell, reason), own in hosts.items())
+
+
+def _target(target: Mapping[str, Any]) -> CapacityTarget:
+    return CapacityTarget(
+        str(target["parameter"]),
+        str(target["metric"]),
+        float(target["at_most"]),
+        str(target["unit"]),
+        dict(target.get("parameters") or {}),
+    )
 
 
 def _steady(steady: Mapping[str, Any]) -> SteadyState:

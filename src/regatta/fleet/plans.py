@@ -66,6 +66,7 @@ def write_experiment(
             "order": experiment.order,
             "level": experiment.level,
             "theta_percent": experiment.theta_percent,
+            "capacity": [vars(target) for target in experiment.capacity],
             "rounds": experiment.rounds,
             "discarded_rounds": experiment.discarded_rounds,
             "stopping": None if experiment.stopping is None else vars(experiment.stopping),

@@ -12,9 +12,18 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
+from regatta.host.units import UNITS
 from regatta.host.values.levels import CROSSED, FACTORS, PARAMETERS
 from regatta.host.values.template import scalar_text
 from regatta.spec.yaml_lines import WrittenFloat, WrittenInt, as_plain, as_text
@@ -127,6 +136,13 @@ def _suggest_factor(text: str) -> str:
     return f"use `{near[0]}`" if near else f"use `{PARAMETERS}{text}`" if PARAMETER.fullmatch(text) else ""
 
 
+def _check_unit(text: str) -> str:
+    if text not in UNITS:
+        near = difflib.get_close_matches(text, UNITS, 1)
+        raise refusal(f"a unit ({', '.join(UNITS)})", f"use `{near[0]}`" if near else "")
+    return text
+
+
 def _check_sha256(text: str) -> str:
     if not SHA256.fullmatch(text):
         lower = text.lower()
@@ -217,6 +233,14 @@ def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
+class OneOrList:
+    """Describe the input of `listed` in the JSON Schema, for a list of mappings."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        several = handler(schema)
+        return {"anyOf": [several["items"], several]}
+
+
 _TEXT_SCHEMA: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 _FACTOR = rf"({'|'.join(FACTORS)}|{re.escape(PARAMETERS)}{PARAMETER.pattern})"
 _FACTOR_SCHEMA: dict[str, Any] = {"type": "string", "pattern": rf"^{_FACTOR}(\*{_FACTOR})*$"}
@@ -235,6 +259,7 @@ Name = Annotated[Text, AfterValidator(check_name), WithJsonSchema(_NAME_SCHEMA)]
 ModifierName = Annotated[Text, AfterValidator(_check_modifier), WithJsonSchema(_NAME_SCHEMA)]
 Variable = Annotated[Text, AfterValidator(_check_variable)]
 FactorName = Annotated[Text, AfterValidator(_check_factor), WithJsonSchema(_FACTOR_SCHEMA)]
+UnitName = Annotated[Text, AfterValidator(_check_unit), WithJsonSchema({"enum": list(UNITS)})]
 ParameterName = Annotated[str, AfterValidator(_check_parameter)]
 Sha256 = Annotated[Text, AfterValidator(_check_sha256)]
 InsidePath = Annotated[Text, AfterValidator(_check_inside)]

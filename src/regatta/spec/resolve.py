@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from regatta.host.errors import Problem
 from regatta.host.values.experiment import (
     Benchmark,
     Better,
+    CapacityTarget,
     Collector,
     Cores,
     Experiment,
@@ -28,13 +30,14 @@ from regatta.host.values.experiment import (
     plan_path,
 )
 from regatta.host.values.host import Host
+from regatta.host.values.levels import PARAMETERS, label_without
 from regatta.host.values.plan_cell import PROCESS_ELAPSED
 from regatta.spec.adapter_options import reportable
 from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps
 from regatta.spec.plan_size import check_plan_size
-from regatta.spec.problems import found_at, unknown
+from regatta.spec.problems import found_at, shown, unknown
 from regatta.spec.registries import (
     Registries,
     as_collector,
@@ -150,6 +153,7 @@ class Resolver:
         method = spec.iterations.method or self.usual_method(benchmarks)
         self.summaries(benchmarks, method)
         benchmarks = self.metrics(benchmarks, method)
+        capacity = self.capacity(benchmarks)
         kept = self.kept_minheaps(benchmarks, heaps)
         if self.problems:
             return None
@@ -194,6 +198,7 @@ class Resolver:
             kept_minheaps=kept,
             level=float(spec.level),
             theta_percent=float(spec.theta_percent),
+            capacity=capacity,
             results_directory=spec.results.directory,
             labels=dict(spec.labels),
             isolation=as_isolation(spec.isolation),
@@ -272,6 +277,47 @@ class Resolver:
                 f"write `metric: {{name: {metric}, better: higher}}`, or `lower`",
             )  # fmt: skip
         return "lower"
+
+    def capacity(self, benchmarks: Sequence[Benchmark]) -> tuple[CapacityTarget, ...]:
+        """Return the targets whose highest load is wanted, and check their loads and metrics."""
+        targets: list[CapacityTarget] = []
+        for index, given in enumerate(self.spec.capacity):
+            target = CapacityTarget(
+                given.parameter, given.metric, float(given.at_most), given.unit, dict(given.parameters)
+            )
+            if target in targets:
+                self.problem(self.item("capacity", index), "unique targets", "a duplicate", "remove it")
+            targets.append(target)
+            if not self.chooser.incomplete and "benchmarks" not in self.partial:
+                self.loads(target, self.item("capacity", index), benchmarks)
+        return tuple(targets)
+
+    def loads(self, target: CapacityTarget, path: KeyPath, benchmarks: Sequence[Benchmark]) -> None:
+        """Check that benchmarks are measured at several loads, and that they can report the metric."""
+        name = target.parameter
+        loaded = [benchmark for benchmark in benchmarks if name in benchmark.chosen]
+        where = self.document.where((*path, "parameter"))
+        if not loaded:
+            known = {parameter for benchmark in benchmarks for parameter in benchmark.chosen}
+            self.problems.append(
+                unknown(where, "a parameter that `benchmarks` in the spec sets", name, known)
+            )
+            return
+        values = [benchmark.chosen[name] for benchmark in loaded]
+        wrong = [value for value in values if isinstance(value, bool | str) or value <= 0]
+        if wrong:
+            expected = f"positive numbers as values of `{name}`, which is the load"
+            self.problems.append(Problem(where, expected, shown(wrong[0]), "remove this value"))
+        alike = Counter(label_without(benchmark.label, [PARAMETERS + name]) for benchmark in loaded)
+        if max(alike.values()) < 2:
+            expected = f"a parameter with two or more values (`{name}` is the load)"
+            got = f"one value, {shown(values[0])}"
+            self.problems.append(Problem(where, expected, got, f"write `parameters: {{{name}: [1, 2, 4]}}`"))
+        reported = [reportable(benchmark) for benchmark in loaded]
+        if all(known is not None and target.metric not in known for known in reported):
+            at = self.document.where((*path, "metric"))
+            of = f"a metric of {loaded[0].label}"
+            self.problems.append(unknown(at, of, target.metric, reported[0] or ()))
 
     def define(self) -> None:
         """Add the spec's runtimes and collectors to the registries."""

@@ -97,6 +97,7 @@ _NAMED: list[tuple[Any, str]] = [
     (fields.ModifierName, "name"),
     (fields.Variable, "variable"),
     (fields.ParameterName, "name"),
+    (fields.UnitName, "unit"),
     (fields.Sha256, "SHA-256"),
     (fields.InsidePath, "relative path"),
     (fields.AbsolutePath, "absolute path"),
@@ -214,7 +215,9 @@ def _words(annotation: Any) -> str:
         return "mapping"
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        return _words(arguments[0])
+        one = any(isinstance(extra, fields.OneOrList) for extra in arguments[1:])
+        alone = f"{_words(typing.get_args(arguments[0])[0])} or " if one else ""
+        return alone + _words(arguments[0])
     if origin is Literal:
         return ", ".join(f"`{choice}`" for choice in arguments)
     if origin is list:

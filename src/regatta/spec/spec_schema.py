@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, GetJsonSchemaHandler, field_validator, model_validator
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, field_validator, model_validator
 
+from regatta.host.units import UNITS
 from regatta.host.values.experiment import (
     LEAST_JUDGED_ITERATIONS,
     Better,
@@ -26,11 +27,14 @@ from regatta.spec.fields import (
     ModifierNames,
     Name,
     Names,
+    OneOrList,
     ParameterName,
     Scalars,
     ScalarValue,
     Strict,
     Text,
+    UnitName,
+    listed,
     refusal,
     value_text,
 )
@@ -341,6 +345,38 @@ class MinheapSpec(Strict):
     )
 
 
+class CapacitySpec(Strict):
+    """The highest load at which a metric meets a target. The load is a parameter of which `benchmarks` sets several values."""
+
+    parameter: ParameterName = Field(
+        description="The load: a parameter that `benchmarks` sets to two or more positive numbers.",
+        examples=["rate"],
+    )
+    metric: Name = Field(description="The metric that must meet the target.", examples=["latency"])
+    parameters: dict[ParameterName, ScalarValue] = Field(
+        {},
+        description="Parameters of the metric, if a benchmark reports it with several sets of parameters.",
+        max_length=MAX_PARAMETERS,
+        examples=[{"percentile": 99}],
+    )
+    at_most: float = Field(
+        description="Largest value of the metric that meets the target, in `unit`.", gt=0, examples=[10]
+    )
+    unit: UnitName = Field(
+        description=f"Unit of `at_most`: {', '.join(f'`{unit}`' for unit in UNITS)}. The metric can be "
+        "reported in another unit of the same dimension.",
+        examples=["ms"],
+    )
+
+    @model_validator(mode="after")
+    def _own_parameters(self) -> CapacitySpec:
+        if self.parameter in self.parameters:
+            raise refusal(
+                f"parameters of the metric without the load `{self.parameter}`", "remove it", "parameters"
+            )
+        return self
+
+
 class ResultsSpec(Strict):
     """The location of results."""
 
@@ -546,6 +582,21 @@ class Spec(Strict):
         ge=0,
         le=100,
         examples=[2],
+    )
+    capacity: Annotated[list[CapacitySpec], BeforeValidator(listed), OneOrList()] = Field(
+        [],
+        description=f"{CapacitySpec.__doc__} The answer reports this load with its confidence interval for each host, "
+        "benchmark and configuration. Several targets are a list. A change of a target needs no further measurements.",
+        max_length=MAX_PARAMETERS,
+        examples=[
+            {
+                "parameter": "rate",
+                "metric": "latency",
+                "parameters": {"percentile": 99},
+                "at_most": 10,
+                "unit": "ms",
+            }
+        ],
     )
     results: ResultsSpec = Field(
         LEFT_OUT, description=str(ResultsSpec.__doc__), examples=[{"directory": "results"}]

@@ -18,6 +18,8 @@ class Asked(TypedDict, total=False):
     order: str
     level: float
     theta_percent: float
+    #: The fields of each `CapacityTarget`.
+    capacity: Sequence[Mapping[str, Any]]
     rounds: int
     discarded_rounds: int
     #: The fields of `Stopping`; None: fixed.

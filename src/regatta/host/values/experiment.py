@@ -365,6 +365,20 @@ class KeptMinheaps:
 
 
 @dataclass(frozen=True)
+class CapacityTarget:
+    """The highest load is wanted at which a metric meets a target. The load is a parameter of benchmarks."""
+
+    #: name of the parameter whose values are the loads
+    parameter: str
+    metric: str
+    #: largest value of the metric that meets the target, > 0, in `unit` (a unit of `regatta.host.units`)
+    at_most: float
+    unit: str
+    #: parameters of the metric, such as its percentile
+    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Exclude:
     """Cells to exclude: those that match every condition that is not None.
 
@@ -422,6 +436,8 @@ class Experiment:
     aa: bool = False
     #: smaller differences, in percent, are not practically significant
     theta_percent: float = 1.0
+    #: targets whose highest load is wanted; they change neither cells nor order
+    capacity: tuple[CapacityTarget, ...] = ()
     #: folder for results, relative to the working directory of the command; `--results` overrides it
     results_directory: str = "results"
     #: user labels of the measured software, such as commit and build
