@@ -180,6 +180,7 @@ def write_facts(
     labels: Mapping[str, str] | None = None,
     compare: Sequence[str] = (),
     host_facts: Mapping[str, Mapping[str, str]] | None = None,
+    capacity: Sequence[Mapping[str, Any]] = (),
     **steady: Any,
 ) -> None:
     """Write `plan/experiment.json`. `steady`: further keys of the steady state, such as `window`."""
@@ -190,6 +191,7 @@ def write_facts(
             "labels": dict(labels or {}),
             "baseline": {"runtime": None, "collector": None, "modifiers": None, **(baseline or {})},
             "compare": list(compare),
+            "capacity": [dict(target) for target in capacity],
         },
         "hosts": host_facts or {"alpha": {"cpu": "a processor"}},
         "runtimes": {"jdk-21": "21.0.2"},

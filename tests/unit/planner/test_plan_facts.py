@@ -9,8 +9,9 @@ import pytest
 
 from regatta.answers.facts import read_facts
 from regatta.fleet.plans import write_experiment
-from regatta.host.values.experiment import Experiment
+from regatta.host.values.experiment import CapacityTarget, Experiment
 from regatta.host.values.resolved import ResolvedHost
+from regatta.planner.plan import constant_header
 from regatta.store.folder import Folder
 
 
@@ -36,3 +37,17 @@ def test_versions_refusals_and_hosts_left_out_come_back_as_facts(
     assert facts.runtimes["b"] == hosts["xeon"].runtimes["b"].version
     assert facts.impossible == (("x · a z", "no z", ("xeon", "pi")), ("y · b z", "too old", ("pi",)))
     assert list(facts.hosts) == ["xeon", "ryzen", "pi"]
+
+
+def test_targets_come_back_as_facts_and_are_not_part_of_a_plan(
+    tmp_path: Path, experiment: Experiment, hosts: dict[str, ResolvedHost]
+) -> None:
+    targets = (
+        CapacityTarget("rate", "latency", 10.0, "ms", {"percentile": 99.9, "kind": "read"}),
+        CapacityTarget("users", "elapsed", 2.0, "s"),
+    )
+    asked = replace(experiment, capacity=targets)
+    write_experiment(Folder(tmp_path), asked, hosts, [], {}, {"local": "1"})
+    assert read_facts(tmp_path).capacity == targets
+    for host in hosts.values():
+        assert constant_header(asked, host) == constant_header(experiment, host)

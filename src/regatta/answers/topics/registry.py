@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from regatta.answers.page.view import View
 from regatta.answers.topic import Topic, Words
 from regatta.answers.topics.aa.topic import AA
+from regatta.answers.topics.capacity.topic import CAPACITY
 from regatta.answers.topics.chat.topic import CHAT
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.comparisons.topic import COMPARISONS
@@ -62,6 +63,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     HEAP,
     COLLECTORS,
     LATENCY,
+    CAPACITY,
     LOAD,
     CHAT,
     EVENTS,

@@ -1,0 +1,304 @@
+"""Compute the highest load at which a metric meets a target, in each round and over rounds.
+
+The loads are the values of a parameter that the spec sets. Each round measures every load once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from statistics import fmean
+
+import duckdb
+
+from regatta.answers.context import Context
+from regatta.answers.parts import Place, shared_heap
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.topics.capacity.result import (
+    Bound,
+    Capacities,
+    Capacity,
+    CapacityPoint,
+    Kind,
+    RoundCapacity,
+)
+from regatta.answers.words import counted, listed
+from regatta.figures.text import parameters_key, parameters_text
+from regatta.host.journal.record import FAILURES
+from regatta.host.units import UNITS, is_positive
+from regatta.host.values.benchmark_label import parts_of_label
+from regatta.host.values.experiment import CapacityTarget
+from regatta.host.values.levels import PARAMETERS, label_without
+from regatta.stats.estimate import Interval, undefined
+from regatta.stats.intervals import mean_interval
+
+_METHOD = "t"
+#: digits of a target in the unit of the metric: factors such as 1e-9 are not exact in binary
+_DIGITS = 12
+
+#: cell number -> round -> statuses of its invocations
+_Statuses = Mapping[int, Mapping[int, frozenset[str]]]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One load of a series. `series`: None if no invocation reports the metric."""
+
+    load: float
+    cell: PlannedCell
+    series: Series | None
+
+
+def judge_capacity(context: Context) -> Capacities:
+    """Return the capacity of each series for each target of the spec.
+
+    Returns:
+        A capacity for each target, host, benchmark without the load, configuration and heap with a measured load, in plan
+        order. Over rounds: the mean with Student's interval; if the capacity of a round is outside of the measured loads,
+        a bound without an interval.
+    """
+    groups = [
+        (target, place, cells)
+        for target in context.facts.capacity
+        for place, cells in _groups(context.samples.cells, target.parameter).items()
+    ]
+    wanted = {cell.number for _, _, cells in groups for cell in cells.values()}
+    statuses = _statuses(context.connection, wanted) if wanted else {}
+    found = (_capacity(context, *group, statuses) for group in groups)
+    return Capacities(tuple(one for one in found if one is not None))
+
+
+def capacity_of_round(
+    loads: Sequence[float], values: Sequence[float | None], at_most: float
+) -> tuple[float, Kind]:
+    """Return the highest load that meets the target there and at every lower load.
+
+    Args:
+        loads: ascending, at least one.
+        values: of the metric at each load; None: failed or not reported, which does not meet the target.
+        at_most: largest value that meets the target, > 0, in the unit of the values.
+
+    Returns:
+        Between the last load a that meets the target and the next load b: a + (b - a) * (ln t - ln y(a)) / (ln y(b) - ln y(a)),
+        that is, the metric y grows exponentially in the load between neighbors. The load a itself if a value is missing or
+        not positive. If every load meets the target, the highest load and `above`; if the lowest does not, it and `below`.
+    """
+    met = sum(1 for _ in takewhile(lambda value: _meets(value, at_most), values))
+    if met == len(loads):
+        return loads[-1], "above"
+    if met == 0:
+        return loads[0], "below"
+    low, high = values[met - 1], values[met]
+    if low is None or low <= 0.0 or high is None:
+        return loads[met - 1], "lower"
+    share = math.log(at_most / low) / math.log(high / low)
+    return loads[met - 1] + share * (loads[met] - loads[met - 1]), "interpolated"
+
+
+def _meets(value: float | None, at_most: float) -> bool:
+    return value is not None and value <= at_most
+
+
+def _groups(cells: Iterable[PlannedCell], parameter: str) -> dict[Place, dict[float, PlannedCell]]:
+    """Return place without the load -> load -> cell, loads ascending."""
+    groups: dict[Place, dict[float, PlannedCell]] = {}
+    for cell in cells:
+        load = _load(cell, parameter)
+        if load is not None:
+            label = label_without(cell.place.benchmark, [PARAMETERS + parameter])
+            place = replace(cell.place, benchmark=label, heap=cell.place.heap.asked)
+            groups.setdefault(place, {}).setdefault(load, cell)
+    return {place: dict(sorted(own.items())) for place, own in groups.items()}
+
+
+def _load(cell: PlannedCell, parameter: str) -> float | None:
+    """Return the load of a cell; None without a positive number."""
+    try:
+        load = float(parts_of_label(cell.place.benchmark).chosen[parameter])
+    except (KeyError, ValueError):
+        return None
+    return load if math.isfinite(load) and load > 0.0 else None
+
+
+def _statuses(connection: duckdb.DuckDBPyConnection, cells: Iterable[int]) -> _Statuses:
+    rows = connection.execute(
+        "select cell, round, list(distinct status) from last join planned using (host, cell_id)"
+        " where list_contains($cells, cell) and round >= discarded_rounds group by all",
+        {"cells": sorted(cells)},
+    ).fetchall()
+    found: dict[int, dict[int, frozenset[str]]] = {}
+    for cell, number, own in rows:
+        found.setdefault(cell, {})[number] = frozenset(own)
+    return found
+
+
+def _capacity(
+    context: Context,
+    target: CapacityTarget,
+    place: Place,
+    cells: Mapping[float, PlannedCell],
+    statuses: _Statuses,
+) -> Capacity | None:
+    """Return the capacity of one series; None if no load is measured yet."""
+    cells = {load: cell for load, cell in cells.items() if cell.number in statuses}
+    if not cells:
+        return None
+    level = context.facts.level
+    matching = {load: _matching(context.samples, cell, target) for load, cell in cells.items()}
+    loads = [
+        _Measured(load, cell, matching[load][0] if len(matching[load]) == 1 else None)
+        for load, cell in cells.items()
+    ]
+    first = next(iter(cells.values()))
+    unit = next((series.unit for many in matching.values() for series in many), target.unit)
+    result = Capacity(
+        target=target,
+        name=context.names.where(first, {}, (PARAMETERS + target.parameter,)),
+        place=replace(place, heap=shared_heap(cell.place for cell in cells.values())),
+        unit=unit,
+        points=tuple(CapacityPoint(one.load, one.cell.cell_id, _mean(one, unit, level), 0) for one in loads),
+        estimate=undefined(0, level, _METHOD, _why_not(target, matching, statuses, cells)),
+    )
+    if result.estimate.reason:
+        return result
+    return _over_rounds(result, loads, statuses)
+
+
+def _matching(samples: Samples, cell: PlannedCell, target: CapacityTarget) -> list[Series]:
+    """Return the series of the target's metric with its parameters: if one has no others, only that one."""
+    wanted = set(parameters_key(target.parameters))
+    found = [
+        (set(parameters_key(series.parameters)) - wanted, series)
+        for series in samples.series.get(cell.number, ())
+        if series.metric == target.metric and wanted <= set(parameters_key(series.parameters))
+    ]
+    # Many programs repeat the parameters of the benchmark.
+    chosen = parts_of_label(cell.place.benchmark).chosen
+    alone = [series for others, series in found if all(name in chosen for name, _ in others)]
+    return alone or [series for _, series in found]
+
+
+def _why_not(
+    target: CapacityTarget,
+    matching: Mapping[float, Sequence[Series]],
+    statuses: _Statuses,
+    cells: Mapping[float, PlannedCell],
+) -> str:
+    """Return why the target cannot be judged; "" if it can."""
+    name = metric_words(target)
+    several = next((many for many in matching.values() if len(many) > 1), None)
+    if several is not None:
+        texts = [parameters_text(series.parameters, frozenset({target.parameter})) for series in several]
+        which = f": {'; '.join(dict.fromkeys(texts))}" if len(set(texts)) > 1 else ""
+        return f"several series of {name}{which}"
+    units = {series.unit for many in matching.values() for series in many}
+    wrong = sorted(unit for unit in units if _dimension(unit) != _dimension(target.unit))
+    if wrong:
+        return f"{target.metric} is in {listed(wrong)}, the target in {target.unit}"
+    valid = any("ok" in own for cell in cells.values() for own in statuses[cell.number].values())
+    return f"no invocation reports {name}" if valid and not units else ""
+
+
+def metric_words(target: CapacityTarget) -> str:
+    """Return `latency (percentile 99)`."""
+    given = parameters_text(target.parameters)
+    return f"{target.metric} ({given})" if given else target.metric
+
+
+def _dimension(unit: str) -> str:
+    return UNITS[unit][0] if unit in UNITS else unit
+
+
+def converted(value: float, unit: str, into: str) -> float:
+    """Return a value in another unit of the same dimension."""
+    factor = 1.0 if unit == into else UNITS[unit][1] / UNITS[into][1]
+    return float(f"{value * factor:.{_DIGITS}g}")
+
+
+def _mean(one: _Measured, unit: str, level: float) -> Interval:
+    values = (
+        [] if one.series is None else [_in(sample.value, one.series, unit) for sample in one.series.samples]
+    )
+    return mean_interval(values, level, _METHOD, is_positive(unit))
+
+
+def _in(value: float, series: Series, unit: str) -> float:
+    same = series.unit == unit or _dimension(series.unit) != _dimension(unit)
+    return value if same else converted(value, series.unit, unit)
+
+
+def _over_rounds(result: Capacity, loads: Sequence[_Measured], statuses: _Statuses) -> Capacity:
+    """Return the result with the capacity of each complete round, and its mean or bound."""
+    at_most = converted(result.target.at_most, result.target.unit, result.unit)
+    by_load = [_values(one, statuses[one.cell.number], result.unit) for one in loads]
+    every = sorted(set().union(*by_load))
+    complete = [number for number in every if all(number in own for own in by_load)]
+    values = {number: [own[number] for own in by_load] for number in complete}
+    rounds = tuple(
+        RoundCapacity(number, *capacity_of_round([one.load for one in loads], values[number], at_most))
+        for number in complete
+    )
+    incomplete = len(set().union(*(statuses[one.cell.number] for one in loads))) - len(complete)
+    estimate, bound = _estimate(rounds, result.estimate.level)
+    return replace(
+        result,
+        points=tuple(
+            replace(point, met=sum(_meets(own[number], at_most) for number in complete))
+            for point, own in zip(result.points, by_load, strict=True)
+        ),
+        estimate=estimate,
+        bound=bound,
+        rounds=rounds,
+        incomplete_rounds=incomplete,
+        nonmonotone_rounds=sum(_meets_again(own, at_most) for own in values.values()),
+    )
+
+
+def _values(one: _Measured, statuses: Mapping[int, frozenset[str]], unit: str) -> dict[int, float | None]:
+    """Return round -> value; None: failed or without a value. Rounds with only perturbed invocations are omitted.
+
+    A round that several plans have counts once, with its mean.
+    """
+    by_round: dict[int, list[float]] = {}
+    if one.series is not None:
+        for sample in one.series.samples:
+            by_round.setdefault(sample.round, []).append(_in(sample.value, one.series, unit))
+    found: dict[int, float | None] = {}
+    for number, own in statuses.items():
+        if own.intersection(FAILURES):
+            found[number] = None
+        elif "ok" in own:
+            value = fmean(by_round[number]) if number in by_round else math.nan
+            found[number] = value if math.isfinite(value) else None
+    return found
+
+
+def _meets_again(values: Sequence[float | None], at_most: float) -> bool:
+    met = [_meets(value, at_most) for value in values]
+    return False in met and True in met[met.index(False) :]
+
+
+def _estimate(rounds: Sequence[RoundCapacity], level: float) -> tuple[Interval, Bound | None]:
+    """Return the mean capacity over rounds, or its bound and why it is undefined.
+
+    With the highest load in place of each capacity above it, the mean is too small, so it is a lower bound; with the lowest
+    load in place of each capacity below it, it is an upper bound.
+    """
+    n = len(rounds)
+    above, below = (sum(one.kind == kind for one in rounds) for kind in ("above", "below"))
+    if not n:
+        return undefined(0, level, _METHOD, "no round with a valid invocation at every load"), None
+    of = counted(n, "round")
+    loads = [one.load for one in rounds]
+    if not above and not below:
+        return mean_interval(loads, level, _METHOD, positive=True), None
+    if above and below:
+        reason = f"target met at every load in {above} and not at the lowest load in {below} of {of}"
+        return undefined(n, level, _METHOD, reason), None
+    if above:
+        reason = f"target met at every load in {above} of {of}"
+        return undefined(n, level, _METHOD, reason), Bound("above", fmean(loads), above)
+    reason = f"target not met at the lowest load in {below} of {of}"
+    return undefined(n, level, _METHOD, reason), Bound("below", fmean(loads), below)
