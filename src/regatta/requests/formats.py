@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from regatta.host.errors import RegattaError
 
@@ -28,7 +30,7 @@ _NGINX: dict[str, Part] = {
     "bytes_sent": "bytes", "http_user_agent": "agent", "request_time": "s",
 }  # fmt: skip
 _TOKEN = re.compile(
-    r"%[<>]?(?:[!\d,]*)(?P<apache>(?:\{[^}]*\}\^?\w|\w|%))|\$(?:\{(?P<braced>\w+)\}|(?P<nginx>\w+))|(?P<space>[ \t]+)|(?P<literal>[^%$ \t]+)"
+    r"%[<>!\d,]*(?P<apache>(?:\{[^}]*\}\^?\w|\w|%))|\$(?:\{(?P<braced>\w+)\}|(?P<nginx>\w+))|(?P<space>[ \t]+)|(?P<literal>[^%$ \t]+)"
 )
 #: formats that are tried on a log without `--format`, each also followed by a time in an unknown unit
 KNOWN = {
@@ -51,6 +53,12 @@ _JSON: dict[str, Part] = {
 }  # fmt: skip
 #: of the first lines; the others may be broken
 _LEAST_SHARE = 0.1
+#: of nginx, which writes a line at the end of a request
+_AT_END = ("$time_", "$msec", "$request_time")
+#: a time with its zone, neither in brackets nor in quotes
+_SPACED = r"{}\S+ [-+]\d+{}"
+#: headers and lists of servers, which may have spaces
+_FREE = ("{", "http_", "sent_http_", "cookie_", "upstream_")
 _NEEDED = "time and status, and a request line or a path"
 
 
@@ -81,11 +89,6 @@ class LogFormat:
         return (
             self.has("time", "iso", "msec") and self.has("status") and self.has("request", "target", "path")
         )
-
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        """Return the pattern for Python, to try a few lines."""
-        return re.compile(self.pattern)
 
 
 def parse_format(text: str) -> LogFormat:
@@ -119,7 +122,9 @@ def find_format(lines: Sequence[str], where: str) -> LogFormat:
         for name, pattern in KNOWN.items()
         for words, timing in ({"": ""} | _TIMINGS).items()
     ]
-    fits = [sum(candidate.compiled.search(line) is not None for line in lines) for candidate in candidates]
+    # In RE2, the time of a match is linear, whatever a line has.
+    texts = pa.array(lines, pa.string())
+    fits = [pc.sum(pc.match_substring_regex(texts, candidate.pattern)).as_py() for candidate in candidates]
     best = max(range(len(candidates)), key=lambda at: fits[at])
     if fits[best] < _LEAST_SHARE * len(lines):
         names = ", ".join(KNOWN)
@@ -132,6 +137,7 @@ def _parsed(text: str, name: str) -> LogFormat:
     pattern: list[str] = []
     parts: list[tuple[Part, str]] = []
     places: list[tuple[int, str]] = []
+    spaced = False
     for number, token in enumerate(_TOKEN.finditer(text)):
         if token["space"]:
             pattern.append(r"\s+")
@@ -140,12 +146,13 @@ def _parsed(text: str, name: str) -> LogFormat:
         else:
             directive = token["apache"]
             before, following = text[token.start() - 1 : token.start()], text[token.end() : token.end() + 1]
+            variable = token["braced"] or token["nginx"]
             meaning = (
-                _APACHE.get(directive.lower() if directive.startswith("{") else directive)
-                if directive
-                else _NGINX.get(token["braced"] or token["nginx"])
+                _APACHE.get(directive[:-1].lower() + directive[-1]) if directive else _NGINX.get(variable)
             )
             whole = _field(meaning, before, following, bracketed=directive == "t")
+            free = meaning is None and before != '"' and (directive or variable).startswith(_FREE)
+            spaced |= free or whole == _SPACED
             if meaning is None or any(meaning == used for used, _ in parts):
                 pattern.append(whole.format("(?:", ")"))
             else:
@@ -153,12 +160,12 @@ def _parsed(text: str, name: str) -> LogFormat:
                 parts.append((meaning, group))
                 pattern.append(whole.format(f"(?P<{group}>", ")"))
                 places.append(_place(text, token.start(), token.end(), bracketed=directive == "t"))
-    known = all(number for number, _ in places)
+    known = not spaced and all(number for number, _ in places)
     return LogFormat(
         name,
         tuple(parts),
         "^" + "".join(pattern) + r"\s*$",
-        at_end="$time_" in text or "$msec" in text,
+        at_end=any(variable in text for variable in _AT_END),
         places=tuple(places) if known else (),
         pieces=text.count('"') + 1 if known else 0,
     )
@@ -172,7 +179,9 @@ def _place(text: str, start: int, end: int, bracketed: bool) -> tuple[int, str]:
         return (piece, "piece") if before.endswith('"') and after.startswith('"') else (0, "")
     head = before.rpartition('"')[2]
     if bracketed or (head.endswith("[") and after.startswith("]")):
-        return (piece, "split_part(split_part(piece, '[', 2), ']', 1)") if head.count("[") <= 1 else (0, "")
+        # A name of a server may have brackets: those of an address.
+        opening = " [" if head.removesuffix("[").endswith(" ") else "["
+        return (piece, f"split_part(split_part(piece, '{opening}', 2), ']', 1)") if head.count("[") <= 1 else (0, "")  # fmt: skip
     if (head and not head.endswith(" ")) or (after and not after.startswith((" ", '"'))):
         return 0, ""
     _, time, tail = head.rpartition("%t") if "%t" in head else head.rpartition("]")
@@ -185,6 +194,8 @@ def _field(meaning: Part | None, before: str, following: str, bracketed: bool) -
     """Return the pattern of a field; `{}` twice: where its group begins and ends."""
     if bracketed:
         return r"\[{}[^\]]*{}\]"
+    if before == "[" and following == "]":
+        return r"{}[^\]]*{}"
     if meaning == "status":
         return r"{}\d\d\d{}"
     if meaning == "bytes":
@@ -195,8 +206,12 @@ def _field(meaning: Part | None, before: str, following: str, bracketed: bool) -
         return r"{}\d+{}"
     if before == '"' and following == '"':
         return r'{}(?:[^"\\]|\\.)*{}'
+    if meaning == "time":
+        return _SPACED
+    if meaning == "path":
+        return r"{}[^\s?]*{}"
     # The name of a user may contain spaces; a time in brackets follows it in all usual formats.
-    return r"{}[^\[\"]*?{}" if meaning is None and following == " " else r"{}\S*?{}"
+    return r"{}(?:[^\[\"\\]|\\.)*?{}" if meaning is None and following == " " else r"{}\S*?{}"
 
 
 def _json_format(lines: Sequence[str], where: str) -> LogFormat:
@@ -206,10 +221,14 @@ def _json_format(lines: Sequence[str], where: str) -> LogFormat:
     for line in lines:
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            keys |= {key.lower(): f'$."{key}"' for key in value if '"' not in key}
+            keys |= {
+                key.lower(): f'$."{key}"'
+                for key, inner in value.items()
+                if '"' not in key and not isinstance(inner, (dict, list))
+            }
             for outer, inner in value.items():
                 if isinstance(inner, dict) and '"' not in outer:
                     keys |= {
