@@ -26,6 +26,8 @@ _GZIP = 16 + zlib.MAX_WBITS
 _TRIED_LINES = 1000
 _BATCH_ROWS = 32_768
 _SHOWN = 160
+#: of lines that are not counted; a line of Windows ends with \r
+_BLANK = " \t\r"
 #: methods of HTTP; all others are named `other`
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "PROPFIND")
 #: earlier than the line before by more than a request takes to be answered
@@ -47,11 +49,15 @@ _UNITS: tuple[tuple[Part, int], ...] = (("us", 1), ("ms", 1000), ("s", 1_000_000
 _CLF = "%d/%b/%Y:%H:%M:%S %z"
 _CLF_TIME = f"epoch_us(try_strptime(p.time, '{_CLF}'))"
 _ISO_TIME = "epoch_us(try_cast(p.iso as timestamptz))"
-_NUMBER_TIME = "cast(1e6 * try_cast(p.msec as double) as bigint)"
+_NUMBER_TIME = "try_cast(1e6 * try_cast(p.msec as double) as bigint)"
+#: the year 2100; a clock that counts other units than seconds is far beyond
+_MOST_TIME_US = 4_102_444_800_000_000
+#: no request takes over a day, and no answer has over 2^50 bytes
+_MOST_DURATION_US, _MOST_BYTES = 86_400_000_000, 1 << 50
 #: A request line has a method and a target; bytes that are no HTTP have neither.
 _METHOD = "split_part(p.request, ' ', 1)"
 _PROTOCOL = "split_part(p.request, ' ', -1)"
-_TARGET = f"trim(substr(p.request, length({_METHOD}) + 2, length(p.request) - length({_METHOD}) - 1 - if(starts_with({_PROTOCOL}, 'HTTP/'), length({_PROTOCOL}), 0)))"
+_TARGET = f"trim(substr(p.request, length({_METHOD}) + 2, greatest(0, length(p.request) - length({_METHOD}) - 1 - if(starts_with({_PROTOCOL}, 'HTTP/'), length({_PROTOCOL}), 0))))"
 
 
 @dataclass(frozen=True)
@@ -158,25 +164,15 @@ class _Reader:
             self._unpacked(raw, path) if raw.read(2) == b"\x1f\x8b" else iter(partial(raw.read, _CHUNK), b"")
         )
         raw.seek(0)
-        rest, skipping = b"", False
+        rest = b""
         for piece in pieces:
             progress(raw.tell())
             head, newline, tail = (rest + piece).rpartition(b"\n")
-            if not newline:
-                # A line without an end: its length is limited.
-                if len(tail) > MOST_LINE_BYTES:
-                    if not skipping:
-                        self._unread.append(
-                            Broken(f"a line of over {MOST_LINE_BYTES >> 20} MiB", 1, str(path), "")
-                        )
-                    skipping, tail = True, b""
-                rest = tail
-                continue
-            if skipping:
-                head, skipping = head[head.find(b"\n") + 1 :] if b"\n" in head else b"", False
-            yield head
-            rest = tail
-        if rest and not skipping:
+            if newline:
+                yield head
+            # Of a line that is too long, the begin is enough to count it.
+            rest = tail[: MOST_LINE_BYTES + 1]
+        if rest:
             yield rest
 
     def _unpacked(self, raw: IO[bytes], path: Path) -> Iterator[bytes]:
@@ -217,7 +213,7 @@ class _Reader:
               case when broken is not null then left(text, {_SHOWN}) end, {"path" if self._names else "null"}
             from (select line, text, {_columns(used)} from (
               select line, text, {parts} as p from (
-                select line, text, {taken} from chunk where length(trim(text)) > 0)))
+                select line, text, {taken} from chunk where length(trim(text, '{_BLANK}')) > 0)))
             """,
             {"given": used.pattern or [path for _, path in used.parts]},
         )
@@ -299,7 +295,11 @@ def _columns(used: LogFormat) -> str:
         time = _CLF_TIME if used.has("time") else _ISO_TIME if used.has("iso") else _NUMBER_TIME
     zone = "right(p.time, 5)" if used.has("time") else "''"
     durations = [f"{factor} * try_cast(p.{unit} as double)" for unit, factor in _UNITS if used.has(unit)]
-    duration = f"cast({durations[0]} as bigint)" if durations else "null"
+    duration = (
+        f"case when {durations[0]} between 0 and {_MOST_DURATION_US} then cast({durations[0]} as bigint) end"
+        if durations
+        else "null"
+    )
     client = " || ' ' || ".join(f"coalesce(p.{part}, '')" for part in _CLIENT if used.has(part)) or "''"
     if used.has("request"):
         method, target = _METHOD, _TARGET
@@ -313,14 +313,19 @@ def _columns(used: LogFormat) -> str:
             else "p.path"
         )
     methods = ", ".join(f"'{name}'" for name in METHODS)
-    size = "coalesce(try_cast(p.bytes as bigint), 0)" if used.has("bytes") else "0"
+    size = (
+        f"greatest(0, least(coalesce(try_cast(p.bytes as bigint), 0), {_MOST_BYTES}))"
+        if used.has("bytes")
+        else "0"
+    )
     return f"""
       {time} as at_us, {duration} as duration_us, hash({client}) as client, {zone} as zone,
       {target} as url, case when {method} in ({methods}) then {method} else 'other' end as method,
       try_cast(p.status as smallint) as status, {size} as bytes, strpos(url, '?') > 0 as query,
       split_part(url, '?', 1) as path,
-      case when p.status is null then 'not in the format of the log'
-           when at_us is null then 'unreadable time'
+      case when strlen(text) > {MOST_LINE_BYTES} then 'a line of over {MOST_LINE_BYTES >> 20} MiB'
+           when p.status is null then 'not in the format of the log'
+           when at_us is null or at_us not between 0 and {_MOST_TIME_US} then 'unreadable time'
            when coalesce(url, '') = '' or not coalesce({method} = upper({method}) and length({method}) between 3 and 16, false) then 'no HTTP request'
-           when try_cast(p.status as smallint) not between 100 and 999 then 'unreadable status' end as broken
+           when not coalesce(try_cast(p.status as smallint) between 100 and 999, false) then 'unreadable status' end as broken
     """
