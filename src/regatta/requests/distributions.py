@@ -81,6 +81,8 @@ class Distribution(Strict):
                 raise refusal(f"the parameters {', '.join(expected)}", key="parameters")
             if any(value <= 0 for name, value in self.parameters.items() if name not in ("mu", "sigma")):
                 raise refusal("parameters above 0", key="parameters")
+            if self.parameters.get("sigma", 0.0) < 0:
+                raise refusal("a sigma from 0", key="parameters")
         return self
 
     def draw(self, count: int, random: np.random.Generator) -> Floats:
@@ -113,7 +115,9 @@ class Distribution(Strict):
             return np.where(at > 0, cumulative[np.maximum(at - 1, 0)], 0.0)
         found = np.interp(np.log1p(values), np.log1p(known), cumulative, left=0.0, right=1.0)
         first = cumulative[np.searchsorted(known, known[0], side="right") - 1]
-        return np.where(values >= known[-1], 1.0, np.where(values == known[0], first, found))
+        # A value just below the first one has the same logarithm.
+        found = np.where(values <= known[0], np.where(values < known[0], 0.0, first), found)
+        return np.where(values >= known[-1], 1.0, found)
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,9 @@ def _fit_weibull(values: Floats, weights: Floats) -> dict[str, float]:
         powers = np.exp(shape * (logs - top)) * weights
         return float((powers * logs).sum() / powers.sum()) - 1 / shape - mean_log
 
-    shape = float(optimize.brentq(gradient, 1e-2, 1e3)) if logs.max() > logs.min() else 1e3
+    # The gradient rises; values that are almost equal, or span hundreds of decades, have a shape beyond these limits.
+    low, high = 1e-2, 1e3
+    shape = high if gradient(high) <= 0 else low if gradient(low) >= 0 else float(optimize.brentq(gradient, low, high))  # fmt: skip
     return {
         "shape": shape,
         "scale": math.exp(top) * _mean(np.exp(shape * (logs - top)), weights) ** (1 / shape),
