@@ -42,12 +42,15 @@ def fit_model(read: Read, pauses: Pauses, names: bool = False) -> RequestModel:
     ).fetchall()[0]
     clients = database.execute("select count(distinct client) from requests").fetchall()[0][0]
     seconds = (end - begin) / 1e6
+    broken: dict[str, int] = {}
+    for one in read.broken:
+        broken[one.reason] = broken.get(one.reason, 0) + one.count
     return RequestModel(
         kind="requests",
         source=Source(
             requests=read.requests,
             lines=read.lines,
-            broken={one.reason: one.count for one in read.broken},
+            broken=broken,
             begin=datetime.fromtimestamp(begin // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
             seconds=_rounded(seconds),
             sessions=int(sessions),
@@ -90,9 +93,8 @@ def _arrivals(database: duckdb.DuckDBPyConnection, begin: int, end: int, session
     ]
     # The first and the last minute are not whole.
     whole, of = minutes[1:-1], (begin // 60_000_000 + np.arange(len(minutes))[1:-1]) // 60
-    expected = (
-        np.array([whole[of == one].mean() for one in of]) if len(whole) >= _LEAST_MINUTES else np.zeros(0)
-    )
+    of = of - of[:1]
+    expected = (np.bincount(of, whole) / np.bincount(of))[of] if len(whole) >= _LEAST_MINUTES else np.zeros(0)
     used = expected > 0
     dispersion = None
     if used.any():
