@@ -14,8 +14,8 @@ from unittest import mock
 from regatta.cli.main import main
 
 PROGRAM = Path(sys.executable).with_name("regatta")
-#: verbs that only read and print
-READING = frozenset({"analyze", "audit", "compare", "explain", "history", "plan", "records", "report", "status", "verify"})  # fmt: skip
+#: verbs that only read, print, and write the files that their options name
+READING = frozenset({"analyze", "audit", "compare", "explain", "history", "model", "plan", "records", "report", "status", "verify"})  # fmt: skip
 
 
 def regatta(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
     from regatta.requests.model import RequestModel
     from regatta.requests.visits import Pauses
 
+
+class _Number(click.FloatRange):
+    """A number in a range. NaN, which compares with no limit, is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = float(super().convert(value, param, ctx))
+        if math.isnan(found):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return found
+
+
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _LOG = click.Path(exists=True, dir_okay=False, path_type=Path)
 #: sessions that are drawn to compare a model
@@ -34,8 +46,8 @@ _MODELS = (".yml", ".yaml")
 def _log_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--format", "text", metavar="FORMAT", help="combined, common, vhost_combined, a LogFormat of Apache, or a log_format of nginx. [default: found from the first lines of each log]"),
-        click.option("--idle", "idle_s", type=click.FloatRange(1, 86400), default=1800.0, show_default=True, help="Seconds without a request that end a session."),
-        click.option("--think", "think_s", type=click.FloatRange(0.001, 3600), default=1.0, show_default=True, help="Seconds without a request that end a view: a page with what it embeds."),
+        click.option("--idle", "idle_s", type=_Number(1, 86400), default=1800.0, show_default=True, help="Seconds without a request that end a session."),
+        click.option("--think", "think_s", type=_Number(0.001, 3600), default=1.0, show_default=True, help="Seconds without a request that end a view: a page with what it embeds."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -103,7 +115,7 @@ def model_log(
 @click.option("-o", "output", required=True, type=_FILE, help="File for the sessions, for `web --sessions`.")
 @click.option("--sessions", "count", type=click.IntRange(1, 10_000_000), default=10_000, show_default=True, help="Number of sessions to draw from models.")  # fmt: skip
 @click.option("--mix", metavar="N:N...", help="With several models: proportion of their sessions, such as 3:1. [default: equal]")  # fmt: skip
-@click.option("--size-factor", type=click.FloatRange(0.001, 1000), default=1.0, show_default=True, help="Multiply the sizes of the objects of models.")  # fmt: skip
+@click.option("--size-factor", type=_Number(0.001, 1000), default=1.0, show_default=True, help="Multiply the sizes of the objects of models.")  # fmt: skip
 @_log_options
 @_seed
 def model_sessions(
@@ -278,6 +290,10 @@ def _show_comparison(comparison: Comparison) -> None:
     console.print(f"\n{WORDS}")
 
 
+def _or_null(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
 def _plain(comparison: Comparison) -> dict[str, Any]:
     parts = [
         {
@@ -288,8 +304,8 @@ def _plain(comparison: Comparison) -> dict[str, Any]:
                 if one.distance is None
                 else {
                     "distance": one.distance.distance,
-                    "by_chance": one.distance.chance,
-                    "p": one.distance.p,
+                    "by_chance": _or_null(one.distance.chance),
+                    "p": _or_null(one.distance.p),
                 }
             ),
         }

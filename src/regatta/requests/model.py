@@ -179,7 +179,7 @@ def write_model(model: RequestModel, path: Path) -> None:
     """
     try:
         with replaced(path) as temporary:
-            temporary.write_text(model_text(model))
+            temporary.write_text(model_text(model), encoding="utf-8")
     except OSError as error:
         raise RegattaError(
             str(path), "a writable file", str(error.strerror or error), "choose another folder"
