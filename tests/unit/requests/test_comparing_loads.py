@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,20 +18,27 @@ from regatta.requests.model import RequestModel
 from regatta.requests.page import comparison_tables, write_comparison
 from regatta.requests.visits import Pauses
 
-KNOWN = Known(sessions=1000)
+KNOWN = Known(sessions=600)
 IDLE_S = 1800.0
 Logged = tuple[Load, RequestModel]
+
+
+@pytest.fixture(autouse=True)
+def few_divisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer divisions show the same."""
+    monkeypatch.setattr("regatta.stats.two_samples._PERMUTATIONS", 199)
 
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Logged]:
     """The load of a synthetic log, and its model."""
 
-    def made(seed: int, idle_s: float = IDLE_S, **changes: float) -> Logged:
+    @functools.cache
+    def made(seed: int, **changes: float) -> Logged:
         known = dataclasses.replace(KNOWN, **changes)  # type: ignore[arg-type]
         text = as_json_lines(synthetic(known, np.random.default_rng(seed)))
-        read = divided(tmp_path_factory.mktemp("log"), text, pauses=Pauses(idle_s))
-        model = fit_model(read, Pauses(idle_s))
+        read = divided(tmp_path_factory.mktemp("log"), text, pauses=Pauses(IDLE_S))
+        model = fit_model(read, Pauses(IDLE_S))
         return of_log(f"log {seed}", read, model), model
 
     return made
@@ -137,7 +145,7 @@ def test_a_part_without_values_is_not_compared(tmp_path: Path) -> None:
         folder.mkdir()
         read = divided(folder, "".join(line(5000 * at) for at in range(3)))
         loads.append(of_log(str(number), read, fit_model(read, Pauses())))
-    found = compared(*loads)
+    found = compared(loads[0], loads[1])
     assert set(distances(found)) == {"Size of answers", "Requests per view", "Views per session"}
     assert len(comparison_tables(found)[0].rows) == 7
 

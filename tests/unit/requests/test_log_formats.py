@@ -117,9 +117,10 @@ def test_a_given_format_is_used(text: str, line: str, row: tuple[object, ...], t
     read = read_text(tmp_path, f"{line}\n", given=text, names=True)
     assert rows(read, COLUMNS) == [row]
     assert read.broken == []
-    # With a backslash in a line, its parts are those of the pattern.
-    by_pattern = read_text(tmp_path, f"{line}\n", given=_by_pattern(parse_format(text)), names=True)
-    assert rows(by_pattern, COLUMNS) == [row]
+    if parse_format(text).pieces:
+        # With a backslash in a line, its parts are those of the pattern.
+        by_pattern = read_text(tmp_path, f"{line}\n", given=_by_pattern(parse_format(text)), names=True)
+        assert rows(by_pattern, COLUMNS) == [row]
 
 
 @pytest.mark.parametrize(
@@ -250,8 +251,8 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=6)
-@given(several=st.lists(FIELDS, min_size=1, max_size=40))
+@settings(max_examples=4)
+@given(several=st.lists(FIELDS, min_size=1, max_size=60))
 def test_places_and_pattern_give_the_same_parts(name: str, several: list[Fields]) -> None:
     template, text = FORMATS[name]
     written = "".join(

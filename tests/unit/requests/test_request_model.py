@@ -153,7 +153,7 @@ def test_broken_lines_of_a_reason_are_added_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exponent", [0.0, 0.6, 0.9, 1.5])
 def test_the_exponent_of_zipfs_law_is_recovered(exponent: float) -> None:
-    law = np.arange(1, 2001) ** -exponent
+    law = np.arange(1, 2001, dtype=np.float64) ** -exponent
     found, distance = fit_zipf(law * 1e6)
     assert found == pytest.approx(exponent, abs=1e-3)
     assert distance < 1e-3
