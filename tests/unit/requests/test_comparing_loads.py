@@ -18,7 +18,7 @@ from regatta.requests.model import RequestModel
 from regatta.requests.page import comparison_tables, write_comparison
 from regatta.requests.visits import Pauses
 
-KNOWN = Known(sessions=600)
+KNOWN = Known(sessions=450)
 IDLE_S = 1800.0
 Logged = tuple[Load, RequestModel]
 
@@ -124,7 +124,7 @@ def test_another_popularity_and_other_kinds_are_different(
 def test_popularity_does_not_depend_on_the_number_of_requests(
     first: Logged, logged: Callable[..., Logged]
 ) -> None:
-    found = compared(first[0], logged(7, sessions=150)[0])
+    found = compared(first[0], logged(7, sessions=120)[0])
     assert found.popularity_distance < SMALL
 
 

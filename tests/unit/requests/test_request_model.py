@@ -88,7 +88,7 @@ def test_times_of_whole_seconds_change_no_view(fitted: RequestModel, tmp_path: P
     coarse = small(tmp_path, as_combined(synthetic(KNOWN, np.random.default_rng(1))))
     assert coarse.source.time_resolution_s == 1
     assert coarse.source.sessions == fitted.source.sessions
-    assert coarse.sessions.views.mean == pytest.approx(fitted.sessions.views.mean, rel=0.03)
+    assert coarse.sessions.views.mean == pytest.approx(fitted.sessions.views.mean, rel=0.08)
     assert coarse.objects == fitted.objects
 
 
