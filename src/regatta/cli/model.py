@@ -265,7 +265,7 @@ def _show_log(read: Read, found: RequestModel) -> None:
     )
     for one in read.broken:
         example = f": {printable(one.example)[:100]}" if one.example else ""
-        click.echo(f"note: {one.count:,} x {one.reason}, first {one.where}{example}", err=True)
+        click.echo(f"note: {one.count:,} x {one.reason}, first {printable(one.where)}{example}", err=True)
     if read.disordered:
         click.echo(f"note: {read.disordered:,} lines are over a minute earlier than the line before; requests are sorted", err=True)  # fmt: skip
     if read.zones > 1:

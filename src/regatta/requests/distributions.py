@@ -21,6 +21,8 @@ from regatta.stats.estimate import Floats
 NotNegative = Annotated[float, Field(ge=0, le=1e18)]
 #: A named distribution further from the values than this share (Kolmogorov and Smirnov's distance) is not used.
 CLOSE = 0.03
+#: A distribution later in `NAMES` must be closer by more than this.
+_CLOSER = 0.003
 #: shares at which the values are kept: denser in the tails
 _SHARES = np.unique(
     np.concatenate(
@@ -114,10 +116,15 @@ class Distribution(Strict):
             at = np.searchsorted(known, values, side="right")
             return np.where(at > 0, cumulative[np.maximum(at - 1, 0)], 0.0)
         found = np.interp(np.log1p(values), np.log1p(known), cumulative, left=0.0, right=1.0)
-        first = cumulative[np.searchsorted(known, known[0], side="right") - 1]
-        # A value just below the first one has the same logarithm.
-        found = np.where(values <= known[0], np.where(values < known[0], 0.0, first), found)
-        return np.where(values >= known[-1], 1.0, found)
+        # At a step: from the share below it to that with it, also where both values have the same logarithm.
+        below = np.searchsorted(known, values, side="left")
+        upto = np.searchsorted(known, values, side="right")
+        steps = np.log1p(known[np.maximum(upto - 1, 0)]) == np.log1p(values)
+        found = np.where((upto > below) & steps, cumulative[np.maximum(upto - 1, 0)], found)
+        next_step = np.minimum(below, len(known) - 1)
+        just_below = (upto == below) & (below < len(known)) & (np.log1p(known[next_step]) == np.log1p(values))
+        found = np.where(just_below, cumulative[next_step], found)
+        return np.where(values >= known[-1], 1.0, np.where(values < known[0], 0.0, found))
 
 
 @dataclass(frozen=True)
@@ -239,7 +246,8 @@ def fit(values: Floats, counts: NDArray[np.int64] | None = None, whole: bool = F
     for name in candidates if values[-1] > values[0] or whole else []:
         parameters = {key: float(f"{value:.6g}") for key, value in NAMES[name].fit(values, weights).items()}
         trial = _judged(name, values, weights, n, mean, parameters=parameters, whole=whole)
-        if best is None or trial.distance < best.distance:
+        # Weibull's contains the exponential, so it is always a little closer.
+        if best is None or trial.distance < best.distance - _CLOSER:
             best = trial
     if best is not None and best.distance <= CLOSE:
         return best
@@ -277,14 +285,17 @@ def _distance(trial: Distribution, values: Floats, weights: Floats) -> float:
 
 
 def _points(values: Floats, weights: Floats, whole: bool) -> list[list[float]]:
-    """Return values and the shares up to them: all of them if they are few."""
+    """Return values and the shares up to them. If they are few, each one is a step: two points with the same value."""
     distinct, at = np.unique(values, return_index=True)
     upper = np.cumsum(np.add.reduceat(weights, at)) / weights.sum()
+    upper[-1] = 1.0
+    steps = not whole
     if len(distinct) > len(_SHARES):
         chosen = np.unique(np.searchsorted(upper, _SHARES).clip(0, len(distinct) - 1))
-        distinct, upper = distinct[chosen], upper[chosen]
-    upper[-1] = 1.0
-    if not whole and upper[0] > 0:
+        distinct, upper, steps = distinct[chosen], upper[chosen], False
+    if steps:
+        distinct, upper = np.repeat(distinct, 2), np.column_stack([[0.0, *upper[:-1]], upper]).ravel()
+    elif not whole and upper[0] > 0:
         # A share of equal values at the begin is a step, not a slope.
         distinct, upper = np.concatenate([distinct[:1], distinct]), np.concatenate([[0.0], upper])
     return [

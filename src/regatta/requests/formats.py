@@ -12,16 +12,18 @@ import pyarrow.compute as pc
 
 from regatta.host.errors import RegattaError
 
-#: what a part of a line means; `msec`: seconds since 1970 with a fraction
+#: what a part of a line means; `msec`: seconds since 1970 with a fraction; `usec`: microseconds since 1970
 Part = Literal[
-    "client", "time", "iso", "msec", "request", "method", "target", "path", "query", "status", "bytes", "agent", "us", "ms", "s",
+    "client", "time", "iso", "msec", "usec", "request", "method", "target", "path", "query", "status", "bytes", "agent", "us", "ms", "s",
 ]  # fmt: skip
 
+#: parts that are times, the most exact ones first
+TIMES: tuple[Part, ...] = ("usec", "msec", "iso", "time")
 #: directive of Apache's LogFormat -> its meaning
 _APACHE: dict[str, Part] = {
     "h": "client", "a": "client", "t": "time", "r": "request", "m": "method", "U": "path", "q": "query", "s": "status",
     "b": "bytes", "B": "bytes", "O": "bytes", "D": "us", "T": "s", "{us}T": "us", "{ms}T": "ms", "{s}T": "s",
-    "{user-agent}i": "agent", "{sec}t": "msec",
+    "{user-agent}i": "agent", "{sec}t": "msec", "{usec}t": "usec",
 }  # fmt: skip
 #: variable of nginx's log_format -> its meaning
 _NGINX: dict[str, Part] = {
@@ -39,7 +41,12 @@ KNOWN = {
     "vhost_combined": '%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"',
 }
 #: Apache's `%D` is whole microseconds, nginx's `$request_time` has a point.
-_TIMINGS = {" and microseconds": " %D", " and nginx's $request_time": " $request_time"}
+_TIMINGS = {
+    " and microseconds": " %D",
+    " and nginx's $request_time": " $request_time",
+    ", microseconds and exact times": " %D %{usec}t",
+    ", nginx's $request_time and $msec": " $request_time $msec",
+}
 
 #: key of JSON lines, in lower case -> its meaning; the first one that a log has is used
 _JSON: dict[str, Part] = {
@@ -86,9 +93,7 @@ class LogFormat:
     @property
     def whole(self) -> bool:
         """Return whether it has all that a model needs."""
-        return (
-            self.has("time", "iso", "msec") and self.has("status") and self.has("request", "target", "path")
-        )
+        return self.has(*TIMES) and self.has("status") and self.has("request", "target", "path")
 
 
 def parse_format(text: str) -> LogFormat:
@@ -236,9 +241,7 @@ def _json_format(lines: Sequence[str], where: str) -> LogFormat:
                     }
     parts: dict[Part, str] = {}
     for key, meaning in _JSON.items():
-        if key in keys and not (
-            meaning in ("time", "iso", "msec") and {"time", "iso", "msec"} & parts.keys()
-        ):
+        if key in keys and not (meaning in TIMES and parts.keys() & TIMES):
             parts.setdefault(meaning, keys[key])
     found = LogFormat("JSON lines", tuple(parts.items()), "", at_end=True)
     if not found.whole:

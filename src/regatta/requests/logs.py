@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from regatta.host.errors import RegattaError
-from regatta.requests.formats import LogFormat, Part, find_format
+from regatta.requests.formats import TIMES, LogFormat, Part, find_format
 
 _CHUNK = 32 << 20
 #: longer lines are no requests
@@ -47,11 +47,15 @@ _CLIENT: tuple[Part, ...] = ("client", "agent")
 #: microseconds in a unit of durations
 _UNITS: tuple[tuple[Part, int], ...] = (("us", 1), ("ms", 1000), ("s", 1_000_000))
 _CLF = "%d/%b/%Y:%H:%M:%S %z"
-_CLF_TIME = f"epoch_us(try_strptime(p.time, '{_CLF}'))"
-_ISO_TIME = "epoch_us(try_cast(p.iso as timestamptz))"
-_NUMBER_TIME = "try_cast(1e6 * try_cast(p.msec as double) as bigint)"
-#: the year 2100; a clock that counts other units than seconds is far beyond
-_MOST_TIME_US = 4_102_444_800_000_000
+#: part of a line -> SQL of its time in microseconds since 1970
+_TIME_OF: dict[Part, str] = {
+    "time": f"epoch_us(try_strptime(p.time, '{_CLF}'))",
+    "iso": "epoch_us(try_cast(p.iso as timestamptz))",
+    "msec": "try_cast(1e6 * try_cast(p.msec as double) as bigint)",
+    "usec": "try_cast(p.usec as bigint)",
+}
+#: the years 1990 and 2100; a clock that counts other units than seconds is far beyond
+_LEAST_TIME_US, _MOST_TIME_US = 631_152_000_000_000, 4_102_444_800_000_000
 #: no request takes over a day, and no answer has over 2^50 bytes
 _MOST_DURATION_US, _MOST_BYTES = 86_400_000_000, 1 << 50
 #: A request line has a method and a target; bytes that are no HTTP have neither.
@@ -281,18 +285,13 @@ def _parts(used: LogFormat) -> tuple[str, str]:
 
 def _columns(used: LogFormat) -> str:
     """Return the columns of `lines`, except those of the texts."""
-    time = "null"
-    if not used.pattern:
-        # The values of JSON keys are what their writer chose.
-        key = next(meaning for meaning, _ in used.parts if meaning in ("time", "iso", "msec"))
-        time = "coalesce({}, {}, {})".format(
-            *(
-                one.replace(f"p.{name}", f"p.{key}")
-                for one, name in ((_CLF_TIME, "time"), (_ISO_TIME, "iso"), (_NUMBER_TIME, "msec"))
-            )
-        )
+    key = next(part for part in TIMES if used.has(part))
+    if used.pattern:
+        time = _TIME_OF[key]
     else:
-        time = _CLF_TIME if used.has("time") else _ISO_TIME if used.has("iso") else _NUMBER_TIME
+        # The values of JSON keys are what their writer chose.
+        kinds: tuple[Part, ...] = ("time", "iso", "msec")
+        time = f"coalesce({', '.join(_TIME_OF[kind].replace(f'p.{kind}', f'p.{key}') for kind in kinds)})"
     zone = "right(p.time, 5)" if used.has("time") else "''"
     durations = [f"{factor} * try_cast(p.{unit} as double)" for unit, factor in _UNITS if used.has(unit)]
     duration = (
@@ -325,7 +324,7 @@ def _columns(used: LogFormat) -> str:
       split_part(url, '?', 1) as path,
       case when strlen(text) > {MOST_LINE_BYTES} then 'a line of over {MOST_LINE_BYTES >> 20} MiB'
            when p.status is null then 'not in the format of the log'
-           when at_us is null or at_us not between 0 and {_MOST_TIME_US} then 'unreadable time'
+           when at_us is null or at_us not between {_LEAST_TIME_US} and {_MOST_TIME_US} then 'unreadable time'
            when coalesce(url, '') = '' or not coalesce({method} = upper({method}) and length({method}) between 3 and 16, false) then 'no HTTP request'
            when not coalesce(try_cast(p.status as smallint) between 100 and 999, false) then 'unreadable status' end as broken
     """

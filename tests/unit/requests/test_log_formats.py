@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from helpers.request_logs import BEGIN_S, clf_time, read_text, rows
 from regatta.host.errors import RegattaError
 from regatta.requests.formats import KNOWN, LogFormat, find_format, parse_format
+from regatta.requests.logs import read_logs
+from regatta.requests.visits import Pauses, divide
 
 NGINX = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'
 TIME = clf_time(BEGIN_S)
@@ -297,3 +299,21 @@ def test_places_and_pattern_give_the_same_parts(name: str, several: list[Fields]
     # A client is an address with its program.
     known = {(one.client, _escaped(one.agent) if name != "common" else "") for one in several}
     assert len({client for _, client, _ in found[0]}) == len(known)
+
+
+@pytest.mark.parametrize(
+    ("tail", "begin_us"),
+    [
+        (" 2500 1767225600123456", 1767225600123456),
+        (" 0.002 1767225600.123", 1767225600121000),
+    ],
+)
+def test_an_exact_time_after_the_combined_format_is_used(tmp_path: Path, tail: str, begin_us: int) -> None:
+    log = tmp_path / "exact.log"
+    log.write_text(
+        f'127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET /f/0/8 HTTP/1.1" 200 39408 "-" "s334"{tail}\n'
+    )
+    read = read_logs([log], tmp_path)
+    divide(read, Pauses())
+    assert read.database.execute("select at_us from visits").fetchall() == [(begin_us,)]
+    assert read.resolution_us == 1
