@@ -126,7 +126,7 @@ class TwoLists:
     tables are not seen; pages move one by one and not in batches of 32; shadow entries are never lost; the active list
     is not shortened early after refaults; dirty pages are written and leave, where Linux may rotate them.
 
-    Source: Linux 6.18, mm/workingset.c (refault distance), mm/swap.c (folio_mark_accessed) and mm/vmscan.c
+    Source: Linux, mm/workingset.c (refault distance), mm/swap.c (folio_mark_accessed) and mm/vmscan.c
     (inactive_is_low, folio_check_references, shrink_active_list).
     """
 

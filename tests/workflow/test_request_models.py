@@ -1,0 +1,76 @@
+"""From a request log to a load that has its distributions, as docs/request-models.md shows it, and the experiment `web-model`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.experiments.experiment_parts import HOME, measured, regatta
+from helpers.workloads.web_runs import MISSING
+from regatta.requests.comparing import SMALL
+
+SESSIONS = HOME / "configs" / "experiments" / "web.sessions"
+MODEL = HOME / "configs" / "loads" / "shop.yml"
+needs_servers = pytest.mark.skipif(bool(MISSING), reason=f"NOT TESTED: {', '.join(MISSING)} is not on PATH")
+
+
+def example_log(directory: Path, *arguments: str) -> Path:
+    log = directory / "access.log"
+    program = [sys.executable, "-I", str(HOME / "benchmarks/web/example_log.py"), "--output", str(log)]
+    subprocess.run([*program, *arguments], check=True, timeout=60)
+    return log
+
+
+def succeeded(*arguments: str, cwd: Path) -> str:
+    done = regatta(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_sessions_of_the_experiment_are_those_of_its_model(tmp_path: Path) -> None:
+    drawn = tmp_path / "web.sessions"
+    succeeded("model", "sessions", str(MODEL), "-o", str(drawn), "--sessions", "1000", cwd=tmp_path)
+    assert drawn.read_bytes() == SESSIONS.read_bytes()
+
+
+@needs_servers
+def test_the_log_of_a_server_under_a_model_is_like_the_log_of_the_model(tmp_path: Path) -> None:
+    log = example_log(tmp_path, "--hours", "2", "--visits-per-hour", "2000")
+    succeeded("model", "log", str(log), "-o", "shop.yml", cwd=tmp_path)
+    succeeded("model", "sessions", "shop.yml", "-o", "shop.sessions", cwd=tmp_path)
+    build = ["make", "-s", "-C", str(HOME / "benchmarks/web"), f"BUILD={tmp_path / 'build'}"]
+    subprocess.run(build, check=True, timeout=300)
+    web = [str(tmp_path / "build/web"), "--server", "nginx", "--sessions", "shop.sessions", "--rate", "500"]
+    times = ["--warmup-ms", "0", "--window-ms", "12000", "--log-copy", "server.log"]
+    subprocess.run([*web, *times], check=True, cwd=tmp_path, timeout=120, capture_output=True)
+    found: dict[str, Any] = json.loads(
+        succeeded("model", "compare", "shop.yml", "server.log", "--json", cwd=tmp_path)
+    )
+    distances = {part["part"]: part.get("distance") for part in found["parts"]}
+    # The model is drawn from twice, and the popular objects of few sessions differ by chance.
+    assert distances["Size of answers"] < 2 * SMALL
+    assert distances["Time between requests of a view"] < 2 * SMALL
+    assert found["kinds"] < SMALL
+    assert found["popularity"] < 2 * SMALL
+    assert distances["Views per session"] is None
+
+
+@needs_servers
+def test_the_highest_load_that_meets_a_target_is_found(tmp_path: Path) -> None:
+    shutil.copy(SESSIONS, tmp_path)
+    nginx = {
+        "suite": "web",
+        "benchmark": "nginx-requests",
+        "parameters": {"rate": [100, 200], "warmup_ms": 300, "window_ms": 700},
+    }
+    target = {"parameter": "rate", "metric": "latency", "parameters": {"percentile": 99}, "unit": "s"}
+    answer = measured("web-model", tmp_path, [nginx], rounds=2, capacity={**target, "at_most": 3600})
+    (capacity,) = answer["capacity"]
+    assert capacity["bound"] == {"kind": "above", "load": 200, "rounds": 2}
+    assert len(capacity["rounds"]) == 2
