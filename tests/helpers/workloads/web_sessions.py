@@ -55,17 +55,19 @@ class Logged:
     bytes: int
 
 
-_LINE = re.compile(r'"(GET|HEAD) (\S+) HTTP/1\.1" (\d+) (\d+|-) "-" "s(\d+)" (\d+|\d+\.\d{3})$')
+_LINE = re.compile(
+    r'"(GET|HEAD) (\S+) HTTP/1\.1" (\d+) (\d+|-) "-" "s(\d+)" (?:\d+|\d+\.\d{3}) (?:\d{16}|\d+\.\d{3})$'
+)
 
 
 def logged(path: Path) -> list[Logged]:
-    """All lines but those of the start of the server; each has the duration of the request."""
+    """All lines but those of the start of the server; each has the duration of the request and an exact time."""
     found = []
     for line in path.read_text().splitlines():
         if "GET /nonce " in line:
             continue
         matched = _LINE.search(line)
         assert matched, line
-        method, name, status, size, visit, _ = matched.groups()
+        method, name, status, size, visit = matched.groups()
         found.append(Logged(int(visit), method, name, int(status), 0 if size == "-" else int(size)))
     return found
