@@ -240,16 +240,19 @@ def test_the_suite_asks_for_what_the_driver_has(web_sources: Path, tmp_path: Pat
     """Each benchmark's command, as it stands there."""
     benchmark = SUITE["benchmarks"][name]
     words = {key: str(value) for key, value in benchmark["sizes"]["quick"]["parameters"].items()}
-    words |= {"window_ms": "50", "warmup_ms": "0"}
+    words |= {"window_ms": "300" if name.endswith("-requests") else "50", "warmup_ms": "0"}
     words |= {
         f"web.{key}": str(web_sources / path) for key, path in SUITE["builds"]["web"]["outputs"].items()
     }
     words |= {"program.apache2": "/usr/sbin/apache2", "program.nginx": "/usr/sbin/nginx"}
+    words |= {"file.sessions": str(ROOT / "configs/experiments/web.sessions"), "rate": "1000"}
     command = [re.sub(r"\{([^}]+)\}", lambda found: words[found[1]], word) for word in benchmark["command"]]
     outcome = web(web_sources, tmp_path / name, *command[1:])
     assert outcome.exit_code == 0, (name, outcome.stderr)
     assert benchmark["metric"] in values(outcome)
-    dynamic = 30 if name.endswith("-mix") else 0 if name.endswith(("-static", "-acceptance")) else 100
+    dynamic = (
+        30 if name.endswith("-mix") else 0 if name.endswith(("-static", "-acceptance", "-requests")) else 100
+    )
     assert outcome.info["dynamic_percent"] == dynamic
 
 
