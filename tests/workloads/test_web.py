@@ -245,7 +245,10 @@ def test_the_suite_asks_for_what_the_driver_has(web_sources: Path, tmp_path: Pat
         f"web.{key}": str(web_sources / path) for key, path in SUITE["builds"]["web"]["outputs"].items()
     }
     words |= {"program.apache2": "/usr/sbin/apache2", "program.nginx": "/usr/sbin/nginx"}
-    words |= {"file.sessions": str(ROOT / "configs/experiments/web.sessions"), "rate": "1000"}
+    words |= {
+        "file.sessions": str(Path(__file__).parents[2] / "configs/experiments/web.sessions"),
+        "rate": "1000",
+    }
     command = [re.sub(r"\{([^}]+)\}", lambda found: words[found[1]], word) for word in benchmark["command"]]
     outcome = web(web_sources, tmp_path / name, *command[1:])
     assert outcome.exit_code == 0, (name, outcome.stderr)
