@@ -130,7 +130,8 @@ printf '\\n</pre>\\n</body></html>\\n'
         ({}, ""),
         ({"file": "tr a b <$file"}, "a difference after byte"),
         ({"file": "head -c 50 $file"}, "got a difference"),
-        ({"after": "printf x"}, r"/class\d_\d: .* bytes, got more"),
+        # Apache itself says the length of an answer that ended before it was begun.
+        ({"after": "printf x"}, r"/class\d_\d: .*( bytes, got more|Content-Length \d+, got \d+)"),
         (
             {"file": "cat $file; sleep 0.05; kill -9 $$"},
             r"/file_set/dir00000/class\d_\d: expected",

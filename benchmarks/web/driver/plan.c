@@ -9,8 +9,6 @@
 
 /* Limit of drawn sessions: most of them may end before the run starts. */
 static const double MOST_ARRIVALS = 1e8;
-enum { FIRST_ROOM = 4096 };
-
 struct draft {
     struct web_plan *plan;
     const struct web_sessions *sessions;
@@ -28,15 +26,12 @@ static int add_request(struct draft *draft, const struct web_planned *planned) {
     if (plan->requests == WEB_MOST_PLANNED) {
         return too_many();
     }
-    if (plan->requests == draft->room) {
-        size_t room = draft->room == 0 ? FIRST_ROOM : draft->room * 2;
-        struct web_planned *more = realloc(plan->request, room * sizeof *more);
-        if (more == NULL) {
-            return web_fail("plan: cannot allocate memory for %zu requests", room);
-        }
-        plan->request = more;
-        draft->room = room;
+    struct web_planned *grown =
+        web_grown(plan->request, plan->requests, &draft->room, sizeof *grown, "planned requests");
+    if (grown == NULL) {
+        return -1;
     }
+    plan->request = grown;
     plan->request[plan->requests++] = *planned;
     plan->measured += planned->at_ns >= plan->warmup_ns;
     return 0;
@@ -59,15 +54,12 @@ static int add_visit(struct draft *draft, uint32_t session, int64_t start_ns, in
     if (plan->requests == before) {
         return 0;
     }
-    if (plan->visits == draft->visit_room) {
-        size_t room = draft->visit_room == 0 ? FIRST_ROOM : draft->visit_room * 2;
-        uint32_t *more = realloc(plan->visit_requests, room * sizeof *more);
-        if (more == NULL) {
-            return web_fail("plan: cannot allocate memory for %zu sessions", room);
-        }
-        plan->visit_requests = more;
-        draft->visit_room = room;
+    uint32_t *grown = web_grown(plan->visit_requests, plan->visits, &draft->visit_room,
+                                sizeof *grown, "planned sessions");
+    if (grown == NULL) {
+        return -1;
     }
+    plan->visit_requests = grown;
     plan->visit_requests[plan->visits++] = (uint32_t)(plan->requests - before);
     return 0;
 }

@@ -132,14 +132,11 @@ static int read_objects(struct scanner *scanner, struct web_sessions *sessions) 
                             (unsigned long long)WEB_MOST_SITE_BYTES,
                             (unsigned long long)sessions->site_bytes);
         }
-        if (i == room) {
-            room = room == 0 ? FIRST_ROOM : room * 2;
-            uint32_t *more = realloc(sessions->object_bytes, room * sizeof *more);
-            if (more == NULL) {
-                return web_fail("%s: cannot allocate memory for %zu objects", scanner->path, room);
-            }
-            sessions->object_bytes = more;
+        uint32_t *grown = web_grown(sessions->object_bytes, i, &room, sizeof *grown, "objects");
+        if (grown == NULL) {
+            return -1;
         }
+        sessions->object_bytes = grown;
         sessions->object_bytes[i] = (uint32_t)bytes;
         if (sessions->most_bytes < (uint32_t)bytes) {
             sessions->most_bytes = (uint32_t)bytes;
@@ -185,15 +182,12 @@ static int read_session(struct scanner *scanner, struct web_sessions *sessions,
         return wrong(scanner, "1 or more requests, and at most %d in the file", WEB_MOST_LISTED);
     }
     for (uint32_t i = 0; i < (uint32_t)count; i++) {
-        if (sessions->requests == *room) {
-            *room = *room == 0 ? FIRST_ROOM : *room * 2;
-            struct web_listed_request *more = realloc(sessions->request, *room * sizeof *more);
-            if (more == NULL) {
-                return web_fail("%s: cannot allocate memory for %zu requests", scanner->path,
-                                *room);
-            }
-            sessions->request = more;
+        struct web_listed_request *grown =
+            web_grown(sessions->request, sessions->requests, room, sizeof *grown, "requests");
+        if (grown == NULL) {
+            return -1;
         }
+        sessions->request = grown;
         struct web_listed_request *request = &sessions->request[sessions->requests];
         if (read_request(scanner, sessions, i, request) != 0) {
             return -1;
@@ -219,14 +213,12 @@ static int read_sessions(struct scanner *scanner, struct web_sessions *sessions)
     }
     size_t room = 0, request_room = 0;
     for (uint32_t i = 0; i <= sessions->sessions; i++) {
-        if (i == room) {
-            room = room == 0 ? FIRST_ROOM : room * 2;
-            struct web_listed_session *more = realloc(sessions->session, room * sizeof *more);
-            if (more == NULL) {
-                return web_fail("%s: cannot allocate memory for %zu sessions", scanner->path, room);
-            }
-            sessions->session = more;
+        struct web_listed_session *grown =
+            web_grown(sessions->session, i, &room, sizeof *grown, "sessions");
+        if (grown == NULL) {
+            return -1;
         }
+        sessions->session = grown;
         if (i < sessions->sessions &&
             read_session(scanner, sessions, &sessions->session[i], &request_room) != 0) {
             return -1;

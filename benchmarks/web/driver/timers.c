@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-enum { FIRST_ROOM = 256 };
-
 static void put(struct web_timers *timers, size_t place, struct web_timer *timer) {
     timers->heap[place] = timer;
     timer->place = place + 1;
@@ -34,15 +32,12 @@ static void sink(struct web_timers *timers, size_t place, struct web_timer *time
 
 int web_timers_set(struct web_timers *timers, struct web_timer *timer, uint64_t at_ns) {
     web_timers_cancel(timers, timer);
-    if (timers->count == timers->room) {
-        size_t room = timers->room == 0 ? FIRST_ROOM : timers->room * 2;
-        struct web_timer **more = realloc((void *)timers->heap, room * sizeof *more);
-        if (more == NULL) {
-            return web_fail("timers: cannot allocate memory for %zu", room);
-        }
-        timers->heap = more;
-        timers->room = room;
+    struct web_timer **grown =
+        web_grown((void *)timers->heap, timers->count, &timers->room, sizeof *grown, "timers");
+    if (grown == NULL) {
+        return -1;
     }
+    timers->heap = grown;
     timer->at_ns = at_ns;
     rise(timers, timers->count++, timer);
     return 0;

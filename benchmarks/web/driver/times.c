@@ -3,18 +3,12 @@
 
 #include <stdlib.h>
 
-enum { FIRST_ROOM = 65536 };
-
 int web_times_add(struct web_times *times, uint64_t ns) {
-    if (times->count == times->room) {
-        size_t room = times->room == 0 ? FIRST_ROOM : times->room * 2;
-        uint64_t *more = realloc(times->ns, room * sizeof *more);
-        if (more == NULL) {
-            return web_fail("latencies: cannot allocate memory for %zu", room);
-        }
-        times->ns = more;
-        times->room = room;
+    uint64_t *grown = web_grown(times->ns, times->count, &times->room, sizeof *grown, "latencies");
+    if (grown == NULL) {
+        return -1;
     }
+    times->ns = grown;
     times->ns[times->count++] = ns;
     return 0;
 }

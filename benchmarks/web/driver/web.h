@@ -58,6 +58,12 @@ uint64_t web_now_ns(void);
 extern volatile sig_atomic_t web_stop_signal;
 int web_signals_settle(void);
 
+/* ---- growth.c ---- */
+
+/* Return an array with room for another item of `bytes`; NULL with a message: the old one is kept.
+ * `room` starts with 0. */
+void *web_grown(void *items, size_t used, size_t *room, size_t bytes, const char *what);
+
 /* ---- files.c: SPECweb99's classes ---- */
 
 enum { WEB_CLASSES = 4, WEB_FILES_PER_CLASS = 9, WEB_FILES = 36 };

@@ -45,7 +45,7 @@ GROUPS = {
     "Predict": {
         "vector": "Make, check or show system and application vectors",
         "model": "Make models of the load of a server from its request logs",
-        "trace": "Count the calls of a program, or profile its heap",
+        "trace": "Trace the calls, events, files or heap of a program",
         "predict": "Predict applications on systems from vectors",
         "advise": "Choose a collector and a heap size from measurements",
         "primitives": "Rank the primitives of applications; propose a core set",

@@ -220,9 +220,7 @@ def _shares(mix: str | None, models: int) -> list[float]:
     except ValueError:
         numbers = []
     if len(numbers) != models or not all(0 < number < 1e9 for number in numbers):
-        raise click.UsageError(
-            f"--mix: expected {models} numbers above 0, such as {':'.join('31'[:2])}, got {mix!r}"
-        )
+        raise click.UsageError(f"--mix: expected {models} numbers above 0, such as 3:1, got {mix!r}")
     return [number / sum(numbers) for number in numbers]
 
 

@@ -1,4 +1,4 @@
-"""`regatta trace os`, `regatta trace java` and `regatta trace heap`."""
+"""`regatta trace os` and `regatta trace java`; other files have `events`, `files` and `heap`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOOLS = ("auto", "bpftrace", "strace")
 
 @click.group()
 def trace() -> None:
-    """Record the events of a program, count its calls as application vectors for `regatta predict`, or its use of the heap."""
+    """Record the events or file operations of a program, count its calls for `regatta predict`, or profile its heap."""
 
 
 trace.add_command(trace_events)

@@ -6,22 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from regatta.files.descriptors import Description, Task, Tasks
 from regatta.files.identities import Identities, absolute, is_file
 from regatta.files.operations import MAX_OFFSET, NONE, Facts, Kind, Operations, Recorder
-from regatta.files.strace_grammar import (
-    DETACHED,
-    MAX_LINE,
-    UNFINISHED,
-    arguments_of,
-    descriptor_of,
-    number_of,
-    path_of,
-    result_of,
-    unescaped,
-)
+from regatta.files.strace_calls import Call, CallReader, End
+from regatta.files.strace_grammar import descriptor_of, path_of, unescaped
 
 #: reads -> index of the argument with the offset; None: at the position of the description
 _READS: dict[str, int | None] = {"read": None, "readv": None, "pread64": 3, "preadv": 3, "preadv2": 3}
@@ -49,19 +39,10 @@ CALLS = (*_READS, *_WRITES, *_STATS, *_OPENS, *sorted(_FORKS), *sorted(_SYNCS), 
 #: calls whose structures are written out; others show an address
 _VERBOSE = "clone3,openat2,fstat,newfstatat,stat,lstat,statx,sendfile,copy_file_range"
 
-_CALL = re.compile(r"(?:(\d{1,9}) +)?(\d{1,12})\.(\d{6,9}) ([a-z_][a-z0-9_]*)\(")
-_RESUMED = re.compile(r"(?:(\d{1,9}) +)?\d{1,12}\.\d{6,9} <\.\.\. ([a-z_][a-z0-9_]*) resumed>")
-_END = re.compile(
-    r"(?:(\d{1,9}) +)?(\d{1,12})\.(\d{6,9}) \+\+\+ (exited with|killed by|superseded by execve in pid (\d{1,9})) ?"
-)
-_SIGNAL = re.compile(r"(?:\d+ +)?\d{1,12}\.\d{6,9} --- ")
-_DURATION = re.compile(r"<(\d{1,9})\.(\d{6,9})>\s*$")
 _SIZE = re.compile(r"\bst(?:x)?_size=(\d{1,19})")
 _OFFSET = re.compile(r"\[(\d{1,19})\]")
 #: Linux transfers at most this many bytes in a call (MAX_RW_COUNT)
 MAX_TRANSFER = 0x7FFFF000
-#: most examples of damaged lines that the remarks show
-_EXAMPLE_CHARACTERS = 80
 
 #: what `Facts.not_understood` counts, besides calls of `_NOT_FOLLOWED` under their names -> description
 NOT_UNDERSTOOD = {
@@ -78,27 +59,6 @@ NOT_UNDERSTOOD = {
     "direct_opens": "opens with O_DIRECT: reads and writes pass by the page cache, but count as if they used it",
     "close_range_unshare": "close_range calls that give a thread its own descriptors",
 }
-
-
-class _Call(NamedTuple):
-    """A call that returned."""
-
-    pid: int
-    time_ns: int
-    duration_ns: int
-    name: str
-    arguments: list[str]
-    #: its value; -1: it failed
-    value: int
-    #: the result as strace shows it, with the name of a descriptor
-    result: str
-
-    @property
-    def failed(self) -> bool:
-        return self.value < 0
-
-    def argument(self, index: int) -> str:
-        return self.arguments[index] if index < len(self.arguments) else ""
 
 
 def strace_arguments(output: Path | str, command: Sequence[str]) -> list[str]:
@@ -149,26 +109,21 @@ class StraceFileReader:
         self.tasks = Tasks(folder, self._closed)
         #: what was not understood -> number
         self.missed: Counter[str] = Counter()
-        self.example = ""
-        #: process -> the begun line of its call
-        self._unfinished: dict[int, str] = {}
+        self._calls = CallReader()
         #: processes that appeared while several forks were in progress -> their calls, until a fork returns them
-        self._waiting: dict[int, list[_Call]] = {}
+        self._waiting: dict[int, list[Call]] = {}
         self._time_ns = 0
         self._process = 0
 
     def read(self, line: str) -> None:
         """Read one line."""
-        if len(line) > MAX_LINE:
-            self._damaged(line)
-        elif call := _CALL.match(line):
-            self._begins(int(call[1] or 0), call, line.rstrip("\n"))
-        elif resumed := _RESUMED.match(line):
-            self._resumes(int(resumed[1] or 0), resumed[2], line[resumed.end() :].rstrip("\n"))
-        elif end := _END.match(line):
-            self._ends(int(end[1] or 0), _ns(end[2], end[3]), end[5])
-        elif not _SIGNAL.match(line) and line.strip():
-            self._damaged(line)
+        found = self._calls.read(line)
+        if isinstance(found, End):
+            self._ends(found)
+        elif found is not None and found.pid not in self.tasks.alive and not self._appears(found.pid):
+            self._waiting.setdefault(found.pid, []).append(found)
+        elif found is not None:
+            self._apply(found)
 
     def finish(self) -> Operations:
         """End the trace: return its operations, and what was not understood."""
@@ -178,76 +133,28 @@ class StraceFileReader:
             self.tasks.begin(pid)
             for call in calls:
                 self._apply(call)
-        if self._unfinished:
-            self.missed["unreturned_calls"] += len(self._unfinished)
+        self.missed["unreadable_lines"] += self._calls.damaged
+        self.missed["unreturned_calls"] += len(self._calls.unfinished)
         self.names.finish()
-        remarks = (f"first unreadable line: {self.example!r}",) if self.example else ()
-        return self.recorder.operations(Facts("strace", not_understood=dict(self.missed), remarks=remarks))
+        example = self._calls.example
+        remarks = (f"first unreadable line: {example!r}",) if example else ()
+        return self.recorder.operations(Facts("strace", not_understood=dict(+self.missed), remarks=remarks))
 
-    # lines
+    # processes
 
-    def _damaged(self, line: str) -> None:
-        self.missed["unreadable_lines"] += 1
-        self.example = self.example or line[:_EXAMPLE_CHARACTERS]
-
-    def _begins(self, pid: int, begin: re.Match[str], line: str) -> None:
-        if line.endswith(DETACHED):
+    def _ends(self, end: End) -> None:
+        self._time_ns, self._process = min(end.time_ns, MAX_OFFSET), end.pid
+        if not end.successor:
+            self.tasks.ends(end.pid)
             return
-        if line.endswith(UNFINISHED):
-            if pid in self._unfinished:
-                self._damaged(line)
-            self._unfinished[pid] = line[: -len(UNFINISHED)]
-            return
-        self._returned(pid, begin, line)
-
-    def _resumes(self, pid: int, name: str, rest: str) -> None:
-        begun = self._unfinished.pop(pid, None)
-        begin = None if begun is None else _CALL.match(begun)
-        if begun is None or begin is None or begin[4] != name:
-            self._damaged(rest)
-            return
-        self._returned(pid, begin, begun + rest)
-
-    def _returned(self, pid: int, begin: re.Match[str], line: str) -> None:
-        result = result_of(line)
-        if result is None:
-            self._damaged(line)
-            return
-        if result[1] == "?":
-            return
-        duration = _DURATION.search(line, result.end())
-        arguments = arguments_of(line[begin.end() : result.start()])
-        value = -1 if result[1].startswith("-") else number_of(result[1])
-        duration_ns = NONE if duration is None else _ns(duration[1], duration[2])
-        call = _Call(
-            pid, _ns(begin[2], begin[3]), duration_ns, begin[4], arguments, value, line[result.start(1) :]
-        )
-        if pid not in self.tasks.alive and not self._appears(pid):
-            self._waiting.setdefault(pid, []).append(call)
-            return
-        self._apply(call)
-
-    def _ends(self, pid: int, time_ns: int, successor: str | None) -> None:
-        self._unfinished.pop(pid, None)
-        self._time_ns, self._process = min(time_ns, MAX_OFFSET), pid
-        if successor is None:
-            self.tasks.ends(pid)
-            return
-        # The exec of a thread ends the others, and continues under the number of the process.
-        if begun := self._unfinished.pop(int(successor), None):
-            self._unfinished[pid] = begun
-        task = self.tasks.alive.pop(int(successor), None)
+        task = self.tasks.alive.pop(end.successor, None)
         if task is not None:
-            self.tasks.ends(pid)
-            self.tasks.alive[pid] = task
+            self.tasks.ends(end.pid)
+            self.tasks.alive[end.pid] = task
 
     def _appears(self, pid: int) -> bool:
         """Begin a process that is new. Return False if its parent is not yet known."""
-        forks = [
-            (parent, line)
-            for parent, line in self._unfinished.items()
-            if (begin := _CALL.match(line)) and begin[4] in _FORKS and parent in self.tasks.alive
-        ]
+        forks = [one for one in self._calls.begun(_FORKS) if one[0] in self.tasks.alive]
         if not forks:
             self.tasks.begin(pid)
             return True
@@ -259,7 +166,7 @@ class StraceFileReader:
 
     # calls
 
-    def _apply(self, call: _Call) -> None:
+    def _apply(self, call: Call) -> None:
         """Apply a call to the state, and record what it does to a file."""
         task = self.tasks.alive.get(call.pid) or self.tasks.begin(call.pid)
         self._time_ns, self._process = min(call.time_ns, MAX_OFFSET), call.pid
@@ -287,14 +194,14 @@ class StraceFileReader:
             if handler is not None:
                 handler(self, call, task)
 
-    def _moves_data(self, call: _Call, task: Task, kind: Kind, offset_at: int | None) -> None:
+    def _moves_data(self, call: Call, task: Task, kind: Kind, offset_at: int | None) -> None:
         description = self._description(task, call.argument(0))
         if description is None:
             return
         offset = -1 if offset_at is None else _integer(call.argument(offset_at))
         self._moved(call, description, kind, offset, call.value)
 
-    def _moved(self, call: _Call, description: Description, kind: Kind, offset: int, count: int) -> None:
+    def _moved(self, call: Call, description: Description, kind: Kind, offset: int, count: int) -> None:
         """Record a transfer of `count` bytes at `offset`; -1: at the position, which advances."""
         file = description.file
         at = description.position if offset < 0 else offset
@@ -311,7 +218,7 @@ class StraceFileReader:
         if kind is Kind.WRITE:
             self.names.reaches(file, at + count)
 
-    def _opens(self, call: _Call, task: Task, path_at: int) -> None:
+    def _opens(self, call: Call, task: Task, path_at: int) -> None:
         given = self._path(task, call, path_at)
         if call.failed:
             if given is not None and " ENOENT " in call.result:
@@ -358,7 +265,7 @@ class StraceFileReader:
             or ("O_TRUNC" in flags and name not in self.names.by_name)
         )
 
-    def _stats(self, call: _Call, task: Task, path_at: int) -> None:
+    def _stats(self, call: Call, task: Task, path_at: int) -> None:
         given = self._path(task, call, path_at)
         descriptor = descriptor_of(call.argument(0)) if path_at == 1 else None
         if path_of(call.argument(path_at)) == "" and descriptor is not None and descriptor.number >= 0:
@@ -373,18 +280,18 @@ class StraceFileReader:
             return
         self._record(call, Kind.STAT, self._sized(self.names.of(given), call))
 
-    def _stats_descriptor(self, call: _Call, task: Task) -> None:
+    def _stats_descriptor(self, call: Call, task: Task) -> None:
         description = self._description(task, call.argument(0))
         if description is not None:
             self._record(call, Kind.STAT, self._sized(description.file, call), description)
 
-    def _sized(self, file: int, call: _Call) -> int:
+    def _sized(self, file: int, call: Call) -> int:
         size = _SIZE.search(" ".join(call.arguments[1:]))
         if size is not None and not call.failed and "S_IFREG" in " ".join(call.arguments):
             self.names.has_size(file, min(int(size[1]), MAX_OFFSET))
         return file
 
-    def _closes(self, call: _Call, task: Task) -> None:
+    def _closes(self, call: Call, task: Task) -> None:
         if call.name == "close_range":
             first, last = _integer(call.argument(0)), _integer(call.argument(1))
             if "CLOSE_RANGE_UNSHARE" in call.argument(2):
@@ -401,12 +308,12 @@ class StraceFileReader:
             self._time_ns, Kind.CLOSE, description.file, process=self._process, handle=description.number
         )
 
-    def _seeks(self, call: _Call, task: Task) -> None:
+    def _seeks(self, call: Call, task: Task) -> None:
         description = self._description(task, call.argument(0))
         if description is not None and not call.failed:
             description.position = call.value
 
-    def _duplicates(self, call: _Call, task: Task) -> None:
+    def _duplicates(self, call: Call, task: Task) -> None:
         if call.failed:
             return
         command = call.argument(1)
@@ -431,7 +338,7 @@ class StraceFileReader:
         else:
             self.tasks.opens(task, target, source, "CLOEXEC" in " ".join(call.arguments[1:]))
 
-    def _unlinks(self, call: _Call, task: Task) -> None:
+    def _unlinks(self, call: Call, task: Task) -> None:
         if "AT_REMOVEDIR" in call.argument(2):
             return
         path = self._path(task, call, 1 if call.name == "unlinkat" else 0)
@@ -443,7 +350,7 @@ class StraceFileReader:
         file, remaining = self.names.removed(path)
         self._record(call, Kind.UNLINK, file, bytes=max(remaining, 0))
 
-    def _renames(self, call: _Call, task: Task) -> None:
+    def _renames(self, call: Call, task: Task) -> None:
         at = (0, 1) if call.name in ("rename", "link") else (1, 3)
         old, new = self._path(task, call, at[0]), self._path(task, call, at[1])
         if old is None or new is None:
@@ -460,7 +367,7 @@ class StraceFileReader:
             file, peer = self.names.renamed(old, new)
             self._record(call, Kind.RENAME, file, peer=peer)
 
-    def _truncates(self, call: _Call, task: Task) -> None:
+    def _truncates(self, call: Call, task: Task) -> None:
         description = None
         size = _integer(call.argument(1))
         if call.name == "ftruncate":
@@ -474,7 +381,7 @@ class StraceFileReader:
         self._record(call, Kind.TRUNCATE, file, description, offset=size)
         self.names.sizes[file] = size
 
-    def _maps(self, call: _Call, task: Task) -> None:
+    def _maps(self, call: Call, task: Task) -> None:
         protection, flags = call.argument(2), call.argument(3)
         if call.failed or "MAP_ANONYMOUS" in flags or protection == "PROT_NONE":
             return
@@ -486,10 +393,10 @@ class StraceFileReader:
             self.missed["writable_shared_maps"] += 1
         self._record(call, Kind.MAP, description.file, description, offset=offset, bytes=length)
 
-    def _syncs_all(self, call: _Call, task: Task) -> None:
+    def _syncs_all(self, call: Call, task: Task) -> None:
         self._record(call, Kind.FSYNC)
 
-    def _copies(self, call: _Call, task: Task) -> None:
+    def _copies(self, call: Call, task: Task) -> None:
         """Record sendfile and copy_file_range: a read and a write of the same bytes."""
         if call.name == "sendfile":
             target, source, offsets = call.argument(0), call.argument(1), ("NULL", call.argument(2))
@@ -508,7 +415,7 @@ class StraceFileReader:
                 offset = int(found[1])
             self._moved(call, description, kind, offset, call.value)
 
-    def _executes(self, call: _Call, task: Task) -> None:
+    def _executes(self, call: Call, task: Task) -> None:
         if call.failed:
             return
         self.tasks.execs(task)
@@ -522,7 +429,7 @@ class StraceFileReader:
             self.names.has_size(file, size)
         self._record(call, Kind.MAP, file, bytes=max(size, 0))
 
-    def _changes_folder(self, call: _Call, task: Task) -> None:
+    def _changes_folder(self, call: Call, task: Task) -> None:
         if call.failed:
             return
         if call.name == "chdir":
@@ -535,7 +442,7 @@ class StraceFileReader:
         else:
             task.folder.name = path
 
-    def _forked(self, call: _Call, task: Task) -> None:
+    def _forked(self, call: Call, task: Task) -> None:
         child = call.value
         if child in self.tasks.alive:
             # It was found while the fork was in progress.
@@ -549,7 +456,7 @@ class StraceFileReader:
 
     # arguments
 
-    def _path(self, task: Task, call: _Call, index: int) -> str | None:
+    def _path(self, task: Task, call: Call, index: int) -> str | None:
         """Return the absolute name in an argument. None: it is not told, or its folder is unknown."""
         path = path_of(call.argument(index))
         if path is None:
@@ -594,7 +501,7 @@ class StraceFileReader:
         )
 
     def _record(
-        self, call: _Call, kind: Kind, file: int = NONE, description: Description | None = None, *,
+        self, call: Call, kind: Kind, file: int = NONE, description: Description | None = None, *,
         offset: int = 0, bytes: int = 0, peer: int = NONE, failed: bool = False,
     ) -> None:  # fmt: skip
         if max(call.time_ns, offset, offset + bytes) > MAX_OFFSET or (
@@ -608,7 +515,7 @@ class StraceFileReader:
         )  # fmt: skip
 
 
-_HANDLERS: dict[str, Callable[[StraceFileReader, _Call, Task], None]] = {
+_HANDLERS: dict[str, Callable[[StraceFileReader, Call, Task], None]] = {
     "close": StraceFileReader._closes,
     "close_range": StraceFileReader._closes,
     "lseek": StraceFileReader._seeks,
@@ -635,10 +542,6 @@ _HANDLERS: dict[str, Callable[[StraceFileReader, _Call, Task], None]] = {
     "chdir": StraceFileReader._changes_folder,
     "fchdir": StraceFileReader._changes_folder,
 }
-
-
-def _ns(seconds: str, fraction: str) -> int:
-    return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
 
 
 def _integer(text: str) -> int:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from regatta.host.errors import RegattaError
+
 _BUSY = (errno.EAGAIN, errno.EACCES)
 _PAUSE_S = 0.05
 _CHUNK_BYTES = 1 << 20
@@ -62,6 +64,21 @@ def write_whole(path: Path, data: bytes | str, mode: int = 0o666, durable: bool 
     """
     with replaced(path, mode, durable) as temporary:
         temporary.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def write_output(path: Path, text: str) -> None:
+    """Replace the contents of a file that a command writes for the user, atomically.
+
+    Raises:
+        RegattaError: the disk is full or the folder is not writable.
+    """
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        got = error.strerror or str(error)
+        raise RegattaError(
+            str(path), "a writable file", got, "free disk space, or choose another folder"
+        ) from error
 
 
 def write_object(path: Path, value: dict[str, Any], mode: int = 0o666, durable: bool = False) -> None:

@@ -111,20 +111,25 @@ class Distribution(Strict):
         """Return the shares of the distribution up to these values."""
         if self.distribution != "empirical":
             return NAMES[self.distribution].share_to(values, self.parameters)
-        known, cumulative = np.array(self.points).T
         if self.whole:
+            known, cumulative = np.array(self.points).T
             at = np.searchsorted(known, values, side="right")
             return np.where(at > 0, cumulative[np.maximum(at - 1, 0)], 0.0)
-        found = np.interp(np.log1p(values), np.log1p(known), cumulative, left=0.0, right=1.0)
-        # At a step: from the share below it to that with it, also where both values have the same logarithm.
-        below = np.searchsorted(known, values, side="left")
-        upto = np.searchsorted(known, values, side="right")
-        steps = np.log1p(known[np.maximum(upto - 1, 0)]) == np.log1p(values)
-        found = np.where((upto > below) & steps, cumulative[np.maximum(upto - 1, 0)], found)
-        next_step = np.minimum(below, len(known) - 1)
-        just_below = (upto == below) & (below < len(known)) & (np.log1p(known[next_step]) == np.log1p(values))
-        found = np.where(just_below, cumulative[next_step], found)
-        return np.where(values >= known[-1], 1.0, np.where(values < known[0], 0.0, found))
+        return self._interpolated(values, below=False)
+
+    def share_below(self, values: Floats) -> Floats:
+        """Return the shares of the distribution below these values; not of whole numbers."""
+        continuous = self.distribution != "empirical"
+        return self.share_to(values) if continuous else self._interpolated(values, below=True)
+
+    def _interpolated(self, values: Floats, below: bool) -> Floats:
+        points, cumulative = np.array(self.points).T
+        known, wanted = np.log1p(points), np.log1p(values)
+        between = np.interp(wanted, known, cumulative, left=0.0, right=1.0)
+        # Several points with one value are a step: the first one has the share below it, the last one that with it.
+        step = np.searchsorted(known, wanted, side="left" if below else "right") - (not below)
+        step = step.clip(0, len(known) - 1)
+        return np.asarray(np.where(known[step] == wanted, cumulative[step], between))
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,7 @@ def _fit_lomax(values: Floats, weights: Floats) -> dict[str, float]:
     return {"shape": 1 / _mean(np.log1p(values / scale), weights), "scale": scale}
 
 
-#: name -> distribution; the first with the least distance is used
+#: name -> distribution, the simpler ones first
 NAMES: dict[str, Named] = {
     "exponential": Named(
         ("mean",),
@@ -229,7 +234,7 @@ def _log_rest(mean: float) -> float:
 
 
 def fit(values: Floats, counts: NDArray[np.int64] | None = None, whole: bool = False) -> Distribution:
-    """Return the named distribution closest to values, or the empirical one if none is close.
+    """Return the named distribution closest to values, the simpler one of equally close ones, or else the empirical one.
 
     Args:
         values: >= 0, at least one.
@@ -280,7 +285,7 @@ def _distance(trial: Distribution, values: Floats, weights: Floats) -> float:
     there = trial.share_to(distinct)
     if trial.whole:
         return float(np.abs(there - upper).max())
-    before = trial.share_to(np.nextafter(distinct, -np.inf))
+    before = trial.share_below(distinct)
     return float(max(np.abs(there - upper).max(), np.abs(before - lower).max()))
 
 

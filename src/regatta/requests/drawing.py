@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regatta.host.errors import RegattaError
-from regatta.host.files import replaced
+from regatta.host.files import write_output
 from regatta.requests.distributions import Distribution
 from regatta.requests.logs import Read
 from regatta.requests.model import RequestModel
@@ -162,30 +162,23 @@ def replayed(read: Read) -> Drawn:
 def write_sessions(drawn: Drawn, path: Path) -> None:
     """Write the file of sessions for the web driver, atomically. benchmarks/web/README.md describes it.
 
+    Objects that no request asks for are left out, so objects get other numbers.
+
     Raises:
         RegattaError: the file cannot be written.
     """
-    kinds = drawn.kinds + _VIEW * drawn.views
-    rows = np.column_stack([drawn.gaps_us, drawn.objects, kinds])
+    used, numbers = np.unique(drawn.objects, return_inverse=True)
+    rows = np.column_stack([drawn.gaps_us, numbers, drawn.kinds + _VIEW * drawn.views])
     lines = [f"{gap} {number} {kind}" for gap, number, kind in rows.tolist()]
-    at = 0
     parts = [
-        _HEADER,
-        f"objects {len(drawn.sizes)}",
-        *map(str, drawn.sizes.tolist()),
-        f"sessions {len(drawn.lengths)}",
-    ]
+        _HEADER, f"objects {len(used)}", *map(str, drawn.sizes[used].tolist()), f"sessions {len(drawn.lengths)}",
+    ]  # fmt: skip
+    at = 0
     for begin, length in zip(drawn.begins_us.tolist(), drawn.lengths.tolist(), strict=True):
         parts.append(f"{begin} {length}")
         parts += lines[at : at + length]
         at += length
-    try:
-        with replaced(path) as temporary:
-            temporary.write_text("\n".join(parts) + "\n")
-    except OSError as error:
-        raise RegattaError(
-            str(path), "a writable file", str(error.strerror or error), "choose another folder"
-        ) from error
+    write_output(path, "\n".join(parts) + "\n")
 
 
 def joined(parts: Sequence[Drawn]) -> Drawn:

@@ -107,7 +107,7 @@ def _arrivals(database: duckdb.DuckDBPyConnection, begin: int, end: int, session
 
 def _sessions(database: duckdb.DuckDBPyConnection, pauses: Pauses) -> Sessions:
     views = _counted(database, "select count(*) filter (view) as number from visits group by session")
-    per_view = _counted(database, "select count(*) as number from visits group by one")
+    per_view = _counted(database, "select count(*) as number from visits group by view_number")
     return Sessions(
         idle_s=pauses.idle_s,
         think_s=pauses.think_s,

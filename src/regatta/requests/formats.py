@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -220,8 +221,6 @@ def _field(meaning: Part | None, before: str, following: str, bracketed: bool) -
 
 
 def _json_format(lines: Sequence[str], where: str) -> LogFormat:
-    import json
-
     keys: dict[str, str] = {}
     for line in lines:
         try:
@@ -245,5 +244,5 @@ def _json_format(lines: Sequence[str], where: str) -> LogFormat:
             parts.setdefault(meaning, keys[key])
     found = LogFormat("JSON lines", tuple(parts.items()), "", at_end=True)
     if not found.whole:
-        raise RegattaError(where, f"JSON lines with {_NEEDED}", f"the keys {', '.join(sorted(keys))[:300]}", "rename the keys, as documented in docs/requests.md")  # fmt: skip
+        raise RegattaError(where, f"JSON lines with {_NEEDED}", f"the keys {', '.join(sorted(keys))[:300]}", "rename the keys, as documented in docs/request-models.md")  # fmt: skip
     return found

@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from regatta.host.errors import RegattaError
 from regatta.requests.formats import TIMES, LogFormat, Part, find_format
 
-_CHUNK = 32 << 20
+_CHUNK = 16 << 20
 #: longer lines are no requests
 MOST_LINE_BYTES = 1 << 20
 _PACKED = 4 << 20
 #: for zlib: the header of gzip
 _GZIP = 16 + zlib.MAX_WBITS
 _TRIED_LINES = 1000
-_BATCH_ROWS = 32_768
+_BATCH_ROWS = 8192
 _SHOWN = 160
 #: of lines that are not counted; a line of Windows ends with \r
 _BLANK = " \t\r"
@@ -117,7 +117,7 @@ def read_logs(
         RegattaError: a file cannot be read, has no known format, or there is no request in any.
     """
     database = duckdb.connect(str(scratch / "requests.duckdb"))
-    database.execute("set memory_limit = '600MB'")
+    database.execute("set memory_limit = '500MB'")
     database.execute("set timezone = 'UTC'")
     database.execute(f"set temp_directory = '{str(scratch / 'spilled').replace(chr(39), chr(39) * 2)}'")
     database.execute(_TABLES)
@@ -144,17 +144,16 @@ class _Reader:
         used = given
         try:
             with path.open("rb") as raw:
-                for text in self._chunks(raw, path, progress):
+                for lines in map(_lines, self._chunks(raw, path, progress)):
                     if used is None:
-                        tried = text.split(b"\n", _TRIED_LINES)[:_TRIED_LINES]
-                        lines = [
-                            shown for line in tried if (shown := line.decode("utf-8", "replace").strip())
+                        tried = [
+                            shown for line in lines[:_TRIED_LINES].to_pylist() if (shown := line.strip())
                         ]
-                        if lines:
-                            used = find_format(lines, str(path))
+                        if tried:
+                            used = find_format(tried, str(path))
                     if used is not None:
-                        self._insert(text, used)
-                    self._next += text.count(b"\n") + 1
+                        self._insert(lines, used)
+                    self._next += len(lines)
         except OSError as error:
             raise RegattaError(str(path), "a readable log", str(error)) from error
         if used is not None:
@@ -199,14 +198,8 @@ class _Reader:
         if not member.eof and not fresh:
             self._unread.append(Broken("compressed data that ends early", 1, str(path), ""))
 
-    def _insert(self, text: bytes, used: LogFormat) -> None:
-        try:
-            whole = pa.array([text], pa.binary()).cast(pa.string())
-        except pa.ArrowInvalid:
-            whole = pa.array([text.decode("utf-8", "replace")], pa.string())
-        column = pc.split_pattern(whole, "\n").flatten()
-        numbers = pa.array(np.arange(self._next, self._next + len(column)))
-        rows = pa.table({"line": numbers, "text": column})
+    def _insert(self, lines: pa.StringArray, used: LogFormat) -> None:
+        rows = pa.table({"line": np.arange(self._next, self._next + len(lines)), "text": lines})
         taken, parts = _parts(used)
         database = self._found.database
         database.register("chunk", pa.Table.from_batches(rows.to_batches(max_chunksize=_BATCH_ROWS)))
@@ -254,6 +247,15 @@ class _Reader:
     def _place(self, line: int) -> str:
         begin, path = next(one for one in reversed(self._begins) if one[0] <= line)
         return f"{path}:{line - begin + 1}"
+
+
+def _lines(text: bytes) -> pa.StringArray:
+    """Return the lines of a text; bytes that are not UTF-8 are replaced."""
+    try:
+        whole = pa.array([text], pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        whole = pa.array([text.decode("utf-8", "replace")], pa.string())
+    return pc.split_pattern(whole, "\n").flatten()
 
 
 def _parts(used: LogFormat) -> tuple[str, str]:

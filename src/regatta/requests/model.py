@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from regatta.host.errors import Problem, RegattaError, SpecError
-from regatta.host.files import replaced
+from regatta.host.errors import Problem, SpecError
+from regatta.host.files import write_output
 from regatta.requests.distributions import Distribution, NotNegative
 from regatta.spec.fields import Line, Strict, refusal
 from regatta.spec.flow import flow_yaml
@@ -177,10 +177,4 @@ def write_model(model: RequestModel, path: Path) -> None:
     Raises:
         RegattaError: the file cannot be written.
     """
-    try:
-        with replaced(path) as temporary:
-            temporary.write_text(model_text(model), encoding="utf-8")
-    except OSError as error:
-        raise RegattaError(
-            str(path), "a writable file", str(error.strerror or error), "choose another folder"
-        ) from error
+    write_output(path, model_text(model))

@@ -36,7 +36,7 @@ class Pauses:
 def divide(read: Read, pauses: Pauses) -> None:
     """Make the table `visits` of a database: one row per request of a log, in the order of clients and times.
 
-    Columns: `session` and `one` (numbers of the session and of the view), `at_us` (begin of the request), `gap_us` (since the one
+    Columns: `session` and `view_number` (numbers of the session and of the view), `at_us` (begin of the request), `gap_us` (since the one
     before in the session; null for its first), `view` (whether a view begins), `object`, `kind` (of `KINDS`), `method`, `status`,
     `bytes`, `query`, `duration_us`, `path`.
 
@@ -57,7 +57,7 @@ def divide(read: Read, pauses: Pauses) -> None:
         f"""
         create or replace table visits as
         select sum(cast(gap_us is null as integer)) over (rows unbounded preceding) as session,
-          sum(cast(view as integer)) over (rows unbounded preceding) as one, at_us, gap_us, view, object, {_KIND} as kind, method,
+          sum(cast(view as integer)) over (rows unbounded preceding) as view_number, at_us, gap_us, view, object, {_KIND} as kind, method,
           status, bytes, query, duration_us, path
         from (
           select *, gap_us is null or gap_us > {1e6 * pauses.think_s} as view from (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem, RegattaError, SpecError
-from regatta.host.files import replaced
+from regatta.host.files import write_output
 from regatta.spec.flow import flow_yaml
 from regatta.spec.problems import check, shown, shown_path, unknown_choice
 from regatta.spec.vector_schema import ApplicationFile, CostSpec, IntervalSpec, SystemFile
@@ -162,14 +162,7 @@ def write_vector(vector: SystemVector | ApplicationVector, path: Path) -> None:
     """
     text = vector_text(vector)
     parse_vector(text, str(path))
-    try:
-        with replaced(path) as temporary:
-            temporary.write_bytes(text.encode())
-    except OSError as error:
-        got = str(error.strerror or error)
-        raise RegattaError(
-            str(path), "a writable file", got, "free disk space, or choose another folder"
-        ) from error
+    write_output(path, text)
 
 
 def _system_lines(system: SystemVector) -> list[str]:

@@ -168,14 +168,16 @@ def test_models_are_mixed_in_proportion(folder: Path, tmp_path: Path) -> None:
     alone = ("-o", str(tmp_path / "alone"), "--sessions", "75")
     assert regatta(folder, "sessions", "model.yml", *alone).returncode == 0
     (objects, sessions), (objects_alone, _) = heads(tmp_path / "s"), heads(tmp_path / "alone")
-    assert (objects, sessions) == (2 * objects_alone, 100)
+    assert sessions == 100
+    assert objects_alone < objects < 2 * objects_alone
 
 
 def test_sizes_are_multiplied(folder: Path, tmp_path: Path) -> None:
     for name, factor in (("one", "1"), ("ten", "10")):
         words = ("-o", str(tmp_path / name), "--sessions", "5", "--size-factor", factor)
         assert regatta(folder, "sessions", "model.yml", *words).returncode == 0
-    sizes = [(tmp_path / name).read_text().splitlines()[2:62] for name in ("one", "ten")]
+    count, _ = heads(tmp_path / "one")
+    sizes = [(tmp_path / name).read_text().splitlines()[2 : 2 + count] for name in ("one", "ten")]
     assert [10 * int(size) for size in sizes[0]] == list(map(int, sizes[1]))
 
 
