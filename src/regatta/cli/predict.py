@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class _Predict(click.Command):
-    """Accepts `--on A B C` for `--on A --on B --on C`, and passes `gc ...` to `regatta predict gc`."""
+    """Accepts `--on A B C` for `--on A --on B --on C`, and passes `gc ...` and `files ...` to the commands of these names."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -45,6 +45,10 @@ class _Predict(click.Command):
             from regatta.cli.predict_gc import predict_gc
 
             return predict_gc.make_context(f"{info_name} gc", args[1:], parent, **extra)
+        if args[:1] == ["files"]:
+            from regatta.cli.predict_files import predict_files
+
+            return predict_files.make_context(f"{info_name} files", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -161,7 +165,8 @@ def predict(
 
     APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix.
 
-    `regatta predict gc APP... --on EXPERIMENT` predicts garbage collections instead.
+    `regatta predict gc APP... --on EXPERIMENT` predicts garbage collections instead, and `regatta predict files APP... --on
+    EXPERIMENT` times with less memory or on other disks.
 
     Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
     """

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from regatta.files.cache import CacheCounts
     from regatta.files.operations import Operations
 
-#: page caches without --memory, relative to all pages that the program touches
+#: limits without --memory, relative to all pages that the program touches and to its own memory
 _PARTS = (1.0, 0.5, 0.25, 0.125)
 _MIB = 1 << 20
 
@@ -28,9 +29,10 @@ _MIB = 1 << 20
 @click.command("files", context_settings={"allow_interspersed_args": False})
 @click.option("-o", "output", type=click.Path(file_okay=False, path_type=Path), help="Folder for the trace (Parquet). [default: none, only the counts]")  # fmt: skip
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace instead of running COMMAND: a folder of -o, or the text of strace.")  # fmt: skip
-@click.option("--memory", "memories", multiple=True, type=click.FloatRange(0.01, 1e8), metavar="MIB", help="MiB of page cache to simulate; repeat it for several. [default: all that COMMAND touches, its half, quarter and eighth]")  # fmt: skip
+@click.option("--memory", "memories", multiple=True, type=click.FloatRange(0.01, 1e8), metavar="MIB", help="Limit of memory to simulate: MiB for the page cache and for the processes themselves. Repeatable. [default: all that COMMAND uses, its half, quarter and eighth]")  # fmt: skip
+@click.option("--only", "folder", type=click.Path(path_type=Path), help="Only files below this folder need room; all others are in memory, because other programs use them too.")  # fmt: skip
 @click.option("--policy", type=click.Choice(["two-list", "lru"]), default="two-list", show_default=True, help="Which page leaves a full cache: as in Linux (active and inactive list), or the least recently used.")  # fmt: skip
-@click.option("--read-ahead", "read_ahead_kib", type=click.IntRange(0, 1 << 20), default=128, show_default=True, help="KiB of the largest window of read-ahead (/sys/class/bdi/*/read_ahead_kb).")  # fmt: skip
+@click.option("--read-ahead", "read_ahead_kib", type=click.IntRange(0, 1 << 20), help="KiB of the largest window of read-ahead. [default: that of the disk of the files, or 128]")  # fmt: skip
 @json_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def trace_files(
@@ -38,57 +40,65 @@ def trace_files(
     output: Path | None,
     source: Path | None,
     memories: tuple[float, ...],
+    folder: Path | None,
     policy: str,
-    read_ahead_kib: int,
+    read_ahead_kib: int | None,
     as_json: bool,
 ) -> None:
     """Trace the file operations of COMMAND, and simulate the page cache that they need.
 
-    For each size of the cache, the table has the hits and misses of reads, and the data that is read from and written to the
+    For each limit of memory, the table has the hits and misses of reads, and the data that is read from and written to the
     disk. The cache is empty at the begin. strace follows all processes and slows them down.
     """
     if (source is not None) == bool(command):
         raise click.UsageError("expected one of COMMAND after -- and --from")
-    from regatta.files.cache import PAGE_BYTES, CacheSettings, simulate
+    from regatta.files.cache import DEFAULT_READ_AHEAD_KIB, PAGE_BYTES, CacheSettings
+    from regatta.files.limited import simulate_within, under
 
-    operations = _recorded(command) if source is None else _read(source)
+    operations = _recorded(command, folder) if source is None else _read(source)
+    if folder is not None:
+        operations = under(operations, folder.resolve())
     if output is not None:
         from regatta.files.operations import write_operations
 
         write_operations(output, operations)
-    sizes = sorted({round(memory * _MIB / PAGE_BYTES) or 1 for memory in memories}, reverse=True)
-    if not sizes:
-        touched = _touched_pages(operations)
-        sizes = sorted({max(1, round(part * touched)) for part in _PARTS}, reverse=True)
-    found: list[tuple[int, CacheCounts]] = []
-    for pages in sizes:
-        settings = CacheSettings(
-            pages, "lru" if policy == "lru" else "two-list", read_ahead_kib * 1024 // PAGE_BYTES
-        )
-        found.append((pages, simulate(operations, settings)))
+    if read_ahead_kib is None:
+        told = operations.facts.read_ahead_kib
+        read_ahead_kib = told if told >= 0 else DEFAULT_READ_AHEAD_KIB
+    limits = sorted({round(memory * _MIB) for memory in memories}, reverse=True)
+    if not limits:
+        used = _used_bytes(operations)
+        limits = sorted({round(part * used) for part in _PARTS}, reverse=True)
+    settings = CacheSettings(None, "lru" if policy == "lru" else "two-list", read_ahead_kib * 1024 // PAGE_BYTES)  # fmt: skip
+    found = [(limit, simulate_within(operations, limit, settings)) for limit in limits]
     if as_json:
-        caches = [{"memory_mib": pages * PAGE_BYTES / _MIB, "hit_ratio": _finite(counts.hit_ratio), **counts.vector()} for pages, counts in found]  # fmt: skip
+        caches = [{"memory_mib": limit / _MIB, "hit_ratio": _finite(counts.hit_ratio), **counts.vector()} for limit, counts in found]  # fmt: skip
         click.echo(json.dumps({"operations": len(operations), "files": len(operations.paths), "not_understood": dict(operations.facts.not_understood), "caches": caches}, indent=1))  # fmt: skip
         return
     _show(operations, found)
 
 
-def _recorded(command: tuple[str, ...]) -> Operations:
+def _recorded(command: tuple[str, ...], folder: Path | None) -> Operations:
     """Run a command under strace; its output and its exit code are its own."""
+    from regatta.files.limited import read_ahead_kib_of
     from regatta.files.strace_reader import read_strace, size_on_host, strace_arguments
+    from regatta.trace.memory_samples import MemorySamples
     from regatta.trace.strace import strace_program
 
     program = strace_program()
     with tempfile.TemporaryDirectory(prefix="regatta-files-") as scratch:
         lines = Path(scratch) / "strace.txt"
         argv = strace_arguments(lines, command)
-        done = subprocess.run([program, *argv[1:]], check=False)
+        with subprocess.Popen([program, *argv[1:]]) as done, MemorySamples(done.pid) as memory:
+            done.wait()
         if not lines.exists():
             raise HostError("strace", "a trace of the command", f"exit code {done.returncode} and no trace")
         if done.returncode != 0:
             click.echo(f"note: {printable(command[0])} ended with exit code {done.returncode}", err=True)
         with lines.open(errors="surrogateescape") as text:
-            return read_strace(text, os.getcwd(), size_on_host)
+            found = read_strace(text, os.getcwd(), size_on_host)
+    facts = replace(found.facts, read_ahead_kib=read_ahead_kib_of(folder or Path.cwd()))
+    return replace(found, facts=facts, memory=tuple(memory.rows))
 
 
 def _read(source: Path) -> Operations:
@@ -104,12 +114,15 @@ def _read(source: Path) -> Operations:
     return found
 
 
-def _touched_pages(operations: Operations) -> int:
+def _used_bytes(operations: Operations) -> int:
+    """Return the bytes of all pages that are touched, with the most memory that the processes had for themselves."""
     import numpy as np
 
+    from regatta.files.cache import PAGE_BYTES
     from regatta.files.stack_distances import page_accesses
 
-    return max(1, len(np.unique(page_accesses(operations))))
+    own = max((used for _, used in operations.memory), default=0)
+    return own + PAGE_BYTES * max(1, len(np.unique(page_accesses(operations))))
 
 
 def _finite(value: float) -> float | None:
@@ -129,7 +142,7 @@ def _show(operations: Operations, found: list[tuple[int, CacheCounts]]) -> None:
         click.echo(f"note: {count:,} x not followed: {printable(what)}", err=True)
     rows = [
         (
-            mib(pages),
+            f"{limit / _MIB:,.1f}",
             show_percent(counts.hit_ratio, 4) if counts.hit_ratio == counts.hit_ratio else ABSENT,
             f"{counts.read_misses:,}",
             f"{counts.map_misses:,}",
@@ -137,10 +150,10 @@ def _show(operations: Operations, found: list[tuple[int, CacheCounts]]) -> None:
             mib(counts.written),
             f"{counts.evictions:,}",
         )
-        for pages, counts in found
+        for limit, counts in found
     ]
     header = (
-        "page cache, MiB",
+        "memory, MiB",
         "hits of reads",
         "read misses",
         "map misses",

@@ -18,6 +18,8 @@ PAGE_BYTES = 4096
 #: a page's number is its file's identity times this, plus its index in the file: files of up to 2^44 pages
 FILE_PAGES = 1 << 44
 _SHIFT = 12
+#: of Linux for most disks
+DEFAULT_READ_AHEAD_KIB = 128
 #: the kernel's flusher looks for old pages every 5 s (vm.dirty_writeback_centisecs)
 _FLUSH_EVERY_NS = 5_000_000_000
 
@@ -76,8 +78,10 @@ class CacheCounts:
     write_misses: int = 0
     #: operations: reads of no bytes, at the end of a file
     reads_at_end: int = 0
-    #: times that a read or map had to start reading the disk and wait
+    #: times that a read, map or write of a part had to start reading the disk and wait
     waits: int = 0
+    #: pages that were read then, with the window of read-ahead
+    waited_pages: int = 0
     #: windows that were read in the background
     background_windows: int = 0
     read_ahead: int = 0
@@ -89,6 +93,8 @@ class CacheCounts:
     dirty_evictions: int = 0
     #: pages written to the disk
     written: int = 0
+    #: those of them for which a program waited: fsync and the like
+    synced: int = 0
     #: pages removed by unlink, rename or truncate while dirty: never written
     never_written: int = 0
     dropped: int = 0
@@ -104,6 +110,8 @@ class CacheCounts:
     renames: int = 0
     truncates: int = 0
     syncs: int = 0
+    #: those of them that wrote pages
+    writing_syncs: int = 0
     closes: int = 0
     #: operations of other kinds that failed
     failed: int = 0
@@ -122,6 +130,11 @@ class CacheCounts:
     def fetched(self) -> int:
         """Pages read from the disk."""
         return self.read_misses + self.map_misses + self.write_misses + self.read_ahead
+
+    @property
+    def background_pages(self) -> int:
+        """Pages that were read while the program went on."""
+        return self.fetched - self.waited_pages
 
     @property
     def hit_ratio(self) -> float:
@@ -267,8 +280,14 @@ class PageCache:
 
     def _miss(self, stream: Stream, base: int, page: int, end: int) -> tuple[int, int]:
         """Read an absent page with its window. Return the page after the part that was read, and the number of misses."""
-        index, pages, most = page - base, end - page, self._most
+        before = self.counts.read_ahead
+        asked, misses = self._read_window(stream, base, page, end)
         self.counts.waits += 1
+        self.counts.waited_pages += misses + self.counts.read_ahead - before
+        return asked, misses
+
+    def _read_window(self, stream: Stream, base: int, page: int, end: int) -> tuple[int, int]:
+        index, pages, most = page - base, end - page, self._most
         if most == 0:
             return self._fetch(page, end, end, NONE)
         previous = stream.position >> _SHIFT if stream.position >= 0 else NONE
@@ -348,6 +367,7 @@ class PageCache:
                 self.counts.read_ahead_used += bool(flags & AHEAD)
                 policy.clear(page, AHEAD | MARK)
         self.counts.waits += misses > 0
+        self.counts.waited_pages += misses
         self.counts.map_misses += misses
         self.counts.map_hits += end - first - misses
 
@@ -370,6 +390,8 @@ class PageCache:
                     counts.write_new += 1
                 else:
                     counts.write_misses += 1
+                    counts.waits += 1
+                    counts.waited_pages += 1
                 self._add(page, 0, True, True)
             else:
                 counts.write_hits += 1
@@ -395,16 +417,12 @@ class PageCache:
             self.counts.written += 1
 
     def _sync(self, file: int) -> None:
-        if file == NONE:
-            self.counts.written += len(self._dirty)
-            self._dirty.clear()
-            return
-        if not self._dirty:
-            return
-        mine = self._pages_of(file, 0, self._dirty)
+        mine = list(self._dirty) if file == NONE else self._pages_of(file, 0, self._dirty)
         for page in mine:
             del self._dirty[page]
         self.counts.written += len(mine)
+        self.counts.synced += len(mine)
+        self.counts.writing_syncs += bool(mine)
 
     # pages
 

@@ -1,4 +1,4 @@
-"""The format of a trace of file operations: a folder with `operations.parquet`, `files.parquet` and `trace.json`.
+"""The format of a trace of file operations: a folder with `operations.parquet`, `files.parquet`, `memory.parquet` and `trace.json`.
 
 The trace is the input of a cache simulator in the hybrid method of HBench:FS (Zhang, Application-Specific Benchmarking,
 Harvard University 2001, section 3.1.3). It names files by identity: a rename keeps it, and a file that is created
@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from regatta.host.errors import RegattaError
 from regatta.host.files import parse_object, replaced, write_object
 
-VERSION = 1
+VERSION = 2
 OPERATIONS_FILE = "operations.parquet"
 FILES_FILE = "files.parquet"
+MEMORY_FILE = "memory.parquet"
 FACTS_FILE = "trace.json"
 #: in a column of identifiers: none; in a column of sizes, offsets and durations: unknown
 NONE = -1
@@ -91,6 +92,15 @@ FILES = pa.schema(
     ]
 )
 
+MEMORY = pa.schema(
+    [
+        # time of the sample, in ns since 1970, in the order of time
+        ("time_ns", pa.int64()),
+        # memory of all processes that no file backs
+        ("bytes", pa.int64()),
+    ]
+)
+
 _TYPES: dict[str, str] = {
     "time_ns": "q", "duration_ns": "q", "kind": "B", "process": "i", "file": "i", "handle": "i", "offset": "q", "bytes": "q",
     "peer": "i", "failed": "B",
@@ -109,6 +119,8 @@ class Facts:
     not_understood: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     version: int = VERSION
+    #: KiB of the largest window of read-ahead on the disk of the files; -1: unknown
+    read_ahead_kib: int = NONE
 
 
 @dataclass(frozen=True)
@@ -119,12 +131,14 @@ class Operations:
         columns: name -> values, all of the same length.
         paths: name of each file; the index is its identity.
         sizes_bytes: size of each file when the trace met it; -1: unknown.
+        memory: samples of the memory that the processes had for themselves: (ns since 1970, bytes); empty: unknown.
     """
 
     columns: Mapping[str, NDArray[Any]]
     paths: tuple[str, ...]
     sizes_bytes: NDArray[np.int64]
     facts: Facts = Facts()
+    memory: tuple[tuple[int, int], ...] = ()
 
     def __len__(self) -> int:
         return len(self.columns["kind"])
@@ -173,7 +187,10 @@ def write_operations(folder: Path, operations: Operations) -> None:
         "size_bytes": pa.array(operations.sizes_bytes, pa.int64()),
     }
     columns = {one.name: pa.array(operations[one.name], one.type) for one in OPERATIONS}
-    for name, columns_of, schema in ((OPERATIONS_FILE, columns, OPERATIONS), (FILES_FILE, files, FILES)):
+    memory = {name: [row[at] for row in operations.memory] for at, name in enumerate(MEMORY.names)}
+    for name, columns_of, schema in (
+        (OPERATIONS_FILE, columns, OPERATIONS), (FILES_FILE, files, FILES), (MEMORY_FILE, memory, MEMORY),
+    ):  # fmt: skip
         with replaced(folder / name) as file:
             pq.write_table(pa.table(columns_of, schema=schema), file, compression="zstd")
     write_object(folder / FACTS_FILE, asdict(operations.facts))
@@ -195,7 +212,11 @@ def read_operations(folder: Path) -> Operations:
     if len(sizes) and (sizes.min() < NONE or sizes.max() > MAX_OFFSET):
         raise _wrong(folder / FILES_FILE, "sizes of -1 or more", str(sizes.min()))
     _check(folder / OPERATIONS_FILE, columns, files.num_rows)
-    return Operations(columns, tuple(files["path"].to_pylist()), sizes, facts)
+    memory = _read_table(folder / MEMORY_FILE, MEMORY)
+    samples = {name: memory[name].to_numpy() for name in MEMORY.names}
+    _check_ranges(folder / MEMORY_FILE, samples, dict.fromkeys(samples, (0, MAX_OFFSET)))
+    rows = tuple(zip(*(samples[name].tolist() for name in MEMORY.names), strict=True))
+    return Operations(columns, tuple(files["path"].to_pylist()), sizes, facts, rows)
 
 
 def _read_facts(folder: Path) -> Facts:
@@ -238,6 +259,15 @@ def _check(path: Path, columns: Mapping[str, NDArray[Any]], files: int) -> None:
         "offset": (0, MAX_OFFSET),
         "bytes": (0, MAX_OFFSET),
     }
+    _check_ranges(path, columns, ranges)
+    needs = np.isin(columns["kind"], (Kind.READ, Kind.WRITE, Kind.TRUNCATE, Kind.MAP)) & ~columns["failed"]
+    if (needs & (columns["file"] == NONE)).any():
+        raise _wrong(path, "a file in every read, write, truncate and map", "none")
+
+
+def _check_ranges(
+    path: Path, columns: Mapping[str, NDArray[Any]], ranges: Mapping[str, tuple[int, int]]
+) -> None:
     for name, (least, most) in ranges.items():
         values = columns[name]
         wrong = (values < least) | (values > most)
@@ -246,9 +276,6 @@ def _check(path: Path, columns: Mapping[str, NDArray[Any]], files: int) -> None:
             raise _wrong(path, f"{name} from {int(least)} to {int(most)}", f"{values[row]} in row {row}")
     if (np.diff(columns["time_ns"]) < 0).any():
         raise _wrong(path, "rows in the order of time", "another order")
-    needs = np.isin(columns["kind"], (Kind.READ, Kind.WRITE, Kind.TRUNCATE, Kind.MAP)) & ~columns["failed"]
-    if (needs & (columns["file"] == NONE)).any():
-        raise _wrong(path, "a file in every read, write, truncate and map", "none")
 
 
 def _wrong(path: Path, expected: str, got: str) -> RegattaError:

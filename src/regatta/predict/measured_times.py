@@ -137,7 +137,7 @@ class MeasuredCell:
         cell = self.of(what)
         if cell is None:
             return Value(math.nan, reason=f"{self.benchmark} does not report {self.metrics[what]}")
-        return _in_ns(cell)
+        return in_ns(cell)
 
     def measured(self, system: str) -> Measured:
         """Return the measured times as the model uses them."""
@@ -214,7 +214,7 @@ class MeasuredExperiment:
             if parts.suite != suite or elapsed is None or not cell.is_on(host, configuration, heap):
                 continue
             if without is None or not without.fits(parts):
-                found[cell.benchmark] = _in_ns(elapsed)
+                found[cell.benchmark] = in_ns(elapsed)
         return found
 
     def _other_machine(self, host: str, fingerprint: str) -> str:
@@ -229,7 +229,10 @@ class MeasuredExperiment:
         return f"{host} of {self.name} is not the machine of the vector: {facts}"
 
 
-def _in_ns(cell: CellAnswer) -> Value:
+def in_ns(cell: CellAnswer) -> Value:
+    """Return the mean of a series of times in ns; NaN with the reason if it is undefined."""
+    if math.isnan(cell.estimate.point):
+        return Value(math.nan, reason=cell.estimate.reason or "not measured")
     factor, one = UNITS[cell.unit][1] / _NS, cell.estimate
     return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
 

@@ -24,16 +24,21 @@ def _status(pid: int) -> dict[str, str]:
     return {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
 
 
+def anonymous_bytes(pid: int) -> int:
+    """Return the memory of a process that no file backs, in bytes; 0 if it has exited."""
+    words = _status(pid).get("RssAnon", "0 kB").split()
+    return int(words[0]) << 10 if words and words[0].isdigit() else 0
+
+
 def memory_of(pid: int) -> Memory:
     """Return the memory of a process; empty if it has exited."""
-    words = _status(pid).get("RssAnon", "0 kB").split()
     try:
         lines = (_PROC / str(pid) / "maps").read_bytes().splitlines()
         # [vsyscall] is the same for all processes, and no fork copies it.
         mappings = sum(not line.endswith(b"[vsyscall]") for line in lines)
     except OSError:
         mappings = 0
-    return Memory(int(words[0]) if words and words[0].isdigit() else 0, mappings)
+    return Memory(anonymous_bytes(pid) >> 10, mappings)
 
 
 def tracer_of(pid: int) -> int:

@@ -81,7 +81,7 @@ def test_any_trace_survives_the_round_trip(
     assert found["offset"].tolist() == recorder.operations()["offset"].tolist()
 
 
-@pytest.mark.parametrize("facts", ["", "[]", "1", "{", '{"other": 2}', '{"remarks": 3}', '{"version": 2}'])
+@pytest.mark.parametrize("facts", ["", "[]", "1", "{", '{"other": 2}', '{"remarks": 3}', '{"version": 1}'])
 def test_facts_that_are_none_are_refused(facts: str, tmp_path: Path) -> None:
     write_operations(tmp_path, trace())
     (tmp_path / FACTS_FILE).write_text(facts)
@@ -183,4 +183,4 @@ def test_other_columns_are_refused(tmp_path: Path) -> None:
     pq.write_table(pq.read_table(tmp_path / OPERATIONS_FILE).drop_columns("peer"), tmp_path / OPERATIONS_FILE)
     with pytest.raises(RegattaError):
         read_operations(tmp_path)
-    assert json.loads((tmp_path / FACTS_FILE).read_text())["version"] == 1
+    assert json.loads((tmp_path / FACTS_FILE).read_text())["version"] == 2

@@ -47,7 +47,13 @@ def nonzero(counts: CacheCounts) -> dict[str, int]:
 def test_lru_by_hand() -> None:
     # 10 20 30 | 10 hits | 40 evicts 20 | 20 evicts 30 | 10 hits
     counts = simulate(reads(10, 20, 30, 10, 40, 20, 10), replace(PLAIN, capacity_pages=3))
-    assert nonzero(counts) == {"read_hits": 2, "read_misses": 5, "waits": 5, "evictions": 2}
+    assert nonzero(counts) == {
+        "read_hits": 2,
+        "read_misses": 5,
+        "waits": 5,
+        "waited_pages": 5,
+        "evictions": 2,
+    }
     assert counts.hit_ratio == pytest.approx(2 / 7)
 
 
@@ -57,7 +63,7 @@ def test_no_reads_have_no_hit_ratio() -> None:
 
 def test_a_read_touches_every_page_of_its_range() -> None:
     counts = simulate(trace((Kind.READ, 0, 4095, 2), (Kind.READ, 0, 0, 3 * PAGE)), PLAIN)
-    assert nonzero(counts) == {"read_hits": 2, "read_misses": 3, "waits": 2}
+    assert nonzero(counts) == {"read_hits": 2, "read_misses": 3, "waits": 2, "waited_pages": 3}
 
 
 def test_a_read_of_nothing_is_the_end_of_the_file() -> None:
@@ -118,7 +124,7 @@ def test_small_reads_within_a_page_are_one_access() -> None:
     lists = cache.policy
     assert isinstance(lists, TwoLists)
     assert lists.activations == 0
-    assert nonzero(cache.counts) == {"read_hits": 12, "read_misses": 4, "waits": 4}
+    assert nonzero(cache.counts) == {"read_hits": 12, "read_misses": 4, "waits": 4, "waited_pages": 4}
     cache.run(trace(*rows))
     assert lists.activations == 4
 
@@ -138,7 +144,13 @@ def test_writes_count_hits_new_pages_and_pages_that_are_read_first() -> None:
         ),
         PLAIN,
     )
-    assert nonzero(counts) == {"write_hits": 1, "write_new": 3, "write_misses": 1}
+    assert nonzero(counts) == {
+        "write_hits": 1,
+        "write_new": 3,
+        "write_misses": 1,
+        "waits": 1,
+        "waited_pages": 1,
+    }
     assert counts.fetched == 1
     assert counts.accesses == 5
 
@@ -260,12 +272,12 @@ def test_the_vector_counts_operations_on_names() -> None:
 def test_a_mapped_range_counts_apart_and_ends_with_its_file() -> None:
     rows = [(Kind.MAP, 0, 0, 10 * PAGE), (Kind.MAP, 0, PAGE, PAGE), (Kind.MAP, 0, 8 * PAGE, PAGE)]
     counts = simulate(trace(*rows, sizes=(3 * PAGE + 5,)), CacheSettings())
-    assert nonzero(counts) == {"map_misses": 4, "map_hits": 1, "waits": 1}
+    assert nonzero(counts) == {"map_misses": 4, "map_hits": 1, "waits": 1, "waited_pages": 4}
 
 
 def test_an_unknown_size_is_the_end_of_the_last_read() -> None:
     counts = simulate(trace((Kind.READ, 0, 0, PAGE), sizes=(-1,)), CacheSettings())
-    assert nonzero(counts) == {"read_misses": 1, "waits": 1}
+    assert nonzero(counts) == {"read_misses": 1, "waits": 1, "waited_pages": 1}
 
 
 @pytest.mark.parametrize(
