@@ -9,13 +9,12 @@
  * skips it at each creation, which slows down creation after many deletions. This effect is part
  * of the measurement and a reason for the small number of files per interval.
  */
-#define _XOPEN_SOURCE 700 /* nftw() */
+#define _XOPEN_SOURCE 700
 
+#include "harness/file.h"
 #include "numbers.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,9 +23,9 @@
 static const char PROGRAM[] = "lat_fs";
 static const char SUMMARY[] =
     "Measure the latency of file operations. create: open a new file, write --size-bytes, close.\n"
-    "delete: unlink such a file. The files are in a separate directory in --directory; nothing is\n"
-    "flushed to a disk. An interval has at most 64 operations and is shorter than usual if they\n"
-    "are fast.\n"
+    "delete: unlink such a file. The files are in a separate directory in --directory (default:\n"
+    "TMPDIR if it is an absolute path, otherwise the working directory); nothing is flushed to a\n"
+    "disk. An interval has at most 64 operations and is shorter than usual if they are fast.\n"
     "Metric: latency, in ns per file.";
 static const char SINGLE[] =
     "the number of files per interval is limited, and they take less than a time slice";
@@ -164,39 +163,10 @@ static void measure(struct lm_harness *harness, const struct operation *operatio
     lm_run(harness, &workload, &series);
 }
 
-static char top[4096];
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where) {
-    (void)status;
-    (void)type;
-    (void)where;
-    if (remove(path) != 0) {
-        perror(path);
-    }
-    return 0;
-}
-
-/* At the end of the program, however it ends: a child that died has left its files. */
-static void remove_top(void) {
-    enum { DEPTH = 3 };
-    if (nftw(top, remove_one, DEPTH, FTW_DEPTH | FTW_PHYS) != 0) {
-        perror(top);
-    }
-}
-
-static void make_top(struct lm_harness *harness, const char *directory) {
-    (void)snprintf(top, sizeof top, "%s/lat_fs.XXXXXX", directory);
-    if (mkdtemp(top) == NULL || atexit(remove_top) != 0) {
-        char what[4400];
-        (void)snprintf(what, sizeof what, "cannot create a directory in %s: %s", directory,
-                       strerror(errno));
-        lm_fail(harness, what);
-    }
-}
-
 int main(int argc, char **argv) {
     static const char *const choices[] = {"all", "create", "delete", NULL};
-    const char *chosen = choices[0], *sizes_text = "0,1024,4096,10240", *directory = ".";
+    const char *chosen = choices[0], *sizes_text = "0,1024,4096,10240",
+               *directory = lm_folder_default();
     const struct lm_option options[] = {
         {.name = "--operation",
          .help = "operation to measure",
@@ -214,15 +184,11 @@ int main(int argc, char **argv) {
     struct lm_numbers sizes;
     lm_options_parse(&program, &settings, argc, argv);
     lm_numbers_parse(PROGRAM, "--size-bytes", sizes_text, 0, MOST_BYTES, &sizes);
-    struct stat status;
-    if (strlen(directory) > sizeof top - 32 || stat(directory, &status) != 0 ||
-        !S_ISDIR(status.st_mode) || access(directory, W_OK | X_OK) != 0) {
-        lm_usage_error(PROGRAM, "--directory", "a writable directory", directory);
-    }
+    lm_folder_check(PROGRAM, "--directory", directory);
 
     struct lm_harness harness;
     lm_open(&harness, &program, &settings);
-    make_top(&harness, directory);
+    const char *top = lm_folder_make(&harness, directory);
     for (size_t i = 0; i < sizeof OPERATIONS / sizeof OPERATIONS[0]; i++) {
         if (strcmp(chosen, "all") != 0 && strcmp(chosen, OPERATIONS[i].name) != 0) {
             continue;

@@ -33,6 +33,22 @@ int lm_file_resident(const struct lm_file *file, uint64_t *pages);
  * remain. No mapping of the file may hold pages. */
 int lm_file_drop(const struct lm_file *file);
 
+/* ---- where the files are (folder.c) ---- */
+
+/* Directory whose disk is measured: TMPDIR if it is an absolute path, otherwise the working
+ * directory. The runner sets TMPDIR to the working directory, unless an experiment has another
+ * value. */
+const char *lm_folder_default(void);
+
+/* End the program by lm_usage_error() unless `directory` is a writable directory. `where` is the
+ * option or variable that has selected it. */
+void lm_folder_check(const char *program, const char *where, const char *directory);
+
+/* Create a directory in `directory`, and remove it with its content at the end of the program,
+ * however it ends. At most one. Return its path; end the program by lm_fail() if it cannot be
+ * created. */
+const char *lm_folder_make(struct lm_harness *harness, const char *directory);
+
 /* ---- common part of the benchmarks that read files ---- */
 
 /* Assignment of files to children, and their state in the page cache at the start of an interval.
