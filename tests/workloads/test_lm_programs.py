@@ -20,6 +20,7 @@ FEATURES = {
     "a loop": "lat_syscall",
     "sizes": "bw_mem",
     "files": "bw_file_rd",
+    "dropped files": "lat_uncached",
     "random places": "lat_mem_rd",
     "threads": "lat_thread",
     "processes in a group": "lat_ctx",

@@ -394,9 +394,11 @@ def test_no_two_systems_are_written_into_one_file(tmp_path: Path) -> None:
     assert [path.name for path in found] == ["a-b.yml", "a-b-2.yml", "a-b-2-2.yml", "a-b-3.yml"]
 
 
-def test_the_table_of_the_operating_system_reads_and_names_each_series_once() -> None:
-    found = read_primitives(find_primitives(OS, HOME))
-    assert found.source.endswith("configs/primitives/os.yml")
-    for name, primitive in found.primitives.items():
-        assert primitive.description, name
-        assert (primitive.cost.kind == "per") == (primitive.unit != "operation"), name
+@pytest.mark.parametrize("name", [OS, "files"])
+def test_the_tables_of_the_operating_system_read_and_name_each_series_once(name: str) -> None:
+    found = read_primitives(find_primitives(name, HOME))
+    assert found.source.endswith(f"configs/primitives/{name}.yml")
+    for primitive, rule in found.primitives.items():
+        assert rule.description, primitive
+        per_unit = rule.cost.kind == "per" or rule.series.metric == "bandwidth"
+        assert per_unit == (rule.unit != "operation"), primitive
