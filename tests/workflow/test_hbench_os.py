@@ -21,10 +21,10 @@ def why_not() -> str:
     """Why the experiment cannot run here."""
     if not shutil.which("apache2", path=f"{os.environ['PATH']}:/usr/sbin"):
         return "there is no apache2"
-    accounting, reason = open_accounting(with_quota=True)
+    accounting, reason = open_accounting({"cpu"})
     if accounting is None:
         return reason
-    reason = accounting.limit(0.5)
+    reason = accounting.limit(0.5, None)
     accounting.close()
     return reason
 

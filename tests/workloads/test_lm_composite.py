@@ -313,8 +313,8 @@ def test_bad_input_is_refused_with_a_message(
 @needs_two_processors
 def test_under_a_quota_server_and_client_take_from_each_other(lm_sources: Path, tmp_path: Path) -> None:
     """Time in which both are held back counts: half a processor for both leaves the server's no more than that."""
-    opened, reason = open_accounting(with_quota=True)
-    reason = reason if opened is None else opened.limit(0.5)
+    opened, reason = open_accounting({"cpu"})
+    reason = reason if opened is None else opened.limit(0.5, None)
     if opened is not None and reason:
         opened.close()
     if opened is None or reason:

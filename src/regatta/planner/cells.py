@@ -379,7 +379,12 @@ def _isolation(
     """
     wanted = experiment.isolation_under(choice.modifiers)
     if wanted.kind != "docker":
-        return CellIsolation(wanted.kind, processors=wanted.processors, cpu_quota=wanted.cpu_quota)
+        return CellIsolation(
+            wanted.kind,
+            memory_mib=wanted.memory_mib,
+            processors=wanted.processors,
+            cpu_quota=wanted.cpu_quota,
+        )
     image = wanted.image_of(choice.runtime.name, choice.runtime.image)
     if image not in host.images:
         raise SpecError(

@@ -159,14 +159,15 @@ class IsolationSpec(Strict):
     kind: IsolationKind = Field(
         "cgroup",
         description="`cgroup`: a control group that accounts for all processes of an invocation, if the host "
-        "permits one, and that applies `cpu_quota`. `none`: no control group. `docker`: a fresh "
-        "container for each invocation, which sees only the files of its cell.",
+        "permits one, and that applies `cpu_quota` and `memory_mib`. `none`: no control group. `docker`: "
+        "a fresh container for each invocation, which sees only the files of its cell.",
         examples=["docker"],
     )
     memory_mib: Annotated[int, Field(ge=16, le=2**30)] | None = Field(
         None,
-        description="With `docker`: memory of the container in MiB, without swap. An invocation that needs more "
-        "is killed, with status `oom`.",
+        description="Memory in MiB, without swap: with `docker` of the container, with `cgroup` of all processes "
+        "and of the files that they have in the page cache. An invocation that needs more is killed, with status "
+        "`oom`.",
         examples=[2048],
     )
     network: Network = Field(
@@ -216,13 +217,14 @@ class IsolationSpec(Strict):
         return {"kind": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _docker_only(self) -> IsolationSpec:
-        given = [key for key in ("memory_mib", "image", "images", "capabilities") if getattr(self, key)]
+    def _possible(self) -> IsolationSpec:
+        given = [key for key in ("image", "images", "capabilities") if getattr(self, key)]
         given += ["network"] if self.network != "none" else []
         if self.kind != "docker" and given:
             raise refusal(f"`{given[0]}` only with `kind: docker`", "write `kind: docker`", key=given[0])
-        if self.kind == "none" and self.cpu_quota is not None:
-            raise refusal("`cpu_quota` only with a control group", "write `kind: cgroup`", key="cpu_quota")
+        for key in ("cpu_quota", "memory_mib"):
+            if self.kind == "none" and getattr(self, key) is not None:
+                raise refusal(f"`{key}` only with a control group", "write `kind: cgroup`", key=key)
         if len(set(self.capabilities)) != len(self.capabilities):
             raise refusal("unique capabilities", "remove one", key="capabilities")
         return self

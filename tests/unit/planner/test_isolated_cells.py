@@ -11,7 +11,7 @@ from helpers.specs.made_experiments import java_benchmark, native_benchmark, res
 from regatta.host.errors import SpecError
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment, Modifier, Runtime
-from regatta.host.values.isolation import DEFAULT_IMAGE, Isolation
+from regatta.host.values.isolation import DEFAULT_IMAGE, CellIsolation, Isolation
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.planner.cells import cross
 
@@ -62,6 +62,7 @@ def test_kind_image_network_and_memory_are_part_of_the_identity(
             (docker_host, replace(docker, cpu_quota=0.5)),
             (docker_host, Isolation(processors=1)),
             (docker_host, Isolation(cpu_quota=0.5)),
+            (docker_host, Isolation(memory_mib=64)),
             (docker_host, Isolation("none", processors=1)),
         )
     ]
@@ -118,13 +119,14 @@ def test_a_program_of_the_host_does_not_enter_a_container(
 
 
 def test_a_plan_says_the_limits_that_a_cell_has(small: Experiment, docker_host: ResolvedHost) -> None:
-    limits = {"processors": 2, "cpu_quota": 0.5}
+    limits = {"processors": 2, "cpu_quota": 0.5, "memory_mib": 64}
     (bare,) = {str(c.to_json(1.0, 1)["isolation"]) for c in cells_of(small, docker_host, Isolation(**limits))}
     assert bare == str({"kind": "cgroup", **limits})
     wanted = Isolation("docker", capabilities=("SETUID", "SETGID"), processors=2)
     boxed = cells_of(small, docker_host, wanted)[0].to_json(1.0, 1)["isolation"]
     assert (boxed["processors"], boxed["capabilities"]) == (2, ["SETGID", "SETUID"])
     assert "cpu_quota" not in boxed
+    assert CellIsolation("docker", image_id="i", memory_mib=64).identity() == ["docker", "i", "none", 64]
 
 
 def test_a_modifier_has_an_isolation_of_its_own(small: Experiment, docker_host: ResolvedHost) -> None:

@@ -44,6 +44,7 @@ def test_a_modifier_may_isolate_in_another_way(load: Load) -> None:
 
 
 def test_limits_of_processors_time_and_capabilities_are_read(load: Load) -> None:
+    assert load(JAVA, "isolation: {memory_mib: 64}").isolation == Isolation("cgroup", 64)
     limited = load(JAVA, "isolation: {processors: 1, cpu_quota: 0.5}").isolation
     assert (limited.kind, limited.processors, limited.cpu_quota) == ("cgroup", 1, 0.5)
     docker = load(JAVA, "isolation: {kind: docker, cpu_quota: 2, capabilities: [SETUID, SETGID]}").isolation

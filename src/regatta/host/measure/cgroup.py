@@ -11,14 +11,17 @@ import contextlib
 import os
 import signal
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from regatta.host.measure import cpu_quota, memory_limit
 from regatta.host.measure.cgroup_mounts import mounts, paths_of
-from regatta.host.measure.cpu_quota import can_limit, set_quota, throttled_ns, why_not
 from regatta.host.processes import process_start
 
 _PREFIX = "regatta-"
+#: controller -> whether a group in a folder, of a version, accepts its limit
+CONTROLLERS = {"cpu": cpu_quota.can_limit, "memory": memory_limit.can_limit}
 _EMPTY_S = 5.0
 
 
@@ -105,33 +108,38 @@ class TreeAccounting:
     """The group of the measured processes. Call `begin`, start the process, `started`, and `finish` after it has ended."""
 
     def __init__(
-        self, version: int, homes: list[Path], quota_home: Path | None = None, own: Path | None = None
+        self,
+        version: int,
+        homes: list[Path],
+        limit_homes: Mapping[str, Path] | None = None,
+        own: Path | None = None,
     ) -> None:
         """Make the group in each of `homes` (version 2: one; version 1: those of cpuacct and memory).
 
         Args:
             version: of control groups.
             homes: parents of the new groups.
-            quota_home: parent of a group that can have a CPU quota; None: no quota is needed.
+            limit_homes: controller ("cpu", "memory") -> parent of a group that can have its limit; absent: not needed.
             own: with version 2, the group of this process if it differs.
 
         Raises:
             OSError: not allowed here.
         """
         self.version = version
-        #: reason why no quota is possible; "" if one is possible
-        self.no_quota = "not requested" if quota_home is None else ""
+        #: controller -> reason why its limit is not possible
+        self.no_limit = dict.fromkeys(CONTROLLERS, "not requested")
         self._groups: list[_Group] = []
         #: Entered only with a quota: a separate group changes a process's CPU weight relative to other groups.
         self._quota_group: _Group | None = None
-        #: the folder with the quota: the group's own or that of `_quota_group`
-        self._quota_folder: Path | None = None
-        self._limited = False
+        #: controller -> the folder with its limit: that of a group in `_groups` or of `_quota_group`
+        self._folders: dict[str, Path] = {}
+        #: controllers whose limit is set
+        self._limited: set[str] = set()
         try:
             for home in homes:
                 self._groups.append(_Group(home, own))
-            if quota_home is not None:
-                self._add_quota(quota_home)
+            for controller, home in (limit_homes or {}).items():
+                self._add_limit(controller, home)
         except OSError:
             self.close()
             raise
@@ -145,46 +153,80 @@ class TreeAccounting:
         self._cpu_ns_before = self._cpu_ns()
         self._oom_kills_before = self._oom_kills()
 
-    def _add_quota(self, home: Path) -> None:
+    def _add_limit(self, controller: str, home: Path) -> None:
         group = next((group for group in self._groups if group.directory.parent == home), None)
         try:
             if group is None:
+                # Only the controller cpu can be in another hierarchy than those that are accounted for.
                 group = self._quota_group = _Group(home)
         except OSError as error:
-            self.no_quota = f"{error.strerror}: {error.filename}"
+            self.no_limit[controller] = f"{error.strerror}: {error.filename}"
             return
-        if can_limit(group.directory, self.version):
-            self._quota_folder = group.directory
+        if CONTROLLERS[controller](group.directory, self.version):
+            self._folders[controller] = group.directory
         else:
-            self.no_quota = f"{group.directory}: the controller cpu is missing"
+            self.no_limit[controller] = f"{group.directory}: the controller {controller} is missing"
 
-    def limit(self, quota: float | None) -> str:
-        """Set the CPU quota of the next process, in processors; None: unlimited.
+    def limit(self, quota: float | None, memory_bytes: int | None) -> str:
+        """Set the limits of the next process, while the group has no processes; None: unlimited.
+
+        With a memory limit, pages of files that earlier processes left in the group are given back first.
+
+        Args:
+            quota: CPU quota in processors.
+            memory_bytes: memory of the processes and of their files in the page cache, a multiple of 1 MiB.
 
         Returns:
-            The reason why the quota does not hold, or "" if it was read back.
+            The reason why a limit does not hold, or "" if all were read back.
         """
-        if quota is None and not self._limited:
+        return self._limit(
+            "cpu", quota is None, lambda folder: self._set_quota(folder, quota)
+        ) or self._limit(
+            "memory",
+            memory_bytes is None,
+            lambda folder: memory_limit.apply(folder, self.version, memory_bytes),
+        )
+
+    def _limit(self, controller: str, unlimited: bool, apply: Callable[[Path], str]) -> str:
+        if unlimited and controller not in self._limited:
             return ""
-        if self._quota_folder is None:
-            return self.no_quota
+        folder = self._folders.get(controller)
+        if folder is None:
+            return self.no_limit[controller]
+        self._limited.add(controller)
         try:
-            set_quota(self._quota_folder, self.version, quota)
+            why = apply(folder)
         except OSError as error:
-            return f"{error.strerror}: {self._quota_folder}"
-        self._limited = quota is not None
-        self._throttled_before = throttled_ns(self._quota_folder, self.version)
-        return "" if quota is None else why_not(self._quota_folder, self.version, quota)
+            return f"{error.strerror}: {folder}"
+        if unlimited:
+            self._limited.remove(controller)
+        return why
+
+    def _set_quota(self, folder: Path, quota: float | None) -> str:
+        cpu_quota.set_quota(folder, self.version, quota)
+        self._throttled_before = cpu_quota.throttled_ns(folder, self.version)
+        return "" if quota is None else cpu_quota.why_not(folder, self.version, quota)
+
+    @property
+    def limits_memory(self) -> bool:
+        """Return whether the next process has a memory limit. If so, call `begin` and `started` in another thread than the main one.
+
+        If a process reaches the limit while the runner is still inside, the kernel may kill the runner, which can be the larger
+        of the two. With version 1 the kernel considers only processes whose main thread is inside.
+        """
+        return "memory" in self._limited
 
     def throttled_ns(self) -> int | None:
         """Return how long the quota throttled the last process, summed over processors; None: not available."""
-        if self._quota_folder is None or not self._limited or self._throttled_before is None:
+        if "cpu" not in self._limited or self._throttled_before is None:
             return None
-        now = throttled_ns(self._quota_folder, self.version)
+        now = cpu_quota.throttled_ns(self._folders["cpu"], self.version)
         return None if now is None else now - self._throttled_before
 
     def _entered(self) -> list[_Group]:
-        return [*self._groups, self._quota_group] if self._quota_group and self._limited else self._groups
+        if self._quota_group is not None and "cpu" in self._limited:
+            return [*self._groups, self._quota_group]
+        return self._groups
 
     def _first(self, name: str) -> int | None:
         for group in self._groups:
@@ -248,12 +290,12 @@ def _above(point: str, path: str) -> list[Path]:
     return [folder, *(above for above in folder.parents if above == top or top in above.parents)]
 
 
-def _can_hand_down(folder: Path) -> bool:
-    """Return whether child groups have the controller cpu (version 2)."""
+def _hands_down(folder: Path) -> set[str]:
+    """Return the controllers that child groups have (version 2)."""
     try:
-        return "cpu" in (folder / "cgroup.subtree_control").read_text().split()
+        return set((folder / "cgroup.subtree_control").read_text().split())
     except OSError:
-        return False
+        return set()
 
 
 @dataclass
@@ -262,11 +304,11 @@ class _Attempt:
 
     version: int
     homes: list[Path]
-    quota_home: Path | None = None
+    limit_homes: dict[str, Path] = field(default_factory=dict)
     own: Path | None = None
 
 
-def _attempts(with_quota: bool) -> list[_Attempt]:
+def _attempts(limits: Collection[str]) -> list[_Attempt]:
     own = paths_of("self")
     version_1: dict[str, Path] = {}
     version_2: list[Path] = []
@@ -279,33 +321,35 @@ def _attempts(with_quota: bool) -> list[_Attempt]:
     attempts = []
     if {"cpuacct", "memory"} <= version_1.keys():
         homes = sorted({version_1["cpuacct"], version_1["memory"]})
-        attempts.append(_Attempt(1, homes, version_1.get("cpu") if with_quota else None))
+        attempts.append(_Attempt(1, homes, {name: version_1[name] for name in limits if name in version_1}))
     if version_2:
-        if with_quota:
-            found = [folder for folder in version_2 if _can_hand_down(folder)]
-            attempts += [_Attempt(2, [folder], folder, version_2[0]) for folder in found]
+        if limits:
+            found = [folder for folder in version_2 if _hands_down(folder).issuperset(limits)]
+            attempts += [_Attempt(2, [at], dict.fromkeys(limits, at), version_2[0]) for at in found]
         attempts.append(_Attempt(2, version_2[:1]))
     return attempts
 
 
-def open_accounting(with_quota: bool = False) -> tuple[TreeAccounting | None, str]:
+def open_accounting(limits: Collection[str] = ()) -> tuple[TreeAccounting | None, str]:
     """Make the group in the first place where this process may.
 
     Args:
-        with_quota: whether `TreeAccounting.limit` will be called; if no quota is possible, `no_quota` has the reason.
+        limits: controllers ("cpu", "memory") whose limits `TreeAccounting.limit` will set; if one is not possible,
+            `no_limit` has the reason.
 
     Returns:
         The accounting, or None and the reason.
     """
     reason = "no control groups are mounted"
-    for attempt in _attempts(with_quota):
+    for attempt in _attempts(limits):
         try:
-            found = TreeAccounting(attempt.version, attempt.homes, attempt.quota_home, attempt.own)
+            found = TreeAccounting(attempt.version, attempt.homes, attempt.limit_homes, attempt.own)
         except OSError as error:
             reason = f"version {attempt.version}: {error.strerror}: {error.filename}"
             continue
-        if with_quota and attempt.quota_home is None:
-            found.no_quota = "no usable control group has the controller cpu"
+        needed = " and ".join(sorted(limits))
+        for controller in set(limits) - attempt.limit_homes.keys():
+            found.no_limit[controller] = f"no usable control group has the controller {needed}"
         return found, ""
     return None, reason
 
@@ -322,7 +366,7 @@ def end_stale_groups() -> int:
         key = "" if kind == "cgroup2" else next((c for c in own if c in options), None)
         if key is None or key not in own:
             continue
-        # With a quota, the group may be in an ancestor.
+        # With limits, the group may be in an ancestor.
         homes = _above(point, own[key]) if kind == "cgroup2" else [Path(point + own[key])]
         for directory in (found for home in homes for found in home.glob(f"{_PREFIX}*")):
             owner = directory.name[len(_PREFIX) :]

@@ -21,7 +21,7 @@ from regatta.host.journal.record_shape import shape_problem
 from regatta.host.measure.cgroup import TreeAccounting, TreeUsage
 from regatta.host.measure.host_state import HostState
 from regatta.host.measure.kept import keep_files
-from regatta.host.measure.limits import cores_of, isolation_kind, limits_asked, set_quota
+from regatta.host.measure.limits import cores_of, isolation_kind, limits_asked, set_limits
 from regatta.host.measure.perturbation import find_perturbation
 from regatta.host.measure.process import Launch, Outcome, StopSignals, run_process
 from regatta.host.measure.scratch import EmptyDirectory, NotPlain, results_of, work_of
@@ -213,12 +213,14 @@ class Bench:
             return self._run_contained(cell, launch)
         accounting = self.accounting if kind == "cgroup" else None
         if kind == "cgroup":
-            set_quota(cell, accounting)
+            set_limits(cell, accounting)
         before = self.state.read()
         if accounting is None:
             outcome, tree = run_process(launch, self.stop), None
         else:
-            outcome = run_process(launch, self.stop, accounting.begin, accounting.started)
+            outcome = run_process(
+                launch, self.stop, accounting.begin, accounting.started, accounting.limits_memory
+            )
             tree = accounting.finish()
         ended_ns = time.monotonic_ns()
         if self.strays:

@@ -1,4 +1,4 @@
-"""Choose the CPUs and the CPU quota of a cell, test them before measuring, and read them back."""
+"""Choose the CPUs, the CPU quota and the memory of a cell, test them before measuring, and read them back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 from regatta.host.errors import HostError
 from regatta.host.measure.cgroup import TreeAccounting
 from regatta.host.values.plan_cell import PlanCell
+
+#: limit of a cell -> the controller of control groups that sets it
+_CONTROLLER = {"cpu_quota": "cpu", "memory_mib": "memory"}
 
 
 def isolation_of(cell: PlanCell) -> Mapping[str, Any]:
@@ -30,7 +33,7 @@ def quota_asked(cell: PlanCell) -> float | None:
 
 def limits_asked(cell: PlanCell) -> dict[str, Any]:
     """Return the limits of a cell for its record, without absent ones."""
-    keys = ("processors", "cpu_quota", "capabilities")
+    keys = ("processors", "cpu_quota", "memory_mib", "capabilities")
     return {key: isolation_of(cell)[key] for key in keys if isolation_of(cell).get(key)}
 
 
@@ -40,13 +43,20 @@ def cores_of(cell: PlanCell, measured: list[int]) -> list[int]:
     return sorted(measured)[-processors:] if processors else measured
 
 
-def wants_quota(cells: Iterable[PlanCell]) -> bool:
-    """Return whether any cell outside of containers needs a control group with a quota."""
-    return any(quota_asked(cell) is not None and isolation_kind(cell) != "docker" for cell in cells)
+def _group_limits(cell: PlanCell) -> dict[str, Any]:
+    """Return the limits of a cell that a control group of the runner sets."""
+    if isolation_kind(cell) == "docker":
+        return {}
+    return {key: value for key, value in limits_asked(cell).items() if key in _CONTROLLER}
 
 
-def set_quota(cell: PlanCell, accounting: TreeAccounting | None, why_none: str = "") -> None:
-    """Set the CPU quota of the next process to that of its cell.
+def controllers_of(cells: Iterable[PlanCell]) -> set[str]:
+    """Return the controllers whose limits the cells outside of containers need."""
+    return {_CONTROLLER[key] for cell in cells for key in _group_limits(cell)}
+
+
+def set_limits(cell: PlanCell, accounting: TreeAccounting | None, why_none: str = "") -> None:
+    """Set the CPU quota and the memory of the next process to those of its cell.
 
     Args:
         cell: of the plan, not in a container.
@@ -54,18 +64,22 @@ def set_quota(cell: PlanCell, accounting: TreeAccounting | None, why_none: str =
         why_none: the reason for None.
 
     Raises:
-        HostError: the quota cannot be set, or differs when read back.
+        HostError: a limit cannot be set, or differs when read back.
     """
-    quota = quota_asked(cell)
+    asked = _group_limits(cell)
     if accounting is None:
-        why = why_none or "no control group" if quota is not None else ""
+        why = (why_none or "no control group") if asked else ""
     else:
-        why = accounting.limit(quota)
+        memory_mib = asked.get("memory_mib")
+        why = accounting.limit(asked.get("cpu_quota"), None if memory_mib is None else memory_mib << 20)
     if why:
+        told = " and ".join(f"{key} {value:g}" for key, value in asked.items())
+        needed = " and ".join(_CONTROLLER[key] for key in asked or _CONTROLLER)
         raise HostError(
-            f"{cell['label']}: isolation: cpu_quota",
-            f"a control group with {'no quota' if quota is None else f'a quota of {quota:g}'}", why,
-            "run as a user who may create control groups with the controller cpu, use `kind: docker`, or remove the quota",
+            f"{cell['label']}: isolation: {', '.join(asked) or 'no limits'}",
+            f"a control group with {told or 'no limits'}", why,
+            f"run as a user who may create control groups with the controller {needed}, use `kind: docker`, "
+            "or remove the limit",
         )  # fmt: skip
 
 
@@ -80,7 +94,7 @@ def check_limits(
     Args:
         cells: cells to measure.
         measured: CPUs of this host to measure on.
-        accounting, why_none: see `set_quota`.
+        accounting, why_none: see `set_limits`.
 
     Raises:
         HostError: a limit cannot be set.
@@ -91,10 +105,10 @@ def check_limits(
         if processors:
             chosen = cores_of(cell, measured)
             _check_processors(cell, processors, chosen, own)
-        if isolation_kind(cell) != "docker" and quota_asked(cell) is not None:
-            set_quota(cell, accounting, why_none)
+        if _group_limits(cell):
+            set_limits(cell, accounting, why_none)
     if accounting is not None:
-        accounting.limit(None)
+        accounting.limit(None, None)
 
 
 def _check_processors(cell: PlanCell, processors: int, chosen: list[int], own: set[int]) -> None:

@@ -140,6 +140,7 @@ def run_process(
     stop: StopSignals,
     before_start: Callable[[], None] = _nothing,
     after_start: Callable[[], None] = _nothing,
+    in_thread: bool = False,
 ) -> Outcome:
     """Start a process, wait for its end or its timeout, and kill the rest of its tree.
 
@@ -147,6 +148,7 @@ def run_process(
         launch: the process to start.
         stop: signals that end it early.
         before_start, after_start: called immediately before and after the start, for accounting that the child inherits.
+        in_thread: start the process from another thread than the main one.
 
     Raises:
         Interrupted: the runner received a stop signal; the tree is killed.
@@ -163,7 +165,8 @@ def run_process(
         ]
         utc_ns = time.time_ns()
         try:
-            pid, start_ns = _start(launch, actions, before_start, after_start)
+            start = _start_in_thread if in_thread else _start
+            pid, start_ns = start(launch, actions, before_start, after_start)
         except OSError as error:
             usage = resource.struct_rusage((0.0, 0.0) + (0,) * 14)
             where = f" in {launch.directory}" if error.filename == launch.directory else ""
@@ -188,8 +191,8 @@ def _start(
 ) -> tuple[int, int]:
     """Start the process; return its PID and the time (monotonic ns).
 
-    posix_spawn is three times as fast as fork and exec from an interpreter, but cannot set limits, cores or directory. The
-    runner has one thread, so it sets them on itself for the start and restores them.
+    posix_spawn is three times as fast as fork and exec from an interpreter, but cannot set limits, cores or directory. No other
+    thread of the runner works meanwhile, so it sets them on itself for the start and restores them.
     """
     saved = [(which, resource.getrlimit(which)) for which, _ in launch.rlimits]
     affinity = os.sched_getaffinity(0) if launch.cores is not None else None
@@ -220,6 +223,19 @@ def _start(
         for which, limits in saved:
             resource.setrlimit(which, limits)
         os.chdir("/")
+
+
+def _start_in_thread(
+    launch: Launch,
+    actions: list[tuple[Any, ...]],
+    before_start: Callable[[], None],
+    after_start: Callable[[], None],
+) -> tuple[int, int]:
+    # Imported here because only cells with a memory limit need it.
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_start, launch, actions, before_start, after_start).result()
 
 
 def _attend(

@@ -24,7 +24,7 @@ from regatta.host.journal.runner_state import StateFile, read_state
 from regatta.host.measure.cgroup import end_stale_groups, open_accounting
 from regatta.host.measure.host_lock import HostLock
 from regatta.host.measure.invocation import Bench, in_containers, measure, skip
-from regatta.host.measure.limits import check_limits, wants_quota
+from regatta.host.measure.limits import check_limits, controllers_of
 from regatta.host.measure.pauses import Pauses
 from regatta.host.measure.process import (
     Interrupted,
@@ -300,7 +300,7 @@ class SegmentRun:
         self.no_subreaper = become_subreaper()
         keep_descriptors()
         reserved = reserve_descriptors()
-        accounting, self.no_accounting = open_accounting(wants_quota(cells))
+        accounting, self.no_accounting = open_accounting(controllers_of(cells))
         state = self._state_file(self.total)
         try:
             kept = self.paths.journal / "kept"

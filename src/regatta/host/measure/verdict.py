@@ -6,6 +6,7 @@ import signal
 
 from regatta.host.adapters import ADAPTERS
 from regatta.host.adapters.result import Left, Reported
+from regatta.host.measure.limits import limits_asked
 from regatta.host.measure.process import Outcome
 from regatta.host.values.plan_cell import AT_MOST, PROCESS_ELAPSED, PlanCell
 
@@ -50,7 +51,9 @@ def report_of(
 
 
 def _ran_out_of_memory(cell: PlanCell, outcome: Outcome, oom_kills: int) -> str:
-    if outcome.signal == signal.SIGKILL and oom_kills:
+    # Under a memory limit, the kernel may kill only a child, whose parent then does less work.
+    limited = "memory_mib" in limits_asked(cell)
+    if oom_kills and (limited or outcome.signal == signal.SIGKILL):
         return "killed by the kernel (out of memory)"
     if cell.get("kind") == "java" and (outcome.exit_code or outcome.signal):
         text = outcome.stderr.kept + b"\n" + outcome.stdout.kept

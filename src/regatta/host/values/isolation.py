@@ -18,11 +18,11 @@ class Isolation:
     """How to isolate an invocation.
 
     `cgroup`: a control group that accounts for the process tree, if the host permits one. `none`: no group.
-    `docker`: a fresh container per invocation. Memory, network, images and capabilities apply only to `docker`.
+    `docker`: a fresh container per invocation. Network, images and capabilities apply only to `docker`.
     """
 
     kind: IsolationKind = "cgroup"
-    #: None: no limit
+    #: with `docker` of the container, with `cgroup` of the processes and their files in the page cache; None: no limit
     memory_mib: int | None = None
     network: Network = "none"
     #: runtime name -> image
@@ -60,10 +60,11 @@ class CellIsolation:
     capabilities: tuple[str, ...] = ()
 
     def limits(self) -> dict[str, Any]:
-        """Return the limits that are set."""
+        """Return the limits that are set; the memory of a container is not one of them, because it always has a value."""
         given = {
             "processors": self.processors,
             "cpu_quota": self.cpu_quota,
+            "memory_mib": None if self.kind == "docker" else self.memory_mib,
             "capabilities": sorted(self.capabilities),
         }
         return {key: value for key, value in given.items() if value}

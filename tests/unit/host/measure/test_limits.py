@@ -15,7 +15,7 @@ from regatta.host.containers.limits import ContainerLimits
 from regatta.host.errors import HostError
 from regatta.host.measure import cgroup, cpu_quota
 from regatta.host.measure.cgroup import end_stale_groups, open_accounting
-from regatta.host.measure.limits import check_limits, cores_of, set_quota, wants_quota
+from regatta.host.measure.limits import check_limits, controllers_of, cores_of, set_limits
 
 SEEN = "import os; print(sorted(os.sched_getaffinity(0)))"
 #: each process prints the quota of its control group, and its period, and does a fixed amount of work
@@ -56,9 +56,9 @@ def runner(tmp_path: Path) -> Runner:
 @pytest.fixture(scope="module")
 def quotas() -> None:
     """Skips where no quota can be set."""
-    accounting, reason = open_accounting(with_quota=True)
+    accounting, reason = open_accounting({"cpu"})
     if accounting is not None:
-        reason = reason or accounting.limit(0.5)
+        reason = reason or accounting.limit(0.5, None)
         accounting.close()
     if accounting is None or reason:
         pytest.skip(f"NOT TESTED: no quota of processor time may be set here: {reason}")
@@ -138,11 +138,16 @@ def test_a_host_with_too_few_processors_is_refused_before_anything_is_measured(r
 
 def test_a_quota_without_a_control_group_is_refused_and_never_silently_none() -> None:
     cell = {"label": "x", "isolation": {"kind": "cgroup", "cpu_quota": 0.5}}
-    assert wants_quota([cell])
-    assert not wants_quota([{}, {"isolation": {"kind": "docker", "cpu_quota": 0.5}}])
+    assert controllers_of([cell]) == {"cpu"}
+    memory = {"isolation": {"kind": "cgroup", "memory_mib": 64}}
+    assert controllers_of([cell, memory]) == {"cpu", "memory"}
+    contained = {"isolation": {"kind": "docker", "cpu_quota": 0.5, "memory_mib": 64}}
+    assert controllers_of([{}, contained]) == set()
     with pytest.raises(HostError, match=r"0\.5 · got no groups"):
         check_limits([cell], [0], None, "no groups here")
-    set_quota({"label": "y"}, None, "no groups here")
+    with pytest.raises(HostError, match="memory_mib 64 · got no groups"):
+        check_limits([{"label": "x", **memory}], [0], None, "no groups here")
+    set_limits({"label": "y"}, None, "no groups here")
 
 
 @pytest.fixture
@@ -177,10 +182,10 @@ def unified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_with_version_2_the_group_is_made_where_the_controller_is_handed_down(unified: Path) -> None:
-    accounting, reason = open_accounting(with_quota=True)
+    accounting, reason = open_accounting({"cpu"})
     assert accounting is not None, reason
     group = unified / f"regatta-{os.getpid()}"
-    assert accounting.limit(0.25) == ""
+    assert accounting.limit(0.25, None) == ""
     assert (group / "cpu.max").read_text() == "25000 100000"
     (group / "cpu.stat").write_text("usage_usec 2000\nthrottled_usec 570\n")
     assert accounting.throttled_ns() == 500_000
@@ -188,7 +193,7 @@ def test_with_version_2_the_group_is_made_where_the_controller_is_handed_down(un
     accounting.started()
     # Once to try, once for good. The runner goes back to where it was, not to where the group was made.
     assert (unified / "user/session/cgroup.procs").read_text() == "00"
-    assert accounting.limit(None) == ""
+    assert accounting.limit(None, None) == ""
     assert (group / "cpu.max").read_text() == "max 100000"
     accounting.close()
     assert not group.exists()
@@ -197,19 +202,19 @@ def test_with_version_2_the_group_is_made_where_the_controller_is_handed_down(un
 def test_with_version_2_a_smaller_quota_above_is_told(unified: Path) -> None:
     (unified / "user/cgroup.subtree_control").write_text("cpu")
     (unified / "user/cpu.max").write_text("20000 100000")
-    accounting, reason = open_accounting(with_quota=True)
+    accounting, reason = open_accounting({"cpu"})
     assert accounting is not None, reason
-    assert "0.2 in " in accounting.limit(0.5)
-    assert accounting.limit(0.2) == ""
+    assert "0.2 in " in accounting.limit(0.5, None)
+    assert accounting.limit(0.2, None) == ""
     accounting.close()
 
 
 def test_with_version_2_where_nobody_hands_the_controller_down_the_reason_is_told(unified: Path) -> None:
     (unified / "cgroup.subtree_control").write_text("memory")
-    accounting, reason = open_accounting(with_quota=True)
+    accounting, reason = open_accounting({"cpu"})
     assert accounting is not None, reason
-    assert "has the controller cpu" in accounting.limit(0.5)
-    assert accounting.limit(None) == ""
+    assert "has the controller cpu" in accounting.limit(0.5, None)
+    assert accounting.limit(None, None) == ""
     accounting.close()
 
 
@@ -242,10 +247,10 @@ def test_with_version_1_the_quota_is_in_the_hierarchy_of_the_controller(
         cgroup, "mounts", lambda: [("cgroup", str(tmp_path / name), set(name.split(","))) for name in names]
     )
     monkeypatch.setattr(cgroup, "paths_of", lambda _: dict.fromkeys(("cpu", "cpuacct", "memory"), ""))
-    accounting, reason = open_accounting(with_quota=True)
+    accounting, reason = open_accounting({"cpu"})
     assert accounting is not None, reason
     group = tmp_path / names[0] / f"regatta-{os.getpid()}"
-    assert accounting.limit(1.5) == ""
+    assert accounting.limit(1.5, None) == ""
     assert (group / "cpu.cfs_quota_us").read_text() == "150000"
     accounting.begin()
     assert (group / "cgroup.procs").read_text() == "00"
