@@ -1,0 +1,160 @@
+"""The experiment `file-system` on little data: programs with less memory and on tmpfs, and their predicted times."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.experiments.experiment_parts import HOME, measured, regatta
+from regatta.host.measure.cgroup import open_accounting
+from regatta.spec.vector_files import read_vector
+from regatta.spec.vectors import LinearCost, SystemVector
+
+PROGRAMS = HOME / "benchmarks/files/programs.py"
+MIB = 24
+LIMIT_MIB = 32
+BENCHMARKS = [
+    {"suite": "files", "benchmark": ["sqlite", "tar"], "parameters": {"mib": MIB}},
+    {
+        "suite": "lm",
+        "benchmark": ["lat_uncached", "lat_fs"],
+        "size": "quick",
+        "parameters": {"repetitions": 2},
+    },
+    {
+        "suite": "lm",
+        "benchmark": "lat_file_io",
+        "size": "quick",
+        "parameters": {"operation": "read", "repetitions": 2},
+    },
+]
+MODIFIERS = {
+    "half": {"isolation": {"kind": "cgroup", "memory_mib": LIMIT_MIB}},
+    "tmpfs": {"environment": {"TMPDIR": "/dev/shm"}},
+}
+
+
+def why_not() -> str:
+    """Why this machine cannot limit memory or trace, or ""."""
+    if shutil.which("strace") is None:
+        return "strace is not installed"
+    accounting, reason = open_accounting({"memory"})
+    if accounting is None:
+        return reason
+    try:
+        found = accounting.limit(None, LIMIT_MIB << 20)
+        accounting.limit(None, None)
+    finally:
+        accounting.close()
+    return found
+
+
+def trace(program: str, directory: Path) -> Path:
+    """The trace of a program of the suite, without the preparation of its data."""
+    data, found = directory / f"data-{program}", directory / f"{program}.files"
+    words = [sys.executable, str(PROGRAMS), program, "--mib", str(MIB), "--directory", str(data), "--only"]
+    subprocess.run([*words, "prepare"], check=True, timeout=120)
+    done = regatta(
+        "trace", "files", "--only", str(data), "-o", str(found), "--", *words, "run", cwd=directory
+    )
+    assert done.returncode == 0, done.stderr
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if reason := why_not():
+        pytest.skip(f"NOT TESTED: {reason}")
+    place = tmp_path_factory.mktemp("file-system")
+    measured(
+        "file-system",
+        place,
+        BENCHMARKS,
+        rounds=2,
+        modifiers=MODIFIERS,
+        exclude=[{"suite": "lm", "modifiers": ["half"]}],
+    )
+    for program in ("sqlite", "tar"):
+        trace(program, place)
+    return place
+
+
+def predicted(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    applications = [f"files/{program}={folder / program}.files" for program in ("sqlite", "tar")]
+    done = regatta("predict", "files", *applications, "--on", "file-system", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_each_time_is_the_measured_one_and_what_other_misses_cost(folder: Path) -> None:
+    document: dict[str, Any] = json.loads(predicted(folder, "--json").stdout)
+    done = regatta("vector", "system", "file-system", "--primitives", "files", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    system = read_vector(folder / "results/file-system/vectors/files/local.yml")
+    assert isinstance(system, SystemVector)
+
+    def cost(primitive: str, count: float, size: float = 0.0) -> float:
+        found = system.primitives[primitive].cost
+        one = (
+            found.fixed.value + found.per.value * size if isinstance(found, LinearCost) else found.cost.value
+        )
+        return count * one
+
+    def misses(counts: dict[str, int]) -> float:
+        waits, syncs = counts["waits"], counts["writing_syncs"]
+        fetched = counts["read_misses"] + counts["map_misses"] + counts["write_misses"] + counts["read_ahead"]
+        return (
+            cost("disk_read", waits, 4096 * counts["waited_pages"] / waits)
+            + cost("disk_ahead", 4096 * (fetched - counts["waited_pages"]))
+            + (cost("disk_write", syncs, 4096 * counts["synced"] / syncs) if syncs else 0.0)
+            + cost("file_read", max(0, counts["read_hits"] - counts["read_ahead_used"]), 4096)
+        )
+
+    times = {(one["benchmark"], one["disk"], one["memory_mib"]): one for one in document["times"]}
+    assert len(times) == 6
+    for program in ("files/sqlite", "files/tar"):
+        base, half = times[program, "none", None], times[program, "none", LIMIT_MIB]
+        assert base["base"]
+        assert base["predicted"]["value"] == base["measured"]["value"] > 0
+        assert half["measured"]["value"] > 0
+        more = misses(half["counts"]) - misses(base["counts"])
+        assert half["predicted"]["value"] == pytest.approx(base["measured"]["value"] + more, rel=1e-6)
+        assert times[program, "tmpfs", None]["counts"] == base["counts"]
+    # tar reads its tree twice and its archive once: with half of the memory, it must read them from the disk again.
+    tar = [times["files/tar", "none", memory]["counts"] for memory in (None, LIMIT_MIB)]
+    assert tar[1]["read_misses"] > 1.5 * tar[0]["read_misses"]
+    assert tar[0]["evictions"] == 0 < tar[1]["evictions"]
+    assert {one["verdict"] for one in document["orders"]} <= {"right", "wrong", "open", "same"}
+
+
+def test_each_disk_has_the_costs_of_its_files(folder: Path) -> None:
+    done = regatta("vector", "system", "file-system", "--primitives", "files", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    for name in ("local", "local-tmpfs"):
+        system = read_vector(folder / "results/file-system/vectors/files" / f"{name}.yml")
+        assert isinstance(system, SystemVector)
+        assert set(system.primitives) == {
+            "disk_read",
+            "disk_ahead",
+            "disk_write",
+            "file_read",
+            "create",
+            "unlink",
+        }
+        assert system.primitives["disk_ahead"].unit == "byte"
+        # Only root may drop names from memory, and only if the experiment asks for it.
+        assert f"{name}: stat_cold excluded" in done.stderr
+
+
+def test_the_page_has_a_figure_for_each_program(folder: Path) -> None:
+    told = predicted(folder, "--html", "files.html").stdout
+    assert "predicted times, off by" in told
+    page = (folder / "files.html").read_text(encoding="utf-8")
+    assert page.count("files/sqlite on local") >= 1
+    assert page.count("files/tar on local") >= 1
