@@ -65,11 +65,15 @@ def run_sqlite(folder: Path, mib: int) -> None:
         for step in range(_READS):
             # Half of the reads are of a tenth of the rows.
             row = noise.randrange(rows // 10 if step % 2 else rows)
-            found += database.execute("select price from item where id = ?", (row,)).fetchone()[0] == row % 1000
+            found += (
+                database.execute("select price from item where id = ?", (row,)).fetchone()[0] == row % 1000
+            )
         for _ in range(_COMMITS):
             database.execute("begin")
             for _ in range(_UPDATES // _COMMITS):
-                database.execute("update item set price = price + 1000 where id = ?", (noise.randrange(rows),))
+                database.execute(
+                    "update item set price = price + 1000 where id = ?", (noise.randrange(rows),)
+                )
             database.execute("commit")
         (total,) = database.execute("select sum(price / 1000) from item").fetchone()
     if (found, total) != (_READS, _UPDATES):
@@ -155,8 +159,18 @@ def data_folder(directory: Path | None) -> Iterator[Path]:
         shutil.rmtree(place)
 
 
+def report(metrics: dict[str, tuple[int, str]]) -> None:
+    """Write lines of docs/protocol.md: to the file that REGATTA_RESULTS names, or to standard output."""
+    place = os.environ.get("REGATTA_RESULTS")
+    with open(place, "a", encoding="utf-8") if place else contextlib.nullcontext(sys.stdout) as file:
+        for metric, (value, unit) in metrics.items():
+            print(json.dumps({"iteration": 0, "metric": metric, "value": value, "unit": unit}), file=file)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("program", choices=sorted(PROGRAMS))
     parser.add_argument("--mib", type=int, default=64, help="MiB of data")
     parser.add_argument("--only", choices=("prepare", "run"), help="do one part, without a metric")
@@ -168,7 +182,16 @@ def main() -> None:
         return
     with data_folder(given.directory) as folder:
         # Another process prepares: its memory is not that of the program.
-        words = [sys.executable, __file__, given.program, "--mib", str(given.mib), "--directory", str(folder), "--only"]
+        words = [
+            sys.executable,
+            __file__,
+            given.program,
+            "--mib",
+            str(given.mib),
+            "--directory",
+            str(folder),
+            "--only",
+        ]
         if given.only == "prepare":
             prepare(folder, given.mib)
             forget(folder)
@@ -179,8 +202,7 @@ def main() -> None:
         subprocess.run([*words, "run"], check=True)
         elapsed = time.monotonic_ns() - begin
         faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt - faults
-    for metric, value, unit in (("elapsed", elapsed, "ns"), ("page_faults", faults, "1")):
-        print(json.dumps({"metric": metric, "value": value, "unit": unit}))
+    report({"elapsed": (elapsed, "ns"), "page_faults": (faults, "count")})
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         BENCHMARKS,
         rounds=2,
         modifiers=MODIFIERS,
+        modifier_sets=[[], ["half"], ["tmpfs"]],
         exclude=[{"suite": "lm", "modifiers": ["half"]}],
     )
     for program in ("sqlite", "tar"):
