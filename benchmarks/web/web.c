@@ -1,7 +1,7 @@
 /* Measure a web server under load: the main sequence. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "driver/sessions.h"
+#include "driver/origin.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -99,6 +99,9 @@ static int conclude(const struct web_server *server, const struct web_accounting
         return web_fail("control group: another process joined during the run");
     }
     outcome->resident_kib = resident_kib(server->pid);
+    if (server->origin != NULL && web_is(server->options->server, "nginx")) {
+        outcome->cached_bytes = web_folder_bytes(server->folder, "cache");
+    }
     return web_server_check(server);
 }
 
@@ -160,8 +163,10 @@ static int run(struct web_server *server, struct web_folder *folder, const struc
     if (web_folder_make(folder, server->options, &server->identity) != 0) {
         return -1;
     }
-    if (web_site_write(site, server->options, folder) != 0 || web_server_configure(server) != 0 ||
-        web_server_start(server) != 0 || web_place_driver(server->placement) != 0 ||
+    if (web_site_write(site, server->options, folder) != 0 ||
+        (server->origin != NULL && web_origin_open(server->origin, site, server) != 0) ||
+        web_server_configure(server) != 0 || web_server_start(server) != 0 ||
+        web_place_driver(server->placement) != 0 ||
         load_and_measure(site, server, accounting, outcome) != 0) {
         char words[900];
         /* The reason of a failure is often in the server's log, not in its response. */
@@ -185,6 +190,10 @@ int main(int argc, char **argv) {
                                 .folder = &folder,
                                 .identity = web_identity_find(),
                                 .placement = &placement};
+    struct web_origin origin = {.listener = -1, .epoll = -1, .alarm = -1, .stop = -1};
+    if (web_proxied(&options)) {
+        server.origin = &origin;
+    }
     FILE *results = web_results_open();
     struct web_log_copy copy = {.descriptor = -1, .log = -1};
     int status = web_signals_settle() != 0 || web_log_copy_open(&copy, &options) != 0 ||
@@ -196,6 +205,9 @@ int main(int argc, char **argv) {
         status = web_log_copy_hold(&copy, &folder);
     }
     if (web_keeper_stop(&server) != 0) {
+        status = -1;
+    }
+    if (web_origin_close(&origin, &outcome.fetches) != 0) {
         status = -1;
     }
     if (web_log_copy_write(&copy) != 0) {
@@ -213,6 +225,8 @@ int main(int argc, char **argv) {
     }
     web_times_free(&outcome.totals.latency);
     web_times_free(&outcome.totals.send_delay);
+    web_times_free(&outcome.fetches.latency);
+    web_times_free(&outcome.fetches.delay);
     web_site_free(&site);
     if (web_stop_signal != 0) {
         (void)signal(web_stop_signal, SIG_DFL);

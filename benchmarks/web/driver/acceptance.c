@@ -18,6 +18,7 @@ static const struct web_acceptance {
     {"posixsem", "apache", "posixsem", false}, {"pthread", "apache", "pthread", false},
     {"buckets", "apache", NULL, false},        {"parallel", "nginx", NULL, false},
     {"accept_mutex", "nginx", NULL, false},    {"reuseport", "nginx", NULL, false},
+    {"parallel", "varnish", NULL, false},
 };
 enum { KINDS = sizeof ALL / sizeof ALL[0] };
 

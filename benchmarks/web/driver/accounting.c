@@ -122,19 +122,14 @@ static int read_group(const struct web_accounting *accounting, struct web_cpu *u
     return 0;
 }
 
-/* Prefer the scheduler's clock, because a tick is 10 ms. */
+/* Prefer the scheduler's clock, because a tick is 10 ms. It has the time of all threads, also ended
+ * ones. */
 static uint64_t running_ns(pid_t pid, uint64_t otherwise) {
-    char path[64];
-    unsigned long long ns = otherwise;
-    (void)snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)pid);
-    FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fscanf(file, "%llu", &ns) != 1) {
-            ns = otherwise;
-        }
-        (void)fclose(file);
-    }
-    return ns;
+    clockid_t clock;
+    struct timespec spent;
+    return clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &spent) == 0
+               ? (uint64_t)spent.tv_sec * UINT64_C(1000000000) + (uint64_t)spent.tv_nsec
+               : otherwise;
 }
 
 static int read_processes(const struct web_accounting *accounting, struct web_cpu *used) {

@@ -20,8 +20,7 @@ void web_answer_expect(struct web_answer *answer, const struct web_wanted *wante
     answer->head_done = false;
 }
 
-/* Return the value of a header field; NULL if absent. */
-static const char *field(const char *head, const char *name) {
+const char *web_head_field(const char *head, const char *name) {
     size_t length = strlen(name);
     for (const char *line = strstr(head, "\r\n"); line != NULL; line = strstr(line, "\r\n")) {
         line += 2;
@@ -36,8 +35,8 @@ static const char *field(const char *head, const char *name) {
 /* The end of the body is marked by its length, by chunks, or by the end of the connection.
  * Since 2.4.59, Apache drops the length that a CGI program reports. */
 static int check_length(struct web_answer *answer) {
-    const char *length = field(answer->head, "Content-Length");
-    const char *coding = field(answer->head, "Transfer-Encoding");
+    const char *length = web_head_field(answer->head, "Content-Length");
+    const char *coding = web_head_field(answer->head, "Transfer-Encoding");
     bool dynamic = answer->wanted.script != NULL;
     /* A response to HEAD has the length of the body that GET would get. */
     size_t bytes =
@@ -68,7 +67,7 @@ static int check_head(struct web_answer *answer) {
         return web_fail("response for %s: expected status %d, got %.*s", asked,
                         answer->wanted.status, (int)strcspn(answer->head, "\r\n"), answer->head);
     }
-    const char *connection = field(answer->head, "Connection");
+    const char *connection = web_head_field(answer->head, "Connection");
     if (answer->wanted.stays_open && connection != NULL &&
         strncasecmp(connection, "close", 5) == 0) {
         return web_fail("response for %s: expected a persistent connection, got Connection: close",

@@ -3,7 +3,7 @@
  * file locks) keep its defaults. Events that would occur now and then in the window (new processes,
  * limits, timeouts) are fixed.
  */
-#include "sessions.h"
+#include "origin.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,16 +12,27 @@ enum { CONFIGURATION_BYTES = 8192, SPARE_PROCESSES = 4 };
 /* More than users, so that a burst of connections waits instead of being refused; the kernel caps
  * it (net.core.somaxconn). */
 enum { LISTEN_QUEUE = 16384 };
+enum { FIRST_KEYS_KIB = 1024, KEPT_OPEN = 1024 };
 
 struct text {
     char bytes[CONFIGURATION_BYTES];
     size_t used;
 };
 
+bool web_proxied(const struct web_options *options) {
+    return options->cache_bytes > 0;
+}
+
+const char *web_server_program(const struct web_options *options) {
+    return web_is(options->server, "nginx")     ? options->nginx
+           : web_is(options->server, "varnish") ? options->varnish
+                                                : options->apache;
+}
+
 unsigned web_server_processes(const struct web_options *options) {
-    return options->servers != 0              ? (unsigned)options->servers
-           : web_is(options->server, "nginx") ? 1
-                                              : (unsigned)options->connections + SPARE_PROCESSES;
+    return options->servers != 0               ? (unsigned)options->servers
+           : web_is(options->server, "apache") ? (unsigned)options->connections + SPARE_PROCESSES
+                                               : 1;
 }
 
 __attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...) {
@@ -123,7 +134,26 @@ static int configure_apache(struct web_server *server) {
 /* The combined format, and the duration of the request in seconds, with milliseconds. */
 static const char NGINX_TIMED_LOG[] =
     " log_format timed '$remote_addr - $remote_user [$time_local] \"$request\" $status "
-    "$body_bytes_sent \"$http_referer\" \"$http_user_agent\" $request_time $msec';\n";
+    "$body_bytes_sent \"$http_referer\" \"$http_user_agent\" $request_time $msec%s';\n";
+/* Of a proxy: whether the cache had the answer, and the time until the origin's begins. */
+static const char NGINX_PROXY_LOG[] = " $upstream_cache_status $upstream_header_time";
+
+/* Connections to the origin stay open, as the documentation of nginx advises. A key takes up to
+ * 256 bytes of shared memory. */
+static void add_nginx_proxy(struct text *text, const struct web_server *server) {
+    const struct web_origin *origin = server->origin;
+    add(text,
+        " proxy_cache_path %s/cache levels=1:2 keys_zone=objects:%uk max_size=%llu inactive=1d "
+        "use_temp_path=off;\n"
+        " upstream origin { server 127.0.0.1:%u max_fails=0; keepalive %d; }\n",
+        server->folder->path, FIRST_KEYS_KIB + origin->sessions->objects / 4,
+        (unsigned long long)server->options->cache_bytes, (unsigned)origin->port, KEPT_OPEN);
+}
+
+static const char NGINX_PASS[] =
+    "  location / {\n   proxy_pass http://origin;\n   proxy_http_version 1.1;\n"
+    "   proxy_set_header Connection \"\";\n   proxy_read_timeout 1h;\n"
+    "   proxy_cache objects;\n  }\n";
 
 static int configure_nginx(struct web_server *server) {
     const char *folder = server->folder->path;
@@ -139,14 +169,20 @@ static int configure_nginx(struct web_server *server) {
         web_server_processes(server->options), folder, folder,
         sessions ? (unsigned long long)web_descriptors() : 1024,
         web_is(acceptance, "accept_mutex") ? " accept_mutex on;" : "");
-    add(text,
-        "http {\n sendfile on;\n tcp_nopush on;\n types { text/html html; }\n"
-        " default_type application/octet-stream;\n%s access_log %s/logs/access.log%s;\n"
-        " keepalive_requests %s;\n",
-        sessions ? NGINX_TIMED_LOG : "", folder, sessions ? " timed" : "",
-        sessions ? "1000000000" : "100000");
+    add(text, "http {\n sendfile on;\n tcp_nopush on;\n types { text/html html; }\n"
+              " default_type application/octet-stream;\n");
     if (sessions) {
-        add(text, " keepalive_timeout 5s;\n error_page 404 %s;\n", WEB_OBJECTS_MISSING);
+        add(text, NGINX_TIMED_LOG, server->origin != NULL ? NGINX_PROXY_LOG : "");
+    }
+    add(text, " access_log %s/logs/access.log%s;\n keepalive_requests %s;\n", folder,
+        sessions ? " timed" : "", sessions ? "1000000000" : "100000");
+    if (sessions) {
+        add(text, " keepalive_timeout 5s;\n");
+    }
+    if (server->origin != NULL) {
+        add_nginx_proxy(text, server);
+    } else if (sessions) {
+        add(text, " error_page 404 %s;\n", WEB_OBJECTS_MISSING);
     }
     static const char *const kinds[] = {"client_body", "proxy", "fastcgi", "scgi", "uwsgi"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -157,17 +193,58 @@ static int configure_nginx(struct web_server *server) {
     if (sessions) {
         add(text, " backlog=%d", LISTEN_QUEUE);
     }
-    add(text, ";\n  root %s/site;\n }\n}\n", folder);
+    add(text, ";\n  root %s/site;\n%s }\n}\n", folder, server->origin != NULL ? NGINX_PASS : "");
     int status = finish(server, text, "nginx.conf");
     free(text);
     return status;
 }
 
+/* The built-in VCL decides what is cached. Varnish compiles it with the C compiler. */
+static int configure_varnish(struct web_server *server) {
+    struct text *text = calloc(1, sizeof *text);
+    if (text == NULL) {
+        return web_fail("configuration: out of memory");
+    }
+    add(text,
+        "vcl 4.1;\nbackend default {\n .host = \"127.0.0.1\";\n .port = \"%u\";\n"
+        " .first_byte_timeout = 1h;\n .between_bytes_timeout = 1h;\n}\n",
+        (unsigned)server->origin->port);
+    int status = finish(server, text, "default.vcl");
+    free(text);
+    return status;
+}
+
+static void choose_varnish_words(struct web_server *server) {
+    static char in_front[] = "-F", folder[] = "-n", listen[] = "-a", with_file[] = "-f",
+                storage[] = "-s", console[] = "-T", none[] = "none", parameter[] = "-p",
+                idle[] = "timeout_idle=5";
+    (void)snprintf(server->root, sizeof server->root, "%s/varnish", server->folder->path);
+    (void)snprintf(server->configuration, sizeof server->configuration, "%s/default.vcl",
+                   server->folder->path);
+    (void)snprintf(server->address, sizeof server->address, "127.0.0.1:%u", (unsigned)server->port);
+    (void)snprintf(server->storage, sizeof server->storage, "malloc,%llub",
+                   (unsigned long long)server->options->cache_bytes);
+    char *const words[] = {server->program,
+                           in_front,
+                           folder,
+                           server->root,
+                           listen,
+                           server->address,
+                           with_file,
+                           server->configuration,
+                           storage,
+                           server->storage,
+                           console,
+                           none,
+                           parameter,
+                           idle,
+                           NULL};
+    (void)memcpy(server->argv, words, sizeof words);
+}
+
 static void choose_words(struct web_server *server, bool nginx) {
     static char in_front[] = "-DFOREGROUND", root[] = "-d", with_file[] = "-f", prefix[] = "-p",
                 with_configuration[] = "-c";
-    (void)snprintf(server->program, sizeof server->program, "%s",
-                   nginx ? server->options->nginx : server->options->apache);
     (void)snprintf(server->root, sizeof server->root, "%s/", server->folder->path);
     (void)snprintf(server->configuration, sizeof server->configuration, "%s/%s",
                    server->folder->path, nginx ? "nginx.conf" : "apache2.conf");
@@ -181,11 +258,20 @@ static void choose_words(struct web_server *server, bool nginx) {
 
 int web_server_configure(struct web_server *server) {
     bool nginx = web_is(server->options->server, "nginx");
-    choose_words(server, nginx);
+    bool varnish = web_is(server->options->server, "varnish");
     if (web_server_choose_port(server) != 0 ||
-        web_folder_shared(server->folder, "logs", &server->identity) != 0) {
+        web_folder_shared(server->folder, "logs", &server->identity) != 0 ||
+        (server->origin != NULL && web_folder_shared(server->folder, varnish ? "varnish" : "cache",
+                                                     &server->identity) != 0)) {
         return -1;
     }
+    (void)snprintf(server->program, sizeof server->program, "%s",
+                   web_server_program(server->options));
+    if (varnish) {
+        choose_varnish_words(server);
+        return configure_varnish(server);
+    }
+    choose_words(server, nginx);
     if (web_is(server->options->dynamic, "cgi") &&
         web_folder_copy(server->folder, "programs/page", server->options->cgi_program) != 0) {
         return -1;

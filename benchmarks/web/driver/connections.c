@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE /* SOCK_NONBLOCK, epoll */
 
-#include "timed.h"
+#include "origin.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -181,13 +181,14 @@ static int send_request(struct web_pool *pool, struct web_connection *connection
     const struct web_listed_request *request =
         &pool->load->sessions->request[connection->asked.request];
     bool connecting = connection->state == WEB_CONNECTING;
+    bool marked = pool->load->server->origin != NULL && connection->asked.measured;
     char text[300];
     int length = snprintf(
-        text, sizeof text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: s%u\r\n%s%s%s\r\n",
+        text, sizeof text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: s%u\r\n%s%s%s%s\r\n",
         request->kind == WEB_HEAD ? "HEAD" : "GET", connection->path, connection->visit->number,
         request->kind == WEB_CONDITIONAL ? "If-Modified-Since: " : "",
         request->kind == WEB_CONDITIONAL ? WEB_OBJECTS_DATE : "",
-        request->kind == WEB_CONDITIONAL ? "\r\n" : "");
+        request->kind == WEB_CONDITIONAL ? "\r\n" : "", marked ? WEB_WINDOW_HEADER ": 1\r\n" : "");
     if (send(connection->descriptor, text, (size_t)length, MSG_NOSIGNAL) == length) {
         connection->state = WEB_AWAITING;
         return connecting && connection->paused ? web_connection_resume(pool, connection)

@@ -182,6 +182,25 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     return remove(path);
 }
 
+static uint64_t disk_bytes; /* nftw passes no argument */
+
+static int add_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)path;
+    (void)place;
+    disk_bytes += kind == FTW_F ? (uint64_t)status->st_blocks * 512 : 0;
+    return 0;
+}
+
+uint64_t web_folder_bytes(const struct web_folder *folder, const char *name) {
+    char path[WEB_PATH_BYTES];
+    disk_bytes = 0;
+    /* Files that disappear meanwhile are not counted. */
+    return join(path, folder, name) == 0 &&
+                   nftw(path, add_entry, REMOVAL_DESCRIPTORS, FTW_PHYS) == 0
+               ? disk_bytes
+               : 0;
+}
+
 int web_folder_remove(const struct web_folder *folder) {
     if (folder->path[0] == '\0') {
         return 0;

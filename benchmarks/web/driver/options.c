@@ -26,7 +26,8 @@ static const char HELP_TAIL[] =
     "bytes_per_request, received_per_request, connections_per_request, resident_kib, "
     "server_share;\n"
     "with --sessions also planned_rate, send_delay, unanswered, connection_errors,\n"
-    "open_connections.\n"
+    "open_connections; with --cache-bytes also hit_ratio, origin_bytes_per_request,\n"
+    "origin_latency, origin_delay; of nginx also cached_bytes.\n"
     "\nenvironment:\n"
     "  REGATTA_RESULTS  append measurements to this file, one JSON object per line\n"
     "  REGATTA_SEED     seed of the request sequence (default 1)\n\n"
@@ -39,7 +40,7 @@ struct option {
     const char *const *choices;
 };
 
-enum { OPTIONS = 28 };
+enum { OPTIONS = 30 };
 
 bool web_is(const char *word, const char *other) {
     return strcmp(word, other) == 0;
@@ -52,7 +53,7 @@ static _Noreturn void usage_error(const char *where, const char *expected, const
 }
 
 static void describe(struct option table[static OPTIONS], struct web_options *options) {
-    static const char *const servers[] = {"apache", "nginx", NULL};
+    static const char *const servers[] = {"apache", "nginx", "varnish", NULL};
     static const char *const kinds[] = {"none", "cgi", "fastcgi", NULL};
     static const char *const acceptances[] = {"parallel",  "flock",   "fcntl",   "sysvsem",
                                               "posixsem",  "pthread", "buckets", "accept_mutex",
@@ -61,7 +62,7 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
     static const char *const loops[] = {"open", "closed", "replay", NULL};
     const struct option all[OPTIONS] = {
         {.name = "--server",
-         .help = "server program",
+         .help = "server program; varnish is a proxy only",
          .text = &options->server,
          .choices = servers},
         {.name = "--dynamic",
@@ -107,6 +108,10 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
         {"--client-kbit",
          "limit of what each connection of a session receives, kbit/s; 0: no limit",
          &options->client_kbit, 0, 10000000, NULL, NULL},
+        {"--cache-bytes",
+         "limit of the cache in bytes: the server is a caching proxy in front of an origin with "
+         "the latencies of the file; 0: no proxy",
+         &options->cache_bytes, 0, INT64_MAX, NULL, NULL},
         {.name = "--log-copy",
          .help = "write a copy of the server's access log to this file",
          .text = &options->log_copy},
@@ -122,6 +127,7 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
          .help = "folder of the Apache modules",
          .text = &options->apache_modules},
         {.name = "--nginx", .help = "path of the nginx program", .text = &options->nginx},
+        {.name = "--varnish", .help = "path of the varnishd program", .text = &options->varnish},
         {.name = "--cgi-program",
          .help = "page.cgi, next to this program",
          .text = &options->cgi_program},
@@ -253,17 +259,46 @@ static void check_sessions(const struct web_options *options) {
     }
 }
 
+/* Smaller caches than this are refused by Varnish. */
+static const uint64_t LEAST_CACHE = 1024 * 1024;
+
+static void check_proxy(const struct web_options *options) {
+    char text[24];
+    bool varnish = web_is(options->server, "varnish");
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)options->cache_bytes);
+    if (web_proxied(options) ? options->cache_bytes < LEAST_CACHE : varnish) {
+        usage_error("--cache-bytes",
+                    varnish ? "1048576 or more with --server varnish" : "0, or 1048576 or more",
+                    text);
+    }
+    if (web_proxied(options) && options->sessions == NULL) {
+        usage_error("--cache-bytes", "0 without --sessions, whose objects the origin has", text);
+    }
+    if (web_proxied(options) && web_is(options->server, "apache")) {
+        usage_error("--cache-bytes", "0 with --server apache", text);
+    }
+    if (varnish && options->servers > 1) {
+        usage_error("--servers", "0 or 1 with --server varnish, which has one process", "more");
+    }
+    if (varnish && options->log_copy != NULL) {
+        usage_error("--log-copy", "no file with --server varnish, which writes no log",
+                    options->log_copy);
+    }
+}
+
 static void check(const struct web_options *options) {
-    bool nginx = web_is(options->server, "nginx");
-    if (nginx && !web_is(options->dynamic, "none")) {
-        usage_error("--dynamic", "none with --server nginx, which runs no CGI programs",
+    if (!web_is(options->server, "apache") && !web_is(options->dynamic, "none")) {
+        usage_error("--dynamic", "none with --server nginx or varnish, which run no CGI programs",
                     options->dynamic);
     }
     check_acceptance(options);
     check_sessions(options);
-    const char *program = nginx ? options->nginx : options->apache;
+    check_proxy(options);
+    const char *program = web_server_program(options);
     if (program[0] != '/') {
-        usage_error(nginx ? "--nginx" : "--apache", "an absolute path", program);
+        char name[16];
+        (void)snprintf(name, sizeof name, "--%s", options->server);
+        usage_error(name, "an absolute path", program);
     }
     if (options->trace_command != NULL && options->requests == 0) {
         usage_error("--requests", "a number above 0 with a tracing command", "0");
@@ -288,6 +323,7 @@ struct web_options web_options_parse(int argc, char **argv) {
         .apache = "/usr/sbin/apache2",
         .apache_modules = "/usr/lib/apache2/modules",
         .nginx = "/usr/sbin/nginx",
+        .varnish = "/usr/sbin/varnishd",
     };
     struct option table[OPTIONS];
     describe(table, &options);

@@ -40,8 +40,11 @@ int web_placement_find(struct web_placement *placement, const struct web_options
         }
     }
     /* If the driver shares the server's CPU, it does not spin. */
-    placement->spin_ns =
-        placement->shared || web_group_has_quota() ? 0 : options->spin_us * UINT64_C(1000);
+    /* The same holds for the origin behind a proxy, which shares the driver's CPUs. */
+    bool crowded = web_proxied(options) && CPU_COUNT(&driver_cpus) == 1;
+    placement->spin_ns = placement->shared || crowded || web_group_has_quota()
+                             ? 0
+                             : options->spin_us * UINT64_C(1000);
     list(&server_cpus, placement->servers, sizeof placement->servers);
     list(&driver_cpus, placement->driver, sizeof placement->driver);
     return 0;

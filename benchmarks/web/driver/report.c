@@ -1,7 +1,7 @@
 /* Output: lines of docs/protocol.md to the results file, one line to standard output. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "web.h"
+#include "origin.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -127,6 +127,14 @@ static void put_info(FILE *file, const struct web_server *server,
     } else {
         put_classes(file, options);
     }
+    if (server->origin != NULL) {
+        (void)fprintf(file,
+                      "\"cache_bytes\": %llu, \"origin_requests\": %llu, "
+                      "\"latencies\": %u, ",
+                      (unsigned long long)options->cache_bytes,
+                      (unsigned long long)outcome->fetches.all,
+                      (unsigned)server->origin->sessions->latencies);
+    }
     (void)fprintf(file,
                   "\"warmup_ms\": %llu, \"requests\": %llu, "
                   "\"window_ns\": %llu, \"driver_ns\": %llu, \"servers\": %u, ",
@@ -184,6 +192,23 @@ static void put_session_metrics(FILE *file, const struct web_totals *totals) {
     put_metric(file, "open_connections", (double)totals->most_open, "count");
 }
 
+/* Without an answer, it is not known whether the cache had it. */
+static void put_proxy_metrics(FILE *file, const struct web_outcome *outcome) {
+    const struct web_totals *totals = &outcome->totals;
+    const struct web_fetches *fetches = &outcome->fetches;
+    const double requests = (double)totals->planned;
+    if (totals->unanswered == 0) {
+        put_metric(file, "hit_ratio", 1 - (double)fetches->requests / requests, "ratio");
+        put_metric(file, "origin_bytes_per_request", (double)fetches->bytes / requests, "bytes");
+    }
+    if (outcome->cached_bytes > 0) {
+        put_metric(file, "cached_bytes", (double)outcome->cached_bytes, "bytes");
+    }
+    put_percentiles(file, "origin_latency", &fetches->latency, fetches->latency.count,
+                    MORE_PERMILLES);
+    put_percentiles(file, "origin_delay", &fetches->delay, fetches->delay.count, MORE_PERMILLES);
+}
+
 static void put_metrics(FILE *file, const struct web_options *options,
                         const struct web_outcome *outcome) {
     const struct web_totals *totals = &outcome->totals;
@@ -197,6 +222,9 @@ static void put_metrics(FILE *file, const struct web_options *options,
         put_session_metrics(file, totals);
     } else {
         put_percentiles(file, "latency", &totals->latency, totals->latency.count, PERMILLES);
+    }
+    if (web_proxied(options)) {
+        put_proxy_metrics(file, outcome);
     }
     put_metric(file, "bytes_per_request", (double)totals->body_bytes / requests, "bytes");
     put_metric(file, "received_per_request", (double)totals->received_bytes / requests, "bytes");
@@ -226,6 +254,11 @@ static int put_json(const struct web_server *server, const struct web_outcome *o
                         (unsigned long long)totals->planned, (unsigned long long)totals->unanswered,
                         (unsigned long long)totals->connection_errors,
                         (unsigned long long)totals->most_open);
+    }
+    if (status >= 0 && server->origin != NULL) {
+        status = printf(", \"origin_requests\": %llu, \"origin_bytes\": %llu",
+                        (unsigned long long)outcome->fetches.requests,
+                        (unsigned long long)outcome->fetches.bytes);
     }
     return status < 0 ? status : printf("}\n");
 }
@@ -273,6 +306,8 @@ int web_report(FILE *results, const struct web_server *server,
     struct web_totals *totals = &outcome->totals;
     web_times_sort(&totals->latency);
     web_times_sort(&totals->send_delay);
+    web_times_sort(&outcome->fetches.latency);
+    web_times_sort(&outcome->fetches.delay);
     if (results != NULL) {
         put_info(results, server, accounting, outcome);
         put_metrics(results, server->options, outcome);

@@ -1,7 +1,7 @@
 /* Start the server and wait until it answers. See configuration.c for its configuration. */
 #define _GNU_SOURCE /* getentropy, pipe2 */
 
-#include "web.h"
+#include "origin.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -66,8 +66,9 @@ int web_server_choose_port(struct web_server *server) {
 static void read_version(struct web_server *server) {
     int ends[2];
     char text[300] = "";
-    char version[] = "-v";
-    char *argv[] = {server->argv[0], version, NULL};
+    char version[] = "-v", varnish[] = "-V";
+    const bool is_varnish = web_is(server->options->server, "varnish");
+    char *argv[] = {server->argv[0], is_varnish ? varnish : version, NULL};
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return;
     }
@@ -98,9 +99,12 @@ static void read_version(struct web_server *server) {
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
     }
     text[strcspn(text, "\n")] = '\0';
-    const char *number = strstr(text, "ersion: ");
-    (void)snprintf(server->version, sizeof server->version, "%.90s",
-                   number != NULL ? number + strlen("ersion: ") : "");
+    /* varnishd (varnish-7.1.1 revision ...) */
+    const char *before = is_varnish ? "(varnish-" : "ersion: ";
+    const char *number = strstr(text, before);
+    number = number != NULL ? number + strlen(before) : "";
+    (void)snprintf(server->version, sizeof server->version, "%.*s",
+                   is_varnish ? (int)strcspn(number, " )") : 90, number);
 }
 
 /* The last server message, from its log or standard error. */
@@ -116,6 +120,9 @@ static void last_words(const struct web_server *server, char *words, size_t byte
 
 int web_server_check(const struct web_server *server) {
     struct pollfd waits = {.fd = server->words, .events = POLLIN};
+    if (server->origin != NULL && web_origin_check(server->origin) != 0) {
+        return -1;
+    }
     if (poll(&waits, 1, 0) <= 0) {
         return 0;
     }
@@ -157,13 +164,15 @@ int web_server_start(struct web_server *server) {
         return web_fail("%s: cannot find the program of %s: %s: install it (Debian: %s), or set "
                         "--%s",
                         server->argv[0], server->options->server, strerror(errno),
-                        web_is(server->options->server, "nginx")
-                            ? "nginx-light"
+                        web_is(server->options->server, "nginx") ? "nginx-light"
+                        : web_is(server->options->server, "varnish")
+                            ? "varnish"
                             : "apache2-bin, and libapache2-mod-fcgid for FastCGI",
                         server->options->server);
     }
     read_version(server);
-    if (web_keeper_start(server) != 0) {
+    if (web_keeper_start(server) != 0 ||
+        (server->origin != NULL && web_origin_start(server->origin) != 0)) {
         return -1;
     }
     uint64_t until = web_now_ns() + START_NS;

@@ -226,7 +226,72 @@ static int read_sessions(struct scanner *scanner, struct web_sessions *sessions)
     }
     sessions->session[sessions->sessions] =
         (struct web_listed_session){.first = sessions->requests};
+    return 0;
+}
+
+/* Objects that a proxy may not cache. A client has no copy of them, so it sends no condition. */
+static int read_private(struct scanner *scanner, struct web_sessions *sessions, uint32_t count) {
+    sessions->private_object = calloc(sessions->objects, 1);
+    if (sessions->private_object == NULL) {
+        return web_fail("%s: out of memory", scanner->path);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t object;
+        if (next_number(scanner, 0, sessions->objects - 1, &object) != 0) {
+            return wrong(scanner, "an object from 0 to %u", sessions->objects - 1);
+        }
+        sessions->private_object[object] = 1;
+    }
+    for (uint32_t i = 0; i < sessions->requests; i++) {
+        if (sessions->request[i].kind == WEB_CONDITIONAL &&
+            web_sessions_private(sessions, (uint32_t)sessions->request[i].object)) {
+            return web_fail("%s: expected no request of kind 2 for object %u, which is private",
+                            scanner->path, (unsigned)sessions->request[i].object);
+        }
+    }
+    return 0;
+}
+
+static int read_latencies(struct scanner *scanner, struct web_sessions *sessions, uint32_t count) {
+    size_t room = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t us;
+        if (next_number(scanner, 0, WEB_MOST_LATENCY_US, &us) != 0) {
+            return wrong(scanner, "a latency from 0 to %d us", WEB_MOST_LATENCY_US);
+        }
+        uint32_t *grown = web_grown(sessions->latency_us, i, &room, sizeof *grown, "latencies");
+        if (grown == NULL) {
+            return -1;
+        }
+        sessions->latency_us = grown;
+        sessions->latency_us[i] = (uint32_t)us;
+    }
+    sessions->latencies = count;
+    return 0;
+}
+
+/* The optional parts for a proxy, each at most once and in this order, and the end of the file. */
+static int read_rest(struct scanner *scanner, struct web_sessions *sessions) {
+    static const struct {
+        const char *name;
+        uint32_t most;
+        int (*read)(struct scanner *scanner, struct web_sessions *sessions, uint32_t count);
+    } parts[] = {{"private", WEB_MOST_OBJECTS, read_private},
+                 {"latencies", WEB_MOST_LATENCIES, read_latencies}};
     next_word(scanner);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        int64_t count;
+        if (!web_is(scanner->word, parts[i].name)) {
+            continue;
+        }
+        if (next_number(scanner, 1, parts[i].most, &count) != 0) {
+            return wrong(scanner, "a number of %s from 1 to %u", parts[i].name, parts[i].most);
+        }
+        if (parts[i].read(scanner, sessions, (uint32_t)count) != 0) {
+            return -1;
+        }
+        next_word(scanner);
+    }
     return scanner->word[0] == '\0' && scanner->error == 0
                ? 0
                : wrong(scanner, "the end of the file after %u sessions", sessions->sessions);
@@ -248,7 +313,7 @@ int web_sessions_read(struct web_sessions *sessions, const char *path) {
         (void)web_fail("%s: expected a file of sessions, got: %s", path, strerror(errno));
     } else if (expect_word(scanner, "regatta-sessions") == 0 && expect_word(scanner, "1") == 0 &&
                read_objects(scanner, sessions) == 0) {
-        status = read_sessions(scanner, sessions);
+        status = read_sessions(scanner, sessions) == 0 ? read_rest(scanner, sessions) : -1;
     }
     if (scanner->descriptor >= 0) {
         (void)close(scanner->descriptor);
@@ -257,7 +322,13 @@ int web_sessions_read(struct web_sessions *sessions, const char *path) {
     return status;
 }
 
+bool web_sessions_private(const struct web_sessions *sessions, uint32_t object) {
+    return sessions->private_object != NULL && sessions->private_object[object] != 0;
+}
+
 void web_sessions_free(struct web_sessions *sessions) {
+    free(sessions->private_object);
+    free(sessions->latency_us);
     free(sessions->object_bytes);
     free(sessions->session);
     free(sessions->request);

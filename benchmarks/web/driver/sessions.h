@@ -15,7 +15,9 @@ enum {
     WEB_MOST_SESSIONS = 10000000,
     WEB_MOST_LISTED = 100000000, /* requests of a file */
     WEB_MOST_PLANNED = 20000000, /* requests of a run */
-    WEB_CONNECTIONS_PER_VISIT = 6
+    WEB_CONNECTIONS_PER_VISIT = 6,
+    WEB_MOST_LATENCIES = 1000000,
+    WEB_MOST_LATENCY_US = 600000000 /* ten minutes */
 };
 #define WEB_MOST_GAP_US ((UINT64_C(1) << WEB_GAP_BITS) - 1)    /* 38 hours */
 #define WEB_MOST_SESSION_US (UINT64_C(1) << 42)                /* 50 days; also of a start */
@@ -48,10 +50,16 @@ struct web_sessions {
     struct web_listed_request *request; /* [requests] */
     uint32_t requests;
     uint64_t longest_us;
+    /* Behind a proxy. */
+    uint8_t *private_object; /* [objects], 1: may not be cached; NULL: none */
+    uint32_t *latency_us;    /* [latencies], equally likely ones */
+    uint32_t latencies;
 };
 
 /* Read the file and check all of it. */
 int web_sessions_read(struct web_sessions *sessions, const char *path);
+/* Whether a proxy may not cache an object. */
+bool web_sessions_private(const struct web_sessions *sessions, uint32_t object);
 void web_sessions_free(struct web_sessions *sessions);
 
 /* ---- objects.c: the files of the site ---- */

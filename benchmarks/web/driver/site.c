@@ -15,6 +15,9 @@ int web_site_make(struct web_site *site, const struct web_options *options) {
 int web_site_write(const struct web_site *site, const struct web_options *options,
                    const struct web_folder *folder) {
     char root[WEB_PATH_BYTES];
+    if (web_proxied(options)) {
+        return 0; /* the origin has them in memory */
+    }
     (void)snprintf(root, sizeof root, "%s/site", folder->path);
     return options->sessions == NULL ? web_files_write(&site->files, root)
                                      : web_objects_write(&site->objects, folder);

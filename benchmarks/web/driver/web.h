@@ -26,7 +26,7 @@ enum {
 /* ---- options.c ---- */
 
 struct web_options {
-    const char *server;  /* apache, nginx */
+    const char *server;  /* apache, nginx, varnish */
     const char *dynamic; /* none, cgi, fastcgi */
     const char *acceptance, *server_cpus;
     uint64_t servers; /* 0: by default, see web_server_processes() */
@@ -36,8 +36,9 @@ struct web_options {
     const char *sessions; /* file; NULL: the load is SPECweb99's */
     const char *loop;     /* of sessions: open, closed, replay */
     uint64_t rate, users, client_kbit;
+    uint64_t cache_bytes; /* 0: the server is no proxy */
     const char *log_copy;
-    const char *apache, *apache_modules, *nginx, *cgi_program, *fastcgi_program, *folder;
+    const char *apache, *apache_modules, *nginx, *varnish, *cgi_program, *fastcgi_program, *folder;
     bool json;
     char **trace_command; /* NULL: no tracing */
 };
@@ -149,6 +150,8 @@ int web_folder_shared(const struct web_folder *folder, const char *name,
                       const struct web_identity *identity);
 /* Copy an open file to its end. Returns 0, or -1 with errno. */
 int web_folder_pour(int from, int to);
+/* Return the bytes on the disk of the files below a folder; 0 if unknown. */
+uint64_t web_folder_bytes(const struct web_folder *folder, const char *name);
 /* Remove the whole folder. Returns 0, or -1 with errno. */
 int web_folder_remove(const struct web_folder *folder);
 /* Return the last lines of a log, without notices; "" if none. */
@@ -194,15 +197,19 @@ int web_place_driver(const struct web_placement *placement);
 
 /* ---- server.c, configuration.c ---- */
 
+struct web_origin;
+
 struct web_server {
     const struct web_options *options;
     const struct web_folder *folder;
     struct web_identity identity;
     const struct web_placement *placement;
-    uint16_t port, idle_port; /* idle_port: without connections; 0: none */
+    struct web_origin *origin; /* NULL: the server is no proxy */
+    uint16_t port, idle_port;  /* idle_port: without connections; 0: none */
     char version[100];
     char program[WEB_PATH_BYTES], root[WEB_PATH_BYTES], configuration[WEB_PATH_BYTES];
-    char *argv[8];
+    char address[32], storage[48]; /* of Varnish */
+    char *argv[16];
     /* The keeper and its pipe. */
     pid_t keeper, pid;
     int life, words;
@@ -211,6 +218,10 @@ struct web_server {
 
 /* Also the port without connections, if the acceptance needs one. */
 int web_server_choose_port(struct web_server *server);
+/* Whether it is a caching proxy. */
+bool web_proxied(const struct web_options *options);
+/* Path of the program. */
+const char *web_server_program(const struct web_options *options);
 /* Number of processes that accept connections. */
 unsigned web_server_processes(const struct web_options *options);
 /* Write all files that the server reads into its folder; configuration.c. */
@@ -349,6 +360,9 @@ struct web_chunks {
     size_t line_bytes;
 };
 
+/* Return the value of a header field after the first line of a head; NULL if absent. */
+const char *web_head_field(const char *head, const char *name);
+
 struct web_wanted {
     const char *path; /* of the request, for messages; outlives the answer */
     int status;
@@ -388,10 +402,20 @@ int web_tracer_stop(struct web_tracer *tracer);
 
 /* ---- report.c ---- */
 
+/* What the server behind a proxy was asked for. */
+struct web_fetches {
+    uint64_t all;             /* requests, also those of the warm-up */
+    uint64_t requests, bytes; /* for requests of the window */
+    /* Of these: time from a request to its answer; part of it after the answer was due. */
+    struct web_times latency, delay;
+};
+
 struct web_outcome {
     struct web_totals totals;
+    struct web_fetches fetches;
     struct web_cpu server;
     uint64_t driver_ns, resident_kib;
+    uint64_t cached_bytes; /* on the disk, by nginx */
     int tracer_exit_code;
 };
 
