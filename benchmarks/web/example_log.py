@@ -3,6 +3,9 @@
 People arrive at random, more by day than by night. They walk through pages: the front page, lists, items, the cart. A page
 embeds pictures; a browser asks for a picture that it knows with a condition, or not at all. Robots ask for one page after the
 other. The log has the Combined Log Format and the time of each answer in microseconds. It needs only Python.
+
+With --proxy-bytes, it is the log of a caching proxy in front of the shop, as varnishncsa writes it: each line also has what the
+cache did, and the time until the answer began. The cache drops what was not asked for longest. Carts are private.
 """
 
 import argparse
@@ -27,6 +30,28 @@ AGENTS = [
     for number in range(120, 140)
 ]
 ROBOT = "ExampleBot/1.0 (+https://bot.example.org/)"
+
+
+class Cache:
+    """A cache of a number of bytes. It passes on what is private, and keeps nothing that does not exist."""
+
+    def __init__(self, room, chance):
+        self.room, self.chance, self.sizes = room, chance, {}
+
+    def look(self, method, path, status, size):
+        """Return what it does with a request, and the seconds until the answer begins."""
+        took = self.chance.lognormvariate(-3.2, 0.6)
+        if method == "POST" or path.startswith("/c"):
+            return "pass", took
+        if path in self.sizes:
+            self.sizes[path] = self.sizes.pop(path)
+            return "hit", 0.0001
+        if status != 404:
+            self.sizes[path] = size
+            self.room -= size
+            while self.room < 0:
+                self.room += self.sizes.pop(next(iter(self.sizes)))
+        return "miss", took
 
 
 class Site:
@@ -122,17 +147,20 @@ def main():
         "--visits-per-hour", type=float, default=400, help="mean number of visits (default 400)"
     )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--proxy-bytes", type=int, help="bytes of the cache of a proxy (default: no proxy)")
     parser.add_argument("--output", required=True)
     given = parser.parse_args()
     chance, lines = random.Random(given.seed), []
     site = Site(chance)
+    cache = Cache(given.proxy_bytes, random.Random(given.seed + 1)) if given.proxy_bytes else None
 
     def write(at, address, agent, method, path, status, size, referer):
         took = int(200 + size / 100 + chance.expovariate(1 / 300))
         lines.append(
             (
                 at,
-                f'{address} - - [%s] "{method} {path} HTTP/1.1" {status} {size} "{referer}" "{agent}" {took}\n',
+                f'{address} - - [%s] "{method} {path} HTTP/1.1" {status} {size} "{referer}" "{agent}" {took}',
+                (method, path, status),
             )
         )
 
@@ -145,9 +173,14 @@ def main():
         (robot if chance.random() < 0.005 else visit)(site, chance, at, write)
     lines.sort(key=lambda one: one[0])
     with open(given.output, "w") as file:
-        for moment, line in lines:
+        for moment, line, asked in lines:
+            more = ""
+            if cache:
+                word, began = cache.look(*asked, site.size(asked[1].partition("?")[0]))
+                more = f" {word} {began:.6f}"
             if BEGIN <= moment < end:
-                file.write(line % time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(int(moment))))
+                at = time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(int(moment)))
+                file.write(line % at + more + "\n")
 
 
 main()

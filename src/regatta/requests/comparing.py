@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ class Load:
     """The requests of a log, or those drawn from a model, in the order of sessions and times.
 
     Of each request: `sessions` (number), `gaps_s` since the one before in the session (NaN for its first), `views` (whether it begins
-    a view), `bytes` of its answer, `kinds` (index of `KINDS`), `objects` (number). `seconds`: from begin to end; infinite for a
+    a view), `bytes` of its answer, `kinds` (index of `KINDS`), `objects` (number), `origin_s`: time that the
+    server behind a proxy took (NaN: not asked, or not known). `seconds`: from begin to end; infinite for a
     model. `by_hour`: rate of sessions in each hour of the day, relative to the mean.
     """
 
@@ -41,6 +42,7 @@ class Load:
     bytes: Floats
     kinds: Ints
     objects: Ints
+    origin_s: Floats
     seconds: float
     by_hour: tuple[float | None, ...]
 
@@ -57,7 +59,8 @@ def of_log(name: str, read: Read, model: RequestModel) -> Load:
     rows = read.database.execute(
         f"""
         select session, cast(gap_us as double) / 1e6 as gap, view, case when kind = 'ok' then bytes else 0 end as bytes,
-          list_position([{", ".join(f"'{kind}'" for kind in KINDS)}], kind) - 1 as kind, dense_rank() over (order by object) - 1 as object
+          list_position([{", ".join(f"'{kind}'" for kind in KINDS)}], kind) - 1 as kind, dense_rank() over (order by object) - 1 as object,
+          cast(origin_us as double) / 1e6 as took
         from visits where session % {every} = 0 order by session, at_us, rowid
         """
     ).fetchnumpy()
@@ -70,6 +73,7 @@ def of_log(name: str, read: Read, model: RequestModel) -> Load:
         np.asarray(rows["bytes"], dtype=float),
         np.asarray(rows["kind"], dtype=np.int64),
         np.asarray(rows["object"], dtype=np.int64),
+        np.ma.filled(np.ma.asarray(rows["took"], dtype=float), NAN),
         model.source.seconds,
         tuple(model.arrivals.by_hour),
     )
@@ -77,7 +81,14 @@ def of_log(name: str, read: Read, model: RequestModel) -> Load:
 
 def of_model(name: str, model: RequestModel, sessions: int, random: np.random.Generator) -> Load:
     """Return the load of sessions that are drawn from a model."""
-    return of_drawn(name, draw(model, sessions, random), tuple(model.arrivals.by_hour))
+    drawn = draw(model, sessions, random)
+    load = of_drawn(name, drawn, tuple(model.arrivals.by_hour))
+    if not len(drawn.latencies_us):
+        return load
+    # Which request is a hit depends on the cache; the latencies do not depend on it.
+    took = random.choice(drawn.latencies_us, len(drawn.objects)) / 1e6
+    hit = random.random(len(took)) < (model.proxy.hit_ratio if model.proxy is not None else 0.0)
+    return replace(load, origin_s=np.where(hit, NAN, took))
 
 
 def of_drawn(name: str, drawn: Drawn, by_hour: tuple[float | None, ...] = (None,) * HOURS) -> Load:
@@ -86,7 +97,8 @@ def of_drawn(name: str, drawn: Drawn, by_hour: tuple[float | None, ...] = (None,
     gaps = drawn.gaps_us / 1e6
     gaps[np.cumsum(drawn.lengths) - drawn.lengths] = NAN
     return Load(
-        name, sessions, gaps, drawn.views, drawn.sent_bytes.astype(float), drawn.kinds, drawn.objects, float("inf"), by_hour
+        name, sessions, gaps, drawn.views, drawn.sent_bytes.astype(float), drawn.kinds, drawn.objects, np.full(len(gaps), NAN),
+        float("inf"), by_hour
     )  # fmt: skip
 
 
@@ -120,6 +132,11 @@ def _per_session(load: Load) -> tuple[Floats, Ints]:
     return np.bincount(numbers, weights=load.views).astype(float), sessions
 
 
+def _origin(load: Load) -> tuple[Floats, Ints]:
+    chosen = ~np.isnan(load.origin_s)
+    return load.origin_s[chosen], load.sessions[chosen]
+
+
 PARTS = (
     Part("Size of answers", "B", False, _sizes),
     Part("Requests per view", "", False, _per_view),
@@ -127,6 +144,8 @@ PARTS = (
     Part("Views per session", "", True, _per_session),
     Part("Time between views", "s", True, lambda load: _gaps(load, thinking=True)),
 )
+#: compared only if a load has it
+ORIGIN = Part("Latency of the origin", "s", False, _origin)
 
 
 @dataclass(frozen=True)
@@ -161,7 +180,10 @@ def compare_loads(first: Load, second: Load, idle_s: float, random: np.random.Ge
         random: source of random divisions.
     """
     cut = min(first.seconds, second.seconds) < _LEAST_IDLES * idle_s
-    parts = [_compared(part, first, second, cut, random) for part in PARTS]
+    proxied = any(not np.isnan(one.origin_s).all() for one in (first, second))
+    parts = [
+        _compared(part, first, second, cut, random) for part in (*PARTS, *((ORIGIN,) if proxied else ()))
+    ]
     shares = [_by_rank(one, min(len(first.objects), len(second.objects)), random) for one in (first, second)]
     longest = max(len(one) for one in shares)
     padded = [np.pad(one, (0, longest - len(one)), constant_values=1.0) for one in shares]

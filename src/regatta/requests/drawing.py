@@ -22,8 +22,13 @@ Ints = NDArray[np.int64]
 _HEADER = "regatta-sessions 1"
 #: in the file: added to the kind of a request that begins a view
 _VIEW = 8
+#: equally likely latencies that stand for a distribution, in a file of sessions; the longest that the driver takes
+_LATENCIES, _MOST_LATENCY_US = 1000, 600_000_000
 #: A server's files have at least this many bytes, and no more than it serves in minutes.
 _LEAST_BYTES, _MOST_BYTES = 1, 1 << 30
+
+
+_SHARES = (np.arange(_LATENCIES) + 0.5) / _LATENCIES
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,8 @@ class Drawn:
 
     `begins_us`: planned begin of each session; -1: not planned. `lengths`: its number of requests. Of each request, in the order
     of sessions: `gaps_us` since the one before (0 for the first), `objects` (index), `kinds` (index of `KINDS`), `views` (whether it
-    begins a view). `sizes`: bytes of each object.
+    begins a view). `sizes`: bytes of each object. `private`: whether a proxy may not cache it. `latencies_us`: equally likely times
+    that the server behind the proxy takes, ascending; empty: not known.
     """
 
     begins_us: Ints
@@ -42,6 +48,8 @@ class Drawn:
     kinds: Ints
     views: NDArray[np.bool_]
     sizes: Ints
+    private: NDArray[np.bool_]
+    latencies_us: Ints
 
     @property
     def sent_bytes(self) -> Ints:
@@ -81,15 +89,50 @@ def draw(model: RequestModel, sessions: int, random: np.random.Generator, size_f
     objects = np.searchsorted(np.cumsum(shares), random.random(count) * shares.sum(), side="right")
     named = [KINDS.index(name) for name in model.kinds]
     kinds = random.choice(named, count, p=_normalised(np.array(list(model.kinds.values()))))
+    objects = objects.clip(0, len(sizes) - 1)
+    private = _private(model, objects, len(sizes), random)
     return Drawn(
         np.full(sessions, -1),
         lengths,
         np.rint(1e6 * gaps_s).astype(np.int64),
-        objects.clip(0, len(sizes) - 1),
-        kinds,
+        objects,
+        _unconditional(kinds, private[objects]),
         views,
         np.rint(sizes * size_factor).clip(_LEAST_BYTES, _MOST_BYTES).astype(np.int64),
+        private,
+        _latencies(model.proxy.origin_latency if model.proxy is not None else None),
     )
+
+
+def _private(
+    model: RequestModel, objects: Ints, count: int, random: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Choose objects at random, with up to the share of requests that bypass the cache."""
+    private = np.zeros(count, dtype=bool)
+    if model.proxy is None or model.proxy.uncacheable == 0:
+        return private
+    times = np.bincount(objects, minlength=count)
+    left = model.proxy.uncacheable * len(objects)
+    for number in random.permutation(np.flatnonzero(times)):
+        if times[number] <= left:
+            private[number] = True
+            left -= times[number]
+    return private
+
+
+def _unconditional(kinds: Ints, private: NDArray[np.bool_]) -> Ints:
+    """Return the kinds of requests; a client has no copy of an object that may not be cached."""
+    return np.where(private & (kinds == KINDS.index("unmodified")), KINDS.index("ok"), kinds)
+
+
+def _latencies(distribution: Distribution | None) -> Ints:
+    if distribution is None:
+        return np.zeros(0, dtype=np.int64)
+    return _whole_us(1e6 * distribution.quantile(_SHARES))
+
+
+def _whole_us(values: Floats) -> Ints:
+    return np.rint(values).clip(0, _MOST_LATENCY_US).astype(np.int64)
 
 
 def _whole(distribution: Distribution, count: int, random: np.random.Generator) -> Ints:
@@ -132,9 +175,14 @@ def replayed(read: Read) -> Drawn:
         from visits left join sizes using (object) where kind = 'missing' or number is not null order by session, at_us, visits.rowid
         """
     ).fetchnumpy()
-    sizes = read.database.execute(
-        "select cast(median(bytes) filter (kind = 'ok' and status = 200) as bigint) as size from visits group by object having size is not null order by object"
-    ).fetchnumpy()["size"]
+    found = read.database.execute(
+        """
+        select cast(median(bytes) filter (kind = 'ok' and status = 200) as bigint) as size,
+          coalesce(avg(cast(cache = 'bypass' as integer)), 0) > 0.5 as private
+        from visits group by object having size is not null order by object
+        """
+    ).fetchnumpy()
+    sizes, private = found["size"], np.asarray(found["private"], dtype=bool)
     if not len(sizes):
         raise RegattaError("the log", "an answer with status 200", "none")
     _, begins, lengths = np.unique(rows["session"], return_index=True, return_counts=True)
@@ -148,14 +196,19 @@ def replayed(read: Read) -> Drawn:
     views = np.asarray(rows["view"], dtype=bool)
     views[begins] = True
     kinds = np.array([KINDS.index(str(kind)) for kind in rows["kind"]])
+    objects = np.asarray(rows["number"], dtype=np.int64)
+    took = read.database.execute("select origin_us from visits where origin_us is not null")
+    took_us = np.asarray(took.fetchnumpy()["origin_us"], dtype=float)
     return Drawn(
         starts[order],
         lengths[order],
         gaps[pieces],
-        np.asarray(rows["number"], dtype=np.int64)[pieces],
-        kinds[pieces],
+        objects[pieces],
+        _unconditional(kinds, private[objects])[pieces],
         views[pieces],
         np.asarray(sizes, dtype=np.int64).clip(_LEAST_BYTES, _MOST_BYTES),
+        private,
+        _whole_us(np.quantile(took_us, _SHARES)) if len(took_us) else np.zeros(0, dtype=np.int64),
     )
 
 
@@ -178,6 +231,12 @@ def write_sessions(drawn: Drawn, path: Path) -> None:
         parts.append(f"{begin} {length}")
         parts += lines[at : at + length]
         at += length
+    for name, values in (
+        ("private", np.flatnonzero(drawn.private[used])),
+        ("latencies", drawn.latencies_us),
+    ):
+        if len(values):
+            parts += [f"{name} {len(values)}", *map(str, values.tolist())]
     write_output(path, "\n".join(parts) + "\n")
 
 
@@ -192,4 +251,18 @@ def joined(parts: Sequence[Drawn]) -> Drawn:
         np.concatenate([part.kinds for part in parts]),
         np.concatenate([part.views for part in parts]),
         np.concatenate([part.sizes for part in parts]),
+        np.concatenate([part.private for part in parts]),
+        _joined_latencies(parts),
     )
+
+
+def _joined_latencies(parts: Sequence[Drawn]) -> Ints:
+    """Return the latencies of all parts that have some, each with the weight of its requests."""
+    known = [part for part in parts if len(part.latencies_us)]
+    if len(known) <= 1:
+        return known[0].latencies_us if known else np.zeros(0, dtype=np.int64)
+    weights = np.concatenate(
+        [np.full(len(part.latencies_us), len(part.objects) / len(part.latencies_us)) for part in known]
+    )
+    values = np.concatenate([part.latencies_us for part in known])
+    return np.asarray(np.quantile(values, _SHARES, weights=weights, method="inverted_cdf"), dtype=np.int64)

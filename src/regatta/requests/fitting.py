@@ -12,7 +12,17 @@ from scipy import optimize
 from regatta.host.errors import RegattaError
 from regatta.requests.distributions import Distribution, fit
 from regatta.requests.logs import Read
-from regatta.requests.model import HOURS, Arrivals, Objects, Popular, RequestModel, Sessions, Source, Stratum
+from regatta.requests.model import (
+    HOURS,
+    Arrivals,
+    Objects,
+    Popular,
+    Proxy,
+    RequestModel,
+    Sessions,
+    Source,
+    Stratum,
+)
 from regatta.requests.visits import Pauses
 from regatta.stats.estimate import Floats
 
@@ -64,6 +74,7 @@ def fit_model(read: Read, pauses: Pauses, names: bool = False) -> RequestModel:
         methods=_shares(database, "method"),
         queries=_rounded(queries),
         answer_times=_times(database, "duration_us", "duration_us is not null"),
+        proxy=_proxy(database),
     )
 
 
@@ -135,6 +146,25 @@ def _times(database: duckdb.DuckDBPyConnection, column: str, where: str) -> Dist
     # Of a clock of whole microseconds, 0 is anything below half of one.
     fitted = fit(np.maximum(np.asarray(found, dtype=np.float64), 0.25) / 1e6)
     return fitted.model_copy(update={"n": count, "mean": _rounded(mean / 1e6)})
+
+
+def _proxy(database: duckdb.DuckDBPyConnection) -> Proxy | None:
+    """Return what the log says of a cache; None if it says nothing."""
+    count, hits, bypassed, hit_bytes, all_bytes = database.execute(
+        """
+        select count(*), count(*) filter (cache = 'hit'), count(*) filter (cache = 'bypass'),
+          coalesce(sum(bytes) filter (cache = 'hit'), 0), coalesce(sum(bytes), 0) from visits where cache is not null
+        """
+    ).fetchall()[0]
+    if not count:
+        return None
+    return Proxy(
+        requests=count,
+        hit_ratio=float(f"{hits / count:.6g}"),
+        byte_hit_ratio=float(f"{hit_bytes / all_bytes:.6g}") if all_bytes else 0.0,
+        uncacheable=float(f"{bypassed / count:.6g}"),
+        origin_latency=_times(database, "origin_us", "origin_us is not null"),
+    )
 
 
 def _objects(database: duckdb.DuckDBPyConnection, names: bool) -> Objects:

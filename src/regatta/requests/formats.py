@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 
 from regatta.host.errors import RegattaError
 
-#: what a part of a line means; `msec`: seconds since 1970 with a fraction; `usec`: microseconds since 1970
+#: what a part of a line means; `msec`: seconds since 1970 with a fraction; `usec`: microseconds since 1970; `cache`: what the cache
+#: of a proxy did; `origin`: seconds that the server behind it took
 Part = Literal[
     "client", "time", "iso", "msec", "usec", "request", "method", "target", "path", "query", "status", "bytes", "agent", "us", "ms", "s",
+    "cache", "origin",
 ]  # fmt: skip
 
 #: parts that are times, the most exact ones first
@@ -24,13 +26,15 @@ TIMES: tuple[Part, ...] = ("usec", "msec", "iso", "time")
 _APACHE: dict[str, Part] = {
     "h": "client", "a": "client", "t": "time", "r": "request", "m": "method", "U": "path", "q": "query", "s": "status",
     "b": "bytes", "B": "bytes", "O": "bytes", "D": "us", "T": "s", "{us}T": "us", "{ms}T": "ms", "{s}T": "s",
-    "{user-agent}i": "agent", "{sec}t": "msec", "{usec}t": "usec",
+    "{user-agent}i": "agent", "{sec}t": "msec", "{usec}t": "usec", "{varnish:handling}x": "cache",
+    "{varnish:hitmiss}x": "cache", "{varnish:time_firstbyte}x": "origin",
 }  # fmt: skip
 #: variable of nginx's log_format -> its meaning
 _NGINX: dict[str, Part] = {
     "remote_addr": "client", "time_local": "time", "time_iso8601": "iso", "msec": "msec", "request": "request",
     "request_method": "method", "request_uri": "target", "uri": "path", "status": "status", "body_bytes_sent": "bytes",
     "bytes_sent": "bytes", "http_user_agent": "agent", "request_time": "s",
+    "upstream_cache_status": "cache", "upstream_header_time": "origin", "upstream_response_time": "origin",
 }  # fmt: skip
 _TOKEN = re.compile(
     r"%[<>!\d,]*(?P<apache>(?:\{[^}]*\}\^?\w|\w|%))|\$(?:\{(?P<braced>\w+)\}|(?P<nginx>\w+))|(?P<space>[ \t]+)|(?P<literal>[^%$ \t]+)"
@@ -46,7 +50,9 @@ _TIMINGS = {
     " and microseconds": " %D",
     " and nginx's $request_time": " $request_time",
     ", microseconds and exact times": " %D %{usec}t",
+    ", microseconds and those of a cache": " %D %{Varnish:handling}x %{Varnish:time_firstbyte}x",
     ", nginx's $request_time and $msec": " $request_time $msec",
+    ", nginx's $request_time, $msec and those of a cache": " $request_time $msec $upstream_cache_status $upstream_header_time",
 }
 
 #: key of JSON lines, in lower case -> its meaning; the first one that a log has is used
@@ -57,7 +63,8 @@ _JSON: dict[str, Part] = {
     "request.method": "method", "request_uri": "target", "uri": "target", "url": "target", "path": "target",
     "request.uri": "target", "status": "status", "body_bytes_sent": "bytes", "bytes_sent": "bytes", "bytes": "bytes",
     "size": "bytes", "http_user_agent": "agent", "user_agent": "agent", "agent": "agent", "request_time": "s",
-    "duration_us": "us", "duration_ms": "ms", "duration": "s",
+    "duration_us": "us", "duration_ms": "ms", "duration": "s", "upstream_cache_status": "cache",
+    "upstream_header_time": "origin", "upstream_response_time": "origin",
 }  # fmt: skip
 #: of the first lines; the others may be broken
 _LEAST_SHARE = 0.1
@@ -65,6 +72,8 @@ _LEAST_SHARE = 0.1
 _AT_END = ("$time_", "$msec", "$request_time")
 #: a time with its zone, neither in brackets nor in quotes
 _SPACED = r"{}\S+ [-+]\d+{}"
+#: times of several servers, such as `0.010, 0.020 : -`
+_SEVERAL = r"{}[^\"]*?{}"
 #: headers and lists of servers, which may have spaces
 _FREE = ("{", "http_", "sent_http_", "cookie_", "upstream_")
 _NEEDED = "time and status, and a request line or a path"
@@ -97,15 +106,25 @@ class LogFormat:
         return self.has(*TIMES) and self.has("status") and self.has("request", "target", "path")
 
 
+#: Squid's native format. Its sizes have the headers, and its times are those of the ends of requests.
+SQUID = LogFormat(
+    "squid",
+    tuple((part, part) for part in ("msec", "ms", "client", "cache", "status", "bytes", "method", "target")),
+    r"^(?P<msec>\d+\.\d+)\s+(?P<ms>-?\d+)\s+(?P<client>\S+)\s+(?P<cache>[A-Z_]+)/(?P<status>\d\d\d)\s+(?P<bytes>\d+)\s+"
+    r"(?P<method>\S+)\s+(?P<target>\S+)\s+\S+\s+[A-Z_]+/\S+\s+\S+",
+    at_end=True,
+)
+
+
 def parse_format(text: str) -> LogFormat:
-    """Return the format of a name (`combined`, `common`, `vhost_combined`), a LogFormat of Apache, or a log_format of nginx.
+    """Return the format of a name (`combined`, `common`, `vhost_combined`, `squid`), a LogFormat of Apache, or a log_format of nginx.
 
     Raises:
         RegattaError: without time, status and request.
     """
-    found = _parsed(KNOWN.get(text, text), text)
+    found = SQUID if text == SQUID.name else _parsed(KNOWN.get(text, text), text)
     if not found.whole:
-        names = ", ".join(KNOWN)
+        names = ", ".join((*KNOWN, SQUID.name))
         raise RegattaError("--format", f"a format with {_NEEDED}", repr(text), f"give the LogFormat of Apache, the log_format of nginx, or one of {names}")  # fmt: skip
     return found
 
@@ -124,16 +143,19 @@ def find_format(lines: Sequence[str], where: str) -> LogFormat:
     if 2 * objects > len(lines):
         return _json_format([line for line in lines if line.startswith("{")], where)
     candidates = [
-        _parsed(pattern + timing, name + words)
-        for name, pattern in KNOWN.items()
-        for words, timing in ({"": ""} | _TIMINGS).items()
+        *(
+            _parsed(pattern + timing, name + words)
+            for name, pattern in KNOWN.items()
+            for words, timing in ({"": ""} | _TIMINGS).items()
+        ),
+        SQUID,
     ]
     # In RE2, the time of a match is linear, whatever a line has.
     texts = pa.array(lines, pa.string())
     fits = [pc.sum(pc.match_substring_regex(texts, candidate.pattern)).as_py() for candidate in candidates]
     best = max(range(len(candidates)), key=lambda at: fits[at])
     if fits[best] < _LEAST_SHARE * len(lines):
-        names = ", ".join(KNOWN)
+        names = ", ".join((*KNOWN, SQUID.name))
         raise RegattaError(where, f"an access log ({names}, or JSON lines)", repr(lines[0][:200]), "give --format")  # fmt: skip
     return candidates[best]
 
@@ -156,9 +178,11 @@ def _parsed(text: str, name: str) -> LogFormat:
             meaning = (
                 _APACHE.get(directive[:-1].lower() + directive[-1]) if directive else _NGINX.get(variable)
             )
+            if variable == "upstream_response_time" and "$upstream_header_time" in text:
+                meaning = None  # It has the transfer of the answer too.
             whole = _field(meaning, before, following, bracketed=directive == "t")
             free = meaning is None and before != '"' and (directive or variable).startswith(_FREE)
-            spaced |= free or whole == _SPACED
+            spaced |= free or whole in (_SPACED, _SEVERAL)
             if meaning is None or any(meaning == used for used, _ in parts):
                 pattern.append(whole.format("(?:", ")"))
             else:
@@ -214,6 +238,8 @@ def _field(meaning: Part | None, before: str, following: str, bracketed: bool) -
         return r'{}(?:[^"\\]|\\.)*{}'
     if meaning == "time":
         return _SPACED
+    if meaning == "origin":
+        return _SEVERAL
     if meaning == "path":
         return r"{}[^\s?]*{}"
     # The name of a user may contain spaces; a time in brackets follows it in all usual formats.

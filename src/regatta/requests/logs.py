@@ -35,10 +35,11 @@ _DISORDER_US = 60_000_000
 
 #: One row per line with text; `requests` has those without `broken`. `line`: counted over all logs. `at_us`: microseconds since 1970.
 #: `duration_us`: null if the log has none. `client` and `object` are hashes: of address and program, and of the path. `query`: whether
-#: the URL has one. `broken`: why the line is no request, with the begin of its `text`.
+#: the URL has one. `cache`: what the cache of a proxy did (`hit`, `miss`, `bypass`); null: nothing, or the log does not say. `origin_us`:
+#: time that the server behind it took; null: it was not asked. `broken`: why the line is no request, with the begin of its `text`.
 _TABLES = """
 create table lines (line bigint, at_us bigint, duration_us bigint, client ubigint, object ubigint, method varchar,
-  status smallint, bytes bigint, query boolean, zone varchar, broken varchar, text varchar, path varchar);
+  status smallint, bytes bigint, query boolean, cache varchar, origin_us bigint, zone varchar, broken varchar, text varchar, path varchar);
 create view requests as select * exclude (zone, broken, text) from lines where broken is null
 """
 
@@ -62,6 +63,28 @@ _MOST_DURATION_US, _MOST_BYTES = 86_400_000_000, 1 << 50
 _METHOD = "split_part(p.request, ' ', 1)"
 _PROTOCOL = "split_part(p.request, ' ', -1)"
 _TARGET = f"trim(substr(p.request, length({_METHOD}) + 2, greatest(0, length(p.request) - length({_METHOD}) - 1 - if(starts_with({_PROTOCOL}, 'HTTP/'), length({_PROTOCOL}), 0))))"
+
+
+#: What a cache did, by the words of nginx, of varnishncsa, and of Squid. An answer that was checked or is stale is a hit: its body
+#: came from the cache. Squid's words begin with the protocol; those of errors and tunnels are none of a cache.
+_CACHE = """
+case when p.cache is null or p.cache = '-' then 'none'
+     when upper(p.cache) in ('HIT', 'STALE', 'UPDATING', 'REVALIDATED') then 'hit'
+     when upper(p.cache) in ('MISS', 'EXPIRED') then 'miss'
+     when upper(p.cache) in ('BYPASS', 'PASS', 'PIPE') then 'bypass'
+     when upper(p.cache) in ('SYNTH', 'ERROR') then 'none'
+     when regexp_matches(p.cache, '^TCP_[A-Z_]+$') then
+       case when regexp_matches(p.cache, 'HIT|REFRESH_UNMODIFIED|REFRESH_FAIL_OLD') then 'hit'
+            when contains(p.cache, 'CLIENT_REFRESH') then 'bypass'
+            when regexp_matches(p.cache, 'MISS|MODIFIED|REFRESH_FAIL') then 'miss' else 'none' end
+     when regexp_matches(p.cache, '^(UDP_[A-Z_]+|NONE(_[A-Z_]+)?)$') then 'none' else 'unknown' end
+"""
+#: Several servers were asked one after the other. A server that did not answer has no time.
+_ORIGIN_US = f"""
+list_sum([case when one = '-' then null
+  when try_cast(one as double) between 0 and {_MOST_DURATION_US // 1_000_000} then 1e6 * try_cast(one as double)
+  else cast('nan' as double) end for one in string_split_regex(replace(p.origin, ' ', ''), '[,:]')])
+"""
 
 
 @dataclass(frozen=True)
@@ -206,7 +229,8 @@ class _Reader:
         database.execute(
             f"""
             insert into lines
-            select line, at_us, duration_us, client, hash(path), method, status, bytes, query, zone, broken,
+            select line, at_us, duration_us, client, hash(path), method, status, bytes, query, nullif(cache, 'none'),
+              case when cache in ('miss', 'bypass') then origin_us end, zone, broken,
               case when broken is not null then left(text, {_SHOWN}) end, {"path" if self._names else "null"}
             from (select line, text, {_columns(used)} from (
               select line, text, {parts} as p from (
@@ -314,6 +338,11 @@ def _columns(used: LogFormat) -> str:
             else "p.path"
         )
     methods = ", ".join(f"'{name}'" for name in METHODS)
+    cache = _CACHE if used.has("cache") else "'none'"
+    # No cache sees what is in a tunnel.
+    tunnel = "method = 'CONNECT'" if used.has("cache") else "false"
+    # A log of a cache without times of the origin has those of whole answers.
+    origin = _ORIGIN_US if used.has("origin") else duration if used.has("cache") else "null"
     size = (
         f"greatest(0, least(coalesce(try_cast(p.bytes as bigint), 0), {_MOST_BYTES}))"
         if used.has("bytes")
@@ -323,10 +352,14 @@ def _columns(used: LogFormat) -> str:
       {time} as at_us, {duration} as duration_us, hash({client}) as client, {zone} as zone,
       {target} as url, case when {method} in ({methods}) then {method} else 'other' end as method,
       try_cast(p.status as smallint) as status, {size} as bytes, strpos(url, '?') > 0 as query,
-      split_part(url, '?', 1) as path,
+      split_part(url, '?', 1) as path, {cache} as cache, {origin} as took,
+      case when not isnan(cast(took as double)) then cast(took as bigint) end as origin_us,
       case when strlen(text) > {MOST_LINE_BYTES} then 'a line of over {MOST_LINE_BYTES >> 20} MiB'
            when p.status is null then 'not in the format of the log'
            when at_us is null or at_us not between {_LEAST_TIME_US} and {_MOST_TIME_US} then 'unreadable time'
            when coalesce(url, '') = '' or not coalesce({method} = upper({method}) and length({method}) between 3 and 16, false) then 'no HTTP request'
-           when not coalesce(try_cast(p.status as smallint) between 100 and 999, false) then 'unreadable status' end as broken
+           when not coalesce(try_cast(p.status as smallint) between 100 and 999, false) then 'unreadable status'
+           when {tunnel} then 'a tunnel (CONNECT)'
+           when cache = 'unknown' then 'unknown status of a cache'
+           when isnan(cast(took as double)) then 'unreadable time of the origin' end as broken
     """

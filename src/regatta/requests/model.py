@@ -99,6 +99,28 @@ class Objects(Strict):
         return self
 
 
+class Proxy(Strict):
+    """A caching proxy, of those requests whose line says what its cache did."""
+
+    requests: Count = Field(description="Number of these requests.", examples=[120000])
+    hit_ratio: Share = Field(description="Share that the cache answered.", examples=[0.7])
+    byte_hit_ratio: Share = Field(description="Share of the bytes that the cache sent.", examples=[0.6])
+    uncacheable: Share = Field(
+        0.0, description="Share that the proxy did not look for in its cache.", examples=[0.05]
+    )
+    origin_latency: Distribution | None = Field(
+        None, description="Times that the server behind the proxy took to answer the others, s."
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.hit_ratio + self.uncacheable > 1.001:
+            raise refusal(
+                f"hit_ratio and uncacheable with a sum up to 1, got {self.hit_ratio + self.uncacheable:.4g}"
+            )
+        return self
+
+
 class RequestModel(Strict):
     """A model of the requests to a server."""
 
@@ -115,6 +137,7 @@ class RequestModel(Strict):
     methods: dict[Line, Share] = Field(description="Shares of methods.", examples=[{"GET": 1}])
     queries: Share = Field(description="Share of requests whose URL has a query.", examples=[0.1])
     answer_times: Distribution | None = Field(None, description="Times that the server took, s.")
+    proxy: Proxy | None = Field(None, description="The server is a caching proxy, if the log says so.")
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

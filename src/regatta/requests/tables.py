@@ -5,7 +5,7 @@ from __future__ import annotations
 from regatta.figures.section import Table
 from regatta.figures.text import ABSENT, show_quantity, significant
 from regatta.requests.distributions import Distribution
-from regatta.requests.model import RequestModel
+from regatta.requests.model import Proxy, RequestModel
 
 
 def part_table(model: RequestModel) -> Table:
@@ -29,6 +29,8 @@ def part_table(model: RequestModel) -> Table:
             f"{model.objects.zipf_distance:.3f}",
         ),
     ]
+    if model.proxy is not None:
+        rows += _proxy_rows(model.proxy)
     if model.arrivals.dispersion is not None:
         rows.append(
             (
@@ -45,6 +47,18 @@ def part_table(model: RequestModel) -> Table:
         [row for row in rows if row],
         frozenset((2, 3, 4)),
     )
+
+
+def _proxy_rows(proxy: Proxy) -> list[tuple[str, ...]]:
+    shares = (
+        ("Hit ratio of the proxy", proxy.hit_ratio),
+        ("Hit ratio of bytes", proxy.byte_hit_ratio),
+        ("Requests that bypass the cache", proxy.uncacheable),
+    )
+    return [
+        *((title, "share", f"{proxy.requests:,}", f"{share:.3f}", ABSENT) for title, share in shares),
+        _row("Latency of the origin", "s", proxy.origin_latency),
+    ]
 
 
 def _ranks(model: RequestModel) -> list[int]:

@@ -38,7 +38,7 @@ def divide(read: Read, pauses: Pauses) -> None:
 
     Columns: `session` and `view_number` (numbers of the session and of the view), `at_us` (begin of the request), `gap_us` (since the one
     before in the session; null for its first), `view` (whether a view begins), `object`, `kind` (of `KINDS`), `method`, `status`,
-    `bytes`, `query`, `duration_us`, `path`.
+    `bytes`, `query`, `duration_us`, `cache`, `origin_us`, `path`.
 
     Args:
         read: of `read_logs`.
@@ -58,7 +58,7 @@ def divide(read: Read, pauses: Pauses) -> None:
         create or replace table visits as
         select sum(cast(gap_us is null as integer)) over (rows unbounded preceding) as session,
           sum(cast(view as integer)) over (rows unbounded preceding) as view_number, at_us, gap_us, view, object, {_KIND} as kind, method,
-          status, bytes, query, duration_us, path
+          status, bytes, query, duration_us, cache, origin_us, path
         from (
           select *, gap_us is null or gap_us > {1e6 * pauses.think_s} as view from (
             select *, case when client = previous and pause <= {1e6 * pauses.idle_s} then pause end as gap_us from (

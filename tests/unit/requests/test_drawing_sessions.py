@@ -174,6 +174,8 @@ def test_the_file_of_two_sessions_is_as_documented(tmp_path: Path) -> None:
         kinds=np.array([KINDS.index(kind) for kind in ("ok", "head", "unmodified", "missing")]),
         views=np.array([True, False, True, True]),
         sizes=np.array([100, 2000]),
+        private=np.array([True, False]),
+        latencies_us=np.array([500, 7000]),
     )
     write_sessions(made, tmp_path / "s")
     assert (tmp_path / "s").read_text().split("\n") == [
@@ -188,6 +190,11 @@ def test_the_file_of_two_sessions_is_as_documented(tmp_path: Path) -> None:
         "2000000 1 10",
         "1500 1",
         "0 0 11",
+        "private 1",
+        "0",
+        "latencies 2",
+        "500",
+        "7000",
         "",
     ]
 
