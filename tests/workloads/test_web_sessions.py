@@ -25,6 +25,7 @@ from helpers.workloads.web_runs import (
     all_below,
     assert_nothing_is_left,
     children_of,
+    driver_of,
     reachable_directory,
     values,
     web,
@@ -239,18 +240,6 @@ def test_numbers_of_each_loop_fit_together(web_sources: Path, tmp_path: Path, lo
     assert outcome.info["loop"] == name
     assert outcome.info["planned"] >= outcome.info["requests"] > 0
     assert "connections" not in outcome.info
-
-
-def driver_of(sources: Path, place: Path, file: Path, *options: str) -> tuple[subprocess.Popen[str], Path]:
-    """A driver under way, and the folder that it has made."""
-    driver = subprocess.Popen(
-        [sources / "build/web", "--server=nginx", f"--sessions={file}", f"--folder={place}", "--warmup-ms=0", "--json",
-         *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={"PATH": os.environ["PATH"], "REGATTA_RESULTS": str(place.parent / f"{place.name}.results")},
-    )  # fmt: skip
-    wait_until(lambda: any(place.glob("web.*/logs/access.log")), "the server's log", PATIENCE_S)
-    (folder,) = place.glob("web.*")
-    return driver, folder
 
 
 def wait_for_requests(folder: Path) -> None:

@@ -273,11 +273,11 @@ static int read_latencies(struct scanner *scanner, struct web_sessions *sessions
 /* The optional parts for a proxy, each at most once and in this order, and the end of the file. */
 static int read_rest(struct scanner *scanner, struct web_sessions *sessions) {
     static const struct {
-        const char *name;
+        const char *name, *things;
         uint32_t most;
         int (*read)(struct scanner *scanner, struct web_sessions *sessions, uint32_t count);
-    } parts[] = {{"private", WEB_MOST_OBJECTS, read_private},
-                 {"latencies", WEB_MOST_LATENCIES, read_latencies}};
+    } parts[] = {{"private", "private objects", WEB_MOST_OBJECTS, read_private},
+                 {"latencies", "latencies", WEB_MOST_LATENCIES, read_latencies}};
     next_word(scanner);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         int64_t count;
@@ -285,7 +285,7 @@ static int read_rest(struct scanner *scanner, struct web_sessions *sessions) {
             continue;
         }
         if (next_number(scanner, 1, parts[i].most, &count) != 0) {
-            return wrong(scanner, "a number of %s from 1 to %u", parts[i].name, parts[i].most);
+            return wrong(scanner, "a number of %s from 1 to %u", parts[i].things, parts[i].most);
         }
         if (parts[i].read(scanner, sessions, (uint32_t)count) != 0) {
             return -1;

@@ -82,6 +82,20 @@ def web(sources: Path, directory: Path, *arguments: str, **environment: str) -> 
     return run([sources / "build/web", *BRIEF, *arguments], directory, may_refuse=True, **environment)
 
 
+def driver_of(
+    sources: Path, place: Path, file: Path, *options: str, made: str = "logs/access.log"
+) -> tuple[subprocess.Popen[str], Path]:
+    """A driver under way with sessions of a file, and the folder that it has made, once a file is in it."""
+    driver = subprocess.Popen(
+        [sources / "build/web", "--server=nginx", f"--sessions={file}", f"--folder={place}", "--warmup-ms=0", "--json",
+         *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={"PATH": os.environ["PATH"], "REGATTA_RESULTS": str(place.parent / f"{place.name}.results")},
+    )  # fmt: skip
+    wait_until(lambda: any(place.glob(f"web.*/{made}")), "a file of the server", PATIENCE_S)
+    (folder,) = place.glob("web.*")
+    return driver, folder
+
+
 def watched(sources: Path, directory: Path, *arguments: str, requests: int, **environment: str) -> Watched:
     """A run with a command that keeps the server's log of the counted requests."""
     kept = directory.parent / f"{directory.name}.kept"
