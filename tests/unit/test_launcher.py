@@ -137,7 +137,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 SPECLIKE = ("perl", "bzip2", "xz", "sqlite3")
-WORKLOADS = (*SPECLIKE, "pkg-config", "apache2", "nginx", "trace-cmd")
+WORKLOADS = (*SPECLIKE, "pkg-config", "apache2", "nginx", "varnishd", "trace-cmd")
 BUILD_TOOLS = ("javac", "mvn", "gcc", "make", *WORKLOADS)
 FLEET_TOOLS = (
     *(
@@ -399,7 +399,17 @@ def test_without_python_it_says_so_by_hand(machine: Machine) -> None:
 @pytest.mark.parametrize("uid", ["0", "1000"])
 def test_only_what_is_missing_is_installed_and_is_named_first(machine: Machine, uid: str) -> None:
     machine.has(
-        "apt-get", "apt-cache", "sudo", "gcc", "javac", "perl", "bzip2", "apache2", "nginx", "trace-cmd"
+        "apt-get",
+        "apt-cache",
+        "sudo",
+        "gcc",
+        "javac",
+        "perl",
+        "bzip2",
+        "apache2",
+        "nginx",
+        "varnishd",
+        "trace-cmd",
     )
     done = machine.run("run", "spec.yml", FAKE_UID=uid)
     assert done.returncode == 0, done.stderr

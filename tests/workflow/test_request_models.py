@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,46 @@ def test_the_highest_load_that_meets_a_target_is_found(tmp_path: Path) -> None:
     (capacity,) = answer["capacity"]
     assert capacity["bound"] == {"kind": "above", "load": 200, "rounds": 2}
     assert len(capacity["rounds"]) == 2
+
+
+@needs_servers
+def test_the_log_of_a_proxy_under_a_model_has_the_latencies_of_the_model(tmp_path: Path) -> None:
+    build = ["make", "-s", "-C", str(HOME / "benchmarks/web"), f"BUILD={tmp_path / 'build'}"]
+    subprocess.run(build, check=True, timeout=300)
+    web = [str(tmp_path / "build/web"), "--server", "nginx", "--sessions", str(SESSIONS), "--rate", "300"]
+    times = [
+        "--warmup-ms",
+        "0",
+        "--window-ms",
+        "6000",
+        "--log-copy",
+        "proxy.log",
+        "--cache-bytes",
+        "64000000",
+    ]
+    done = subprocess.run(
+        [*web, *times, "--json"], check=True, cwd=tmp_path, timeout=120, capture_output=True, text=True
+    )
+    told = json.loads(done.stdout)
+    compared = json.loads(succeeded("model", "compare", str(MODEL), "proxy.log", "--json", cwd=tmp_path))
+    (distance,) = [part["distance"] for part in compared["parts"] if part["part"] == "Latency of the origin"]
+    # The origin of the model is not asked by chance alone: each object is new to the cache only once.
+    assert distance < 2 * SMALL
+    found = json.loads(succeeded("model", "log", "proxy.log", "--json", cwd=tmp_path))["model"]["proxy"]
+    # The log also has the first answer of the server.
+    assert abs(found["requests"] - told["planned"]) < 20
+    assert abs(found["hit_ratio"] - (1 - told["origin_requests"] / told["planned"])) < 0.02
+    assert 0 < found["byte_hit_ratio"] < 1
+
+
+def test_the_example_log_of_a_proxy_has_the_hit_ratio_of_its_cache(tmp_path: Path) -> None:
+    log = example_log(tmp_path, "--hours", "2", "--proxy-bytes", "4000000")
+    words = Counter(line.rsplit('"', 1)[1].split()[1] for line in log.read_text().splitlines())
+    found = json.loads(succeeded("model", "log", str(log), "--json", cwd=tmp_path))["model"]["proxy"]
+    assert found["requests"] == words.total()
+    assert abs(found["hit_ratio"] - words["hit"] / words.total()) < 1e-5
+    assert abs(found["uncacheable"] - words["pass"] / words.total()) < 1e-5
+    latency = found["origin_latency"]
+    assert latency["distribution"] == "lognormal"
+    assert abs(latency["parameters"]["mu"] + 3.2) < 0.05
+    assert abs(latency["parameters"]["sigma"] - 0.6) < 0.05

@@ -23,7 +23,7 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
     "measure Java programs": ("jdk", "maven"),
     "measure C programs (suite lm)": ("gcc", "headers", "make", "tirpc"),
     "measure SPEC-like programs": ("gcc", "headers", "make", "perl", "bzip2", "xz", "sqlite3"),
-    "measure web servers": ("gcc", "headers", "make", "fcgi", "servers"),
+    "measure web servers": ("gcc", "headers", "make", "fcgi", "servers", "varnish"),
     "isolate invocations in containers": ("docker",),
     "measure on other hosts over SSH": ("ssh",),
     "count system calls": ("strace",),
@@ -59,6 +59,7 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
             "sqlite3",
             "fcgi",
             "servers",
+            "varnish",
         ),
     ),
 }
