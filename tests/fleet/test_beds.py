@@ -64,6 +64,22 @@ def test_a_host_trusts_what_this_machine_trusts(x86_hosts):
         assert certificate in x86_hosts[0].exec(["cat", "/etc/ssl/certs/ca-certificates.crt"]).stdout
 
 
+def test_a_host_trusts_what_debian_trusts(x86_hosts):
+    """This machine's own update-ca-certificates has collected them, so it has to be as if the host's had."""
+    host = x86_hosts[0]
+    lines = host.exec(["cat", "/etc/ca-certificates.conf"]).stdout.splitlines()
+    debians = [line for line in lines if line and line[0] not in "#!"]
+    assert len(debians) > 100
+    bundle = host.exec(["cat", "/etc/ssl/certs/ca-certificates.crt"]).stdout
+    assert bundle.count("BEGIN CERTIFICATE") == len(debians) + len(host_images.extra_certificates())
+    links = host.exec(["find", "/etc/ssl/certs", "-type", "l", "-name", "*.[0-9]"]).stdout.split()
+    assert len(links) >= len(debians)
+    assert host.exec(["find", "-L", "/etc/ssl/certs", "-type", "l"]).stdout == ""
+    assert host.exec(["dpkg-divert", "--list", "*certificates*"]).stdout == ""
+    host.exec(["update-ca-certificates", "--fresh"])
+    assert host.exec(["cat", "/etc/ssl/certs/ca-certificates.crt"]).stdout == bundle
+
+
 def test_a_cut_network_hangs_and_a_mended_one_goes_on_where_it_was(x86_hosts):
     host = x86_hosts[0]
     with subprocess.Popen(
