@@ -9,6 +9,8 @@
 
 /* Random streams of one seed: warm-up and measurement use different ones. */
 enum { STREAM_WINDOW = 0, STREAM_WARMUP = 1 };
+/* Of the processor of a saturated server: the rest is an error of its throughput. */
+static const double LEAST_SHARE = 0.95;
 
 static uint64_t own_cpu_ns(void) {
     struct timespec spent;
@@ -90,6 +92,17 @@ static int window_ends(void *argument) {
     window->outcome->driver_ns = own_cpu_ns() - window->own_before;
     window->outcome->server = spent_between(&window->before, &after);
     return 0;
+}
+
+/* Refuse the throughput of a server that was not busy. */
+static int check_saturated(const struct web_options *options, const struct web_outcome *outcome) {
+    double share = (double)outcome->server.total_ns / (double)outcome->totals.elapsed_ns;
+    return web_is(options->loop, "saturate") && share < LEAST_SHARE
+               ? web_fail("saturation: expected a server that is busy for at least %.0f %% of the "
+                          "window, got %.1f %%: the driver or another process was the limit; "
+                          "choose more --users, or stop other processes",
+                          100 * LEAST_SHARE, 100 * share)
+               : 0;
 }
 
 /* After all load: whether its numbers are valid. */
@@ -203,6 +216,9 @@ int main(int argc, char **argv) {
                      : run(&server, &folder, &site, &accounting, &outcome);
     if (status == 0) {
         status = web_log_copy_hold(&copy, &folder);
+    }
+    if (status == 0) {
+        status = check_saturated(&options, &outcome);
     }
     if (web_keeper_stop(&server) != 0) {
         status = -1;

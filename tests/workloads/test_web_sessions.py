@@ -405,6 +405,8 @@ def test_a_broken_file_is_refused_with_its_line(
         ("--sessions=a", "--rate=1", "--requests=1"),
         ("--sessions=a", "--rate=1", "--requests=1", "--", "true"),
         ("--sessions=a", "--loop=half", "--rate=1"),
+        ("--sessions=a", "--loop=saturate"),
+        ("--sessions=a", "--loop=saturate", "--users=1", "--server-cpus=all"),
     ],
 )
 def test_wrong_usage_is_refused(

@@ -99,8 +99,8 @@ static int configure_apache(struct web_server *server) {
         "DefaultRuntimeDir %s/logs\nMutex file:%s/logs default\n"
         "ErrorLog %s/logs/error.log\nLogLevel warn\n"
         "ServerTokens Prod\nServerSignature Off\nHostnameLookups Off\nTimeout 300\n"
-        "KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout 5\n",
-        folder, (unsigned)server->port, folder, folder, folder, folder);
+        "KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout %d\n",
+        folder, (unsigned)server->port, folder, folder, folder, folder, WEB_KEEP_ALIVE_S);
     add(text,
         "LoadModule mpm_prefork_module %s/mod_mpm_prefork.so\n"
         "LoadModule authz_core_module %s/mod_authz_core.so\n"
@@ -177,7 +177,7 @@ static int configure_nginx(struct web_server *server) {
     add(text, " access_log %s/logs/access.log%s;\n keepalive_requests %s;\n", folder,
         sessions ? " timed" : "", sessions ? "1000000000" : "100000");
     if (sessions) {
-        add(text, " keepalive_timeout 5s;\n");
+        add(text, " keepalive_timeout %ds;\n", WEB_KEEP_ALIVE_S);
     }
     if (server->origin != NULL) {
         add_nginx_proxy(text, server);

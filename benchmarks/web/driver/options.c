@@ -46,6 +46,10 @@ bool web_is(const char *word, const char *other) {
     return strcmp(word, other) == 0;
 }
 
+bool web_has_users(const struct web_options *options) {
+    return web_is(options->loop, "closed") || web_is(options->loop, "saturate");
+}
+
 static _Noreturn void usage_error(const char *where, const char *expected, const char *got) {
     (void)fprintf(stderr, "web: %s: expected %s, got %s; see `web --help`\n", where, expected,
                   *got == '\0' ? "nothing" : got);
@@ -59,7 +63,7 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
                                               "posixsem",  "pthread", "buckets", "accept_mutex",
                                               "reuseport", NULL};
     static const char *const cpus[] = {"last", "all", NULL};
-    static const char *const loops[] = {"open", "closed", "replay", NULL};
+    static const char *const loops[] = {"open", "closed", "saturate", "replay", NULL};
     const struct option all[OPTIONS] = {
         {.name = "--server",
          .help = "server program; varnish is a proxy only",
@@ -98,13 +102,15 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
                  "--requests and COMMAND",
          .text = &options->sessions},
         {.name = "--loop",
-         .help = "start of sessions: as a Poisson process, by a fixed number of users, or as in "
-                 "the file",
+         .help =
+             "start of sessions: as a Poisson process, by a fixed number of users, by users who "
+             "never pause, or as in the file",
          .text = &options->loop,
          .choices = loops},
         {"--rate", "requests per second planned in the open loop", &options->rate, 0, 10000000,
          NULL, NULL},
-        {"--users", "users of the closed loop", &options->users, 0, WEB_MOST_USERS, NULL, NULL},
+        {"--users", "users of the loops closed and saturate", &options->users, 0, WEB_MOST_USERS,
+         NULL, NULL},
         {"--client-kbit",
          "limit of what each connection of a session receives, kbit/s; 0: no limit",
          &options->client_kbit, 0, 10000000, NULL, NULL},
@@ -224,9 +230,11 @@ static void check_acceptance(const struct web_options *options) {
 /* Refuse options of one load with the other. */
 static void check_sessions(const struct web_options *options) {
     const struct {
-        const char *name, *loop;
+        const char *name;
+        bool used;
         uint64_t value;
-    } numbers[] = {{"--rate", "open", options->rate}, {"--users", "closed", options->users}};
+    } numbers[] = {{"--rate", web_is(options->loop, "open"), options->rate},
+                   {"--users", web_has_users(options), options->users}};
     char text[24], expected[80];
     if (options->sessions == NULL) {
         if (!web_is(options->loop, "open") || options->rate + options->users > 0 ||
@@ -248,8 +256,12 @@ static void check_sessions(const struct web_options *options) {
         (void)snprintf(text, sizeof text, "%llu", (unsigned long long)options->requests);
         usage_error("--requests", "0 with --sessions, which has a window", text);
     }
+    if (web_is(options->loop, "saturate") && !web_is(options->server_cpus, "last")) {
+        usage_error("--server-cpus", "last with --loop saturate: a processor for the server alone",
+                    options->server_cpus);
+    }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        bool used = web_is(options->loop, numbers[i].loop);
+        bool used = numbers[i].used;
         if (used != (numbers[i].value > 0)) {
             (void)snprintf(text, sizeof text, "%llu", (unsigned long long)numbers[i].value);
             (void)snprintf(expected, sizeof expected, "%s with --sessions and --loop %s",

@@ -137,7 +137,7 @@ int web_plan_make(struct web_plan *plan, const struct web_sessions *sessions,
         }
     } else {
         plan->end_ns = plan->warmup_ns + options->window_ms * UINT64_C(1000000);
-        if (web_is(options->loop, "closed")) {
+        if (web_has_users(options)) {
             return 0;
         }
         if (draw_arrivals(&draft, options) != 0) {

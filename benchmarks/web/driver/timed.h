@@ -108,7 +108,7 @@ struct web_run {
     struct web_visit **visit; /* [plan->visits], NULL if not under way */
     /* Closed loop. */
     struct web_visit *user;
-    uint64_t *think_us; /* [sessions], cumulative */
+    uint64_t *weight; /* [sessions], cumulative: think time in us, or requests */
     uint32_t visits;
 };
 

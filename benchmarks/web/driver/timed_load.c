@@ -225,7 +225,7 @@ static int open_run(struct loop *loop) {
 int web_timed_load_run(const struct web_timed_load *load, struct web_totals *totals) {
     const struct web_options *options = load->server->options;
     struct loop loop = {.run = {.load = load, .totals = totals, .pool = {.epoll = -1}},
-                        .closed = web_is(options->loop, "closed"),
+                        .closed = web_has_users(options),
                         .replay = web_is(options->loop, "replay"),
                         .alarm = -1};
     int status = open_run(&loop) == 0 ? run_loop(&loop) : -1;

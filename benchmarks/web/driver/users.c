@@ -1,6 +1,8 @@
 /*
  * Users of the closed loop: each plays sessions drawn at random, one after the other. It thinks
  * before each view and sends all other requests at once after the previous response.
+ * Users who saturate the server never think. Instead of a think time in which the server would
+ * close their connection, they close it.
  */
 #include "timed.h"
 
@@ -13,18 +15,27 @@ static uint64_t think_us(const struct web_listed_request *request) {
     return request->new_view ? request->gap_us : 0;
 }
 
-static int add_think_times(struct web_run *run) {
+static bool saturates(const struct web_run *run) {
+    return web_is(run->load->server->options->loop, "saturate");
+}
+
+/* What a session has more of if a user is more often in it: think time, else requests. */
+static uint64_t weight(const struct web_run *run, const struct web_listed_request *request) {
+    return saturates(run) ? 1 : think_us(request);
+}
+
+static int add_weights(struct web_run *run) {
     const struct web_sessions *sessions = run->load->sessions;
     uint64_t sum = 0;
-    run->think_us = malloc(sessions->sessions * sizeof *run->think_us);
-    if (run->think_us == NULL) {
+    run->weight = malloc(sessions->sessions * sizeof *run->weight);
+    if (run->weight == NULL) {
         return web_fail("users: cannot allocate memory for %u sessions", sessions->sessions);
     }
     for (uint32_t i = 0; i < sessions->sessions; i++) {
         for (uint32_t j = sessions->session[i].first; j < sessions->session[i + 1].first; j++) {
-            sum += think_us(&sessions->request[j]);
+            sum += weight(run, &sessions->request[j]);
         }
-        run->think_us[i] = sum;
+        run->weight[i] = sum;
     }
     return 0;
 }
@@ -36,11 +47,11 @@ static void begin_session(struct web_run *run, struct web_visit *user, uint32_t 
     user->end = listed[1].first;
 }
 
-/* Start at a random instant of the think times of all sessions: in a stationary loop, a user is
- * more often in a long session than in a short one. */
+/* Start at a random instant of the think times (or requests) of all sessions: in a stationary loop,
+ * a user is more often in a long session than in a short one. */
 static int begin_within(struct web_run *run, struct web_visit *user) {
     const struct web_sessions *sessions = run->load->sessions;
-    uint64_t total = run->think_us[sessions->sessions - 1];
+    uint64_t total = run->weight[sessions->sessions - 1];
     if (total == 0) {
         begin_session(run, user, (uint32_t)(web_random_next(&user->random) % sessions->sessions));
         return web_timers_set(&run->timers, &user->timer, run->start_ns);
@@ -49,18 +60,18 @@ static int begin_within(struct web_run *run, struct web_visit *user) {
     uint32_t low = 0, high = sessions->sessions - 1;
     while (low < high) { /* the first session whose sum is above the instant */
         uint32_t middle = low + (high - low) / 2;
-        if (run->think_us[middle] > instant) {
+        if (run->weight[middle] > instant) {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    instant -= low == 0 ? 0 : run->think_us[low - 1];
+    instant -= low == 0 ? 0 : run->weight[low - 1];
     begin_session(run, user, low);
-    while (think_us(&sessions->request[user->next]) <= instant) {
-        instant -= think_us(&sessions->request[user->next++]);
+    while (weight(run, &sessions->request[user->next]) <= instant) {
+        instant -= weight(run, &sessions->request[user->next++]);
     }
-    uint64_t rest_us = think_us(&sessions->request[user->next]) - instant;
+    uint64_t rest_us = saturates(run) ? 0 : think_us(&sessions->request[user->next]) - instant;
     return web_timers_set(&run->timers, &user->timer, run->start_ns + rest_us * 1000);
 }
 
@@ -71,7 +82,7 @@ int web_users_open(struct web_run *run) {
         return web_fail("users: cannot allocate memory for %llu",
                         (unsigned long long)options->users);
     }
-    if (add_think_times(run) != 0) {
+    if (add_weights(run) != 0) {
         return -1;
     }
     uint64_t random = options->seed;
@@ -106,7 +117,12 @@ int web_users_finished(struct web_run *run, struct web_visit *user, bool lost) {
         begin_session(run, user,
                       (uint32_t)(web_random_next(&user->random) % run->load->sessions->sessions));
     } else {
-        wait_ns += think_us(&run->load->sessions->request[user->next]) * 1000;
+        uint64_t pause_us = think_us(&run->load->sessions->request[user->next]);
+        if (!saturates(run)) {
+            wait_ns += pause_us * 1000;
+        } else if (pause_us > WEB_KEEP_ALIVE_S * UINT64_C(1000000)) {
+            web_visit_close(run, user);
+        }
     }
     return wait_ns > 0 ? web_timers_set(&run->timers, &user->timer, web_now_ns() + wait_ns)
                        : web_users_continue(run, user);
@@ -114,5 +130,5 @@ int web_users_finished(struct web_run *run, struct web_visit *user, bool lost) {
 
 void web_users_close(struct web_run *run) {
     free(run->user);
-    free(run->think_us);
+    free(run->weight);
 }

@@ -34,7 +34,7 @@ struct web_options {
     uint64_t requests; /* 0: use window_ms */
     uint64_t window_ms, warmup_ms, spin_us, trace_wait_ms, port, seed;
     const char *sessions; /* file; NULL: the load is SPECweb99's */
-    const char *loop;     /* of sessions: open, closed, replay */
+    const char *loop;     /* of sessions: open, closed, saturate, replay */
     uint64_t rate, users, client_kbit;
     uint64_t cache_bytes; /* 0: the server is no proxy */
     const char *log_copy;
@@ -46,6 +46,8 @@ struct web_options {
 /* Exits on a wrong command line and on --help. */
 struct web_options web_options_parse(int argc, char **argv);
 bool web_is(const char *word, const char *other);
+/* Whether the load is that of --users. */
+bool web_has_users(const struct web_options *options);
 
 /* ---- failure.c ---- */
 
