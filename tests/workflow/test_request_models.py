@@ -64,6 +64,32 @@ def test_the_log_of_a_server_under_a_model_is_like_the_log_of_the_model(tmp_path
 
 
 @needs_servers
+def test_the_highest_throughput_is_predicted_from_the_primitives_of_a_server(tmp_path: Path) -> None:
+    """Not measured: whether the server is the limit depends on the machine."""
+    costs = {
+        "suite": "web",
+        "benchmark": "request-costs",
+        "parameters": {"bytes": "1024,16384,65536", "users": 8, "warmup_ms": 0, "window_ms": 1000},
+    }
+    measured("web-saturation", tmp_path, [costs], rounds=2, runtimes=["nginx"], baseline={"runtime": "nginx"})
+    succeeded("model", "vector", str(SESSIONS), "-o", "shop.yml", cwd=tmp_path)
+    words = ("predict", "shop.yml", "--on", "web-saturation", "--primitives", "web")
+    (one,) = json.loads(succeeded(*words, "--json", cwd=tmp_path))["applications"]
+    (system,) = one["systems"]
+    parts = {part["primitive"]: part for part in system["prediction"]["contributions"]}
+    assert set(parts) == {"get", "head", "unmodified", "missing", "connection"}
+    assert all(part["cost"]["value"] > 0 for name, part in parts.items() if name != "connection")
+    total = sum(part["cost"]["value"] * part["count"]["value"] for part in parts.values())
+    time = system["elapsed"]
+    assert time["value"] == pytest.approx(total)
+    assert 0 <= time["low"] < time["value"] < time["high"]
+    assert sum(
+        part["count"]["value"] for name, part in parts.items() if name != "connection"
+    ) == pytest.approx(1)
+    assert "Throughput of shop" in succeeded(*words, cwd=tmp_path)
+
+
+@needs_servers
 def test_the_highest_load_that_meets_a_target_is_found(tmp_path: Path) -> None:
     shutil.copy(SESSIONS, tmp_path)
     nginx = {

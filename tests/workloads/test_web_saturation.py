@@ -87,7 +87,7 @@ def costs(sources: Path, sizes: str, *driver: str) -> tuple[int, list[dict[str, 
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_each_primitive_of_a_server_has_a_cost(web_sources: Path, server: str) -> None:
-    words = (f"--server={server}", *SERVERS[server], "--users=4", "--warmup-ms=0", "--window-ms=400")
+    words = (f"--server={server}", *SERVERS[server], "--users=4", "--warmup-ms=0", "--window-ms=1000")
     exit_code, lines, stderr = costs(web_sources, "1000,30000", *words)
     assert exit_code == 0, stderr
     found = [line for line in lines if line.get("metric") == "cpu_time"]
@@ -115,7 +115,7 @@ def test_a_driver_that_fails_gives_no_costs(web_sources: Path) -> None:
     )
     assert exit_code == 1
     assert [set(line) for line in lines] == [{"error"}]
-    assert "costs: {'operation': 'get', 'bytes': 1}: the driver failed" in stderr
+    assert "{'operation': 'get', 'bytes': 1}" in stderr
 
 
 @pytest.mark.parametrize("sizes", ["1", "2,1", "1,1", "0,1", "1,16777217", "1,x", ""])

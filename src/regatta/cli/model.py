@@ -1,4 +1,4 @@
-"""`regatta model log | sessions | compare`: models of the load of a server, made from its request logs."""
+"""`regatta model log | sessions | vector | compare`: models of the load of a server, made from its request logs."""
 
 from __future__ import annotations
 
@@ -155,6 +155,26 @@ def model_sessions(
     click.echo(
         f"{output}: {len(drawn.lengths):,} sessions, {len(drawn.gaps_us):,} requests, {len(drawn.sizes):,} objects"
     )
+
+
+@model.command("vector")
+@click.argument("sessions", type=_LOG)
+@click.option("-o", "output", type=_FILE, help="File for the vector (YAML). [default: print it]")
+@click.option("--name", help="Name of the vector. [default: that of the file of sessions]")
+def model_vector(sessions: Path, output: Path | None, name: str | None) -> None:
+    """Count the primitives of a web server in SESSIONS: the application vector for `regatta predict --primitives web`.
+
+    SESSIONS is a file of `regatta model sessions`. The predicted time per request is that of a server that is always busy.
+    """
+    from regatta.requests.counting import read_sessions, vector_of
+    from regatta.spec.vector_files import vector_text, write_vector
+
+    found = vector_of(read_sessions(sessions), name or sessions.stem, sessions.name)
+    if output is None:
+        click.echo(vector_text(found), nl=False)
+        return
+    write_vector(found, output)
+    click.echo(f"{output}: {len(found.counts)} primitives per request")
 
 
 @model.command("compare")

@@ -25,6 +25,7 @@ from regatta.predict.tables import (
     savings_table,
     scale_of,
     speed_ups_table,
+    throughput_table,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def _show_ranking(console: Console, one: ApplicationForecast) -> None:
     _show(console, table, (*INTERVALS, EXPLAINED), ("system",))
     for words in group_words(one):
         console.print(f"  {printable(words)}")
+    _show(console, throughput_table(one), (), ("system",))
 
 
 def _show_contributions(console: Console, one: ApplicationForecast, found: Forecast) -> None:

@@ -34,6 +34,7 @@ from regatta.predict.tables import (
     ranking_table,
     savings_table,
     speed_ups_table,
+    throughput_table,
 )
 
 
@@ -88,6 +89,8 @@ def _ranking(forecast: Forecast) -> Section:
     for one in forecast.applications:
         title = f"{one.application.name}, per {one.application.per}"
         tables.append(ranking_table(one, title))
+        if (throughput := throughput_table(one)).rows:
+            tables.append(throughput)
         groups.append(Group(title, [ranking_figure(one)], ranking_legend(one), "; ".join(group_words(one))))
     return Section("ranking", "Ranking", words, tables=tables, groups=groups)
 

@@ -23,6 +23,8 @@ from regatta.predict.words import estimate_of, replacements
 from regatta.spec.vectors import Contribution, Value
 
 EXPLAINED = "explained kernel time"
+#: the unit of work of servers
+REQUEST = "request"
 #: columns of intervals that a narrow terminal omits
 INTERVALS = ("kernel CI", "measured CI")
 CONTRIBUTIONS = ("primitive", "arguments", "cost", "count", "time", "CI", "share", "counted calls (rule)")
@@ -38,6 +40,7 @@ PAIRS = (
     "ratio by score",
     "verdict",
 )
+THROUGHPUT = ("system", "predicted", "CI", "measured", "measured CI", "error")
 SPEED_UPS = ("system", "replacement", "kernel time (r)", "constant user time (r')", "CI of r'",
              "measured user times", "CI", "measured", "measured CI", "predicted / measured")  # fmt: skip
 CHANGES = ("system", "saved time", "CI", "saved", "note")
@@ -153,6 +156,43 @@ def ranking_table(one: ApplicationForecast, title: str) -> Table:
 def _without_empty(table: Table) -> Table:
     """Return the table without empty columns."""
     return table.of_columns(at for at in range(len(table.columns)) if any(row[at] for row in table.rows))
+
+
+# Throughput
+
+
+def throughput_table(one: ApplicationForecast) -> Table:
+    """List requests per second of one processor that is always busy: the reciprocal of the elapsed time of a request.
+
+    Empty for an application with another unit of work, or without a user time, whose elapsed time is unknown.
+    """
+    if one.application.per != REQUEST or ranked_by(one) != "elapsed":
+        return Table("", THROUGHPUT, [], frozenset())
+    rows = []
+    for system in one.systems:
+        predicted, measured = (_per_second(time) for time in (system.elapsed, measured_of(system, "elapsed")))
+        error = predicted.value / measured.value - 1.0
+        rows.append(
+            (
+                system.system, _show_rate(predicted.value), show_ends(predicted, _show_rate),
+                *((_show_rate(measured.value), show_ends(measured, _show_rate), f"{100 * error:+.1f} %") if math.isfinite(error) else ("", "", "")),
+            )
+        )  # fmt: skip
+    level = show_percent(one.systems[0].prediction.level)
+    title = f"Throughput of {one.application.name} at saturation of one processor (requests/s, {level} CI)"
+    return _without_empty(Table(title, THROUGHPUT, rows, frozenset(range(1, len(THROUGHPUT)))))
+
+
+def _per_second(time: Value) -> Value:
+    """Return how often per second something of this time, in ns, is done: the ends are exact, as the function is monotone."""
+    if not time.value > 0.0:
+        return Value(math.nan)
+    low, high = (1e9 / end if end > 0.0 else math.nan for end in (time.high, time.low))
+    return Value(1e9 / time.value, low, high)
+
+
+def _show_rate(value: float) -> str:
+    return show_brief(value, 4)
 
 
 # Contributions

@@ -263,7 +263,7 @@ def _of_user_time(one: ApplicationForecast) -> Iterator[str]:
             f"{name}: the user time on {', '.join(one.unscaled)} is assumed to be that of {one.traced_on}, where it was measured,"
             f" because one of both has no cost of {USER_WORK}."
         )
-    elif not one.traced_on:
+    elif not one.traced_on and one.application.user_time.high > 0.0:
         yield f"{name}: the user time was measured on none of these systems. Its own part is assumed to be equal on all."
     if one.overcounted > LITTLE:
         yield (

@@ -19,9 +19,9 @@ from regatta.stats.estimate import Floats
 
 Ints = NDArray[np.int64]
 #: version of the file of sessions, see benchmarks/web/README.md
-_HEADER = "regatta-sessions 1"
+HEADER = "regatta-sessions 1"
 #: in the file: added to the kind of a request that begins a view
-_VIEW = 8
+VIEW = 8
 #: equally likely latencies that stand for a distribution, in a file of sessions; the longest that the driver takes
 _LATENCIES, _MOST_LATENCY_US = 1000, 600_000_000
 #: A server's files have at least this many bytes, and no more than it serves in minutes.
@@ -221,10 +221,10 @@ def write_sessions(drawn: Drawn, path: Path) -> None:
         RegattaError: the file cannot be written.
     """
     used, numbers = np.unique(drawn.objects, return_inverse=True)
-    rows = np.column_stack([drawn.gaps_us, numbers, drawn.kinds + _VIEW * drawn.views])
+    rows = np.column_stack([drawn.gaps_us, numbers, drawn.kinds + VIEW * drawn.views])
     lines = [f"{gap} {number} {kind}" for gap, number, kind in rows.tolist()]
     parts = [
-        _HEADER, f"objects {len(used)}", *map(str, drawn.sizes[used].tolist()), f"sessions {len(drawn.lengths)}",
+        HEADER, f"objects {len(used)}", *map(str, drawn.sizes[used].tolist()), f"sessions {len(drawn.lengths)}",
     ]  # fmt: skip
     at = 0
     for begin, length in zip(drawn.begins_us.tolist(), drawn.lengths.tolist(), strict=True):

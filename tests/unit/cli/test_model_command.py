@@ -162,6 +162,39 @@ def test_sessions_are_drawn_from_a_model(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
 
 
+def test_the_vector_of_sessions_is_a_file_that_predicts(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "shop.sessions"
+    assert regatta(folder, "sessions", "model.yml", "-o", str(path), "--sessions", "50").returncode == 0
+    printed = regatta(folder, "vector", str(path))
+    assert printed.returncode == 0, printed.stderr
+    done = regatta(folder, "vector", str(path), "-o", str(tmp_path / "shop.yml"), "--name", "load")
+    assert done.returncode == 0, done.stderr
+    found, named = yaml.safe_load(printed.stdout), yaml.safe_load((tmp_path / "shop.yml").read_text())
+    assert (found["kind"], found["name"], found["per"]) == ("application", "shop", "request")
+    assert named == {**found, "name": "load"}
+    costs = {
+        primitive: {"unit": "operation", "cost": 10.0}
+        for primitive in ("head", "unmodified", "missing", "connection")
+    }
+    costs["get"] = {
+        "unit": "operation",
+        "cost": {"linear": {"argument": "bytes", "fixed": 1000.0, "per": 0.1}},
+    }
+    system = {"kind": "system", "name": "server", "time_unit": "ns", "primitives": costs}
+    (tmp_path / "server.yml").write_text(yaml.safe_dump(system))
+    words = ("predict", str(tmp_path / "shop.yml"), "--on", str(tmp_path / "server.yml"))
+    predicted = in_process.regatta(*words, cwd=tmp_path)
+    assert predicted.returncode == 0, predicted.stderr
+    assert "Throughput of load" in predicted.stdout
+    assert "measured on none" not in predicted.stderr
+
+
+def test_a_vector_of_a_model_is_refused(folder: Path) -> None:
+    done = regatta(folder, "vector", "model.yml")
+    assert done.returncode == 3
+    assert "model.yml: expected" in done.stderr
+
+
 def test_models_are_mixed_in_proportion(folder: Path, tmp_path: Path) -> None:
     words = ("-o", str(tmp_path / "s"), "--sessions", "100", "--mix", "3:1")
     assert regatta(folder, "sessions", "model.yml", "model.yml", *words).returncode == 0

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from regatta.figures.text import ABSENT
 from regatta.predict.forecast import ApplicationForecast, Forecast, PairForecast, SpeedUp, SystemForecast
 from regatta.predict.page import sections_of_forecast, write_predictions
-from regatta.predict.tables import pairs_table
+from regatta.predict.tables import pairs_table, throughput_table
 from regatta.spec.vectors import ApplicationVector, Contribution, Count, Measured, Prediction, Value
 
 #: why one entry stands for others, as a vector says it
@@ -130,6 +131,29 @@ def without_user_time(name: str, kernel: float, measured: float) -> SystemForeca
     return replace(
         one, prediction=prediction, elapsed=prediction.time, user=number(0.5 * kernel), measured=real, ratios=ratios
     )  # fmt: skip
+
+
+def test_the_throughput_of_requests_is_the_reciprocal_of_their_time() -> None:
+    """Elapsed times of 8 and 4 microseconds, each within 10 %."""
+    whole = [
+        replace(system(name), elapsed=number(time)) for name, time in (("slow", 8000.0), ("fast", 4000.0))
+    ]
+    real = Measured("fast", number(5000.0, 0.5), number(1.0), number(1.0), "ns")
+    (one,) = forecast(whole[0], replace(whole[1], measured=real)).applications
+    table = throughput_table(one)
+    assert table.columns == ("system", "predicted", "CI", "measured", "measured CI", "error")
+    assert table.rows == [
+        ("slow", "125,000", "[113,636, 138,889]", "", "", ""),
+        ("fast", "250,000", "[227,273, 277,778]", "200,000", "[133,333, 400,000]", "+25.0 %"),
+    ]
+
+
+def test_there_is_no_throughput_without_an_elapsed_time_of_requests() -> None:
+    assert not throughput_table(forecast(system("one"), user=None).applications[0]).rows
+    (one,) = forecast(system("one")).applications
+    assert not throughput_table(replace(one, application=replace(one.application, per="iteration"))).rows
+    unknown = replace(system("one"), elapsed=Value(math.nan, reason="no cost"))
+    assert [row[1] for row in throughput_table(forecast(unknown).applications[0]).rows] == [ABSENT]
 
 
 def test_without_a_user_time_kernel_time_stands_beside_kernel_time() -> None:
