@@ -160,7 +160,7 @@ def model_sessions(
 @model.command("vector")
 @click.argument("sessions", type=_LOG)
 @click.option("-o", "output", type=_FILE, help="File for the vector (YAML). [default: print it]")
-@click.option("--name", help="Name of the vector. [default: that of the file of sessions]")
+@click.option("--name", help="Name of the vector. [default: that of its file, or of the file of sessions]")
 def model_vector(sessions: Path, output: Path | None, name: str | None) -> None:
     """Count the primitives of a web server in SESSIONS: the application vector for `regatta predict --primitives web`.
 
@@ -169,7 +169,7 @@ def model_vector(sessions: Path, output: Path | None, name: str | None) -> None:
     from regatta.requests.counting import read_sessions, vector_of
     from regatta.spec.vector_files import vector_text, write_vector
 
-    found = vector_of(read_sessions(sessions), name or sessions.stem, sessions.name)
+    found = vector_of(read_sessions(sessions), name or (output or sessions).stem, sessions.name)
     if output is None:
         click.echo(vector_text(found), nl=False)
         return

@@ -77,7 +77,11 @@ def _held_out(name: str, ratios: Sequence[Value]) -> tuple[str, ...]:
 
 
 def shares_table(applications: Sequence[ApplicationForecast]) -> Table:
-    """List the share of an application's time in system classes: predicted on each system, and sampled on the traced one."""
+    """List the share of an application's time in system classes: predicted on each system, and sampled on the traced one.
+
+    An application without own code, such as requests to a server, has no such share.
+    """
+    applications = [one for one in applications if one.application.user_time != Value.exact(0.0)]
     names = list(dict.fromkeys(system.system for one in applications for system in one.systems))
     rows = []
     for one in applications:

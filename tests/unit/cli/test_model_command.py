@@ -172,6 +172,8 @@ def test_the_vector_of_sessions_is_a_file_that_predicts(folder: Path, tmp_path: 
     found, named = yaml.safe_load(printed.stdout), yaml.safe_load((tmp_path / "shop.yml").read_text())
     assert (found["kind"], found["name"], found["per"]) == ("application", "shop", "request")
     assert named == {**found, "name": "load"}
+    assert regatta(folder, "vector", str(path), "-o", str(tmp_path / "other.yml")).returncode == 0
+    assert yaml.safe_load((tmp_path / "other.yml").read_text())["name"] == "other"
     costs = {
         primitive: {"unit": "operation", "cost": 10.0}
         for primitive in ("head", "unmodified", "missing", "connection")
