@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from helpers.workloads.lm_runs import PATIENCE_S
-from helpers.workloads.web_runs import reachable_directory, values, web
+from helpers.workloads.web_runs import ROOT, SUITE, reachable_directory, values, web
 from helpers.workloads.web_sessions import GET, NEW_VIEW, Session, logged, path_of, write_sessions
 
 SERVERS = {"apache": ("--dynamic=none", "--servers=12"), "nginx": ("--servers=1",)}
@@ -63,26 +64,46 @@ def test_the_throughput_of_a_server_that_waits_is_refused(web_sources: Path, tmp
     assert not [line for line in outcome.lines if "metric" in line]
 
 
-def costs(sources: Path, sizes: str, *driver: str) -> tuple[int, list[dict[str, Any]], str]:
-    """Run the program in a folder that a server without rights can read."""
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("name", [name for name, one in SUITE["benchmarks"].items() if "commands" in one])
+def test_the_suite_asks_for_what_the_programs_have(web_sources: Path, name: str, server: str) -> None:
+    """Each command as it stands there, with few users."""
+    benchmark = SUITE["benchmarks"][name]
+    words = {key: str(value) for key, value in benchmark["sizes"]["quick"]["parameters"].items()}
+    words |= {
+        f"web.{key}": str(web_sources / path) for key, path in SUITE["builds"]["web"]["outputs"].items()
+    }
+    words |= {
+        "file.sessions": str(ROOT / "configs/experiments/web.sessions"),
+        "users": "4",
+        "window_ms": "1000",
+    }
+    words["runtime"] = {"apache": "/usr/sbin/apache2", "nginx": "/usr/sbin/nginx"}[server]
+    command = [
+        re.sub(r"\{([^}]+)\}", lambda found: words[found[1]], word) for word in benchmark["commands"][server]
+    ]
+    exit_code, lines, stderr = results_of(command)
+    refused = [line for line in lines if REFUSED in line.get("error", "")]
+    assert exit_code == len(refused), stderr
+    assert refused or any(line.get("metric") == benchmark["metric"] for line in lines)
+
+
+def results_of(command: list[str]) -> tuple[int, list[dict[str, Any]], str]:
+    """Run a program in a folder that a server without rights can read; return its exit code, results and messages."""
     with reachable_directory() as place:
         results = place / "results.jsonl"
-        command = [
-            sys.executable,
-            "-I",
-            str(sources / "costs.py"),
-            "--bytes",
-            sizes,
-            "--",
-            str(sources / "build/web"),
-        ]
+        environment = {**os.environ, "REGATTA_RESULTS": str(results)}
         done = subprocess.run(
-            [*command, *driver], cwd=place, capture_output=True, text=True, timeout=PATIENCE_S,
-            env={**os.environ, "REGATTA_RESULTS": str(results)},
-        )  # fmt: skip
+            command, cwd=place, capture_output=True, text=True, timeout=PATIENCE_S, env=environment
+        )
         lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
         assert {path.name for path in place.iterdir()} <= {"results.jsonl"}
     return done.returncode, lines, done.stderr
+
+
+def costs(sources: Path, sizes: str, *driver: str) -> tuple[int, list[dict[str, Any]], str]:
+    program = [sys.executable, "-I", str(sources / "costs.py"), "--bytes", sizes]
+    return results_of([*program, "--", str(sources / "build/web"), *driver])
 
 
 @pytest.mark.parametrize("server", SERVERS)
