@@ -17,8 +17,9 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 #: of requests that do not get the object
 _BYTES = 1024
@@ -61,7 +62,8 @@ def sessions_text(point: Point) -> str:
     for _ in range(sessions):
         lines.append(f"-1 {point.per_connection}")
         lines += [
-            f"0 {chosen.randrange(objects)} {point.kind + (0 if at else _VIEW)}" for at in range(point.per_connection)
+            f"0 {chosen.randrange(objects)} {point.kind + (0 if at else _VIEW)}"
+            for at in range(point.per_connection)
         ]
     return "\n".join(lines) + "\n"
 
@@ -86,7 +88,9 @@ def measure(point: Point, driver: list[str], folder: Path) -> list[dict[str, Any
 
 def reported(point: Point, lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the results of a point: the cost, its share in user mode, and how busy the server was."""
-    values = {line["metric"]: line["value"] for line in lines if "metric" in line and "parameters" not in line}
+    values = {
+        line["metric"]: line["value"] for line in lines if "metric" in line and "parameters" not in line
+    }
     shares = {"user_share": values["user_time"] / values["cpu_time"], "server_share": values["server_share"]}
     for metric, value, unit in (
         ("cpu_time", values["cpu_time"], "ns"),
@@ -114,7 +118,7 @@ def sizes_of(text: str) -> list[int]:
     return sizes
 
 
-def main(arguments: Optional[list[str]] = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Measure all points."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     expected = f"two or more ascending sizes from 1 to {_MOST_SITE_BYTES}, separated by commas"

@@ -18,7 +18,7 @@ enum {
     WEB_CONNECTIONS_PER_VISIT = 6,
     WEB_MOST_LATENCIES = 1000000,
     WEB_MOST_LATENCY_US = 600000000, /* ten minutes */
-    WEB_KEEP_ALIVE_S = 5 /* The server closes a connection that is idle for longer. */
+    WEB_KEEP_ALIVE_S = 5             /* The server closes a connection that is idle for longer. */
 };
 #define WEB_MOST_GAP_US ((UINT64_C(1) << WEB_GAP_BITS) - 1)    /* 38 hours */
 #define WEB_MOST_SESSION_US (UINT64_C(1) << 42)                /* 50 days; also of a start */

@@ -97,7 +97,8 @@ def _parsed(words: list[str]) -> Drawn:
     objects, at = _counted(words, 0, "objects")
     sizes = _numbers(words[at : at + objects])
     sessions, at = _counted(words, at + objects, "sessions")
-    numbers = _numbers(words[at:])
+    end = next((one for one in range(at, len(words)) if words[one].isalpha()), len(words))
+    numbers = _numbers(words[at:end])
     begins, lengths, first = [], [], 0
     rows = []
     for _ in range(sessions):
@@ -114,7 +115,25 @@ def _parsed(words: list[str]) -> Drawn:
     views, kinds = kinds >= VIEW, kinds % VIEW
     if chosen.min() < 0 or chosen.max() >= objects or kinds.min() < 0 or kinds.max() >= len(KINDS):
         raise ValueError("a request of an unknown object or kind")
-    return Drawn(np.array(begins), np.array(lengths), gaps, chosen, kinds, views, sizes)
+    private, end = _optional(words, end, "private")
+    latencies, end = _optional(words, end, "latencies")
+    if end != len(words):
+        raise ValueError(f"{words[end]} after the sessions")
+    is_private = np.zeros(objects, dtype=bool)
+    is_private[private] = True
+    return Drawn(
+        np.array(begins), np.array(lengths), gaps, chosen, kinds, views, sizes, is_private, latencies
+    )
+
+
+def _optional(words: list[str], at: int, name: str) -> tuple[Ints, int]:
+    """Return the numbers of a section that may be absent, and the place after it."""
+    if words[at : at + 1] != [name]:
+        return _numbers([]), at
+    count, at = _counted(words, at, name)
+    if len(words) < at + count:
+        raise ValueError(f"{len(words) - at} of {count} numbers of {name}")
+    return _numbers(words[at : at + count]), at + count
 
 
 def _counted(words: list[str], at: int, name: str) -> tuple[int, int]:

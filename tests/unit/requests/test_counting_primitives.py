@@ -87,6 +87,8 @@ def loads(draw: st.DrawFn) -> Drawn:
     return Drawn(
         np.full(len(lengths), -1), lengths, each(st.integers(0, 10**8)), objects,
         each(st.integers(0, len(KINDS) - 1)), each(st.integers(0, 1)).astype(bool), used,
+        np.array(draw(st.lists(st.booleans(), min_size=len(used), max_size=len(used)))),
+        np.array(draw(st.lists(st.integers(0, 10**8), max_size=5)), dtype=np.int64),
     )  # fmt: skip
 
 
