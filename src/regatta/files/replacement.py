@@ -16,6 +16,12 @@ MARK = 4
 AHEAD = 8
 #: an access to such a page must be seen by the simulator
 SPECIAL = MARK | AHEAD
+#: a program has the page in its page table
+MAPPED = 16
+#: the program used the page since the kernel last looked at its page table
+YOUNG = 32
+#: a page of an executable map
+CODE = 64
 _PAGES_PER_GIB = 1 << 18
 
 
@@ -188,18 +194,12 @@ class TwoLists:
 
     def evict(self) -> tuple[int, int]:
         """Remove the oldest inactive page."""
-        inactive, active, flags = self._inactive, self._active, self._flags
-        gib = len(flags) // _PAGES_PER_GIB
-        ratio = isqrt(10 * gib) if gib else 1
-        # While the inactive list is too short, the oldest active pages become inactive (inactive_is_low).
-        while len(inactive) * ratio < len(active):
-            page, _ = active.popitem(last=False)
-            inactive[page] = None
-            flags[page] &= ~ACTIVE
-        page, _ = (inactive or active).popitem(last=False)
+        while self._inactive_is_low():
+            self._deactivate(next(iter(self._active)))
+        page, _ = (self._inactive or self._active).popitem(last=False)
         self._shadows[page] = self._age
         self._age += 1
-        return page, flags.pop(page)
+        return page, self._flags.pop(page)
 
     def drop(self, page: int) -> int:
         """Remove a page; no shadow remains."""
@@ -207,9 +207,76 @@ class TwoLists:
         del (self._active if flags & ACTIVE else self._inactive)[page]
         return flags
 
+    def _inactive_is_low(self) -> bool:
+        """Whether the oldest active page must become inactive."""
+        gib = len(self._flags) // _PAGES_PER_GIB
+        ratio = isqrt(10 * gib) if gib else 1
+        return len(self._inactive) * ratio < len(self._active)
+
+    def _deactivate(self, page: int) -> None:
+        del self._active[page]
+        self._inactive[page] = None
+        self._flags[page] &= ~ACTIVE
+
     def _activate(self, page: int, flags: int) -> None:
         del self._inactive[page]
         self._active[page] = None
         self._flags[page] = flags | ACTIVE
         self._age += 1
         self.activations += 1
+
+
+class MappedTwoLists(TwoLists):
+    """The same lists for pages of mapped files, whose uses the kernel sees only when it looks at the page tables.
+
+    It looks when a page is the oldest of a list. A used page at the end of the inactive list gets another turn. If it had
+    one before, or has code, it becomes active. A used page at the end of the active list stays there only if it has code.
+
+    Args:
+        looks: use page tables. Linux does not do so for maps with MADV_RANDOM or MADV_SEQUENTIAL.
+
+    Source: Linux, mm/vmscan.c (folio_check_references, shrink_active_list) and vma_has_recency in mm_inline.h.
+    """
+
+    def __init__(self, looks: bool = True) -> None:
+        super().__init__()
+        self._looks = looks
+
+    def use(self, page: int) -> bool:
+        """Use a page. Return False, and do nothing, if no page table has it: the use is a fault."""
+        flags = self._flags.get(page, 0)
+        if not flags & MAPPED:
+            return False
+        self._flags[page] = flags | YOUNG
+        return True
+
+    def map(self, page: int, more: int = 0) -> None:
+        """Put a page of the cache into the page table, which counts as a use."""
+        self._flags[page] |= MAPPED | YOUNG | more
+
+    def evict(self) -> tuple[int, int]:
+        """Remove the oldest inactive page that was not used since the kernel last looked."""
+        while True:
+            self._shorten_active()
+            page = next(iter(self._inactive or self._active))
+            if not self._used(page) or page in self._active:
+                return super().evict()
+            flags = self._flags[page]
+            if flags & (REFERENCED | CODE):
+                self._activate(page, flags | REFERENCED)
+            else:
+                self._flags[page] = flags | REFERENCED
+                self._inactive.move_to_end(page)
+
+    def _used(self, page: int) -> bool:
+        flags = self._flags[page]
+        self._flags[page] = flags & ~YOUNG
+        return self._looks and bool(flags & YOUNG)
+
+    def _shorten_active(self) -> None:
+        while self._inactive_is_low():
+            page = next(iter(self._active))
+            if self._used(page) and self._flags[page] & CODE:
+                self._active.move_to_end(page)
+            else:
+                self._deactivate(page)
