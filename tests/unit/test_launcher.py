@@ -150,6 +150,7 @@ FLEET_TOOLS = (
         "ssh-keygen",
         "ip",
         "strace",
+        "valgrind",
         "bpftrace",
     ),
     *("slurmctld", "slurmd", "srun", "munged", "influxd", "influx", "docker-compose"),

@@ -29,6 +29,7 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
     "count system calls": ("strace",),
     "count system calls in the kernel": ("bpftrace",),
     "record the events of a host": ("trace-cmd",),
+    "trace the memory of programs": ("valgrind",),
     "write results to InfluxDB": ("influxdb",),
     "run the tests": ("jdk", "maven", "gcc", "headers", "make", "perl", "tirpc", "shellcheck"),
     "run all tests": (
@@ -53,6 +54,7 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
             "strace",
             "bpftrace",
             "trace-cmd",
+            "valgrind",
             "influxdb",
             "bzip2",
             "xz",

@@ -1,4 +1,4 @@
-"""`regatta trace os` and `regatta trace java`; other files have `events`, `files` and `heap`."""
+"""`regatta trace os` and `regatta trace java`; other files have `events`, `files`, `heap` and `memory`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from regatta.cli.options import results_option
 from regatta.cli.trace_events import trace_events
 from regatta.cli.trace_files import trace_files
 from regatta.cli.trace_heap import trace_heap
+from regatta.cli.trace_memory import trace_memory
 from regatta.host.errors import RegattaError
 
 if TYPE_CHECKING:
@@ -24,12 +25,13 @@ TOOLS = ("auto", "bpftrace", "strace")
 
 @click.group()
 def trace() -> None:
-    """Record the events or file operations of a program, count its calls for `regatta predict`, or profile its heap."""
+    """Record the events, file operations or memory of a program, count its calls for `regatta predict`, or profile its heap."""
 
 
 trace.add_command(trace_events)
 trace.add_command(trace_files)
 trace.add_command(trace_heap)
+trace.add_command(trace_memory)
 
 
 def _figure(text: str | None, option: str) -> Figure | None:
