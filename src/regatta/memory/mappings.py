@@ -39,6 +39,8 @@ _OPEN = re.compile(rb"sys_(?:open \( |openat \( (\d+), )" + _NAME)
 _MMAP = re.compile(rb"sys_mmap \( 0x[0-9a-f]+, (\d{1,15}), (\d{1,9}), (\d{1,9}), (\d{1,19}), (\d{1,18}) \)")
 _MUNMAP = re.compile(rb"sys_munmap \( 0x([0-9a-f]{1,15}), (\d{1,15}) \)")
 _MREMAP = re.compile(rb"sys_mremap \( 0x([0-9a-f]{1,15}), (\d{1,15}), (\d{1,15}), ")
+_CHDIR = re.compile(rb"sys_chdir \( 0x[0-9a-f]+\((.*)\) \)")
+_FCHDIR = re.compile(rb"sys_fchdir \( (\d{1,10}) \)")
 _AT_FDCWD = (1 << 32) - 100
 _SHARED, _EXECUTABLE, _ANONYMOUS = 1, 4, 32
 
@@ -50,6 +52,14 @@ def read_mappings(pid: int) -> list[Mapping]:
     except OSError:
         return []
     return parse_mappings(text)
+
+
+def read_folder(pid: int) -> str | None:
+    """Return the current folder of a process; None if it has ended."""
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return None
 
 
 def parse_mappings(text: str) -> list[Mapping]:
@@ -71,13 +81,14 @@ class Mappings:
     """The mappings of one process. `ranges` is in the order of addresses.
 
     Args:
-        folder: the current folder of the program, for names that are relative.
+        folder: the current folder of the program, for names that are relative; None: unknown.
         unknown: called when a file is mapped whose name is not in the trace; its pages then count as anonymous.
     """
 
-    def __init__(self, folder: str, unknown: Callable[[], None]) -> None:
+    def __init__(self, folder: str | None, unknown: Callable[[], None]) -> None:
         self.ranges: list[Mapping] = []
-        self._folder, self._unknown = folder, unknown
+        self.folder = folder
+        self._unknown = unknown
         #: descriptor -> path
         self._open: dict[int, str] = {}
         #: thread -> path that it is opening
@@ -103,7 +114,9 @@ class Mappings:
     def _path(self, folder: bytes | None, name: bytes) -> str | None:
         path = os.fsdecode(name)
         if folder is None or int(folder) == _AT_FDCWD or path.startswith("/"):
-            return os.path.realpath(os.path.join(self._folder, path))
+            relative = not path.startswith("/")
+            if self.folder is not None or not relative:
+                return os.path.realpath(os.path.join(self.folder or "/", path))
         return None
 
     def _opened(self, descriptor: int, path: str | None) -> None:
@@ -124,9 +137,16 @@ class Mappings:
         elif found := _MREMAP.match(rest):
             self._move(int(found[1], 16), int(found[3]), result)
         else:
+            self._change_folder(rest)
             return False
         self.ranges.sort(key=lambda one: one.start)
         return True
+
+    def _change_folder(self, rest: bytes) -> None:
+        if found := _CHDIR.match(rest):
+            self.folder = self._path(None, found[1])
+        elif found := _FCHDIR.match(rest):
+            self.folder = self._open.get(int(found[1]))
 
     def _map(self, start: int, size: int, offset: int, access: int, flags: int, descriptor: int) -> None:
         path = self._open.get(descriptor)

@@ -67,7 +67,7 @@ class ProcessReader:
         files: of all processes of the trace.
         problems: what could not be read -> number; increased.
         mappings_of: reads the mappings of a process.
-        folder: the current folder of the program.
+        folder_of: reads the current folder of a process.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ProcessReader:
         files: Files,
         problems: Counter[str],
         mappings_of: Callable[[int], list[Mapping]],
-        folder: str = "/",
+        folder_of: Callable[[int], str | None],
     ) -> None:
         self.references = 0
         self._files, self._problems, self._mappings_of = files, problems, mappings_of
@@ -84,7 +84,8 @@ class ProcessReader:
         self._rest = b""
         self._instructions = 0
         self._counted: int | None = None
-        self._mappings = Mappings(folder, lambda: problems.update([NO_NAME]))
+        self._folder_of = folder_of
+        self._mappings = Mappings(None, lambda: problems.update([NO_NAME]))
         self._table = _Table([], files, self._anonymous)
         #: pages of private maps, by address, that were written and are now anonymous
         self._copied = np.zeros(0, np.int64)
@@ -133,6 +134,7 @@ class ProcessReader:
         mappings = [] if self._pid is None else self._mappings_of(self._pid)
         if mappings:
             self._mappings.ranges = mappings
+            self._mappings.folder = self._folder_of(self._pid or 0) or self._mappings.folder
             self._table = _Table(mappings, self._files, self._anonymous)
 
     def _pages(self, lines: Lines) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from regatta.host.errors import HostError
 from regatta.memory.lackey import lackey_arguments
-from regatta.memory.mappings import read_mappings
+from regatta.memory.mappings import read_folder, read_mappings
 from regatta.memory.process import Files, ProcessReader
 from regatta.memory.reduction import Reducer
 from regatta.memory.references import Facts, References
@@ -96,7 +96,7 @@ class _Process:
 
     def __init__(self, connection: socket.socket, collector: _Collector) -> None:
         self.connection = connection
-        self.reader = ProcessReader(collector.files, collector.problems, read_mappings, os.getcwd())
+        self.reader = ProcessReader(collector.files, collector.problems, read_mappings, read_folder)
         self.reducer = Reducer()
         self._collector = collector
 

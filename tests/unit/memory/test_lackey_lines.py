@@ -40,7 +40,7 @@ class Read:
     def __init__(self, *texts: bytes, maps: str = MAPS) -> None:
         self.problems: Counter[str] = Counter()
         self.files = Files()
-        reader = ProcessReader(self.files, self.problems, lambda pid: parse_mappings(maps))
+        reader = ProcessReader(self.files, self.problems, lambda pid: parse_mappings(maps), lambda pid: "/")
         parts = [reader.read(text) for text in texts]
         reader.finish()
         self.references = reader.references
@@ -162,6 +162,21 @@ def test_files_that_the_trace_maps_are_known_by_name_though_the_process_has_ende
     found = Read(HEAD, *texts)
     assert found.pages[1:] == [(str(path), 1), (ANONYMOUS, 0x4835), (str(path), 2), (ANONYMOUS, 0x4836)]
     assert found.problems == {}
+
+
+def test_relative_names_follow_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(bytes(8192))
+    chdir = (
+        b"SYSCALL[17,1](80) sys_chdir ( 0x40290b1(%s) )[sync] --> Success(0x0) \n" % str(tmp_path).encode()
+    )
+    fchdir = b"SYSCALL[17,1](81) sys_fchdir ( 9 )[sync] --> Success(0x0) \n"
+    begin = lines(("L", 0x303000, 1))
+    for changes, path, unknown in ((chdir, tmp_path / "data", {}), (fchdir, ANONYMOUS, {process.NO_NAME: 1})):
+        found = Read(
+            HEAD, begin, changes, OPEN % b"data", OPENED, MMAP, lines(("L", 0x4835000, 1)), SUMMARY % 0
+        )
+        assert found.pages[-1][0] == str(path)
+        assert found.problems == unknown
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12), st.integers(1, 6)), max_size=20))
