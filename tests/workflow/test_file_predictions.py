@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -108,13 +109,17 @@ def test_each_time_is_the_measured_one_and_what_other_misses_cost(folder: Path) 
         return count * one
 
     def misses(counts: dict[str, int]) -> float:
-        waits, syncs = counts["waits"], counts["writing_syncs"]
+        reads = counts["waits"] + counts["background_windows"]
+        writes = counts["writing_syncs"] + math.ceil(counts["pressed"] / 1024)
+        written = 4096 * (counts["synced"] + counts["pressed"])
         fetched = counts["read_misses"] + counts["map_misses"] + counts["write_misses"] + counts["read_ahead"]
         return (
-            cost("disk_read", waits, 4096 * counts["waited_pages"] / waits)
+            cost("disk_read", reads, 4096 * counts["waited_pages"] / reads)
             + cost("disk_ahead", 4096 * (fetched - counts["waited_pages"]))
-            + (cost("disk_write", syncs, 4096 * counts["synced"] / syncs) if syncs else 0.0)
+            + (cost("disk_write", writes, written / writes) if writes else 0.0)
             + cost("file_read", max(0, counts["read_hits"] - counts["read_ahead_used"]), 4096)
+            + cost("create", counts["creates"])
+            + cost("unlink", counts["unlinks"])
         )
 
     times = {(one["benchmark"], one["disk"], one["memory_mib"]): one for one in document["times"]}

@@ -91,6 +91,8 @@ class CacheCounts:
     evictions: int = 0
     #: pages that were dirty when they were evicted; they are among `written`
     dirty_evictions: int = 0
+    #: pages that were written because the cache was too small for them: evicted ones, and those above the limit of dirty pages
+    pressed: int = 0
     #: pages written to the disk
     written: int = 0
     #: those of them for which a program waited: fsync and the like
@@ -407,6 +409,7 @@ class PageCache:
             while len(dirty) > self._dirty_most:
                 dirty.popitem(last=False)
                 counts.written += 1
+                counts.pressed += 1
 
     def _flush_old(self, time: int) -> None:
         """Write the pages that have been dirty for long."""
@@ -440,6 +443,7 @@ class PageCache:
         if self._dirty.pop(page, None) is not None:
             counts.dirty_evictions += 1
             counts.written += 1
+            counts.pressed += 1
 
     def _drop(self, file: int, size_bytes: int = 0) -> None:
         """Remove the pages of a file from `size_bytes`."""

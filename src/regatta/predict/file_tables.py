@@ -61,7 +61,7 @@ def sentences(found: FileForecast) -> list[str]:
         worst = max((one for one in found.times if math.isfinite(one.error)), key=lambda one: abs(one.error))
         told.append(
             f"{len(errors)} predicted times, off by {100 * sorted(errors)[len(errors) // 2]:.0f} % in the median and at most "
-            f"{100 * max(errors):.0f} % ({worst.benchmark} on {worst.disk} with {_memory(worst)} MiB)"
+            f"{100 * max(errors):.0f} % ({worst.benchmark}, {_place(worst)})"
         )
     if found.orders:
         told.append(f"order of disks: {_verdicts(found.orders)}")
@@ -93,7 +93,7 @@ def file_sections(found: FileForecast) -> list[Section]:
 
 
 def _figure(times: Sequence[FileTime]) -> Figure:
-    names = [f"{one.disk}, {_memory(one)}{'' if one.memory_mib is None else ' MiB'}" for one in times]
+    names = [_place(one) for one in times]
     traces: list[Trace] = []
     for look, name, move in ((_MEASURED, "measured", -0.08), (_PREDICTED, "predicted", 0.08)):
         values: list[Value] = [getattr(one, name) for one in times]
@@ -152,6 +152,10 @@ def _far(value: float) -> float:
 
 def _memory(one: FileTime) -> str:
     return "no limit" if one.memory_mib is None else str(one.memory_mib)
+
+
+def _place(one: FileTime) -> str:
+    return f"{one.disk}, {_memory(one)}{'' if one.memory_mib is None else ' MiB'}"
 
 
 def _mib(pages: int) -> str:

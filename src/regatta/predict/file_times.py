@@ -42,8 +42,12 @@ from regatta.store.database import Progress, open_database
 from regatta.store.folder import Folder
 
 _MIB = 1 << 20
+#: pages that the kernel's flusher writes at a time, at least (MIN_WRITEBACK_PAGES)
+_FLUSHED_PAGES = 1024
 #: without the cost of one of these, no time can be predicted
 NEEDED = ("disk_read", "disk_ahead", "disk_write")
+#: whose cost is used where it was measured
+USED = (*NEEDED, "file_read", "create", "unlink", "stat_cold", "open_cold")
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,13 @@ def counts_vector(name: str, counts: CacheCounts, known: Sequence[str]) -> Appli
     """
     # A page that was read ahead is copied when it is used; its cost includes that.
     hits = counts.read_hits - counts.read_ahead_used
+    # The disk needs its latency for each window in the background too, and the program soon waits for the pages.
+    reads = counts.waits + counts.background_windows
+    writes = counts.writing_syncs + math.ceil(counts.pressed / _FLUSHED_PAGES)
     number: dict[str, tuple[float, float]] = {
-        "disk_read": (counts.waits, _each(counts.waited_pages, counts.waits)),
+        "disk_read": (reads, _each(counts.waited_pages, reads)),
         "disk_ahead": (counts.background_pages * PAGE_BYTES, 0.0),
-        "disk_write": (counts.writing_syncs, _each(counts.synced, counts.writing_syncs)),
+        "disk_write": (writes, _each(counts.synced + counts.pressed, writes)),
         "file_read": (max(0, hits), PAGE_BYTES),
         "create": (counts.creates, 0.0),
         "unlink": (counts.unlinks, 0.0),
@@ -149,7 +156,8 @@ def forecast_files(
         SpecError: a benchmark or a cost is missing.
         StoreError: the experiment cannot be read.
     """
-    vectors, told = system_vectors(experiment_dir, table, progress=progress)
+    used = replace(table, primitives={name: table.primitives[name] for name in USED if name in table.primitives})  # fmt: skip
+    vectors, told = system_vectors(experiment_dir, used, progress=progress)
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
         answers = cell_answers(load_samples(connection, facts.steady), facts, REGATTA)
@@ -174,7 +182,9 @@ def forecast_files(
             )
             times += more[0]
             orders += more[1]
-    return FileForecast(facts.name, tuple(times), tuple(orders), tuple(told))
+    # With less memory, the costs are those of the same disk without a limit.
+    notes = tuple(sentence for sentence in told if ": no series of " not in sentence)
+    return FileForecast(facts.name, tuple(times), tuple(orders), notes)
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,8 @@ def test_a_benchmark_that_was_not_measured_is_an_error(tmp_path: Path) -> None:
 
 def test_counts_become_primitives_that_have_a_cost() -> None:
     counts = CacheCounts(
-        read_hits=10, read_ahead_used=4, read_misses=3, read_ahead=7, waits=2, waited_pages=6, syncs=5, writing_syncs=2, synced=8,
-        creates=3, unlinks=1,
+        read_hits=10, read_ahead_used=4, read_misses=3, read_ahead=7, waits=2, waited_pages=6, background_windows=1, syncs=5,
+        writing_syncs=2, synced=8, pressed=1025, creates=3, unlinks=1,
     )  # fmt: skip
     known = ("disk_read", "disk_ahead", "disk_write", "file_read", "create")
     found = {
@@ -142,9 +142,9 @@ def test_counts_become_primitives_that_have_a_cost() -> None:
         for one in counts_vector("x", counts, known).counts
     }
     assert found == {
-        "disk_read": (2, {"bytes": 3 * PAGE}),
+        "disk_read": (3, {"bytes": 2 * PAGE}),
         "disk_ahead": (4 * PAGE, {}),
-        "disk_write": (2, {"bytes": 4 * PAGE}),
+        "disk_write": (4, {"bytes": 1033 / 4 * PAGE}),
         "file_read": (6, {"bytes": PAGE}),
         "create": (3, {}),
     }
