@@ -87,7 +87,7 @@ def file_sections(found: FileForecast) -> list[Section]:
     times = Section("times", "Predicted and measured times", WORDS, found.notes, [times_table(found)], groups)
     disks = Section(
         "disks", "Order of disks", "Without a limit of memory. open: the prediction cannot tell them apart. "
-        "same: no difference was measured.", tables=[orders_table(found)],
+        "same: no difference shown in the measurements.", tables=[orders_table(found)],
     )  # fmt: skip
     return [times, disks] if found.orders else [times]
 

@@ -86,7 +86,7 @@ class Order:
 
     @property
     def verdict(self) -> str:
-        """Return `right`, `wrong`, `open` (the prediction cannot tell) or `same` (no difference was measured)."""
+        """Return `right`, `wrong`, `open` (the prediction cannot tell) or `same` (no difference was shown)."""
         signs = [_sign(one) for one in (self.measured, self.predicted)]
         if signs[0] == 0:
             return "same"
