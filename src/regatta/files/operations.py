@@ -203,8 +203,8 @@ def read_operations(folder: Path) -> Operations:
         RegattaError: it is incomplete, of another version, or its values contradict the format.
     """
     facts = _read_facts(folder)
-    operations = _read_table(folder / OPERATIONS_FILE, OPERATIONS)
-    files = _read_table(folder / FILES_FILE, FILES)
+    operations = read_table(folder / OPERATIONS_FILE, OPERATIONS)
+    files = read_table(folder / FILES_FILE, FILES)
     columns = {name: operations[name].to_numpy() for name in OPERATIONS.names}
     if files["id"].to_pylist() != list(range(files.num_rows)):
         raise _wrong(folder / FILES_FILE, "ids that count from 0", "others")
@@ -212,7 +212,7 @@ def read_operations(folder: Path) -> Operations:
     if len(sizes) and (sizes.min() < NONE or sizes.max() > MAX_OFFSET):
         raise _wrong(folder / FILES_FILE, "sizes of -1 or more", str(sizes.min()))
     _check(folder / OPERATIONS_FILE, columns, files.num_rows)
-    memory = _read_table(folder / MEMORY_FILE, MEMORY)
+    memory = read_table(folder / MEMORY_FILE, MEMORY)
     samples = {name: memory[name].to_numpy() for name in MEMORY.names}
     _check_ranges(folder / MEMORY_FILE, samples, dict.fromkeys(samples, (0, MAX_OFFSET)))
     rows = tuple(zip(*(samples[name].tolist() for name in MEMORY.names), strict=True))
@@ -235,7 +235,12 @@ def _read_facts(folder: Path) -> Facts:
     return facts
 
 
-def _read_table(path: Path, schema: pa.Schema) -> pa.Table:
+def read_table(path: Path, schema: pa.Schema) -> pa.Table:
+    """Read a Parquet file of a trace.
+
+    Raises:
+        RegattaError: it has other columns, or a row without a value.
+    """
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:

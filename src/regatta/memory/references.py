@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from regatta.files.cache import FILE_PAGES
+from regatta.files.operations import read_table
 from regatta.host.errors import RegattaError
 from regatta.host.files import parse_object, replaced, write_object
 
@@ -141,8 +142,8 @@ def read_references(folder: Path) -> References:
     if facts.version != VERSION:
         raise _wrong(path, f"version {VERSION}", str(facts.version))
     _check(path, facts)
-    files = tuple(File(**row) for row in _read_table(folder / FILES_FILE, FILES).to_pylist())
-    pages = _read_table(folder / REFERENCES_FILE, REFERENCES)["page"].to_numpy()
+    files = tuple(File(**row) for row in read_table(folder / FILES_FILE, FILES).to_pylist())
+    pages = read_table(folder / REFERENCES_FILE, REFERENCES)["page"].to_numpy()
     if len(pages) and not 0 <= pages.min() <= pages.max() < len(files) * FILE_PAGES:
         got = f"{pages.min()} to {pages.max()}"
         raise _wrong(folder / REFERENCES_FILE, f"pages of the {len(files)} files", got)
@@ -156,18 +157,6 @@ def _check(path: Path, facts: Facts) -> None:
     found = facts.not_understood
     if not isinstance(found, dict) or not all(type(value) is int for value in found.values()):
         raise _wrong(path, "a number for each thing that was not understood", repr(found)[:100])
-
-
-def _read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise _wrong(path, "a Parquet file", str(error)[:200]) from error
-    if [(one.name, one.type) for one in table.schema] != [(one.name, one.type) for one in schema]:
-        raise _wrong(path, f"columns {schema.names}", str(table.schema.names))
-    if any(column.null_count for column in table.columns):
-        raise _wrong(path, "a value in every row", "nulls")
-    return table
 
 
 def _wrong(path: Path, expected: str, got: str) -> RegattaError:
