@@ -87,7 +87,7 @@ def _traces(applications: Sequence[str]) -> dict[str, Operations]:
 
     found: dict[str, Operations] = {}
     for text in applications:
-        benchmark, _, folder = text.partition("=")
+        benchmark, _, folder = text.rpartition("=")
         if not benchmark or not folder or benchmark in found:
             raise SpecError(
                 [Problem("APP", "SUITE/BENCHMARK=TRACE, each benchmark once, such as files/tar=tar.files", text)]

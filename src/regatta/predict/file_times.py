@@ -25,6 +25,7 @@ from regatta.answers.facts import read_facts
 from regatta.answers.methods import REGATTA
 from regatta.answers.result import CellAnswer
 from regatta.answers.samples import load_samples
+from regatta.answers.words import listed
 from regatta.files.cache import DEFAULT_READ_AHEAD_KIB, PAGE_BYTES, CacheCounts, CacheSettings
 from regatta.files.limited import simulate_within
 from regatta.files.operations import Operations
@@ -46,7 +47,7 @@ _MIB = 1 << 20
 _FLUSHED_PAGES = 1024
 #: without the cost of one of these, no time can be predicted
 NEEDED = ("disk_read", "disk_ahead", "disk_write")
-#: whose cost is used where it was measured
+#: whose cost is used if it was measured on all disks of a host
 USED = (*NEEDED, "file_read", "create", "unlink", "stat_cold", "open_cold")
 
 
@@ -176,6 +177,9 @@ def forecast_files(
             raise SpecError(
                 [Problem("APP", "a benchmark of the experiment with the metric elapsed", benchmark)]
             )
+        labels = list(dict.fromkeys(one.place.benchmark for one in found))
+        if len(labels) > 1:
+            raise SpecError([Problem("APP", "one benchmark", listed(labels), "add its size or parameters: files/tar mib=64")])  # fmt: skip
         for host in dict.fromkeys(one.place.host for one in found):
             more = _Program(benchmark, operations, costs, places).on(
                 [one for one in found if one.place.host == host]
@@ -274,7 +278,11 @@ class _Program:
         settings = CacheSettings(None, read_ahead_pages=ahead * 1024 // PAGE_BYTES)
         limit = None if place.memory_mib is None else place.memory_mib * _MIB
         counts = simulate_within(self.operations, limit, settings)
-        vector = counts_vector(self.benchmark, counts, list(system.primitives))
+        # A primitive that has no cost on one disk would count as free there.
+        everywhere = set.intersection(
+            *(set(one.primitives) for at, one in self.costs.items() if at[0] == host)
+        )
+        vector = counts_vector(self.benchmark, counts, [*NEEDED, *everywhere])
         return total(replace(vector, name=f"{self.benchmark} {place.memory_mib}"), system), counts
 
 

@@ -55,8 +55,19 @@ def twice() -> Operations:
     return replace(found, facts=replace(found.facts, read_ahead_kib=0), memory=((0, 4 * MIB),))
 
 
-def made(folder: Path, *, half_ns: float, tmpfs_ns: float, without: str = "") -> Path:
-    """An experiment with the program `files/twice` and the costs of two disks, each value with 1 % of noise."""
+def made(
+    folder: Path,
+    *,
+    half_ns: float,
+    tmpfs_ns: float,
+    without: str = "",
+    hits: tuple[str, ...] = ("none", "tmpfs"),
+    more: str = "",
+) -> Path:
+    """An experiment with the program `files/twice` and the costs of two disks, each value with 1 % of noise.
+
+    `without`: an operation without a cost; `hits`: disks with a cost of hits; `more`: another size of the program.
+    """
     cells, records = [], []
     for modifiers, elapsed in (("none", BASE_NS), ("half", half_ns), ("tmpfs", tmpfs_ns)):
         own = {"environment": {"TMPDIR": "/dev/shm"}} if modifiers == "tmpfs" else {}
@@ -69,8 +80,12 @@ def made(folder: Path, *, half_ns: float, tmpfs_ns: float, without: str = "") ->
             rows.append(
                 [["latency", cost, {"operation": name}] for name, cost in costs.items() if name != without]
             )
+        if modifiers in hits:
             cells.append({**native("lm/lat_file_io:default", metric="latency", modifiers=modifiers), **own})
             rows.append([["latency", HIT_NS, {"operation": "read"}]])
+        if more:
+            cells.append({**native(f"files/twice:{more}", modifiers=modifiers), **own})
+            rows.append([["elapsed", elapsed, None]])
         for round in range(ROUNDS):
             noise = 1.0 + 0.01 * (round % 2)
             for at, (cell, values) in enumerate(zip(cells[-len(rows) :], rows, strict=True)):
@@ -129,6 +144,19 @@ def test_a_benchmark_that_was_not_measured_is_an_error(tmp_path: Path) -> None:
     folder = made(tmp_path, half_ns=BASE_NS, tmpfs_ns=BASE_NS)
     with pytest.raises(SpecError, match="files/other"):
         forecast_files(folder, {"files/other": twice()}, TABLE)
+
+
+def test_a_cost_that_one_disk_does_not_have_is_used_on_none(tmp_path: Path) -> None:
+    found = predicted(tmp_path, half_ns=BASE_NS, tmpfs_ns=BASE_NS, hits=("none",))
+    more = found.times[1].counts.waits - PAGES
+    assert found.times[1].predicted.value == pytest.approx(1.005 * (BASE_NS + more * WAIT_NS["none"]))
+
+
+def test_several_sizes_of_a_program_need_a_choice(tmp_path: Path) -> None:
+    folder = made(tmp_path, half_ns=BASE_NS, tmpfs_ns=BASE_NS, more="small")
+    with pytest.raises(SpecError, match="files/twice:small"):
+        forecast_files(folder, {"files/twice": twice()}, TABLE)
+    assert len(forecast_files(folder, {"files/twice:default": twice()}, TABLE).times) == 3
 
 
 def test_counts_become_primitives_that_have_a_cost() -> None:
