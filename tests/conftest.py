@@ -70,10 +70,12 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    """Let nothing run beside a test that is marked `alone`."""
-    if not in_parallel.is_one_of_several():
-        return (yield)
-    with in_parallel.the_machine(item.get_closest_marker("alone") is not None):
+    """Start each test in the same directory, and let nothing run beside one that is marked `alone`."""
+    with contextlib.ExitStack() as around:
+        # The runner, which some tests call within their own process, works in "/" and stays there.
+        around.enter_context(contextlib.chdir(item.config.invocation_params.dir))
+        if in_parallel.is_one_of_several():
+            around.enter_context(in_parallel.the_machine(item.get_closest_marker("alone") is not None))
         return (yield)
 
 

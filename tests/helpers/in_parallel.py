@@ -1,7 +1,7 @@
-"""How the tests are shared among processes (`./regatta test` uses two): what stays together, what starts first.
+"""How the tests are shared among processes (`./regatta test` uses three): what stays together, what starts first.
 
 The tests of a file stay together, for they share what the file has made. So do the files that need the one Slurm of this
-machine or the hosts that are slow to make, which mostly wait while the other process computes; and those that mount the
+machine or the hosts that are slow to make, which mostly wait while the other processes compute; and those that mount the
 kernel's tracepoints. Docker is shared by all processes (docker_engine.py). Long files start first, or one of them would end
 alone. No other test runs beside a test that is marked `alone`.
 """
@@ -31,6 +31,12 @@ LONG_FILES = (
     "workflow/test_only_new_cells.py",
     "workflow/test_demo.py",
     "unit/test_perf_commands.py",
+    "workflow/test_gc_predictions.py",
+    "workflow/test_file_predictions.py",
+    "workflow/test_java_predictions.py",
+    "workflow/test_event_tracing.py",
+    "workflow/test_request_models.py",
+    "workloads/test_web_proxy.py",
     "workflow/test_influx_workflow.py",
     "workflow/test_influx_while_measuring.py",
     "workflow/test_progress.py",

@@ -336,8 +336,10 @@ def test_a_vector_has_events_and_the_share_of_system_classes(counted: Counted, t
     provenance = steady.provenance
     assert provenance["events"].startswith("classes_loaded ")
     assert int(re.findall(r"classes_loaded (\d+)", provenance["events_startup"])[0]) > 500
+    # A thread of the JVM that waits can be in a sample, on a slow machine.
     share = re.fullmatch(
-        r"(\d+\.\d) % \[(\d+\.\d), (\d+\.\d)\] \(95 % CI, (\d+) samples of main\)", provenance["system_share"]
+        r"(\d+\.\d) % \[(\d+\.\d), (\d+\.\d)\] \(95 % CI, (\d+) samples of main(, without \d+ waiting threads?)?\)",
+        provenance["system_share"],
     )
     assert share, provenance["system_share"]
     # A rule engine on hash maps: neither all nor nothing of it is in system classes. All of a few samples can be.
