@@ -25,7 +25,7 @@ MOST_NOISY_CPUS = 32
 @click.option("--cpus", metavar="LIST", help="CPUs for measuring, such as 2-5,8. [default: all]")
 @json_option
 def check_host(cpus: str | None, as_json: bool) -> None:
-    """Check that this host is fit for measuring: pinning, clock, noise, frequency, cache line, sleeps.
+    """Check that this host is fit for measuring: pinning, clock, noise, frequency, cache line, sleeps, counters.
 
     Build the micro-benchmarks and run some of them for at most 20 s. Exit code 3 if a verdict is unfit.
     """
@@ -81,6 +81,8 @@ def _spread(cpus: list[int], most: int) -> list[int]:
 def _judge(heard: Heard, cpus: list[int]) -> list[Check]:
     from regatta.fleet import host_checks
     from regatta.fleet.kernel_figures import clock_source, kernel_frequency, kernel_line_bytes
+    from regatta.host.counters.counting import offer
+    from regatta.host.values.counters import NAMES, Counted
     from regatta.spec.process_schema import PerturbationSpec
 
     return [
@@ -92,6 +94,7 @@ def _judge(heard: Heard, cpus: list[int]) -> list[Check]:
         *host_checks.check_frequency(heard.others.get("mhz"), kernel_frequency(cpus[-1])),
         host_checks.check_line(heard.others.get("line"), kernel_line_bytes(cpus[-1])),
         host_checks.check_sleep(heard.others.get("lat_usleep")),
+        *host_checks.check_counters(offer(Counted(NAMES))),
     ]
 
 

@@ -9,6 +9,8 @@ from typing import Literal
 
 from regatta.fleet.fake_benchmarks import CANNOT_BE_USED, Answer
 from regatta.fleet.kernel_figures import KernelFrequency
+from regatta.host.counters.counting import Offer
+from regatta.host.values.counters import ENERGY, by_reason
 
 Verdict = Literal["ok", "doubtful", "unfit", "not available here"]
 
@@ -63,6 +65,16 @@ def _said(name: str, expected: str, answer: Answer | None, program: str) -> Chec
     if answer.error:
         return Check(name, expected, answer.error, "doubtful", f"find out why {program} fails")
     return None
+
+
+def check_counters(offer: Offer) -> list[Check]:
+    """Check which counters an experiment can ask for here. `offer`: of all of them."""
+    lacking = [f"{', '.join(names)}: {why}" for why, names in by_reason(offer.missing).items()]
+    counted = dict.fromkeys(slot.name for group in (offer.always, *offer.groups) for slot in group)
+    names = [*counted, *([ENERGY] if offer.energy else [])]
+    groups = f" in {len(offer.groups)} groups" if len(offer.groups) > 1 else ""
+    found = [Check("counters", "some", f"{', '.join(names)}{groups}", "ok")] if names else []
+    return found + ([_missing("other counters", "all", "; ".join(lacking))] if lacking else [])
 
 
 def check_pinning(noise: Mapping[int, Answer]) -> Check:

@@ -25,13 +25,14 @@ UNITS: dict[str, tuple[str, float]] = {
     "Hz": ("frequency", 1.0),
     "MHz": ("frequency", 1e6),
     "GHz": ("frequency", 1e9),
+    "J": ("energy", 1.0),
     "count": ("count", 1.0),
     "percent": ("ratio", 0.01),
     "ratio": ("ratio", 1.0),
 }
 
 #: dimensions whose quantities cannot be negative; a ratio or percentage can be, as a change
-_POSITIVE = ("time", "information", "bandwidth", "rate", "frequency", "count")
+_POSITIVE = ("time", "information", "bandwidth", "rate", "frequency", "energy", "count")
 
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _SIZE_STEPS = ((1024.0**3, "GiB"), (1024.0**2, "MiB"), (1024.0, "KiB"), (1.0, "bytes"))

@@ -327,6 +327,9 @@ def _make(
         identity["prepare"] = benchmark.prepare
     if benchmark.directory:
         identity["directory"] = benchmark.directory
+    counters = experiment.counters | benchmark.counters
+    if counters:
+        identity["counters"] = counters.to_json()
     events = next((modifier.events for modifier in choice.modifiers if modifier.events), None)
     recorded: tuple[str, ...] = ()
     if events is not None:
@@ -359,6 +362,7 @@ def _make(
             dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep), *recorded])
         ),
         events=events,
+        counters=counters,
         training=run,
         isolation=isolation,
     )

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 
 from regatta.host.values.capabilities import CAPABILITIES
+from regatta.host.values.counters import METRICS, NAMES, RAW_EVENT, metric_of
 from regatta.host.values.isolation import IsolationKind, Network
-from regatta.spec.fields import MAX_ITEMS, Environment, Name, Strict, Text, Variable, refusal
+from regatta.spec.fields import (
+    MAX_ITEMS,
+    Environment,
+    Line,
+    Name,
+    OneOrList,
+    Strict,
+    Text,
+    Variable,
+    listed,
+    refusal,
+)
 
 #: valid image names of Docker: registry, path, tag or digest
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}")
@@ -151,6 +164,61 @@ def _check_capability(text: str) -> str:
 
 
 Capability = Annotated[Text, AfterValidator(_check_capability)]
+
+
+class CounterSpec(Strict):
+    """Something to count in every invocation (docs/counters.md). `instructions` is short for `{name: instructions}`."""
+
+    name: Name = Field(
+        description=f"One of {', '.join(f'`{name}`' for name in NAMES)}; or another name, with `event`.",
+        examples=["instructions"],
+    )
+    event: Line | None = Field(
+        None,
+        description="An event from the manual of the processor, as terms of `/sys/bus/event_source/devices/cpu/format`.",
+        examples=["event=0xc4,umask=0x20"],
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _known(self) -> CounterSpec:
+        if self.event is None:
+            if self.name not in NAMES:
+                near = get_close_matches(self.name, NAMES, n=1)
+                fix = (
+                    f"did you mean `{near[0]}`?" if near else "or give the `event` of the processor's manual"
+                )
+                raise refusal(f"one of {', '.join(NAMES)}", fix, key="name")
+        elif metric_of(self.name) in METRICS:
+            raise refusal("a name that no other counter has", "rename it", key="name")
+        elif not RAW_EVENT.fullmatch(self.event):
+            raise refusal("terms such as `event=0xc4,umask=0x20`", key="event")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(NAMES)}, handler(schema)]}
+
+
+def _check_unique(given: list[CounterSpec]) -> list[CounterSpec]:
+    names = [metric_of(one.name) for one in given]
+    if len(set(names)) != len(names):
+        twice = next(one.name for i, one in enumerate(given) if names[i] in names[:i])
+        raise refusal(f"unique counters; `{twice}` is a duplicate", "remove it")
+    return given
+
+
+CounterSpecs = Annotated[
+    list[CounterSpec],
+    BeforeValidator(listed),
+    AfterValidator(_check_unique),
+    Field(max_length=64),
+    OneOrList(),
+]
 
 
 class IsolationSpec(Strict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from regatta.host.errors import Problem, SpecError
+from regatta.host.values.counters import Counted
 from regatta.host.values.events import Events, Probe
 from regatta.host.values.experiment import Archive, Collector, Modifier, Runtime, Training
 from regatta.host.values.host import Host
 from regatta.host.values.isolation import Isolation
 from regatta.spec.inventory import read_inventory
 from regatta.spec.problems import check, shown_path, unknown
-from regatta.spec.process_schema import IsolationSpec
+from regatta.spec.process_schema import CounterSpec, IsolationSpec
 from regatta.spec.registry_schema import (
     CollectorsFile,
     CollectorSpec,
@@ -175,6 +176,12 @@ def as_events(spec: EventsSpec) -> Events:
 
 def _absolute(path: str | None, root: Path) -> str:
     return os.path.normpath(root.absolute() / Path(path).expanduser()) if path else ""
+
+
+def as_counters(specs: Sequence[CounterSpec]) -> Counted:
+    """Return the frozen value of a list of counters."""
+    raw = {one.name: one.event for one in specs if one.event is not None}
+    return Counted(tuple(one.name for one in specs if one.name not in raw), raw)
 
 
 def as_isolation(spec: IsolationSpec) -> Isolation:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem
+from regatta.host.values.counters import METRICS, higher_is_better
 from regatta.host.values.experiment import (
     Benchmark,
     Better,
@@ -41,6 +42,7 @@ from regatta.spec.problems import found_at, shown, unknown
 from regatta.spec.registries import (
     Registries,
     as_collector,
+    as_counters,
     as_isolation,
     as_modifier,
     as_runtime,
@@ -202,6 +204,7 @@ class Resolver:
             results_directory=spec.results.directory,
             labels=dict(spec.labels),
             isolation=as_isolation(spec.isolation),
+            counters=as_counters(spec.counters),
         )
         self.problems += check_plan_size(experiment, self.document)
         return experiment
@@ -271,6 +274,8 @@ class Resolver:
         known = {b.better for b in benchmarks if b.metric == metric}
         if len(known) == 1:
             return known.pop()
+        if metric in METRICS:
+            return "higher" if higher_is_better(metric) else "lower"
         if metric not in _COSTS:
             self.problem(
                 ("metric",), "`better`, because no suite of the spec compares this metric", metric,

@@ -41,6 +41,7 @@ from regatta.spec.fields import (
 from regatta.spec.heap_schema import HeapSpec
 from regatta.spec.process_schema import (
     CoresSpec,
+    CounterSpecs,
     EnvironmentSpec,
     IsolationSpec,
     LimitsSpec,
@@ -555,6 +556,12 @@ class Spec(Strict):
         LEFT_OUT, description=str(EnvironmentSpec.__doc__), examples=[{"set": {"LC_ALL": "C"}}]
     )
     limits: LimitsSpec = Field(LEFT_OUT, description=str(LimitsSpec.__doc__), examples=[{"open_files": 1024}])
+    counters: CounterSpecs = Field(
+        [],
+        description="What the kernel and the processor count in every invocation, in addition to the counters of a benchmark "
+        "(docs/counters.md). They are part of the identity of a cell.",
+        examples=["instructions", ["instructions", "cycles", "llc-misses", "context-switches"]],
+    )
     exclude: list[ExcludeSpec] = Field(
         [],
         description="Cells to exclude from the full crossing.",

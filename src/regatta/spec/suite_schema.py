@@ -24,6 +24,7 @@ from regatta.spec.fields import (
     Text,
     refusal,
 )
+from regatta.spec.process_schema import CounterSpecs
 
 #: the keys of `regatta.host.adapters.ADAPTERS`; a test keeps the two equal, because neither package may import the other
 KNOWN_ADAPTERS = (
@@ -268,6 +269,11 @@ class BenchmarkSpec(Strict):
         None,
         description=str(ProbeSpec.__doc__),
         examples=[{"command": ["{runtime}", "-jar", "{build.jar}", "--probe"]}],
+    )
+    counters: CounterSpecs = Field(
+        [],
+        description="What to count in every invocation, in addition to the counters of the spec (docs/counters.md).",
+        examples=[["context-switches"]],
     )
     keep: list[FileName] = Field(
         [],

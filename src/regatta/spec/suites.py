@@ -15,6 +15,7 @@ from regatta.host.values.template import placeholders
 from regatta.spec.adapter_options import check_adapter
 from regatta.spec.fields import refusal
 from regatta.spec.problems import check, closest, is_called, shown, unknown
+from regatta.spec.registries import as_counters
 from regatta.spec.suite_schema import SizeSpec, SuiteFile
 from regatta.spec.yaml_lines import Document, KeyPath
 
@@ -166,6 +167,7 @@ def _assemble(
         ),
         probe=tuple(spec.probe.command) if spec.probe else (),
         keep=tuple(spec.keep),
+        counters=as_counters(spec.counters),
         files=files,
         builds=builds,
         inputs=inputs,

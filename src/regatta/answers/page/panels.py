@@ -18,6 +18,7 @@ from regatta.figures.text import (
     shorten,
     show_heap,
 )
+from regatta.host.values.counters import METRIC_PREFIX as COUNTERS_PREFIX
 from regatta.host.values.events import METRIC_PREFIX
 from regatta.host.values.experiment import Better, Scalar
 
@@ -78,11 +79,11 @@ class Panel:
 
 
 def panels_of(answer: Answer) -> list[Panel]:
-    """Split the cells of an answer into panels, in the answer's order. Measures of event traces have tables in their section."""
+    """Split the cells of an answer into panels, in the answer's order. Measures of event traces and counters have tables in their sections."""
     groups: dict[tuple[str, str, str, str], list[CellAnswer]] = {}
     metrics: dict[str, set[tuple[str, str]]] = {}
     for cell in answer.cells:
-        if cell.metric.startswith(METRIC_PREFIX):
+        if cell.metric.startswith((METRIC_PREFIX, COUNTERS_PREFIX)):
             continue
         groups.setdefault((cell.place.benchmark, cell.metric, cell.unit, cell.place.host), []).append(cell)
         metrics.setdefault(cell.place.benchmark, set()).add((cell.metric, cell.unit))

@@ -16,6 +16,7 @@ from regatta.answers.topics.capacity.topic import CAPACITY
 from regatta.answers.topics.chat.topic import CHAT
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.comparisons.topic import COMPARISONS
+from regatta.answers.topics.counters.topic import COUNTERS
 from regatta.answers.topics.coverage.topic import COVERAGE
 from regatta.answers.topics.dependence.topic import DEPENDENCE
 from regatta.answers.topics.effects.topic import EFFECTS
@@ -66,6 +67,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     CAPACITY,
     LOAD,
     CHAT,
+    COUNTERS,
     EVENTS,
     MEMORY,
     SLEEPS,

@@ -33,6 +33,7 @@ from regatta.host.values.record import Output, Record, Rusage, State
 
 if TYPE_CHECKING:
     from regatta.host.containers.container import Containers
+    from regatta.host.counters.counting import Counters, Counting
     from regatta.host.events.recorder import Recorder
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
@@ -99,6 +100,7 @@ class Bench:
         self.state = HostState(measured or self.all_cores, oom_kills=not told_of_the_tree)
         self.accounting = accounting
         self.containers: Containers | None = None
+        self._counters: Counters | None = None
         self.stop = stop
         self.directory = work_of(scratch)
         #: whether processes that leave their group are lost; `become_subreaper` gave the reason
@@ -193,8 +195,23 @@ class Bench:
         """Return the folder in which the commands of a cell run."""
         return cell.get("directory") or str(self.directory)
 
-    def run(self, cell: PlanCell, environment: dict[str, str]) -> Run:
-        """Run the cell's command once, measured."""
+    def counting(self, cell: PlanCell, place: int) -> Counting | None:
+        """Return what counts an invocation of the cell in a round; None if the cell asks for no counters."""
+        if "counters" not in cell:
+            return None
+        # Imported here because most cells have no counters.
+        from regatta.host.counters.counting import Counters, not_counted
+
+        if isolation_kind(cell) == "docker":
+            return not_counted(
+                cell["counters"], "not counted in containers, whose processes the engine starts"
+            )
+        if self._counters is None:
+            self._counters = Counters(self.header["seed"], self.header["host"])
+        return self._counters.of(cell["counters"], place)
+
+    def run(self, cell: PlanCell, environment: dict[str, str], counting: Counting | None = None) -> Run:
+        """Run the cell's command once, measured and counted."""
         cores = self.cores_of(cell)
         launch = Launch(
             argv=cell["argv"],
@@ -207,6 +224,7 @@ class Bench:
             cores=frozenset(cores) if self.cores is not None or cores != self.all_cores else None,
             hash_stdout=bool(cell["expect"].get("stdout_sha256")),
             helpers=self.helpers,
+            count=counting.begin if counting else None,
         )
         kind = isolation_kind(cell)
         if kind == "docker":
@@ -297,7 +315,9 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
     with _recorder(bench, cell) as recorder:
         if isinstance(recorder, str):
             return _not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
-        run = bench.run(cell, environment)
+        counting = bench.counting(cell, row.round)
+        run = bench.run(cell, environment, counting)
+        counts, told = counting.end() if counting else ([], {})
         lost_trace = _end(recorder)
     outcome, tree, before, after = run.outcome, run.tree, run.before, run.after
     usage = outcome.usage
@@ -353,9 +373,9 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
             },
             "isolation": run.isolation,
             "left_behind": outcome.left_behind,
-            "iterations": reported.iterations,
+            "iterations": [*reported.iterations, *counts],
             "digest": reported.digests[-1] if reported.digests else outcome.stdout.sha256,
-            "info": reported.info,
+            "info": {**reported.info, **told},
             "host_before": before,
             "host_after": after,
             "perturbation": perturbation,

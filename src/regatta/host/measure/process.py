@@ -50,6 +50,8 @@ class Launch:
     hash_stdout: bool = False
     #: processes of the runner that must survive the end of this one
     helpers: Collection[int] = ()
+    #: called by the thread that starts the process, before anything else: opens what the process inherits
+    count: Callable[[], None] | None = None
 
 
 @dataclass
@@ -194,6 +196,8 @@ def _start(
     posix_spawn is three times as fast as fork and exec from an interpreter, but cannot set limits, cores or directory. No other
     thread of the runner works meanwhile, so it sets them on itself for the start and restores them.
     """
+    if launch.count is not None:
+        launch.count()
     saved = [(which, resource.getrlimit(which)) for which, _ in launch.rlimits]
     affinity = os.sched_getaffinity(0) if launch.cores is not None else None
     os.chdir(launch.directory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from regatta.host.values.counters import Counted
 from regatta.host.values.events import Events
 from regatta.host.values.experiment import Benchmark
 from regatta.host.values.isolation import CellIsolation
@@ -59,6 +60,7 @@ class Cell:
     prepare: tuple[str, ...] = ()
     #: the recording of the events of the host; None: none
     events: Events | None = None
+    counters: Counted = field(default_factory=Counted)
     isolation: CellIsolation = field(default_factory=lambda: CellIsolation("cgroup"))
 
     @property
@@ -118,6 +120,8 @@ class Cell:
             planned["prepare"] = list(self.prepare)
         if self.events is not None:
             planned["events"] = self.events.to_json()
+        if self.counters:
+            planned["counters"] = self.counters.to_json()
         if benchmark.directory:
             planned["directory"] = benchmark.directory
         return planned

@@ -11,6 +11,7 @@ from typing import Literal, Union
 from urllib.parse import quote
 
 from regatta.host.values.benchmark_label import benchmark_label
+from regatta.host.values.counters import Counted
 from regatta.host.values.events import Events
 from regatta.host.values.host import Host
 from regatta.host.values.isolation import Isolation
@@ -246,6 +247,8 @@ class Benchmark:
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: folder of the host to run in; "": a new working directory
     directory: str = ""
+    #: what to count in addition to the counters of the experiment
+    counters: Counted = field(default_factory=Counted)
 
     @property
     def label(self) -> str:
@@ -446,6 +449,8 @@ class Experiment:
     give_up_after: int | None = 3
     #: default isolation; modifiers can override it
     isolation: Isolation = field(default_factory=Isolation)
+    #: what to count in every invocation
+    counters: Counted = field(default_factory=Counted)
 
     def isolation_under(self, modifiers: Sequence[Modifier]) -> Isolation:
         """Return the isolation of cells with a set of modifiers: from the last modifier that sets one."""

@@ -71,6 +71,8 @@ class PlanCell(_PlanCell, total=False):
     directory: str
     #: the recording of the events of the host (`values/events.py`); missing: none
     events: dict[str, Any]
+    #: what to count (`values/counters.py`); missing: nothing
+    counters: dict[str, Any]
 
 
 class CellDescription(PlanCell):

@@ -1,0 +1,113 @@
+"""Collect the counters of every cell, and why a host lacks some."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from regatta.answers.context import Context
+from regatta.answers.parts import Place
+from regatta.answers.result import CellAnswer
+from regatta.host.values.counters import INFO, METRIC_PREFIX, RATIOS, SPACE, SPACES, by_reason, metric_of
+from regatta.stats.estimate import Interval
+
+#: derived metric -> what it is called
+_DERIVED = {
+    metric_of(name): name.replace("_per_1000_", " per 1,000 ").replace("_", " ").replace("ipc", "IPC")
+    for name in RATIOS
+}
+
+
+@dataclass(frozen=True)
+class Count:
+    """The mean of a counter, or of a value derived from counters, over the invocations of a cell."""
+
+    #: `context switches`, `instructions, user`
+    name: str
+    metric: str
+    #: `user`, `kernel`, `all`; "" if they are not counted separately
+    space: str
+    unit: str
+    estimate: Interval
+
+
+@dataclass(frozen=True)
+class CountedCell:
+    """A cell with counters."""
+
+    cell_id: str
+    place: Place
+    counts: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Counters that a host does not have, or not in some invocations, with the reason."""
+
+    host: str
+    reason: str
+    counters: tuple[str, ...]
+    invocations: int
+
+
+@dataclass(frozen=True)
+class CounterAnswer:
+    """The counters of an experiment; empty if no cell asks for some."""
+
+    cells: tuple[CountedCell, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+
+def collect_counters(context: Context) -> CounterAnswer:
+    """Return the means of all counters with their intervals, by cell in the order of the answer."""
+    cells: dict[str, list[CellAnswer]] = defaultdict(list)
+    for cell in context.cells:
+        if cell.metric.startswith(METRIC_PREFIX):
+            cells[f"{cell.place.host} {cell.cell_id}"].append(cell)
+    found = tuple(
+        CountedCell(many[0].cell_id, many[0].place, tuple(_counts(many))) for many in cells.values()
+    )
+    return CounterAnswer(found, tuple(_missing(context.connection)))
+
+
+def _counts(cells: Sequence[CellAnswer]) -> list[Count]:
+    """Return counters before derived values, and the spaces of each together."""
+    found = []
+    for cell in cells:
+        space = str(cell.parameters.get(SPACE, ""))
+        name = _DERIVED.get(cell.metric, cell.metric.removeprefix(METRIC_PREFIX).replace("_", " "))
+        of_space = {"": "", "all": ", user and kernel"}.get(space, f", {space}")
+        found.append(Count(name + of_space, cell.metric, space, cell.unit, cell.estimate))
+    first = list(dict.fromkeys(one.metric for one in found))
+    spaces = ("", "all", *SPACES)
+    return sorted(
+        found,
+        key=lambda one: (
+            one.metric in _DERIVED,
+            first.index(one.metric),
+            spaces.index(one.space) if one.space in spaces else len(spaces),
+        ),
+    )
+
+
+def _missing(connection: duckdb.DuckDBPyConnection) -> list[Missing]:
+    """Return each host's reasons, with the counters that lack a value for it, most counters first."""
+    rows = connection.execute(
+        f"select host, json_extract(info, '$.{INFO}.missing') as missing, count(*) from last_attempts "
+        "where status in ('ok', 'perturbed') and missing is not null group by all order by all"
+    ).fetchall()
+    names: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    invocations: dict[tuple[str, str], int] = defaultdict(int)
+    for host, text, count in rows:
+        told = json.loads(text)
+        for why, lacking in by_reason(told if isinstance(told, dict) else {}).items():
+            invocations[host, why] += count
+            names[host, why].update(dict.fromkeys(lacking))
+    return [
+        Missing(host, why, tuple(found), invocations[host, why])
+        for (host, why), found in sorted(names.items(), key=lambda one: (one[0][0], -len(one[1]), one[0][1]))
+    ]

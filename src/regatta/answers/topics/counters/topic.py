@@ -1,0 +1,86 @@
+"""The topic of counters: what the kernel and the processor counted in each invocation, by configuration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.answers.page.view import View
+from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.topics.counters.compute import Count, CountedCell, CounterAnswer, collect_counters
+from regatta.answers.words import listed
+from regatta.figures.section import Section, Table
+from regatta.figures.text import ABSENT, Scale, choose_scale, joined, show_ends, show_heap, show_percent
+
+#: Wider tables do not fit on a page.
+_CELLS_AT_ONCE = 3
+
+
+def counter_words(found: CounterAnswer) -> tuple[str, ...]:
+    """Return one sentence for each reason why a host lacks counters."""
+    several = len({one.host for one in found.missing}) > 1
+    return tuple(
+        f"not available{f' on host {one.host}' if several else ''}: {listed(one.counters)} ({one.reason})"
+        for one in found.missing
+    )
+
+
+def counter_tables(found: CounterAnswer, view: View) -> list[Table]:
+    """Return the counters by row and the configurations by column, for each host and benchmark."""
+    places: dict[tuple[str, str], list[CountedCell]] = {}
+    for cell in found.cells:
+        places.setdefault((cell.place.host, cell.place.benchmark), []).append(cell)
+    return [
+        _table(
+            joined("Counters per invocation", benchmark, view.on_host(host)),
+            many[first : first + _CELLS_AT_ONCE],
+        )
+        for (host, benchmark), many in places.items()
+        for first in range(0, len(many), _CELLS_AT_ONCE)
+    ]
+
+
+def _table(title: str, cells: Sequence[CountedCell]) -> Table:
+    by_cell = [{(one.metric, one.space): one for one in cell.counts} for cell in cells]
+    names = {(one.metric, one.space): one.name for cell in cells for one in cell.counts}
+    rows = []
+    for key, name in names.items():
+        counts = [own.get(key) for own in by_cell]
+        scale = choose_scale([one.estimate for one in counts if one], next(one.unit for one in counts if one))
+        label = name if scale.unit in ("", "count", "ratio") else f"{name} ({scale.unit})"
+        rows.append((label, *(_text(one, scale) for one in counts)))
+    columns = ("counter", *(joined(cell.place.configuration, show_heap(cell.place.heap)) for cell in cells))
+    return Table(title, columns, rows, frozenset(range(1, len(columns))))
+
+
+def _text(one: Count | None, scale: Scale) -> str:
+    if one is None:
+        return ABSENT
+    if math.isnan(one.estimate.point):
+        return f"n.d. ({one.estimate.reason})"
+    return f"{scale.show(one.estimate.point)} {show_ends(one.estimate, scale.show)}".strip()
+
+
+def counter_section(found: CounterAnswer, view: View) -> Section | None:
+    """Return the section; None without counters."""
+    if not found.cells and not found.missing:
+        return None
+    return Section(
+        "counters",
+        words="Counts of all processes of an invocation, from its start to its end. Means over invocations with "
+        f"{show_percent(view.answer.level)} confidence intervals. Counters that do not fit the processor at the same time are "
+        "counted in different invocations; a ratio uses counts of the same invocation.",
+    )
+
+
+COUNTERS: Topic[CounterAnswer] = Topic(
+    "counters",
+    title="Counters",
+    empty=CounterAnswer(),
+    compute=collect_counters,
+    words=Words(107, "Counters", lambda found, _: counter_words(found)),
+    document=Document(87, "counters"),
+    section=counter_section,
+    tables=counter_tables,
+    terminal=True,
+)

@@ -1,0 +1,297 @@
+"""Choose what is counted in which invocation, count it, and report it as measurements of the invocation.
+
+The processor counts few events at a time. Events that do not fit are counted in different invocations, in a seeded order that
+depends on the round alone: all alternatives of a block have the same group, so that their ratios are paired. Nothing is
+multiplexed: a counter that did not count all the time has no value.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regatta.host.counters import energy, perf_events
+from regatta.host.values.counters import (
+    COUNTERS,
+    ENERGY,
+    INFO,
+    RATIOS,
+    SPACE,
+    SPACES,
+    Counted,
+    Event,
+    family_of,
+    metric_of,
+)
+from regatta.host.values.record import Iteration
+
+_CPUINFO = Path("/proc/cpuinfo")
+_BASE = "instructions"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One counter of the kernel. `space`: `user`, `kernel`, or "" for an event of both."""
+
+    name: str
+    space: str
+    event: Event
+
+
+Group = tuple[Slot, ...]
+
+
+@dataclass
+class Offer:
+    """What a host can count of what a cell asks for."""
+
+    #: counted in every invocation
+    always: Group = ()
+    #: counted in different invocations; each fits the processor
+    groups: list[Group] = field(default_factory=list)
+    energy: bool = False
+    #: name, or name and space -> why it is not counted
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def offer(counted: Counted, family: str | None = None) -> Offer:
+    """Find out what this host counts, by opening each counter once.
+
+    Args:
+        counted: what is asked for.
+        family: of the processor; None: this one's.
+    """
+    family = family_of(_CPUINFO.read_text(errors="replace")) if family is None else family
+    found = Offer()
+    by_name: dict[str, list[Slot]] = {}
+    for name, event in _events(counted, family, found):
+        spaced = name in counted.raw or COUNTERS[name].by_space
+        by_name[name] = [
+            slot
+            for slot in (Slot(name, space, event) for space in (SPACES if spaced else ("",)))
+            if _opens([slot], found)
+        ]
+    found.always = tuple(slot for slots in by_name.values() for slot in slots if not slot.space)
+    hardware = {name: slots for name, slots in by_name.items() if slots and slots[0].space}
+    found.groups = _groups(hardware)
+    if ENERGY in counted.names:
+        _, why = energy.read_zones()
+        found.energy = not why
+        if why:
+            found.missing[ENERGY] = why
+    return found
+
+
+def _events(counted: Counted, family: str, found: Offer) -> Iterable[tuple[str, Event]]:
+    """Yield the event of each counter, in the order of the table; note those that the processor does not have."""
+    for name, counter in COUNTERS.items():
+        if name in counted.names:
+            event = counter.event_of(family)
+            if event is None:
+                found.missing[name] = (
+                    f"not the same event on all {family or 'such'} processors; give its `event`"
+                )
+            else:
+                yield name, event
+    for name, text in counted.raw.items():
+        try:
+            yield name, perf_events.raw_event(text)
+        except OSError as error:
+            found.missing[name] = perf_events.why_not(error)
+
+
+def _opens(slots: Sequence[Slot], found: Offer | None = None) -> bool:
+    """Return whether the kernel counts these at the same time; note why not."""
+    opened: list[int] = []
+    try:
+        _open(slots, opened)
+    except OSError as error:
+        if found is not None:
+            found.missing[" ".join(filter(None, (slots[0].name, slots[0].space)))] = perf_events.why_not(
+                error
+            )
+        return False
+    finally:
+        for fd in opened:
+            os.close(fd)
+    return True
+
+
+def _open(slots: Sequence[Slot], opened: list[int]) -> None:
+    for slot in slots:
+        opened.append(perf_events.open_event(slot.event, slot.space, opened[0] if opened else -1))
+
+
+def _groups(hardware: dict[str, list[Slot]]) -> list[Group]:
+    """Divide the counters into groups that fit the processor, with the instructions in each, because misses relate to them."""
+    base = hardware.pop(_BASE, [])
+    groups: list[Group] = []
+    if base and not _opens(base):
+        groups = [(slot,) for slot in base]
+        base = []
+    current = list(base)
+    for names in _together(list(hardware)):
+        bundle = [slot for name in names for slot in hardware[name]]
+        smaller = [bundle] if _opens([*base, *bundle]) else [hardware[name] for name in names]
+        for slots in smaller:
+            if _opens([*current, *slots]):
+                current += slots
+                continue
+            if len(current) > len(base):
+                groups.append(tuple(current))
+                current = list(base)
+            if _opens([*current, *slots]):
+                current += slots
+            else:
+                # Without the instructions, one at a time.
+                groups += [(slot,) for slot in slots]
+    if len(current) > len(base) or not all(any(slot in group for group in groups) for slot in base):
+        groups.append(tuple(current))
+    return groups
+
+
+def _together(names: list[str]) -> list[list[str]]:
+    """Join names that are in one ratio, which needs both from the same invocation."""
+    bundles = [[name] for name in names]
+    for ratio in RATIOS.values():
+        holding = [bundle for bundle in bundles if ratio.over in bundle or ratio.under in bundle]
+        if len(holding) == 2:
+            holding[0].extend(holding[1])
+            bundles.remove(holding[1])
+    return bundles
+
+
+class Counters:
+    """The counters of a segment: what the host offers is asked once for each set of counters."""
+
+    def __init__(self, seed: int, host: str) -> None:
+        self._seed = f"{seed} {host} counters"
+        self._offers: dict[str, Offer] = {}
+
+    def of(self, asked: dict[str, Any], place: int) -> Counting:
+        """Return the counters of an invocation.
+
+        Args:
+            asked: `Counted.to_json`.
+            place: number of the round.
+        """
+        counted = Counted(tuple(asked["names"]), asked["raw"])
+        key = repr(asked)
+        if key not in self._offers:
+            self._offers[key] = offer(counted)
+        found = self._offers[key]
+        order = list(range(len(found.groups)))
+        random.Random(self._seed).shuffle(order)
+        return Counting(found, order[place % len(order)] if order else None)
+
+
+def not_counted(asked: dict[str, Any], why: str) -> Counting:
+    """Return the counters of an invocation that cannot have them, with the reason."""
+    return Counting(Offer(missing=dict.fromkeys([*asked["names"], *asked["raw"]], why)), None)
+
+
+class Counting:
+    """The counters of one invocation."""
+
+    def __init__(self, offer: Offer, group: int | None) -> None:
+        self._offer = offer
+        self._group = group
+        self._missing = dict(offer.missing)
+        self._fds: dict[Slot, int] = {}
+        self._zones: dict[str, energy.Zone] = {}
+        self._begun_ns = 0
+
+    def begin(self) -> None:
+        """Open the counters. Call it in the thread that starts the process, immediately before the start."""
+        for slot in self._offer.always:
+            self._start([slot])
+        if self._group is not None:
+            self._start(self._offer.groups[self._group])
+        if self._offer.energy:
+            self._zones, _ = energy.read_zones()
+        self._begun_ns = time.monotonic_ns()
+
+    def _start(self, slots: Sequence[Slot]) -> None:
+        opened: list[int] = []
+        try:
+            _open(slots, opened)
+        except OSError as error:
+            for fd in opened:
+                os.close(fd)
+            self._missing.update({_label(slot): perf_events.why_not(error) for slot in slots})
+        else:
+            self._fds.update(zip(slots, opened))
+
+    def end(self) -> tuple[list[Iteration], dict[str, Any]]:
+        """Read and close the counters after the end of the process.
+
+        Returns:
+            Iterations of the record's `iterations`, and what its `info` says of the counters (`INFO`).
+        """
+        elapsed_s = (time.monotonic_ns() - self._begun_ns) / 1e9
+        counts = {
+            slot: count for slot, fd in self._fds.items() if (count := self._read(slot, fd)) is not None
+        }
+        rows = [_row(slot.name, count, slot.space) for slot, count in counts.items()]
+        rows += _derived({(slot.name, slot.space): count for slot, count in counts.items() if slot.space})
+        if self._offer.energy:
+            used_j, why = self._energy(elapsed_s)
+            if used_j is None:
+                self._missing[ENERGY] = why
+            else:
+                rows.append([0, metric_of(ENERGY), used_j, "J", None, None])
+        told: dict[str, Any] = {"missing": self._missing}
+        if self._group is not None:
+            told.update(group=self._group, groups=len(self._offer.groups))
+        return rows, {INFO: told}
+
+    def _energy(self, elapsed_s: float) -> tuple[float | None, str]:
+        after, why = energy.read_zones()
+        return (None, why) if why else energy.joules(self._zones, after, elapsed_s)
+
+    def _read(self, slot: Slot, fd: int) -> int | None:
+        """Return the count; None, with the reason noted, if the processor did not count all the time."""
+        try:
+            count = perf_events.read_event(fd)
+        finally:
+            os.close(fd)
+        if count is None or count.running_ns < count.enabled_ns or not count.enabled_ns:
+            share = 100 * count.running_ns / count.enabled_ns if count and count.enabled_ns else 0
+            self._missing[_label(slot)] = (
+                f"counted for {share:.0f} % of the time: another program uses the counters"
+            )
+            return None
+        return count.value
+
+
+def _row(name: str, count: int, space: str) -> Iteration:
+    unit = COUNTERS[name].unit if name in COUNTERS else "count"
+    return [0, metric_of(name), count, unit, None, {SPACE: space} if space else None]
+
+
+def _derived(counts: Mapping[tuple[str, str], int]) -> list[Iteration]:
+    """Return sums over the spaces, and ratios. `counts`: (name, space) -> count of one invocation."""
+    names = dict.fromkeys(name for name, _ in counts)
+    sums = {
+        (name, "all"): sum(counts[name, space] for space in SPACES)
+        for name in names
+        if all((name, space) in counts for space in SPACES)
+    }
+    every = {**counts, **sums}
+    rows = [_row(name, count, space) for (name, space), count in sums.items()]
+    for derived, ratio in RATIOS.items():
+        for space in (*SPACES, "all"):
+            over, under = every.get((ratio.over, space)), every.get((ratio.under, space))
+            if over is not None and under:
+                value = ratio.factor * over / under
+                rows.append([0, metric_of(derived), value, "ratio", None, {SPACE: space}])
+    return rows
+
+
+def _label(slot: Slot) -> str:
+    return f"{slot.name} {slot.space}" if slot.space else slot.name

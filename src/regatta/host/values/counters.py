@@ -1,0 +1,228 @@
+"""Counters of the kernel and of the processor, by meaning. Frozen values, no I/O.
+
+Names mean the same on every processor. Where the kernel's generic event counts something else on a family of processors, the
+table has the event of that family, or none. Sources: perf_event_open(2); the kernel's tools/perf/pmu-events.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: how the names of metrics begin that the runner counts
+METRIC_PREFIX = "counter_"
+#: key of `info` in a record: `group`, `groups`, and `missing` with the reason for each counter without a value
+INFO = "host_counters"
+#: name in a spec of the energy that the processor's packages use
+ENERGY = "energy"
+#: parameter of a metric: where the processor executed. `all` is the sum.
+SPACE = "space"
+SPACES = ("user", "kernel")
+
+#: types of events of perf_event_open(2)
+_HARDWARE, _SOFTWARE, _CACHE, RAW = 0, 1, 3, 4
+#: family for events that the kernel knows on every processor
+_ANY = ""
+INTEL, AMD, ARM = "Intel", "AMD", "Arm"
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of perf_event_open(2)."""
+
+    type: int
+    config: int
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Something that is counted. `events`: family of processors -> its event; "" for all others."""
+
+    about: str
+    events: Mapping[str, Event | None]
+    unit: str = "count"
+
+    @property
+    def by_space(self) -> bool:
+        """Return whether user and kernel are counted separately: only by the processor."""
+        return any(event is not None and event.type != _SOFTWARE for event in self.events.values())
+
+    def event_of(self, family: str) -> Event | None:
+        """Return the event on a family of processors; None if it has none with this meaning."""
+        return self.events.get(family, self.events.get(_ANY))
+
+
+def _software(about: str, config: int, unit: str = "count") -> Counter:
+    return Counter(about, {_ANY: Event(_SOFTWARE, config)}, unit)
+
+
+def _hardware(about: str, config: int, **families: Event | None) -> Counter:
+    return Counter(about, {_ANY: Event(_HARDWARE, config), **families})
+
+
+def _cache(about: str, cache: int, missed: bool, **families: Event | None) -> Counter:
+    """Return the counter of reads of a cache, by its number, or of those that miss it."""
+    return Counter(about, {_ANY: Event(_CACHE, cache | missed << 16), **families})
+
+
+def _raw(config: int) -> Event:
+    """Return an event of the processor's manual: its number, and its unit mask in the second byte."""
+    return Event(RAW, config)
+
+
+_L1D, _L1I, _DTLB, _ITLB = 0, 1, 3, 4
+_REFERENCES, _CACHE_MISSES = 2, 3
+
+#: Name in a spec -> counter. None: the family has no event with this meaning that is the same in all its models.
+#: The kernel's generic cache events are of the last level on Intel, of L2 on AMD, and of L1 on Arm. Its L1I misses of AMD and
+#: its TLB events of Arm count something else on some models.
+COUNTERS: dict[str, Counter] = {
+    "task-clock": _software("time on a processor, all threads together", 1, "ns"),
+    "context-switches": _software("context switches", 3),
+    "migrations": _software("moves of threads to another processor", 4),
+    "page-faults": _software("page faults", 2),
+    "major-faults": _software("page faults that wait for a disk", 6),
+    "cycles": _hardware("cycles", 0),
+    "instructions": _hardware("instructions retired", 1),
+    "branches": _hardware("branches retired", 4),
+    "branch-misses": _hardware("mispredicted branches", 5),
+    # BR_INST_RETIRED.NEAR_TAKEN; ex_ret_brn_tkn
+    "branches-taken": Counter("branches taken", {INTEL: _raw(0x20C4), AMD: _raw(0xC4), _ANY: None}),
+    # de_dis_uop_queue_empty_di0; STALL_FRONTEND
+    "stalled-frontend": Counter(
+        "cycles without instructions to execute",
+        {AMD: _raw(0xA9), ARM: Event(_HARDWARE, 7), _ANY: None},
+    ),
+    # STALL_BACKEND
+    "stalled-backend": Counter(
+        "cycles without free resources to execute", {ARM: Event(_HARDWARE, 8), _ANY: None}
+    ),
+    "llc-references": Counter(
+        "accesses to the last level of cache",
+        {INTEL: Event(_HARDWARE, _REFERENCES), ARM: _raw(0x36), _ANY: None},
+    ),
+    "llc-misses": Counter(
+        "misses of the last level of cache",
+        {INTEL: Event(_HARDWARE, _CACHE_MISSES), ARM: _raw(0x37), _ANY: None},
+    ),
+    "l2-references": Counter(
+        "accesses to the L2 cache", {AMD: Event(_HARDWARE, _REFERENCES), ARM: _raw(0x16), _ANY: None}
+    ),
+    "l2-misses": Counter(
+        "misses of the L2 cache", {AMD: Event(_HARDWARE, _CACHE_MISSES), ARM: _raw(0x17), _ANY: None}
+    ),
+    "l1d-loads": _cache("loads from the L1 data cache", _L1D, missed=False),
+    "l1d-misses": _cache("loads that miss the L1 data cache", _L1D, missed=True),
+    # AMD: reads of L2 for the instruction cache
+    "l1i-misses": _cache(
+        "fetches that miss the L1 instruction cache", _L1I, missed=True, **{AMD: _raw(0x1060)}
+    ),
+    "dtlb-misses": _cache("data accesses that walk the page table", _DTLB, missed=True, **{ARM: _raw(0x34)}),
+    "itlb-misses": _cache("fetches that walk the page table", _ITLB, missed=True, **{ARM: _raw(0x35)}),
+}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A metric derived from two counters of the same invocation."""
+
+    over: str
+    under: str
+    factor: float = 1.0
+    #: whether higher values are better
+    higher: bool = False
+
+
+_MISSES = (
+    "branch-misses", "llc-misses", "l2-misses", "l1d-misses", "l1i-misses", "dtlb-misses", "itlb-misses",
+)  # fmt: skip
+#: derived metric -> its counters
+RATIOS: dict[str, Ratio] = {
+    "ipc": Ratio("instructions", "cycles", higher=True),
+    "branch_miss_ratio": Ratio("branch-misses", "branches"),
+    "branch_taken_ratio": Ratio("branches-taken", "branches"),
+    "llc_miss_ratio": Ratio("llc-misses", "llc-references"),
+    "l2_miss_ratio": Ratio("l2-misses", "l2-references"),
+    "l1d_miss_ratio": Ratio("l1d-misses", "l1d-loads"),
+    "stalled_frontend_share": Ratio("stalled-frontend", "cycles"),
+    "stalled_backend_share": Ratio("stalled-backend", "cycles"),
+    **{
+        f"{name.replace('-', '_')}_per_1000_instructions": Ratio(name, "instructions", 1000.0)
+        for name in _MISSES
+    },
+}
+
+#: an event of the processor's own manual, as in its folder `format` in sysfs: `event=0xc4,umask=0x20`
+RAW_EVENT = re.compile(
+    r"[a-z][a-z0-9_]{0,31}=(0x[0-9a-f]{1,16}|\d{1,19})(,[a-z][a-z0-9_]{0,31}=(0x[0-9a-f]{1,16}|\d{1,19})){0,15}"
+)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The counters of a cell: `names` of the table or `energy`, and `raw` events of one kind of processor by a chosen name."""
+
+    names: tuple[str, ...] = ()
+    raw: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.raw)
+
+    def __or__(self, other: Counted) -> Counted:
+        """Return the counters of both."""
+        return Counted(tuple(dict.fromkeys([*self.names, *other.names])), {**self.raw, **other.raw})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counters as in the runner's plan."""
+        return {"names": list(self.names), "raw": dict(self.raw)}
+
+
+def metric_of(name: str) -> str:
+    """Return the metric of a counter or of a derived value: `counter_llc_misses`."""
+    return METRIC_PREFIX + name.replace("-", "_")
+
+
+#: all that a spec can ask for without an event of the processor's manual
+NAMES = (*COUNTERS, ENERGY)
+#: metrics of these, and those derived from them
+METRICS = frozenset(map(metric_of, (*NAMES, *RATIOS)))
+
+
+def higher_is_better(metric: str) -> bool:
+    """Return whether higher values of a metric of counters are better: instructions per cycle."""
+    ratio = RATIOS.get(metric.removeprefix(METRIC_PREFIX))
+    return ratio is not None and ratio.higher
+
+
+def family_of(cpuinfo: str) -> str:
+    """Return the family of a processor from /proc/cpuinfo; "" if it is another one."""
+    for line in cpuinfo.splitlines():
+        key, _, value = (part.strip() for part in line.partition(":"))
+        if key == "vendor_id":
+            return {"GenuineIntel": INTEL, "AuthenticAMD": AMD, "HygonGenuine": AMD}.get(value, "")
+        if key == "CPU implementer":
+            return ARM
+    return ""
+
+
+def by_reason(missing: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return reason -> counters without a value; a counter that lacks both spaces is named once.
+
+    Args:
+        missing: name, or name and space -> reason.
+    """
+    reasons: dict[str, list[str]] = {}
+    for name, why in missing.items():
+        reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        both = {
+            name.rpartition(" ")[0]
+            for name in names
+            if all(f"{name.rpartition(' ')[0]} {space}" in names for space in SPACES)
+        }
+        reasons[why] = list(
+            dict.fromkeys(base if (base := name.rpartition(" ")[0]) in both else name for name in names)
+        )
+    return reasons

@@ -1,0 +1,157 @@
+"""Counters of real programs on this machine, and the encoding of events of other processors."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.runner_plans import Runner, cell, python, sh
+from regatta.host.counters import perf_events
+from regatta.host.measure.cgroup import open_accounting
+from regatta.host.values.counters import COUNTERS, INFO, METRIC_PREFIX, NAMES, Event
+
+SOFTWARE = [name for name, counter in COUNTERS.items() if not counter.by_space]
+ASKED: dict[str, Any] = {"names": SOFTWARE, "raw": {}}
+#: touches pages; the argument is their number
+TOUCH = "import mmap; m = mmap.mmap(-1, {pages} * 4096); m.madvise(mmap.MADV_NOHUGEPAGE)\nfor i in range({pages}): m[i * 4096] = 1\n"
+
+
+@pytest.fixture(autouse=True)
+def _counting() -> None:
+    """Skips where this user may not count."""
+    try:
+        os.close(perf_events.open_event(Event(1, 3), ""))
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: {perf_events.why_not(error)}")
+
+
+def counts_of(record: Any) -> dict[str, float]:
+    assert record["status"] == "ok", record["reason"]
+    return {
+        row[1].removeprefix(METRIC_PREFIX): row[2]
+        for row in record["iterations"]
+        if row[1].startswith(METRIC_PREFIX)
+    }
+
+
+def test_all_processes_of_an_invocation_are_counted_and_the_runner_is_not(runner: Runner) -> None:
+    few, many = TOUCH.format(pages=100), TOUCH.format(pages=20_000)
+    fork = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-I', '-S', '-c', {many!r}], check=True)\n"
+    )
+    small, own, child = map(
+        counts_of,
+        runner.measure(
+            python("few", few, counters=ASKED),
+            python("own", many, counters=ASKED),
+            python("child", fork, counters=ASKED),
+        ),
+    )
+    assert set(small) == {name.replace("-", "_") for name in SOFTWARE}
+    assert 19_700 <= own["page_faults"] - small["page_faults"] <= 20_100
+    # The child of the third program has the faults of the second one.
+    assert child["page_faults"] >= own["page_faults"]
+    assert own["major_faults"] < 100
+
+
+def test_the_task_clock_agrees_with_the_time_that_the_kernel_accounts(runner: Runner) -> None:
+    (record,) = runner.measure(python("loop", "for i in range(3_000_000): pass", counters=ASKED))
+    usage = record["rusage"]
+    accounted = usage["user_s"] + usage["system_s"]
+    assert counts_of(record)["task_clock"] / 1e9 == pytest.approx(accounted, rel=0.2)
+
+
+def test_waits_are_switches(runner: Runner) -> None:
+    nap = "import time\nfor i in range({}): time.sleep(0.0001)\n"
+    none, many = map(
+        counts_of,
+        runner.measure(*(python(f"n{n}", nap.format(n), counters=ASKED) for n in (0, 300))),
+    )
+    assert many["context_switches"] - none["context_switches"] >= 250
+
+
+def test_a_cell_without_counters_has_the_record_that_it_had(runner: Runner) -> None:
+    plain, counted = runner.measure(sh("plain", "true"), sh("counted", "true", counters=ASKED))
+    assert plain["info"] == {}
+    assert counts_of(plain) == {}
+    assert set(counted["info"]) == {INFO}
+    assert list(counts_of(counted)) == [name.replace("-", "_") for name in SOFTWARE]
+
+
+def test_a_counter_that_this_machine_lacks_has_a_reason_and_no_value(runner: Runner) -> None:
+    asked = {"names": list(NAMES), "raw": {"own": "event=0xc4,umask=0x20"}}
+    (record,) = runner.measure(sh("all", "true", counters=asked))
+    counted = counts_of(record)
+    missing = record["info"][INFO]["missing"]
+    for name in (*NAMES, "own"):
+        reasons = [why for key, why in missing.items() if key.split(" ")[0] == name]
+        measured = name.replace("-", "_") in counted
+        # With several groups, a counter of another group has neither.
+        assert measured or reasons or record["info"][INFO].get("groups", 1) > 1
+        assert all(reasons)
+
+
+def test_counters_work_with_a_small_limit_on_open_files(runner: Runner) -> None:
+    rlimits = {"open_files": 16, "address_space_mib": None, "processes": None, "core_mib": 0}
+    (record,) = runner.measure(sh("few", "true", counters=ASKED), rlimits=rlimits)
+    assert len(counts_of(record)) == len(SOFTWARE)
+
+
+def test_counters_work_with_a_memory_limit_whose_process_another_thread_starts(runner: Runner) -> None:
+    limited = {"isolation": {"kind": "cgroup", "memory_mib": 256}, "counters": ASKED}
+    opened, reason = open_accounting({"memory"})
+    if opened is None:
+        pytest.skip(f"NOT TESTED: no memory limit may be set here: {reason}")
+    opened.close()
+    (record,) = runner.measure(python("limited", TOUCH.format(pages=5000), **limited))
+    assert 5000 <= counts_of(record)["page_faults"] < 10_000
+
+
+def test_the_program_that_cannot_start_has_no_counts(runner: Runner) -> None:
+    (record,) = runner.measure(cell("missing", ["/nowhere/program"], counters=ASKED))
+    assert record["status"] == "failed"
+    assert not any(row[1].startswith(METRIC_PREFIX) for row in record["iterations"])
+
+
+def devices(tmp_path: Path, pmu: str = "cpu", **terms: str) -> Path:
+    folder = tmp_path / pmu / "format"
+    folder.mkdir(parents=True)
+    (tmp_path / pmu / "type").write_text("4\n")
+    for name, bits in terms.items():
+        (folder / name).write_text(bits + "\n")
+    return tmp_path
+
+
+def test_an_event_of_the_manual_is_encoded_as_the_processor_says(tmp_path: Path) -> None:
+    intel = devices(
+        tmp_path / "intel", event="config:0-7", umask="config:8-15", cmask="config:24-31", inv="config:23"
+    )
+    assert perf_events.raw_event("event=0xc4,umask=0x20", intel) == Event(4, 0x20C4)
+    assert perf_events.raw_event("event=0x3c,cmask=1,inv=1", intel) == Event(4, 0x0180003C)
+    # The number of an event of AMD has 12 bits in two places.
+    amd = devices(tmp_path / "amd", event="config:0-7,32-35", umask="config:8-15")
+    assert perf_events.raw_event("event=0x1a0,umask=0x1e", amd) == Event(4, 0x1_0000_1EA0)
+    arm = devices(tmp_path / "arm", "armv8_pmuv3_0", event="config:0-15")
+    assert perf_events.raw_event("event=0x24", arm) == Event(4, 0x24)
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [("event=0x1c4", "does not fit"), ("edge=1", "no term `edge`"), ("ldlat=3", "no term `ldlat`")],
+)
+def test_an_event_that_the_processor_cannot_count_is_refused(
+    tmp_path: Path, event: str, expected: str
+) -> None:
+    found = devices(tmp_path, event="config:0-7", ldlat="config1:0-15")
+    with pytest.raises(OSError, match=expected) as refused:
+        perf_events.raw_event(event, found)
+    assert refused.value.errno == errno.EINVAL
+
+
+def test_without_a_processor_that_counts_there_is_no_event(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no counters"):
+        perf_events.raw_event("event=1", tmp_path)
