@@ -89,7 +89,8 @@ def test_without_the_programs_nothing_is_claimed() -> None:
         host_checks.check_line(None, 64),
         host_checks.check_sleep(None),
     ]
-    assert len(checks) == 14
+    # With the counters that there are and those that there are not; one of the two can be empty.
+    assert len(checks) - len(checks.keys() & {"counters", "other counters"}) == 14
     assert {check.verdict for check in checks} == {"not available here"}
     assert exit_code(checks) == 0
 

@@ -12,7 +12,16 @@ import duckdb
 from regatta.answers.context import Context
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
-from regatta.host.values.counters import INFO, METRIC_PREFIX, RATIOS, SPACE, SPACES, by_reason, metric_of
+from regatta.host.values.counters import (
+    INFO,
+    METRIC_PREFIX,
+    NAMES,
+    RATIOS,
+    SPACE,
+    SPACES,
+    by_reason,
+    metric_of,
+)
 from regatta.stats.estimate import Interval
 
 #: derived metric -> what it is called
@@ -20,6 +29,8 @@ _DERIVED = {
     metric_of(name): name.replace("_per_1000_", " per 1,000 ").replace("_", " ").replace("ipc", "IPC")
     for name in RATIOS
 }
+#: place of each metric in a table; events of the processor's manual follow the other counters
+_ORDER = {metric_of(name): place for place, name in enumerate((*NAMES, *RATIOS))}
 
 
 @dataclass(frozen=True)
@@ -82,13 +93,13 @@ def _counts(cells: Sequence[CellAnswer]) -> list[Count]:
         name = _DERIVED.get(cell.metric, cell.metric.removeprefix(METRIC_PREFIX).replace("_", " "))
         of_space = {"": "", "all": ", user and kernel"}.get(space, f", {space}")
         found.append(Count(name + of_space, cell.metric, space, cell.unit, cell.estimate))
-    first = list(dict.fromkeys(one.metric for one in found))
     spaces = ("", "all", *SPACES)
     return sorted(
         found,
         key=lambda one: (
             one.metric in _DERIVED,
-            first.index(one.metric),
+            _ORDER.get(one.metric, len(_ORDER)),
+            one.metric,
             spaces.index(one.space) if one.space in spaces else len(spaces),
         ),
     )
