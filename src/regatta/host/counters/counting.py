@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.counters import energy, perf_events
+from regatta.host.counters.borders import Borders
+from regatta.host.counters.perf_events import Count
 from regatta.host.values.counters import (
     COUNTERS,
     ENERGY,
     INFO,
+    PER,
     RATIOS,
     SPACE,
     SPACES,
@@ -27,6 +30,7 @@ from regatta.host.values.counters import (
     Event,
     family_of,
     metric_of,
+    split_metric,
 )
 from regatta.host.values.record import Iteration
 
@@ -195,6 +199,15 @@ def not_counted(asked: dict[str, Any], why: str) -> Counting:
     return Counting(Offer(missing=dict.fromkeys([*asked["names"], *asked["raw"]], why)), None)
 
 
+@dataclass
+class _Border:
+    """All counters at one time."""
+
+    at_ns: int
+    counts: dict[Slot, Count | None]
+    zones: dict[str, energy.Zone]
+
+
 class Counting:
     """The counters of one invocation."""
 
@@ -203,8 +216,18 @@ class Counting:
         self._group = group
         self._missing = dict(offer.missing)
         self._fds: dict[Slot, int] = {}
-        self._zones: dict[str, energy.Zone] = {}
-        self._begun_ns = 0
+        self._begun: _Border | None = None
+        self._borders: Borders[_Border] | None = None
+
+    def follow(self, path: Path) -> Borders[_Border] | None:
+        """Let the program ask for its iterations through FIFOs; None if nothing is counted.
+
+        Raises:
+            OSError: they cannot be made.
+        """
+        if self._offer.always or self._group is not None or self._offer.energy:
+            self._borders = Borders(path, self._read)
+        return self._borders
 
     def begin(self) -> None:
         """Open the counters. Call it in the thread that starts the process, immediately before the start."""
@@ -212,9 +235,7 @@ class Counting:
             self._start([slot])
         if self._group is not None:
             self._start(self._offer.groups[self._group])
-        if self._offer.energy:
-            self._zones, _ = energy.read_zones()
-        self._begun_ns = time.monotonic_ns()
+        self._begun = self._read()
 
     def _start(self, slots: Sequence[Slot]) -> None:
         opened: list[int] = []
@@ -227,55 +248,102 @@ class Counting:
         else:
             self._fds.update(zip(slots, opened))
 
-    def end(self) -> tuple[list[Iteration], dict[str, Any]]:
+    def _read(self) -> _Border:
+        zones = energy.read_zones()[0] if self._offer.energy else {}
+        counts = {slot: perf_events.read_event(fd) for slot, fd in self._fds.items()}
+        return _Border(time.monotonic_ns(), counts, zones)
+
+    def end(
+        self, reported: Sequence[Iteration] = (), metric: str = ""
+    ) -> tuple[list[Iteration], dict[str, Any]]:
         """Read and close the counters after the end of the process.
 
+        Args:
+            reported: measurements of the program.
+            metric: the one of them whose operations the counts of an iteration are divided by.
+
         Returns:
-            Iterations of the record's `iterations`, and what its `info` says of the counters (`INFO`).
+            Rows of the record's `iterations`, and what its `info` says of the counters (`INFO`).
         """
-        elapsed_s = (time.monotonic_ns() - self._begun_ns) / 1e9
-        counts = {
-            slot: count for slot, fd in self._fds.items() if (count := self._read(slot, fd)) is not None
-        }
-        rows = [_row(slot.name, count, slot.space) for slot, count in counts.items()]
-        rows += _derived({(slot.name, slot.space): count for slot, count in counts.items() if slot.space})
-        if self._offer.energy:
-            used_j, why = self._energy(elapsed_s)
-            if used_j is None:
-                self._missing[ENERGY] = why
-            else:
-                rows.append([0, metric_of(ENERGY), used_j, "J", None, None])
+        if self._borders is not None:
+            self._borders.close()
+        if self._begun is None:
+            # The process was not started.
+            return [], {INFO: {"missing": self._missing}}
+        rows = self._rows(self._begun, self._read(), "invocation", 0)
+        for fd in self._fds.values():
+            os.close(fd)
+        if self._borders is not None:
+            if self._borders.refused:
+                self._missing["iterations"] = self._borders.refused
+            operations = _operations(reported, metric)
+            for number, (first, last) in sorted(self._borders.windows.items()):
+                window = self._rows(first, last, "iteration", number)
+                rows += window
+                if number in operations:
+                    rows += _per_operation(window, operations[number])
         told: dict[str, Any] = {"missing": self._missing}
         if self._group is not None:
             told.update(group=self._group, groups=len(self._offer.groups))
         return rows, {INFO: told}
 
-    def _energy(self, elapsed_s: float) -> tuple[float | None, str]:
-        after, why = energy.read_zones()
-        return (None, why) if why else energy.joules(self._zones, after, elapsed_s)
+    def _rows(self, first: _Border, last: _Border, per: str, iteration: int) -> list[Iteration]:
+        """Return the measurements between two borders, and note why some are missing."""
+        counts = {
+            slot: count
+            for slot in self._fds
+            if (count := self._difference(slot, first.counts[slot], last.counts[slot])) is not None
+        }
+        rows = [_row(slot.name, count, slot.space, per, iteration) for slot, count in counts.items()]
+        by_space = {(slot.name, slot.space): count for slot, count in counts.items() if slot.space}
+        rows += _derived(by_space, per, iteration)
+        if self._offer.energy:
+            elapsed_s = (last.at_ns - first.at_ns) / 1e9
+            used_j, why = energy.joules(first.zones, last.zones, elapsed_s)
+            if used_j is None:
+                self._missing[ENERGY] = why
+            else:
+                rows.append([iteration, metric_of(ENERGY, per), used_j, "J", None, None])
+        return rows
 
-    def _read(self, slot: Slot, fd: int) -> int | None:
-        """Return the count; None, with the reason noted, if the processor did not count all the time."""
-        try:
-            count = perf_events.read_event(fd)
-        finally:
-            os.close(fd)
-        if count is None or count.running_ns < count.enabled_ns or not count.enabled_ns:
-            share = 100 * count.running_ns / count.enabled_ns if count and count.enabled_ns else 0
+    def _difference(self, slot: Slot, first: Count | None, last: Count | None) -> int | None:
+        """Return the count between two borders; None, with the reason noted, if the processor did not count all the time."""
+        enabled_ns = last.enabled_ns - first.enabled_ns if first and last else 0
+        running_ns = last.running_ns - first.running_ns if first and last else 0
+        if first is None or last is None or not last.enabled_ns or running_ns < enabled_ns:
+            share = 100 * running_ns / enabled_ns if enabled_ns else 0
             self._missing[_label(slot)] = (
                 f"counted for {share:.0f} % of the time: another program uses the counters"
             )
             return None
-        return count.value
+        return last.value - first.value
 
 
-def _row(name: str, count: int, space: str) -> Iteration:
+def _operations(reported: Sequence[Iteration], metric: str) -> dict[int, int]:
+    """Return iteration -> operations of its only value of the metric; without iterations that have none, or several values."""
+    found: dict[int, list[Any]] = {}
+    for iteration, name, _, _, operations, _ in reported:
+        if name == metric:
+            found.setdefault(iteration, []).append(operations)
+    return {iteration: given[0] for iteration, given in found.items() if len(given) == 1 and given[0]}
+
+
+def _per_operation(window: Sequence[Iteration], operations: int) -> list[Iteration]:
+    rows = []
+    for iteration, metric, value, unit, _, parameters in window:
+        name, _ = split_metric(metric)
+        if name not in RATIOS:
+            rows.append([iteration, PER["operation"] + name, value / operations, unit, None, parameters])
+    return rows
+
+
+def _row(name: str, count: int, space: str, per: str, iteration: int) -> Iteration:
     unit = COUNTERS[name].unit if name in COUNTERS else "count"
-    return [0, metric_of(name), count, unit, None, {SPACE: space} if space else None]
+    return [iteration, metric_of(name, per), count, unit, None, {SPACE: space} if space else None]
 
 
-def _derived(counts: Mapping[tuple[str, str], int]) -> list[Iteration]:
-    """Return sums over the spaces, and ratios. `counts`: (name, space) -> count of one invocation."""
+def _derived(counts: Mapping[tuple[str, str], int], per: str, iteration: int) -> list[Iteration]:
+    """Return sums over the spaces, and ratios. `counts`: (name, space) -> count between the same borders."""
     names = dict.fromkeys(name for name, _ in counts)
     sums = {
         (name, "all"): sum(counts[name, space] for space in SPACES)
@@ -283,13 +351,13 @@ def _derived(counts: Mapping[tuple[str, str], int]) -> list[Iteration]:
         if all((name, space) in counts for space in SPACES)
     }
     every = {**counts, **sums}
-    rows = [_row(name, count, space) for (name, space), count in sums.items()]
+    rows = [_row(name, count, space, per, iteration) for (name, space), count in sums.items()]
     for derived, ratio in RATIOS.items():
         for space in (*SPACES, "all"):
             over, under = every.get((ratio.over, space)), every.get((ratio.under, space))
             if over is not None and under:
                 value = ratio.factor * over / under
-                rows.append([0, metric_of(derived), value, "ratio", None, {SPACE: space}])
+                rows.append([iteration, metric_of(derived, per), value, "ratio", None, {SPACE: space}])
     return rows
 
 

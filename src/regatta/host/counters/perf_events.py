@@ -25,8 +25,8 @@ _ATTR = struct.Struct("=IIQQQQQIIQ")
 _TIMES = 1 | 2  # PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING
 _CLOEXEC = 8  # PERF_FLAG_FD_CLOEXEC
 #: bits of the attribute
-_DISABLED, _INHERIT, _PINNED, _NOT_USER, _NOT_KERNEL, _NOT_HYPERVISOR, _ENABLE_ON_EXEC = (
-    1 << 0, 1 << 1, 1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 12,
+_DISABLED, _INHERIT, _NOT_USER, _NOT_KERNEL, _NOT_HYPERVISOR, _ENABLE_ON_EXEC = (
+    1 << 0, 1 << 1, 1 << 4, 1 << 5, 1 << 6, 1 << 12,
 )  # fmt: skip
 _WITHOUT = {"": 0, "user": _NOT_KERNEL | _NOT_HYPERVISOR, "kernel": _NOT_USER | _NOT_HYPERVISOR}
 #: Low numbers stay free: a limit on open files also limits those with which a process is started.
@@ -51,8 +51,7 @@ def open_event(event: Event, space: str, leader: int = -1) -> int:
     Args:
         event: what to count.
         space: `user`, `kernel`, or "" for both.
-        leader: descriptor of another counter with which it counts at the same time, or -1. A leader is pinned: the processor
-            counts it and its group all the time, or not at all.
+        leader: descriptor of another counter with which it counts at the same time, or -1.
 
     Returns:
         A descriptor.
@@ -65,7 +64,8 @@ def open_event(event: Event, space: str, leader: int = -1) -> int:
         raise OSError(errno.ENOSYS, "perf_event_open is not known on this architecture")
     bits = _INHERIT | _WITHOUT[space]
     if leader < 0:
-        bits |= _DISABLED | _ENABLE_ON_EXEC | _PINNED
+        # Not pinned: a pinned counter that loses its place stops to account for the time, and would seem complete.
+        bits |= _DISABLED | _ENABLE_ON_EXEC
     attr = _ATTR.pack(event.type, _ATTR.size, event.config, 0, 0, _TIMES, bits, 0, 0, 0)
     libc = ctypes.CDLL(None, use_errno=True)
     fd = libc.syscall(
@@ -75,6 +75,11 @@ def open_event(event: Event, space: str, leader: int = -1) -> int:
     if fd < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+    return out_of_the_way(int(fd))
+
+
+def out_of_the_way(fd: int) -> int:
+    """Move a descriptor to a high number."""
     try:
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
     finally:

@@ -27,6 +27,7 @@ from regatta.host.measure.process import Launch, Outcome, StopSignals, run_proce
 from regatta.host.measure.scratch import EmptyDirectory, NotPlain, results_of, work_of
 from regatta.host.measure.verdict import adapter_file, judge, report_of
 from regatta.host.processes import end_orphans
+from regatta.host.values.counters import BORDERS
 from regatta.host.values.events import events_from_json
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Output, Record, Rusage, State
@@ -226,6 +227,10 @@ class Bench:
             helpers=self.helpers,
             count=counting.begin if counting else None,
         )
+        if counting:
+            launch.requests = counting.follow(self._results.path / "counters")
+        if launch.requests is not None:
+            launch.environment = {**environment, BORDERS: str(self._results.path / "counters")}
         kind = isolation_kind(cell)
         if kind == "docker":
             return self._run_contained(cell, launch)
@@ -317,13 +322,13 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
             return _not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
         counting = bench.counting(cell, row.round)
         run = bench.run(cell, environment, counting)
-        counts, told = counting.end() if counting else ([], {})
         lost_trace = _end(recorder)
     outcome, tree, before, after = run.outcome, run.tree, run.before, run.after
     usage = outcome.usage
     results, refused = bench.read_results(adapter_file(cell))
     max_rss_kib = peak_rss_kib(usage) if run.rusage is None else None
     reported = report_of(cell, outcome, results, refused, max_rss_kib)
+    counts, told = counting.end(reported.iterations, cell["metric"]) if counting else ([], {})
     oom_kills = ((tree.oom_kills if tree else None) or 0) + _difference(before, after, "oom_kills")
     status, reason = judge(cell, outcome, reported, oom_kills)
     if status == "ok" and lost_trace:

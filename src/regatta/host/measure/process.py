@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from regatta.host.measure.capture import REST_BYTES, Capture
 from regatta.host.processes import children_of
@@ -36,6 +36,16 @@ class Interrupted(Exception):
     """The runner was asked to stop while a process ran; its tree has been killed."""
 
 
+class Drained(Protocol):
+    """What the runner reads while a process runs."""
+
+    fd: int
+
+    def drain(self) -> bool:
+        """Read the available data. Return False at end of file."""
+        ...
+
+
 @dataclass
 class Launch:
     """A process to start. `argv[0]` is an absolute path; `rlimits` are pairs (resource, soft limit)."""
@@ -52,6 +62,8 @@ class Launch:
     helpers: Collection[int] = ()
     #: called by the thread that starts the process, before anything else: opens what the process inherits
     count: Callable[[], None] | None = None
+    #: requests of the process to the runner
+    requests: Drained | None = None
 
 
 @dataclass
@@ -248,7 +260,8 @@ def _attend(
     end_ns = 0
     timed_out = False
     try:
-        end_ns = _wait(pid, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr)
+        read = [stdout, stderr, *([launch.requests] if launch.requests else [])]
+        end_ns = _wait(pid, start_ns + int(launch.timeout_s * 1e9), stop, *read)
         if not end_ns:
             timed_out = True
             end_ns = time.monotonic_ns()
@@ -287,16 +300,19 @@ def _stopped_together(code: int, stop: StopSignals) -> bool:
     return stop.received
 
 
-def _wait(pid: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> int:
+def _wait(pid: int, deadline_ns: int, stop: StopSignals, *read: Drained) -> int:
     pidfd = os.pidfd_open(pid)
     try:
-        return wait_for_end(pidfd, deadline_ns, stop, stdout, stderr)
+        return wait_for_end(pidfd, deadline_ns, stop, *read)
     finally:
         os.close(pidfd)
 
 
-def wait_for_end(pidfd: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> int:
+def wait_for_end(pidfd: int, deadline_ns: int, stop: StopSignals, *read: Drained) -> int:
     """Sleep until the process ends; return that time (monotonic ns), or 0 if the deadline came first.
+
+    Args:
+        read: drained whenever they have data.
 
     Raises:
         Interrupted: the runner received a stop signal; nothing is killed yet.
@@ -304,8 +320,8 @@ def wait_for_end(pidfd: int, deadline_ns: int, stop: StopSignals, stdout: Captur
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     poll.register(stop.fd, select.POLLIN)
-    captures = {stdout.fd: stdout, stderr.fd: stderr}
-    for fd in captures:
+    sources = {source.fd: source for source in read}
+    for fd in sources:
         poll.register(fd, select.POLLIN)
     while True:
         remaining_ms = (deadline_ns - time.monotonic_ns()) / 1e6
@@ -316,8 +332,8 @@ def wait_for_end(pidfd: int, deadline_ns: int, stop: StopSignals, stdout: Captur
             return now_ns
         if stop.received:
             raise Interrupted
-        for fd in ready & captures.keys():
-            if not captures[fd].drain():
+        for fd in ready & sources.keys():
+            if not sources[fd].drain():
                 poll.unregister(fd)
         if now_ns >= deadline_ns:
             return 0

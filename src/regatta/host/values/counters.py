@@ -17,6 +17,8 @@ METRIC_PREFIX = "counter_"
 INFO = "host_counters"
 #: name in a spec of the energy that the processor's packages use
 ENERGY = "energy"
+#: variable with the path that the names of two FIFOs begin with; a program asks for its iterations there
+BORDERS = "REGATTA_COUNTERS"
 #: parameter of a metric: where the processor executed. `all` is the sum.
 SPACE = "space"
 SPACES = ("user", "kernel")
@@ -179,20 +181,34 @@ class Counted:
         return {"names": list(self.names), "raw": dict(self.raw)}
 
 
-def metric_of(name: str) -> str:
-    """Return the metric of a counter or of a derived value: `counter_llc_misses`."""
-    return METRIC_PREFIX + name.replace("-", "_")
+#: what a metric of counters is per -> beginning of its name
+PER = {
+    "invocation": METRIC_PREFIX,
+    "iteration": f"{METRIC_PREFIX}iteration_",
+    "operation": f"{METRIC_PREFIX}operation_",
+}
+
+
+def metric_of(name: str, per: str = "invocation") -> str:
+    """Return the metric of a counter or of a derived value: `counter_llc_misses`, `counter_iteration_llc_misses`."""
+    return PER[per] + name.replace("-", "_")
 
 
 #: all that a spec can ask for without an event of the processor's manual
 NAMES = (*COUNTERS, ENERGY)
-#: metrics of these, and those derived from them
-METRICS = frozenset(map(metric_of, (*NAMES, *RATIOS)))
+#: metric of these and of those derived from them -> name, per
+METRICS = {metric_of(name, per): (name, per) for per in PER for name in (*NAMES, *RATIOS)}
+
+
+def split_metric(metric: str) -> tuple[str, str]:
+    """Return the name, with `_`, and what a metric of counters is per."""
+    per = next(per for per in reversed(PER) if metric.startswith(PER[per]))
+    return metric.removeprefix(PER[per]), per
 
 
 def higher_is_better(metric: str) -> bool:
     """Return whether higher values of a metric of counters are better: instructions per cycle."""
-    ratio = RATIOS.get(metric.removeprefix(METRIC_PREFIX))
+    ratio = RATIOS.get(split_metric(metric)[0])
     return ratio is not None and ratio.higher
 
 

@@ -45,6 +45,8 @@ class Processor:
         self.open: dict[int, tuple[Event, str, int]] = {}
         self.counts: Callable[[Event, str], Count | None] = lambda event, space: Count(1, 10, 10)
         self._next = itertools.count(1000)
+        #: descriptors that were read before the start of the process
+        self._read: set[int] = set()
 
     def open_event(self, event: Event, space: str, leader: int = -1) -> int:
         group = [event, *(e for fd, (e, _, of) in self.open.items() if leader in (fd, of))]
@@ -57,7 +59,9 @@ class Processor:
 
     def read_event(self, fd: int) -> Count | None:
         event, space, _ = self.open[fd]
-        return self.counts(event, space)
+        first = fd not in self._read
+        self._read.add(fd)
+        return Count(0, 0, 0) if first else self.counts(event, space)
 
     def close(self, fd: int) -> None:
         del self.open[fd]

@@ -16,21 +16,21 @@ from regatta.host.values.counters import (
     INFO,
     METRIC_PREFIX,
     NAMES,
+    PER,
     RATIOS,
     SPACE,
     SPACES,
     by_reason,
-    metric_of,
+    split_metric,
 )
 from regatta.stats.estimate import Interval
 
-#: derived metric -> what it is called
+#: derived value -> what it is called
 _DERIVED = {
-    metric_of(name): name.replace("_per_1000_", " per 1,000 ").replace("_", " ").replace("ipc", "IPC")
-    for name in RATIOS
+    name: name.replace("_per_1000_", " per 1,000 ").replace("_", " ").replace("ipc", "IPC") for name in RATIOS
 }
 #: place of each metric in a table; events of the processor's manual follow the other counters
-_ORDER = {metric_of(name): place for place, name in enumerate((*NAMES, *RATIOS))}
+_ORDER = {name.replace("-", "_"): place for place, name in enumerate((*NAMES, *RATIOS))}
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Count:
 
     #: `context switches`, `instructions, user`
     name: str
+    #: `invocation`, `iteration`, `operation`
+    per: str
     metric: str
     #: `user`, `kernel`, `all`; "" if they are not counted separately
     space: str
@@ -88,21 +90,21 @@ def collect_counters(context: Context) -> CounterAnswer:
 def _counts(cells: Sequence[CellAnswer]) -> list[Count]:
     """Return counters before derived values, and the spaces of each together."""
     found = []
-    for cell in cells:
-        space = str(cell.parameters.get(SPACE, ""))
-        name = _DERIVED.get(cell.metric, cell.metric.removeprefix(METRIC_PREFIX).replace("_", " "))
-        of_space = {"": "", "all": ", user and kernel"}.get(space, f", {space}")
-        found.append(Count(name + of_space, cell.metric, space, cell.unit, cell.estimate))
     spaces = ("", "all", *SPACES)
-    return sorted(
-        found,
-        key=lambda one: (
-            one.metric in _DERIVED,
-            _ORDER.get(one.metric, len(_ORDER)),
-            one.metric,
-            spaces.index(one.space) if one.space in spaces else len(spaces),
-        ),
-    )
+    for cell in cells:
+        name, per = split_metric(cell.metric)
+        space = str(cell.parameters.get(SPACE, ""))
+        of_space = {"": "", "all": ", user and kernel"}.get(space, f", {space}")
+        shown = _DERIVED.get(name, name.replace("_", " ")) + of_space
+        place = (
+            list(PER).index(per),
+            name in _DERIVED,
+            _ORDER.get(name, len(_ORDER)),
+            name,
+            spaces.index(space) if space in spaces else len(spaces),
+        )
+        found.append((place, Count(shown, per, cell.metric, space, cell.unit, cell.estimate)))
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 
 def _missing(connection: duckdb.DuckDBPyConnection) -> list[Missing]:

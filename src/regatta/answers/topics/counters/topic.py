@@ -11,6 +11,7 @@ from regatta.answers.topics.counters.compute import Count, CountedCell, CounterA
 from regatta.answers.words import listed
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, Scale, choose_scale, joined, show_ends, show_heap, show_percent
+from regatta.host.values.counters import PER
 
 #: Wider tables do not fit on a page.
 _CELLS_AT_ONCE = 3
@@ -32,17 +33,17 @@ def counter_tables(found: CounterAnswer, view: View) -> list[Table]:
         places.setdefault((cell.place.host, cell.place.benchmark), []).append(cell)
     return [
         _table(
-            joined("Counters per invocation", benchmark, view.on_host(host)),
-            many[first : first + _CELLS_AT_ONCE],
+            joined(f"Counters per {per}", benchmark, view.on_host(host)), many[at : at + _CELLS_AT_ONCE], per
         )
         for (host, benchmark), many in places.items()
-        for first in range(0, len(many), _CELLS_AT_ONCE)
+        for per in PER
+        for at in range(0, len(many), _CELLS_AT_ONCE)
     ]
 
 
-def _table(title: str, cells: Sequence[CountedCell]) -> Table:
-    by_cell = [{(one.metric, one.space): one for one in cell.counts} for cell in cells]
-    names = {(one.metric, one.space): one.name for cell in cells for one in cell.counts}
+def _table(title: str, cells: Sequence[CountedCell], per: str) -> Table:
+    by_cell = [{(one.metric, one.space): one for one in cell.counts if one.per == per} for cell in cells]
+    names = {key: one.name for own in by_cell for key, one in own.items()}
     rows = []
     for key, name in names.items():
         counts = [own.get(key) for own in by_cell]
@@ -67,7 +68,8 @@ def counter_section(found: CounterAnswer, view: View) -> Section | None:
         return None
     return Section(
         "counters",
-        words="Counts of all processes of an invocation, from its start to its end. Means over invocations with "
+        words="Counts of all processes of an invocation, from its start to its end, or from the begin to the end of an iteration that "
+        "the program marks. Means over invocations with "
         f"{show_percent(view.answer.level)} confidence intervals. Counters that do not fit the processor at the same time are "
         "counted in different invocations; a ratio uses counts of the same invocation.",
     )

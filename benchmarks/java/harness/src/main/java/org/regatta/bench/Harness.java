@@ -92,9 +92,9 @@ public final class Harness {
                 listener.collected(iteration);
             }
             listener.iterationStarting(iteration);
-            meters.start();
+            meters.start(iteration);
             Sink.consume(benchmark.iterate(iteration));
-            meters.stop();
+            meters.stop(iteration);
             listener.iterationStopped(iteration);
             List<Measurement> measurements = new ArrayList<>(meters.measurements());
             measurements.addAll(benchmark.measurements());

@@ -28,6 +28,7 @@ final class Meters {
     private final AllocationMeter allocation = AllocationMeter.ofThisJvm();
     private final CollectorBeans collectors = new CollectorBeans();
     private final CollectorThreads collectorThreads = new CollectorThreads();
+    private final Borders borders = Borders.ofThisProcess();
     private final PauseMeter pauses;
     /** Null without such a log. */
     private final GcLog gcLog;
@@ -52,7 +53,7 @@ final class Meters {
     }
 
     /** Read all counters, the wall clock last. */
-    void start() throws IOException {
+    void start(int iteration) throws IOException {
         if (readsLogs) {
             LogWindow.finishLines();
         }
@@ -62,6 +63,7 @@ final class Meters {
         }
         collectors.start();
         collectorThreads.start();
+        borders.begin(iteration);
         compileMs = readCompileMs();
         allocation.start();
         cpuNs = readCpuNs();
@@ -70,12 +72,13 @@ final class Meters {
     }
 
     /** Read all counters again, the wall clock first. */
-    void stop() throws IOException {
+    void stop(int iteration) throws IOException {
         elapsedNs = System.nanoTime() - elapsedNs;
         threadCpuNs = difference(threadCpuNs, readThreadCpuNs());
         cpuNs = difference(cpuNs, readCpuNs());
         allocatedBytes = allocation.stop();
         compileMs = difference(compileMs, readCompileMs());
+        borders.end(iteration);
         collectorCpuNs = collectorThreads.sinceStartNs();
         collectors.stop();
         if (readsLogs) {

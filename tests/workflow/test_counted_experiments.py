@@ -1,0 +1,47 @@
+"""Counters from a spec to the report: a whole experiment on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from helpers.experiments.small_experiments import SmallExperiment
+from regatta.host.counters import perf_events
+from regatta.host.values.counters import NAMES, Event
+
+
+def test_an_experiment_counts_what_this_machine_has_and_names_the_rest(tmp_path: Path) -> None:
+    try:
+        os.close(perf_events.open_event(Event(1, 3), ""))
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: {perf_events.why_not(error)}")
+    small = SmallExperiment(tmp_path, counters=list(NAMES), invocations={"fixed": 3}, modifiers={})
+    done = small.run()
+    assert done.returncode == 0, done.stderr
+    small.assert_complete()
+    answer = json.loads((small.folder.path / "answer.json").read_text())
+    cells = {cell["place"]["benchmark"]: cell["counts"] for cell in answer["counters"]["cells"]}
+    assert set(cells) == {"tiny/quick:default", "tiny/nap:default"}
+    for counts in cells.values():
+        switches = next(one["estimate"] for one in counts if one["metric"] == "counter_context_switches")
+        assert switches["n"] >= 2
+        assert switches["point"] >= 1
+    counted = {one["metric"] for counts in cells.values() for one in counts}
+    missing = {name.split(" ")[0] for one in answer["counters"]["missing"] for name in one["counters"]}
+    assert {name for name in NAMES if f"counter_{name.replace('-', '_')}" not in counted} <= missing
+    page = (small.folder.path / "report.html").read_text()
+    assert "Counters per invocation" in page
+    assert "context switches" in page
+    # A second run measures nothing, and other counters are other cells.
+    again = small.run()
+    assert again.returncode == 0, again.stderr
+    assert len(small.records()) == 6
+    small.spec["counters"] = ["page-faults"]
+    small.write()
+    assert (
+        not small.planned() - {record["cell_id"] for record in small.records()} or small.run().returncode == 0
+    )
+    assert len(small.records()) == 12
