@@ -26,9 +26,9 @@ def test_an_experiment_counts_what_this_machine_has_and_names_the_rest(tmp_path:
     cells = {cell["place"]["benchmark"]: cell["counts"] for cell in answer["counters"]["cells"]}
     assert set(cells) == {"tiny/quick:default", "tiny/nap:default"}
     for counts in cells.values():
-        switches = next(one["estimate"] for one in counts if one["metric"] == "counter_context_switches")
-        assert switches["n"] >= 2
-        assert switches["point"] >= 1
+        clock = next(one["estimate"] for one in counts if one["metric"] == "counter_task_clock")
+        assert clock["n"] >= 2
+        assert clock["point"] > 0
     counted = {one["metric"] for counts in cells.values() for one in counts}
     missing = {name.split(" ")[0] for one in answer["counters"]["missing"] for name in one["counters"]}
     assert {name for name in NAMES if f"counter_{name.replace('-', '_')}" not in counted} <= missing
@@ -41,7 +41,6 @@ def test_an_experiment_counts_what_this_machine_has_and_names_the_rest(tmp_path:
     assert len(small.records()) == 6
     small.spec["counters"] = ["page-faults"]
     small.write()
-    assert (
-        not small.planned() - {record["cell_id"] for record in small.records()} or small.run().returncode == 0
-    )
+    other = small.run()
+    assert other.returncode == 0, other.stderr
     assert len(small.records()) == 12
