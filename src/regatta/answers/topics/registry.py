@@ -22,6 +22,7 @@ from regatta.answers.topics.dependence.topic import DEPENDENCE
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.events.topic import EVENTS
 from regatta.answers.topics.families.topic import FAMILIES
+from regatta.answers.topics.growth.topic import GROWTH
 from regatta.answers.topics.heap.topic import HEAP
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.answers.topics.latency.topic import LATENCY
@@ -68,6 +69,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     LOAD,
     CHAT,
     COUNTERS,
+    GROWTH,
     EVENTS,
     MEMORY,
     SLEEPS,

@@ -1,0 +1,52 @@
+"""Growth over a parameter in an answer: which series have one, and what the table says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from helpers.golden import Golden
+from helpers.synthetic_journal import native, record, write_experiment
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.view import View
+from regatta.answers.result import Answer
+from regatta.answers.topics.growth.compute import Grown
+from regatta.answers.topics.growth.topic import GROWTH
+
+
+def answer_of(folder: Path, connections: tuple[int, ...]) -> Answer:
+    """Switches grow with the square, faults not at all, and the time linearly."""
+    cells = [native(f"chat/chat:short connections={n} mode=virtual") for n in connections]
+    records = []
+    for number in range(4):
+        for position, (cell, n) in enumerate(zip(cells, connections, strict=True)):
+            rows = [
+                [0, "elapsed", (1000 + 5 * n) * (1 + number / 1000), "ns", None, None],
+                [0, "counter_context_switches", 3 * n * n + number, "count", None, None],
+                [0, "counter_page_faults", 100 + number % 2, "count", None, {"space": "user"}],
+                [0, "counter_migrations", 0, "count", None, None],
+                [0, "other", 7 * n, "count", None, None],
+            ]
+            records.append(record(cell, number, rows, position=position))
+    return answer_experiment(write_experiment(folder / "made-up", cells, records, 4, method="fixed"))
+
+
+def test_each_series_has_its_kind_and_its_row(tmp_path: Path, golden: Golden) -> None:
+    answer = answer_of(tmp_path, (20, 50, 100, 200, 400))
+    found: tuple[Grown, ...] = answer.topics["growth"]
+    kinds = {one.metric: one.growth.plausible for one in found}
+    assert kinds["counter_context_switches"] == ("quadratic",)
+    assert kinds["counter_page_faults"][0] == "constant"
+    assert kinds["elapsed"] == ("linear",)
+    # Without events there is no growth, and other metrics are not counters.
+    assert set(kinds) == {"counter_context_switches", "counter_page_faults", "elapsed"}
+    assert {(one.parameter, one.sizes) for one in found} == {
+        ("connections", (20.0, 50.0, 100.0, 200.0, 400.0))
+    }
+    (table,) = GROWTH.tables_of(View(answer))
+    golden("table", "\n".join(" | ".join(row) for row in [table.columns, *table.rows]))
+
+
+def test_three_values_of_a_parameter_have_no_growth(tmp_path: Path) -> None:
+    answer = answer_of(tmp_path, (20, 50, 100))
+    assert answer.topics.get("growth", ()) == ()
+    assert GROWTH.section_of(View(answer)) is None
