@@ -14,6 +14,8 @@ import pytest
 from helpers.contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
 from helpers.experiments.small_experiments import SmallExperiment
 from helpers.runner_plans import PATIENCE_S, Runner, cell, end, printed, wait_until, write_plan
+from regatta.host.counters import perf_events
+from regatta.host.values.counters import INFO, Event
 
 CPU = max(os.sched_getaffinity(0))
 RLIMITS = {"address_space_mib": 4096, "open_files": 777, "processes": None, "core_mib": 0}
@@ -367,3 +369,28 @@ def test_an_image_that_is_made_anew_makes_new_cells(experiment, base, docker_eng
         experiment.plan()
         cells |= {cell["cell_id"] for cell in experiment.header()["cells"]}
     assert len(cells) == 2
+
+
+def test_the_program_in_a_container_is_counted_with_its_iterations_and_the_shell_at_the_gate_is_not(
+    runner, base
+):
+    """The same program has the same counts outside."""
+    try:
+        os.close(perf_events.open_event(Event(1, 2), ""))
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: {perf_events.why_not(error)}")
+    script = (
+        'exec 3>"$REGATTA_COUNTERS.ask" 4<"$REGATTA_COUNTERS.answer"; echo begin 0 >&3; read -r x <&4; '
+        "/usr/bin/true; /usr/bin/true; echo end 0 >&3; read -r x <&4"
+    )
+    asked = {"counters": {"names": ["page-faults", "task-clock"], "raw": {}}}
+    within, without = runner.measure(
+        inside("counted", script, base, **asked), cell("outside", ["/bin/sh", "-c", script], **asked)
+    )
+    counts = []
+    for record in (within, without):
+        assert record["status"] == "ok", record["reason"]
+        assert record["info"][INFO] == {"missing": {}}
+        counts.append({row[1]: row[2] for row in record["iterations"]})
+    for metric in ("counter_page_faults", "counter_iteration_page_faults"):
+        assert counts[0][metric] == pytest.approx(counts[1][metric], rel=0.2)

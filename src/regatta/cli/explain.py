@@ -126,6 +126,9 @@ def _show(value: dict[str, Any]) -> None:
     if isolation := {key: v for key, v in cell.get("isolation", {}).items() if v and key in _ISOLATION}:
         told = ", ".join(f"{key} {v}" for key, v in isolation.items())
         click.echo(f"  isolation: {told}; the command below applies only the processors")
+    if counters := cell.get("counters"):
+        told = ", ".join([*counters["names"], *counters["raw"]])
+        click.echo(f"  counted: {told}; the command below counts nothing")
     if (summary := cell.get("summary", "mean")) != "mean":
         click.echo(f"  value of an invocation: {summary} of its repetitions after warm-up")
     for file in cell["files"]:

@@ -22,3 +22,9 @@ def test_counters_are_part_of_the_identity_and_without_them_nothing_changes(
     assert all("counters" not in cell.to_json(1.0, 1) for cell in plain)
     assert not {cell.cell_id for cell in plain} & {cell.cell_id for cell in counted}
     assert counted[0].to_json(1.0, 1)["counters"] == {"names": ["cycles"], "raw": {}}
+    names = ("cycles", "energy")
+    one, other = (
+        cross(replace(experiment, counters=Counted(order)), host, MINHEAPS).cells
+        for order in (names, tuple(reversed(names)))
+    )
+    assert [cell.cell_id for cell in one] == [cell.cell_id for cell in other]

@@ -95,12 +95,15 @@ class Program:
         stderr = Capture(self._gate.stderr, launch.output_bytes, False)
         if stop.received:
             raise Interrupted
+        if launch.count is not None:
+            launch.count(self._pid)
         let_go()
         self.groups.begin()
         self._limits.begin()
         utc_ns, start_ns = time.time_ns(), time.monotonic_ns()
         self._gate.release()
-        end_ns = wait_for_end(self._main, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr)
+        read = (stdout, stderr, *launch.requests)
+        end_ns = wait_for_end(self._main, start_ns + int(launch.timeout_s * 1e9), stop, *read)
         timed_out = not end_ns
         if timed_out:
             end_ns = time.monotonic_ns()

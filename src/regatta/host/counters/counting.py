@@ -126,9 +126,9 @@ def _opens(slots: Sequence[Slot], found: Offer | None = None) -> bool:
     return True
 
 
-def _open(slots: Sequence[Slot], opened: list[int]) -> None:
+def _open(slots: Sequence[Slot], opened: list[int], pid: int = 0) -> None:
     for slot in slots:
-        opened.append(perf_events.open_event(slot.event, slot.space, opened[0] if opened else -1))
+        opened.append(perf_events.open_event(slot.event, slot.space, opened[0] if opened else -1, pid))
 
 
 def _groups(hardware: dict[str, list[Slot]]) -> list[Group]:
@@ -194,11 +194,6 @@ class Counters:
         return Counting(found, order[place % len(order)] if order else None)
 
 
-def not_counted(asked: dict[str, Any], why: str) -> Counting:
-    """Return the counters of an invocation that cannot have them, with the reason."""
-    return Counting(Offer(missing=dict.fromkeys([*asked["names"], *asked["raw"]], why)), None)
-
-
 @dataclass
 class _Border:
     """All counters at one time."""
@@ -229,18 +224,22 @@ class Counting:
             self._borders = Borders(path, self._read)
         return self._borders
 
-    def begin(self) -> None:
-        """Open the counters. Call it in the thread that starts the process, immediately before the start."""
+    def begin(self, pid: int = 0) -> None:
+        """Open the counters, immediately before the program starts.
+
+        Args:
+            pid: of the process that waits to execute the program; 0: this thread starts one.
+        """
         for slot in self._offer.always:
-            self._start([slot])
+            self._start([slot], pid)
         if self._group is not None:
-            self._start(self._offer.groups[self._group])
+            self._start(self._offer.groups[self._group], pid)
         self._begun = self._read()
 
-    def _start(self, slots: Sequence[Slot]) -> None:
+    def _start(self, slots: Sequence[Slot], pid: int) -> None:
         opened: list[int] = []
         try:
-            _open(slots, opened)
+            _open(slots, opened, pid)
         except OSError as error:
             for fd in opened:
                 os.close(fd)

@@ -45,13 +45,14 @@ class Count:
     running_ns: int
 
 
-def open_event(event: Event, space: str, leader: int = -1) -> int:
-    """Open a counter for the processes that this thread starts.
+def open_event(event: Event, space: str, leader: int = -1, pid: int = 0) -> int:
+    """Open a counter for the next program that this thread starts, or that a process becomes, and for all its descendants.
 
     Args:
         event: what to count.
         space: `user`, `kernel`, or "" for both.
         leader: descriptor of another counter with which it counts at the same time, or -1.
+        pid: of a process that waits to execute the program; 0: this thread.
 
     Returns:
         A descriptor.
@@ -69,7 +70,7 @@ def open_event(event: Event, space: str, leader: int = -1) -> int:
     attr = _ATTR.pack(event.type, _ATTR.size, event.config, 0, 0, _TIMES, bits, 0, 0, 0)
     libc = ctypes.CDLL(None, use_errno=True)
     fd = libc.syscall(
-        ctypes.c_long(number), ctypes.c_char_p(attr), ctypes.c_int(0), ctypes.c_int(-1), ctypes.c_int(leader),
+        ctypes.c_long(number), ctypes.c_char_p(attr), ctypes.c_int(pid), ctypes.c_int(-1), ctypes.c_int(leader),
         ctypes.c_ulong(_CLOEXEC),
     )  # fmt: skip
     if fd < 0:

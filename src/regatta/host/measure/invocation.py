@@ -201,12 +201,8 @@ class Bench:
         if "counters" not in cell:
             return None
         # Imported here because most cells have no counters.
-        from regatta.host.counters.counting import Counters, not_counted
+        from regatta.host.counters.counting import Counters
 
-        if isolation_kind(cell) == "docker":
-            return not_counted(
-                cell["counters"], "not counted in containers, whose processes the engine starts"
-            )
         if self._counters is None:
             self._counters = Counters(self.header["seed"], self.header["host"])
         return self._counters.of(cell["counters"], place)
@@ -227,10 +223,10 @@ class Bench:
             helpers=self.helpers,
             count=counting.begin if counting else None,
         )
-        if counting:
-            launch.requests = counting.follow(self._results.path / "counters")
-        if launch.requests is not None:
-            launch.environment = {**environment, BORDERS: str(self._results.path / "counters")}
+        borders = counting.follow(self._results.path / "counters") if counting else None
+        if borders is not None:
+            launch.requests = [borders]
+            launch.environment = {**environment, BORDERS: str(borders.path)}
         kind = isolation_kind(cell)
         if kind == "docker":
             return self._run_contained(cell, launch)

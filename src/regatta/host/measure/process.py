@@ -60,10 +60,10 @@ class Launch:
     hash_stdout: bool = False
     #: processes of the runner that must survive the end of this one
     helpers: Collection[int] = ()
-    #: called by the thread that starts the process, before anything else: opens what the process inherits
-    count: Callable[[], None] | None = None
+    #: called before the program starts, with the process that waits to execute it, or 0 in the thread that starts one
+    count: Callable[[int], None] | None = None
     #: requests of the process to the runner
-    requests: Drained | None = None
+    requests: Collection[Drained] = ()
 
 
 @dataclass
@@ -209,7 +209,7 @@ def _start(
     thread of the runner works meanwhile, so it sets them on itself for the start and restores them.
     """
     if launch.count is not None:
-        launch.count()
+        launch.count(0)
     saved = [(which, resource.getrlimit(which)) for which, _ in launch.rlimits]
     affinity = os.sched_getaffinity(0) if launch.cores is not None else None
     os.chdir(launch.directory)
@@ -260,8 +260,7 @@ def _attend(
     end_ns = 0
     timed_out = False
     try:
-        read = [stdout, stderr, *([launch.requests] if launch.requests else [])]
-        end_ns = _wait(pid, start_ns + int(launch.timeout_s * 1e9), stop, *read)
+        end_ns = _wait(pid, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr, *launch.requests)
         if not end_ns:
             timed_out = True
             end_ns = time.monotonic_ns()

@@ -177,8 +177,8 @@ class Counted:
         return Counted(tuple(dict.fromkeys([*self.names, *other.names])), {**self.raw, **other.raw})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counters as in the runner's plan."""
-        return {"names": list(self.names), "raw": dict(self.raw)}
+        """Return the counters as in the runner's plan and in the identity of a cell, independent of the order in the spec."""
+        return {"names": sorted(self.names), "raw": dict(sorted(self.raw.items()))}
 
 
 #: what a metric of counters is per -> beginning of its name

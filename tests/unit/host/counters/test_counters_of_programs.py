@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.runner_plans import Runner, cell, python, sh
+from regatta.host.containers.gate import Gate
 from regatta.host.counters import perf_events
+from regatta.host.counters.counting import Counters
 from regatta.host.measure.cgroup import open_accounting
+from regatta.host.processes import children_of
 from regatta.host.values.counters import COUNTERS, INFO, METRIC_PREFIX, NAMES, Event
 
 SOFTWARE = [name for name, counter in COUNTERS.items() if not counter.by_space]
@@ -155,3 +161,35 @@ def test_an_event_that_the_processor_cannot_count_is_refused(
 def test_without_a_processor_that_counts_there_is_no_event(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no counters"):
         perf_events.raw_event("event=1", tmp_path)
+
+
+def test_a_process_that_waits_at_a_gate_is_counted_from_its_program_on(tmp_path: Path) -> None:
+    gate = Gate(tmp_path / "gate")
+    try:
+        # The shell that waits touches memory, too; its program begins with nothing.
+        touch = [sys.executable, "-I", "-S", "-c", TOUCH.format(pages=5000)]
+        shell = subprocess.Popen(gate.argv(touch), stdin=subprocess.DEVNULL)
+        assert gate.wait(time.monotonic() + 300)
+        (waiting,) = children_of(shell.pid)
+        counting = Counters(1, "alpha").of(ASKED, 0)
+        counting.begin(waiting)
+        gate.release()
+        assert gate.exit_word() == 0
+        rows, told = counting.end()
+        gate.let_go()
+        shell.wait(300)
+    finally:
+        gate.close()
+    assert told[INFO]["missing"] == {}
+    faults = next(row[2] for row in rows if row[1] == "counter_page_faults")
+    assert 5000 <= faults < 7500
+
+
+def test_a_process_that_is_gone_has_reasons_and_no_values() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait(300)
+    counting = Counters(1, "alpha").of(ASKED, 0)
+    counting.begin(gone.pid)
+    rows, told = counting.end()
+    assert rows == []
+    assert set(told[INFO]["missing"]) == set(SOFTWARE)
