@@ -3,6 +3,7 @@
     python3 programs.py sqlite --mib 64        # prepare, then run
     python3 programs.py sqlite --mib 64 --only prepare --directory DIR
     python3 programs.py sqlite --mib 64 --only run --directory DIR
+    python3 programs.py sqlite --mib 1 --only warm    # both, without a metric: the program itself is cached afterwards
 
 The data are in a folder in $TMPDIR (or in DIR), so another $TMPDIR is another disk. Each result is verified. The metric
 `elapsed` is the time of the program alone, in ns; `page_faults` counts the pages that it had to read again as memory.
@@ -173,7 +174,7 @@ def main() -> None:
     )
     parser.add_argument("program", choices=sorted(PROGRAMS))
     parser.add_argument("--mib", type=int, default=64, help="MiB of data")
-    parser.add_argument("--only", choices=("prepare", "run"), help="do one part, without a metric")
+    parser.add_argument("--only", choices=("prepare", "run", "warm"), help="do one part, without a metric")
     parser.add_argument("--directory", type=Path, help="folder of the data, which is kept")
     given = parser.parse_args()
     prepare, run = PROGRAMS[given.program]
@@ -192,9 +193,11 @@ def main() -> None:
             str(folder),
             "--only",
         ]
-        if given.only == "prepare":
+        if given.only is not None:
             prepare(folder, given.mib)
             forget(folder)
+            if given.only == "warm":
+                run(folder, given.mib)
             return
         subprocess.run([*words, "prepare"], check=True)
         faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt

@@ -15,17 +15,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regatta.host.counters import energy, perf_events
+from regatta.host.counters import energy, perf_events, profile
 from regatta.host.counters.borders import Borders
 from regatta.host.counters.perf_events import Count
 from regatta.host.values.counters import (
+    ALL,
     COUNTERS,
     ENERGY,
     INFO,
+    OTHERS,
     PER,
+    PROFILE,
+    PROGRAMS,
     RATIOS,
     SPACE,
     SPACES,
+    SYMBOL,
     Counted,
     Event,
     family_of,
@@ -36,6 +41,8 @@ from regatta.host.values.record import Iteration
 
 _CPUINFO = Path("/proc/cpuinfo")
 _BASE = "instructions"
+#: of the samples in the kernel: functions below are reported together
+_LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class Offer:
     #: counted in different invocations; each fits the processor
     groups: list[Group] = field(default_factory=list)
     energy: bool = False
+    profile: bool = False
     #: name, or name and space -> why it is not counted
     missing: dict[str, str] = field(default_factory=dict)
 
@@ -88,6 +96,11 @@ def offer(counted: Counted, family: str | None = None) -> Offer:
         found.energy = not why
         if why:
             found.missing[ENERGY] = why
+    if PROFILE in counted.names:
+        why = profile.why_not()
+        found.profile = not why
+        if why:
+            found.missing[PROFILE] = why
     return found
 
 
@@ -213,6 +226,34 @@ class Counting:
         self._fds: dict[Slot, int] = {}
         self._begun: _Border | None = None
         self._borders: Borders[_Border] | None = None
+        self._profile: profile.KernelProfile | None = None
+
+    def prepare(self, results_file: str) -> None:
+        """Start what samples beside the program, before any counter is opened: it must not be counted.
+
+        Args:
+            results_file: marks its process.
+        """
+        if self._offer.profile:
+            try:
+                self._profile = profile.KernelProfile(results_file)
+            except OSError as error:
+                self._no_profile(error)
+
+    @property
+    def helpers(self) -> list[int]:
+        """Return the processes that work beside the program."""
+        return [] if self._profile is None else [self._profile.pid]
+
+    def close(self) -> None:
+        """End what works beside the program."""
+        running, self._profile = self._profile, None
+        if running is not None:
+            running.close()
+
+    def _no_profile(self, error: OSError) -> None:
+        self._missing[PROFILE] = error.strerror or str(error)
+        self.close()
 
     def follow(self, path: Path) -> Borders[_Border] | None:
         """Let the program ask for its iterations through FIFOs; None if nothing is counted.
@@ -234,6 +275,11 @@ class Counting:
             self._start([slot], pid)
         if self._group is not None:
             self._start(self._offer.groups[self._group], pid)
+        if self._profile is not None:
+            try:
+                self._profile.begin()
+            except OSError as error:
+                self._no_profile(error)
         self._begun = self._read()
 
     def _start(self, slots: Sequence[Slot], pid: int) -> None:
@@ -268,8 +314,9 @@ class Counting:
             self._borders.close()
         if self._begun is None:
             # The process was not started.
+            self.close()
             return [], {INFO: {"missing": self._missing}}
-        rows = self._rows(self._begun, self._read(), "invocation", 0)
+        rows = self._rows(self._begun, self._read(), "invocation", 0) + self._profiled()
         for fd in self._fds.values():
             os.close(fd)
         if self._borders is not None:
@@ -285,6 +332,24 @@ class Counting:
         if self._group is not None:
             told.update(group=self._group, groups=len(self._offer.groups))
         return rows, {INFO: told}
+
+    def _profiled(self) -> list[Iteration]:
+        if self._profile is None:
+            return []
+        try:
+            symbols, programs_s = self._profile.end()
+        except OSError as error:
+            self._no_profile(error)
+            return []
+        self.close()
+        total_s = sum(symbols.values())
+        shown = {symbol: used_s for symbol, used_s in symbols.items() if used_s >= _LEAST_SHARE * total_s}
+        parts = {ALL: total_s, **shown, OTHERS: max(0.0, total_s - sum(shown.values()))}
+        metric = metric_of(PROFILE)
+        return [
+            *([0, metric, used_s, "s", None, {SYMBOL: symbol}] for symbol, used_s in parts.items()),
+            [0, metric_of(PROGRAMS), programs_s, "s", None, None],
+        ]
 
     def _rows(self, first: _Border, last: _Border, per: str, iteration: int) -> list[Iteration]:
         """Return the measurements between two borders, and note why some are missing."""

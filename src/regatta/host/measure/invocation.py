@@ -112,7 +112,7 @@ class Bench:
         self.work = EmptyDirectory(self.directory)
         results_path = results_of(scratch)
         self._results = EmptyDirectory(results_path.parent)
-        self._results_name = str(results_path)
+        self.results_name = str(results_path)
         self._rlimits = [
             (_RLIMITS[name][0], int(value) * _RLIMITS[name][1])
             for name, value in header["rlimits"].items()
@@ -123,7 +123,7 @@ class Bench:
         self._environment.update(
             HOME=str(self.directory),
             TMPDIR=str(self.directory),
-            REGATTA_RESULTS=self._results_name,
+            REGATTA_RESULTS=self.results_name,
             REGATTA_SEED=str(header["seed"]),
         )
         self._padding_bound = environment["padding_bytes"]
@@ -159,7 +159,7 @@ class Bench:
             file: name of a file in the working directory; "": the file that `REGATTA_RESULTS` names.
         """
         called = file or "REGATTA_RESULTS"
-        folder, name = (self.work, file) if file else (self._results, os.path.basename(self._results_name))
+        folder, name = (self.work, file) if file else (self._results, os.path.basename(self.results_name))
         try:
             with open(folder.open_file(name), "rb") as stream:
                 size = os.fstat(stream.fileno()).st_size
@@ -244,7 +244,7 @@ class Bench:
         ended_ns = time.monotonic_ns()
         if self.strays:
             # Without a subreaper, strays do not return to the runner, so search the environments of all processes.
-            outcome.left_behind += end_orphans(self._results_name)
+            outcome.left_behind += end_orphans(self.results_name)
         isolation: dict[str, Any] = {"kind": kind, **limits_asked(cell)}
         if kind == "cgroup" and accounting is None:
             isolation.update(kind="none", asked=kind)
@@ -266,7 +266,13 @@ class Bench:
         return Run(done.outcome, done.tree, before, after, ends[0], done.isolation, done.rusage)
 
     def prepare(self, cell: PlanCell, environment: dict[str, str]) -> str:
-        """Run the cell's command before an invocation, not measured; return why it failed, or ""."""
+        """Run the cell's command before an invocation, not measured; return why it failed, or "".
+
+        A memory limit is set before, which drops the files that the group still holds from earlier invocations: files that this
+        command reads are then cached for the runner's own group.
+        """
+        if isolation_kind(cell) == "cgroup":
+            set_limits(cell, self.accounting)
         return self._unmeasured(cell, cell["prepare"], environment, "prepare")[1]
 
     def check(self, cell: PlanCell, environment: dict[str, str]) -> str:
@@ -317,7 +323,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
         if isinstance(recorder, str):
             return _not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
         counting = bench.counting(cell, row.round)
-        run = bench.run(cell, environment, counting)
+        with _sampling(bench, counting):
+            run = bench.run(cell, environment, counting)
         lost_trace = _end(recorder)
     outcome, tree, before, after = run.outcome, run.tree, run.before, run.after
     usage = outcome.usage
@@ -439,6 +446,23 @@ def _recorder(bench: Bench, cell: PlanCell) -> Iterator[Recorder | str | None]:
             yield recorder
         finally:
             bench.helpers.clear()
+
+
+@contextlib.contextmanager
+def _sampling(bench: Bench, counting: Counting | None) -> Iterator[None]:
+    """Let processes of the counters work beside the program; end them if the runner is stopped."""
+    if counting is None:
+        yield
+        return
+    counting.prepare(bench.results_name)
+    bench.helpers.update(counting.helpers)
+    try:
+        yield
+    except BaseException:
+        counting.close()
+        raise
+    finally:
+        bench.helpers.difference_update(counting.helpers)
 
 
 def _end(recorder: Recorder | None) -> str:

@@ -17,6 +17,12 @@ METRIC_PREFIX = "counter_"
 INFO = "host_counters"
 #: name in a spec of the energy that the processor's packages use
 ENERGY = "energy"
+#: name in a spec of the time that the kernel spends in each of its functions
+PROFILE = "kernel-profile"
+#: parameter of its metric: a function of the kernel, `all` for the sum, or `others` for the rare ones
+SYMBOL, ALL, OTHERS = "symbol", "all", "others"
+#: name of the time that programs spend outside of the kernel, which the profile has, too
+PROGRAMS = "programs-profile"
 #: variable with the path that the names of two FIFOs begin with; a program asks for its iterations there
 BORDERS = "REGATTA_COUNTERS"
 #: parameter of a metric: where the processor executed. `all` is the sum.
@@ -195,9 +201,9 @@ def metric_of(name: str, per: str = "invocation") -> str:
 
 
 #: all that a spec can ask for without an event of the processor's manual
-NAMES = (*COUNTERS, ENERGY)
+NAMES = (*COUNTERS, ENERGY, PROFILE)
 #: metric of these and of those derived from them -> name, per
-METRICS = {metric_of(name, per): (name, per) for per in PER for name in (*NAMES, *RATIOS)}
+METRICS = {metric_of(name, per): (name, per) for per in PER for name in (*NAMES, PROGRAMS, *RATIOS)}
 
 
 def split_metric(metric: str) -> tuple[str, str]:

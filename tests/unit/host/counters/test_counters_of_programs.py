@@ -7,15 +7,17 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.runner_plans import Runner, cell, python, sh
+from helpers.runner_plans import Runner, cell, measured_processes, python, sh, wait_until, write_plan
 from regatta.host.containers.gate import Gate
 from regatta.host.counters import perf_events
 from regatta.host.counters.counting import Counters
+from regatta.host.counters.profile import KernelProfile
 from regatta.host.measure.cgroup import open_accounting
 from regatta.host.processes import children_of
 from regatta.host.values.counters import COUNTERS, INFO, METRIC_PREFIX, NAMES, Event
@@ -95,7 +97,7 @@ def test_a_counter_that_this_machine_lacks_has_a_reason_and_no_value(runner: Run
     missing = record["info"][INFO]["missing"]
     for name in (*NAMES, "own"):
         reasons = [why for key, why in missing.items() if key.split(" ")[0] == name]
-        measured = name.replace("-", "_") in counted
+        measured = name.replace("-", "_") in counted or name == "kernel-profile"
         # With several groups, a counter of another group has neither.
         assert measured or reasons or record["info"][INFO].get("groups", 1) > 1
         assert all(reasons)
@@ -193,3 +195,54 @@ def test_a_process_that_is_gone_has_reasons_and_no_values() -> None:
     rows, told = counting.end()
     assert rows == []
     assert set(told[INFO]["missing"]) == set(SOFTWARE)
+
+
+@pytest.fixture
+def _perf() -> None:
+    """Skips where perf cannot sample."""
+    try:
+        KernelProfile("/nowhere").close()
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: {error}")
+
+
+@pytest.mark.usefixtures("_perf")
+def test_the_kernel_is_sampled_while_the_program_runs_and_nothing_is_left(runner: Runner) -> None:
+    read = "import os\nf = os.open('/dev/zero', 0)\nfor i in range(60): os.read(f, 100_000_000)\n"
+    asked = {"names": ["kernel-profile", "task-clock"], "raw": {}}
+    (record,) = runner.measure(python("reads", read, counters=asked))
+    assert record["status"] == "ok", record["reason"]
+    assert record["info"][INFO]["missing"] == {}
+    times = {row[5]["symbol"]: row[2] for row in record["iterations"] if row[1] == "counter_kernel_profile"}
+    # Zeros are written by the kernel, for nearly all of the time of the program.
+    assert times["all"] >= 0.5 * counts_of(record)["task_clock"] / 1e9
+    assert times["all"] == pytest.approx(sum(used for symbol, used in times.items() if symbol != "all"))
+    assert max(used for symbol, used in times.items() if symbol not in ("all", "others")) > 0.1 * times["all"]
+    assert record["left_behind"] == 0
+
+
+@pytest.mark.usefixtures("_perf")
+def test_a_runner_that_is_killed_while_it_samples_leaves_perf_to_the_next_one(runner: Runner) -> None:
+    asked = {"names": ["kernel-profile"], "raw": {}}
+    write_plan(
+        runner.folder, [sh("sleeps", "sleep 300", counters=asked), sh("quick", "true", counters=asked)]
+    )
+    process = runner.start()
+    sampling = wait_until(lambda: perf_of(runner), "perf")
+    wait_until(lambda: measured_processes(runner.results_file) != sampling, "the program")
+    process.kill()
+    process.wait()
+    assert perf_of(runner) == sampling
+    write_plan(runner.folder, [sh("quick", "true", counters=asked)])
+    runner.run()
+    wait_until(lambda: not perf_of(runner), "the end of perf")
+
+
+def perf_of(runner: Runner) -> list[int]:
+    """The processes of perf that this runner has started."""
+    found = []
+    for pid in measured_processes(runner.results_file):
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "perf":
+                found.append(pid)
+    return found

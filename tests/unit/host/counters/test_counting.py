@@ -48,7 +48,8 @@ class Processor:
         #: descriptors that were read before the start of the process
         self._read: set[int] = set()
 
-    def open_event(self, event: Event, space: str, leader: int = -1) -> int:
+    def open_event(self, event: Event, space: str, leader: int = -1, pid: int = 0) -> int:
+        assert pid == 0
         group = [event, *(e for fd, (e, _, of) in self.open.items() if leader in (fd, of))]
         used = sum(e.type != 1 and not (self.fixed and e in FIXED) for e in group)
         if used > self.counters:
@@ -211,10 +212,10 @@ def test_a_user_who_may_not_count_the_kernel_has_the_counts_of_programs(
 ) -> None:
     processor = on(4)
 
-    def restricted(event: Event, space: str, leader: int = -1) -> int:
+    def restricted(event: Event, space: str, leader: int = -1, pid: int = 0) -> int:
         if space != "user":
             raise OSError(errno.EACCES, "Permission denied")
-        return processor.open_event(event, space, leader)
+        return processor.open_event(event, space, leader, pid)
 
     monkeypatch.setattr(perf_events, "open_event", restricted)
     found = offer(Counted(("context-switches", "cycles", "instructions")), INTEL)

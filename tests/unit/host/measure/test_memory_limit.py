@@ -122,6 +122,37 @@ def test_a_process_that_needs_more_is_killed_with_status_oom_and_the_next_cell_i
     runner.assert_nothing_left()
 
 
+@pytest.mark.usefixtures("limits", "disk")
+def test_a_file_that_is_prepared_is_not_paid_for_with_the_limit_whoever_read_it_before(
+    runner: Runner, tmp_path: Path
+) -> None:
+    """The file is larger than the limit. Without the preparation, the first cell would be the one that pays for it."""
+    shared = tmp_path / "shared"
+    shared.write_bytes(os.urandom(64 * MIB))
+    with shared.open("rb") as stream:
+        os.fsync(stream.fileno())
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    read = f"""
+def from_disk():
+    return int(dict(line.split(": ") for line in open("/proc/self/io"))["read_bytes"])
+before = from_disk()
+for _ in range(2):
+    with open({str(shared)!r}, "rb", buffering=0) as file:
+        while file.read(1 << 20): pass
+print(from_disk() - before)
+"""
+    prepare = ["/bin/cat", str(shared)]
+    free, limited, again = runner.measure(
+        python("free", read),
+        python("limited", read, isolation=SMALL, prepare=prepare),
+        python("again", read, isolation=SMALL, prepare=prepare),
+    )
+    assert [record["status"] for record in (free, limited, again)] == ["ok"] * 3
+    assert int(printed(free, "stdout")) >= 64 * MIB
+    assert (int(printed(limited, "stdout")), int(printed(again, "stdout"))) == (0, 0)
+    runner.assert_nothing_left()
+
+
 @pytest.mark.usefixtures("limits")
 def test_an_invocation_whose_child_alone_is_killed_is_no_success(runner: Runner) -> None:
     script = f"""{sys.executable} -I -S -c '{ALLOCATE}'; exit 0"""

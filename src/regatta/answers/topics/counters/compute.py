@@ -13,6 +13,7 @@ from regatta.answers.context import Context
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
 from regatta.host.values.counters import (
+    ALL,
     INFO,
     METRIC_PREFIX,
     NAMES,
@@ -20,6 +21,7 @@ from regatta.host.values.counters import (
     RATIOS,
     SPACE,
     SPACES,
+    SYMBOL,
     by_reason,
     split_metric,
 )
@@ -31,6 +33,8 @@ _DERIVED = {
 }
 #: place of each metric in a table; events of the processor's manual follow the other counters
 _ORDER = {name.replace("-", "_"): place for place, name in enumerate((*NAMES, *RATIOS))}
+_ASPECTS = {ALL: "user and kernel"}
+_FIRST = ("", ALL, *SPACES)
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class Count:
     #: `invocation`, `iteration`, `operation`
     per: str
     metric: str
-    #: `user`, `kernel`, `all`; "" if they are not counted separately
-    space: str
+    #: `user`, `kernel`, `all`, or a function of the kernel; "" if nothing is counted separately
+    aspect: str
     unit: str
     estimate: Interval
 
@@ -90,20 +94,22 @@ def collect_counters(context: Context) -> CounterAnswer:
 def _counts(cells: Sequence[CellAnswer]) -> list[Count]:
     """Return counters before derived values, and the spaces of each together."""
     found = []
-    spaces = ("", "all", *SPACES)
     for cell in cells:
         name, per = split_metric(cell.metric)
-        space = str(cell.parameters.get(SPACE, ""))
-        of_space = {"": "", "all": ", user and kernel"}.get(space, f", {space}")
-        shown = _DERIVED.get(name, name.replace("_", " ")) + of_space
+        aspect = str(cell.parameters.get(SPACE, cell.parameters.get(SYMBOL, "")))
+        of_space = f", {_ASPECTS.get(aspect, aspect)}" if SPACE in cell.parameters else ""
+        symbol = f": {aspect}" if SYMBOL in cell.parameters else ""
+        shown = _DERIVED.get(name, name.replace("_", " ")) + of_space + symbol
         place = (
             list(PER).index(per),
             name in _DERIVED,
             _ORDER.get(name, len(_ORDER)),
             name,
-            spaces.index(space) if space in spaces else len(spaces),
+            # Sums first, then user and kernel, and functions by their time.
+            _FIRST.index(aspect) if aspect in _FIRST else len(_FIRST),
+            -cell.estimate.point if symbol else 0.0,
         )
-        found.append((place, Count(shown, per, cell.metric, space, cell.unit, cell.estimate)))
+        found.append((place, Count(shown, per, cell.metric, aspect, cell.unit, cell.estimate)))
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
@@ -11,10 +12,11 @@ from regatta.answers.topics.counters.compute import Count, CountedCell, CounterA
 from regatta.answers.words import listed
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, Scale, choose_scale, joined, show_ends, show_heap, show_percent
-from regatta.host.values.counters import PER
+from regatta.host.values.counters import PER, PROFILE, PROGRAMS, metric_of
 
 #: Wider tables do not fit on a page.
 _CELLS_AT_ONCE = 3
+_MOST_COUNTERS, _MOST_FUNCTIONS = 200, 25
 
 
 def counter_words(found: CounterAnswer) -> tuple[str, ...]:
@@ -31,21 +33,31 @@ def counter_tables(found: CounterAnswer, view: View) -> list[Table]:
     places: dict[tuple[str, str], list[CountedCell]] = {}
     for cell in found.cells:
         places.setdefault((cell.place.host, cell.place.benchmark), []).append(cell)
+    kinds: list[tuple[str, Callable[[Count], bool], int]] = [
+        *((f"Counters per {per}", partial(_is_counter, per=per), _MOST_COUNTERS) for per in PER),
+        ("Kernel time per invocation, by function", _is_profile, _MOST_FUNCTIONS),
+    ]
     return [
-        _table(
-            joined(f"Counters per {per}", benchmark, view.on_host(host)), many[at : at + _CELLS_AT_ONCE], per
-        )
+        _table(joined(title, benchmark, view.on_host(host)), many[at : at + _CELLS_AT_ONCE], wanted, most)
         for (host, benchmark), many in places.items()
-        for per in PER
+        for title, wanted, most in kinds
         for at in range(0, len(many), _CELLS_AT_ONCE)
     ]
 
 
-def _table(title: str, cells: Sequence[CountedCell], per: str) -> Table:
-    by_cell = [{(one.metric, one.space): one for one in cell.counts if one.per == per} for cell in cells]
+def _is_profile(one: Count) -> bool:
+    return one.metric in (metric_of(PROFILE), metric_of(PROGRAMS))
+
+
+def _is_counter(one: Count, per: str) -> bool:
+    return one.per == per and not _is_profile(one)
+
+
+def _table(title: str, cells: Sequence[CountedCell], wanted: Callable[[Count], bool], most: int) -> Table:
+    by_cell = [{(one.metric, one.aspect): one for one in cell.counts if wanted(one)} for cell in cells]
     names = {key: one.name for own in by_cell for key, one in own.items()}
     rows = []
-    for key, name in names.items():
+    for key, name in list(names.items())[:most]:
         counts = [own.get(key) for own in by_cell]
         scale = choose_scale([one.estimate for one in counts if one], next(one.unit for one in counts if one))
         label = name if scale.unit in ("", "count", "ratio") else f"{name} ({scale.unit})"

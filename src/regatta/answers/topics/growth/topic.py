@@ -17,8 +17,10 @@ from regatta.figures.text import (
     show_percent,
     show_quantity,
 )
-from regatta.host.values.counters import METRIC_PREFIX
+from regatta.host.values.counters import METRIC_PREFIX, SYMBOL
 
+_MOST_FUNCTIONS = 15
+_NOTHING = 1e-6
 _TERMS = {"linear": "n", "n log n": "n ln n", "quadratic": "n²"}
 
 
@@ -37,7 +39,16 @@ def growth_section(found: Sequence[Grown], view: View) -> Section | None:
 
 
 def growth_tables(found: Sequence[Grown], view: View) -> list[Table]:
-    """Return one row per series."""
+    """Return one row per series, and those functions of the kernel whose time grows most."""
+    functions = [one for one in found if SYMBOL in one.parameters and one.growth.best.kind != "constant"]
+    functions.sort(key=lambda one: one.growth.best.at(one.sizes[0]) - one.growth.best.at(one.sizes[-1]))
+    return [
+        _table("Growth", [one for one in found if SYMBOL not in one.parameters], view),
+        _table("Growth of functions of the kernel", functions[:_MOST_FUNCTIONS], view),
+    ]
+
+
+def _table(title: str, found: Sequence[Grown], view: View) -> Table:
     columns = (
         *(
             "host",
@@ -65,7 +76,7 @@ def growth_tables(found: Sequence[Grown], view: View) -> list[Table]:
         )
         for one in found
     ]
-    return [Table("Growth", columns, rows, frozenset({6, 8}))]
+    return Table(title, columns, rows, frozenset({6, 8}))
 
 
 def _quantity(one: Grown) -> str:
@@ -79,7 +90,8 @@ def _formula(one: Grown) -> str:
     if best.kind == "constant" or best.factor == 0:
         return base
     grown = f"{show_quantity(best.factor, one.unit)} × {_TERMS[best.kind]}"
-    return grown if best.base == 0 else f"{base} + {grown}"
+    # Least squares leave a rest of rounding.
+    return grown if best.base < _NOTHING * best.at(one.sizes[0]) else f"{base} + {grown}"
 
 
 GROWTH: Topic[tuple[Grown, ...]] = Topic(

@@ -51,7 +51,7 @@ def answer(tmp_path: Path) -> Answer:
 def test_means_are_over_the_invocations_that_counted(answer: Answer) -> None:
     found: CounterAnswer = answer.topics["counters"]
     first, second = found.cells
-    counts = {(one.metric, one.space): one.estimate for one in first.counts}
+    counts = {(one.metric, one.aspect): one.estimate for one in first.counts}
     assert (counts["counter_context_switches", ""].point, counts["counter_context_switches", ""].n) == (12, 5)
     assert (counts["counter_instructions", "all"].point, counts["counter_instructions", "all"].n) == (3000, 3)
     assert counts["counter_instructions", "kernel"].point == 750

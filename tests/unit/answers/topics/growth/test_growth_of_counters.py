@@ -25,6 +25,15 @@ def answer_of(folder: Path, connections: tuple[int, ...]) -> Answer:
                 [0, "counter_page_faults", 100 + number % 2, "count", None, {"space": "user"}],
                 [0, "counter_migrations", 0, "count", None, None],
                 [0, "other", 7 * n, "count", None, None],
+                *(
+                    [0, "counter_kernel_profile", used_s, "s", None, {"symbol": symbol}]
+                    for symbol, used_s in (
+                        ("all", 1 + n / 100),
+                        ("schedule", n / 200),
+                        ("poll", n / 100),
+                        ("fork", 2),
+                    )
+                ),
             ]
             records.append(record(cell, number, rows, position=position))
     return answer_experiment(write_experiment(folder / "made-up", cells, records, 4, method="fixed"))
@@ -33,7 +42,7 @@ def answer_of(folder: Path, connections: tuple[int, ...]) -> Answer:
 def test_each_series_has_its_kind_and_its_row(tmp_path: Path, golden: Golden) -> None:
     answer = answer_of(tmp_path, (20, 50, 100, 200, 400))
     found: tuple[Grown, ...] = answer.topics["growth"]
-    kinds = {one.metric: one.growth.plausible for one in found}
+    kinds = {one.metric: one.growth.plausible for one in found if "symbol" not in one.parameters}
     assert kinds["counter_context_switches"] == ("quadratic",)
     assert kinds["counter_page_faults"][0] == "constant"
     assert kinds["elapsed"] == ("linear",)
@@ -42,8 +51,9 @@ def test_each_series_has_its_kind_and_its_row(tmp_path: Path, golden: Golden) ->
     assert {(one.parameter, one.sizes) for one in found} == {
         ("connections", (20.0, 50.0, 100.0, 200.0, 400.0))
     }
-    (table,) = GROWTH.tables_of(View(answer))
+    table, functions = GROWTH.tables_of(View(answer))
     golden("table", "\n".join(" | ".join(row) for row in [table.columns, *table.rows]))
+    golden("functions", "\n".join(" | ".join(row) for row in [functions.columns, *functions.rows]))
 
 
 def test_three_values_of_a_parameter_have_no_growth(tmp_path: Path) -> None:
