@@ -82,7 +82,8 @@ class PerturbationSpec(Strict):
     )
     memory_pressure_percent: _Percent | None = Field(
         5.0,
-        description="Time during which some task waited for memory (PSI `some`), in percent.",
+        description="Time during which some task waited for memory (PSI `some`), in percent. Not checked for an invocation with "
+        "`memory_mib`, whose limit makes it wait.",
         examples=[1],
     )
     io_pressure_percent: _Percent | None = Field(

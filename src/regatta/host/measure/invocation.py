@@ -345,8 +345,12 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
         own_cpu_s = usage.ru_utime + usage.ru_stime
         if tree is not None and tree.cpu_ns is not None:
             own_cpu_s = max(own_cpu_s, tree.cpu_ns / 1e9)
+        limits = header["limits"]
+        if "memory_mib" in limits_asked(cell):
+            # Its own limit makes the program wait for memory.
+            limits = {**limits, "memory_pressure_percent": None}
         perturbation = find_perturbation(
-            header["limits"], before, after, outcome.elapsed_ns / 1e9, own_cpu_s, bench.cpus
+            limits, before, after, outcome.elapsed_ns / 1e9, own_cpu_s, bench.cpus
         )
         if perturbation:
             status = "perturbed"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from helpers.runner_plans import Runner, groups_of, printed, python, sh, write_plan
+from helpers.runner_plans import NO_LIMITS, Runner, groups_of, printed, python, sh, write_plan
 from regatta.cli.explain import explain
 from regatta.host.measure import cgroup, memory_limit
 from regatta.host.measure.cgroup import TreeAccounting, open_accounting
@@ -357,3 +357,14 @@ def test_with_version_2_a_smaller_limit_above_and_a_missing_controller_are_told(
     assert accounting is not None, reason
     assert "cpu and memory" in accounting.limit(None, 32 * MIB)
     accounting.close()
+
+
+@pytest.mark.usefixtures("limits", "disk")
+def test_waits_for_memory_of_a_limited_program_do_not_perturb_it(runner: Runner) -> None:
+    limits = {**NO_LIMITS, "memory_pressure_percent": 0.001, "retries": 0}
+    limited = runner.one(python("limited", READ_AGAIN, isolation=SMALL), limits=limits)
+    waited_us = limited["host_after"]["psi_memory_some_us"] - limited["host_before"]["psi_memory_some_us"]
+    if waited_us < 100_000:
+        pytest.skip(f"NOT TESTED: the kernel counted only {waited_us} us of waits for memory")
+    assert limited["status"] == "ok", limited["reason"]
+    assert limited["perturbation"] == []
