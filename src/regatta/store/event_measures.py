@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -93,7 +94,7 @@ class EventMeasures:
         workers = min(len(missing), len(os.sched_getaffinity(0)), max(1, memory // _WORKER_BYTES))
         # A fork would copy the threads of other libraries only in part.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, context) as pool:
+        with ProcessPoolExecutor(workers, context, end_with_parent) as pool:
             running = {pool.submit(_rows, kept): kept for kept in missing}
             for done in as_completed(running):
                 # What a killed process leaves undone, `added_to` does.
@@ -132,6 +133,18 @@ class EventMeasures:
         name = f"{digests[TRACE_FILE][:32]}{digests.get(ABOUT_FILE, '')[:32]}.json"
         folder = host_journal / "kept" / f"{record['invocation_id']}-a{record['attempt']}"
         return Kept(folder, self._cache / name)
+
+
+def end_with_parent() -> None:
+    """In a process of a pool: end when the parent ends for any reason. Otherwise it would wait for work forever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _rows(kept: Kept) -> list[Row]:
