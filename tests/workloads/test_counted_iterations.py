@@ -122,9 +122,9 @@ def test_each_iteration_of_the_java_harness_has_its_counts(runner: Runner, progr
     clocks = values(record, "counter_iteration_task_clock")
     processor = values(record, "cpu")
     assert len(clocks) == len(processor) == 4
-    # Of the whole process, as the harness has it from the JVM.
+    # Of the whole process, as the harness has it from the JVM, which reads it in ticks of 10 ms.
     for clock, cpu in zip(clocks, processor, strict=True):
-        assert 0.5 * cpu <= clock <= 1.5 * cpu + 10e6
+        assert abs(clock - cpu) <= 0.5 * cpu + 20e6
     assert sum(clocks) < values(record, "counter_task_clock")[0]
 
 
