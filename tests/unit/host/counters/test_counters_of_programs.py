@@ -217,7 +217,9 @@ def test_the_kernel_is_sampled_while_the_program_runs_and_nothing_is_left(runner
     # Zeros are written by the kernel, for nearly all of the time of the program.
     assert times["all"] >= 0.5 * counts_of(record)["task_clock"] / 1e9
     assert times["all"] == pytest.approx(sum(used for symbol, used in times.items() if symbol != "all"))
-    assert max(used for symbol, used in times.items() if symbol not in ("all", "others")) > 0.1 * times["all"]
+    # Functions of other programs, which tests beside this one may start, are among them.
+    assert set(times) > {"all", "others"}
+    assert all(used >= 0.005 * times["all"] for symbol, used in times.items() if symbol != "others")
     assert record["left_behind"] == 0
 
 
