@@ -169,6 +169,8 @@ def test_a_cancelled_segment_is_named_and_the_same_command_goes_on(clone):
     host = next(host for host in HOSTS if f"/{host}/" in clone.naps.read_text())
     job = next(line.split()[0] for line in clone.cluster.jobs("%i %j") if line.endswith(f"-{host}"))
     clone.cluster.run("scancel", job)
+    # `scancel` does not wait for the job, which would otherwise go on and end well.
+    clone.wait_until(lambda: not any(line.endswith(f"-{host}") for line in clone.cluster.jobs("%i %j")))
     clone.hold.unlink()
     assert process.wait(WAIT_S) != 0
     assert "it was canceled" in clone.log()
