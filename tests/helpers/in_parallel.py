@@ -1,4 +1,4 @@
-"""How the tests are shared among processes (`./regatta test` uses three): what stays together, what starts first.
+"""How the tests are shared among processes (`./regatta test` uses two): what stays together, what starts first.
 
 The tests of a file stay together, for they share what the file has made. So do the files that need the one Slurm of this
 machine or the hosts that are slow to make, which mostly wait while the other processes compute; and those that mount the

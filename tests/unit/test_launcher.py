@@ -200,7 +200,7 @@ def test_a_changed_lock_brings_the_environment_up_to_date_in_place(machine: Mach
 
 def test_a_users_verb_takes_nothing_from_a_development_environment(machine: Machine) -> None:
     machine.has(*TEST_TOOLS, "chromium")
-    assert "-m pytest -n 3 -x" in machine.run("test", "-x").stdout
+    assert "-m pytest -n 2 -x" in machine.run("test", "-x").stdout
     made = machine.calls("uv")
     assert "requirements/lock-dev.txt" in made[0]
     machine.run("status")
@@ -486,7 +486,7 @@ def test_a_part_of_the_tests_asks_for_what_it_needs(
 
 @pytest.mark.parametrize(
     ("words", "processes"),
-    [(["-n", "4"], "-n 3 "), (["-p", "no:xdist"], ""), (["-pno:xdist"], "")],
+    [(["-n", "4"], "-n 2 "), (["-p", "no:xdist"], ""), (["-pno:xdist"], "")],
 )
 def test_the_tests_run_in_two_processes_unless_the_user_wants_otherwise(
     machine: Machine, words: list[str], processes: str

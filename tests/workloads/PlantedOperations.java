@@ -27,7 +27,7 @@ public final class PlantedOperations extends Group {
             return spin(20_000);
         });
         values("spin", "ns", new int[] {2000, 20_000}, ns -> i -> spin(ns));
-        value("prepared", i -> spin(20_000) + spin(20_000), i -> spin(20_000));
+        value("prepared", i -> spin(4000) + spin(2000), i -> spin(4000));
     }
 
     private static long spin(long ns) {

@@ -111,6 +111,7 @@ def test_a_jvm_without_a_compiler_has_a_limit_of_its_cost(
     assert all(line["value"] > 100 for lines in found.values() for line in lines)
 
 
+@pytest.mark.alone
 def test_an_operation_that_the_jit_removes_has_no_number(
     programs: Programs, operations_of_known_cost: Path
 ) -> None:
@@ -123,8 +124,8 @@ def test_an_operation_that_the_jit_removes_has_no_number(
     for line in found["spin"]:
         assert line["value"] > 0.99 * line["parameters"]["ns"]
     assert len(found["spin"]) == 6
-    # What prepares a call, 20 of 40 us, is no part of its cost.
-    assert min(line["value"] for line in found["prepared"]) < 36_000
+    # What prepares a call is no part of its cost.
+    assert min(line["value"] for line in found["prepared"]) < 4000
 
 
 def test_an_operation_runs_often_enough_to_be_compiled_before_it_is_measured(

@@ -78,6 +78,9 @@ def _table(table: Table, room: int) -> list[str]:
     while sum(widths) + 2 * len(widths) > WIDTH:
         # Numbers and names of alternatives are essential: shorten the longest of the other columns.
         names = [at for at in range(len(widths)) if at not in table.numeric and widths[at] > _LEAST_NAME]
+        if not names:
+            # Only numbers are left, such as very wide intervals: the line is longer than the screen.
+            break
         where = [at for at in names if table.columns[at] != "comparison"]
         longest = max(where or names, key=lambda at: widths[at])
         widths[longest] -= 1

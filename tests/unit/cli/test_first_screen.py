@@ -81,3 +81,11 @@ def test_where_nothing_was_measured_the_screen_says_so(rich: Answer) -> None:
         replace(rich, headline=(), comparisons=(), failures=(), warnings=(), statuses={}, recorded=0)
     )
     assert "• No measurements yet." in lines
+
+
+def test_intervals_too_wide_for_the_screen_make_a_long_line_and_no_failure(rich: Answer) -> None:
+    ratio = replace(rich.comparisons[0].ratio, low=1.234e-123, high=9.876e123)
+    wide = [
+        replace(one, ratio=ratio, place=replace(one.place, benchmark="x" * 60)) for one in rich.comparisons
+    ]
+    assert first_screen(replace(rich, comparisons=tuple(wide)))
