@@ -19,7 +19,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 #: seconds; a test that needs more is marked `full`
-FIRST_TIER_S = 60
+FIRST_TIER_S = 20
 #: options by which pytest itself chooses among all tests: those that failed, or by marker
 CHOSEN_BY_PYTEST = ("lf", "failedfirst", "markexpr")
 #: folders of the second tier

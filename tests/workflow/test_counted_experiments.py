@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
-import pytest
-
+from helpers.counting import skip_without_counters
 from helpers.experiments.small_experiments import SmallExperiment
-from regatta.host.counters import perf_events
-from regatta.host.values.counters import NAMES, Event
+from regatta.host.values.counters import NAMES
 
 
 def test_an_experiment_counts_what_this_machine_has_and_names_the_rest(tmp_path: Path) -> None:
-    try:
-        os.close(perf_events.open_event(Event(1, 3), ""))
-    except OSError as error:
-        pytest.skip(f"NOT TESTED: {perf_events.why_not(error)}")
+    skip_without_counters()
     small = SmallExperiment(tmp_path, counters=list(NAMES), invocations={"fixed": 3}, modifiers={})
     done = small.run()
     assert done.returncode == 0, done.stderr

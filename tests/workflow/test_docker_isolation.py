@@ -12,10 +12,10 @@ import subprocess
 import pytest
 
 from helpers.contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
+from helpers.counting import skip_without_counters
 from helpers.experiments.small_experiments import SmallExperiment
 from helpers.runner_plans import PATIENCE_S, Runner, cell, end, printed, wait_until, write_plan
-from regatta.host.counters import perf_events
-from regatta.host.values.counters import INFO, Event
+from regatta.host.values.counters import INFO
 
 CPU = max(os.sched_getaffinity(0))
 RLIMITS = {"address_space_mib": 4096, "open_files": 777, "processes": None, "core_mib": 0}
@@ -375,10 +375,7 @@ def test_the_program_in_a_container_is_counted_with_its_iterations_and_the_shell
     runner, base
 ):
     """The same program has the same counts outside."""
-    try:
-        os.close(perf_events.open_event(Event(1, 2), ""))
-    except OSError as error:
-        pytest.skip(f"NOT TESTED: {perf_events.why_not(error)}")
+    skip_without_counters()
     script = (
         'exec 3>"$REGATTA_COUNTERS.ask" 4<"$REGATTA_COUNTERS.answer"; echo begin 0 >&3; read -r x <&4; '
         "/usr/bin/true; /usr/bin/true; echo end 0 >&3; read -r x <&4"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from helpers.counting import skip_without_counters
 from helpers.runner_plans import Runner, cell, python
 from helpers.workloads.java_runs import Programs, jvm
-from regatta.host.counters import perf_events
-from regatta.host.values.counters import INFO, Event
+from regatta.host.values.counters import INFO
 
 PROBES = Path(__file__).parents[2] / "benchmarks" / "probes"
 ASKED = {"names": ["page-faults", "context-switches", "task-clock"], "raw": {}}
@@ -61,13 +61,7 @@ def border(request):
 
 @pytest.fixture(autouse=True)
 def _counting() -> None:
-    """Skips where this user may not count."""
-    try:
-        import os
-
-        os.close(perf_events.open_event(Event(1, 3), ""))
-    except OSError as error:
-        pytest.skip(f"NOT TESTED: {perf_events.why_not(error)}")
+    skip_without_counters()
 
 
 @pytest.fixture

@@ -36,6 +36,8 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 
 #: maximum length of a list or mapping of a spec, and of a range of heap factors
 MAX_ITEMS = 1000
+#: of parameters and factors
+MAX_PARAMETERS = 32
 
 #: default of a key with inner keys: an empty mapping, so that each inner key has its default
 LEFT_OUT: Any = {}

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, field_validator, model_validator
 
-from regatta.host.units import UNITS
 from regatta.host.values.experiment import (
     LEAST_JUDGED_ITERATIONS,
     Better,
@@ -15,9 +14,11 @@ from regatta.host.values.experiment import (
     SteadyMethod,
 )
 from regatta.host.values.template import scalar_text
+from regatta.spec.capacity_schema import CapacitySpec
 from regatta.spec.fields import (
     LEFT_OUT,
     MAX_ITEMS,
+    MAX_PARAMETERS,
     Exact,
     FactorName,
     InsidePath,
@@ -33,7 +34,6 @@ from regatta.spec.fields import (
     ScalarValue,
     Strict,
     Text,
-    UnitName,
     listed,
     refusal,
     value_text,
@@ -51,7 +51,6 @@ from regatta.spec.registry_schema import CollectorSpec, ModifierSpec, RuntimeSpe
 
 MAX_SEED = 2**63 - 1
 MAX_LABELS = 32
-MAX_PARAMETERS = 32
 #: the plan holds a quantile for each round
 MAX_ADAPTIVE = 10_000
 
@@ -344,38 +343,6 @@ class MinheapSpec(Strict):
         "same heap on every runtime.",
         examples=["kept"],
     )
-
-
-class CapacitySpec(Strict):
-    """The highest load at which a metric meets a target. The load is a parameter of which `benchmarks` sets several values."""
-
-    parameter: ParameterName = Field(
-        description="The load: a parameter that `benchmarks` sets to two or more positive numbers.",
-        examples=["rate"],
-    )
-    metric: Name = Field(description="The metric that must meet the target.", examples=["latency"])
-    parameters: dict[ParameterName, ScalarValue] = Field(
-        {},
-        description="Parameters of the metric, if a benchmark reports it with several sets of parameters.",
-        max_length=MAX_PARAMETERS,
-        examples=[{"percentile": 99}],
-    )
-    at_most: float = Field(
-        description="Largest value of the metric that meets the target, in `unit`.", gt=0, examples=[10]
-    )
-    unit: UnitName = Field(
-        description=f"Unit of `at_most`: {', '.join(f'`{unit}`' for unit in UNITS)}. The metric can be "
-        "reported in another unit of the same dimension.",
-        examples=["ms"],
-    )
-
-    @model_validator(mode="after")
-    def _own_parameters(self) -> CapacitySpec:
-        if self.parameter in self.parameters:
-            raise refusal(
-                f"parameters of the metric without the load `{self.parameter}`", "remove it", "parameters"
-            )
-        return self
 
 
 class ResultsSpec(Strict):

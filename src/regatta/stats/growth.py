@@ -24,6 +24,8 @@ GROWTHS: dict[str, _Curve] = {
 }
 #: fewer sizes do not distinguish the kinds
 LEAST_SIZES = 4
+#: AICc of a fit with base, factor and variance is not defined for fewer, so that the constant would always be chosen
+LEAST_VALUES = 5
 _METHOD = "least squares of log means on log sizes"
 
 
@@ -72,7 +74,8 @@ def growth(samples: Sequence[tuple[float, Sequence[float]]], level: float = 0.95
     """Fit each kind of growth to values at several sizes, and weigh the fits.
 
     Args:
-        samples: (size > 0, values >= 0 of independent invocations) for at least 4 sizes, each with a positive mean.
+        samples: (size > 0, values >= 0 of independent invocations) for at least 4 sizes, each with a positive mean;
+            at least 5 values.
         level: of the interval of the exponent.
 
     Returns:
@@ -81,13 +84,15 @@ def growth(samples: Sequence[tuple[float, Sequence[float]]], level: float = 0.95
         fit. The exponent is the slope of the logarithm of the means on the logarithm of the sizes; a base makes it smaller.
 
     Raises:
-        ValueError: fewer sizes, or a mean that is not positive.
+        ValueError: fewer sizes or values, or a mean that is not positive.
 
     Source: Burnham and Anderson, Model Selection and Multimodel Inference (2002), sections 2.4 and 2.9. Goldsmith, Aiken and
     Wilkerson, Measuring Empirical Computational Complexity (FSE 2007), for the exponent.
     """
     if len({size for size, _ in samples}) < LEAST_SIZES:
         raise ValueError(f"fewer than {LEAST_SIZES} sizes")
+    if sum(len(own) for _, own in samples) < LEAST_VALUES:
+        raise ValueError(f"fewer than {LEAST_VALUES} values")
     sizes = np.array([size for size, values in samples for _ in values], float)
     values = np.array([value for _, own in samples for value in own], float)
     means = {size: math.fsum(own) / len(own) for size, own in samples}
@@ -119,7 +124,7 @@ def _aicc(residuals: NDArray[np.float64], columns: int) -> float:
     n, parameters = len(residuals), columns + 1
     # A perfect fit has no finite criterion; differences below the resolution of doubles say nothing.
     mean_square = max(float(np.mean(residuals**2)), np.finfo(float).eps ** 2)
-    correction = 2 * parameters * (parameters + 1) / (n - parameters - 1) if n > parameters + 1 else math.inf
+    correction = 2 * parameters * (parameters + 1) / (n - parameters - 1)
     return n * math.log(mean_square) + 2 * parameters + correction
 
 

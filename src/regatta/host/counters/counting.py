@@ -113,8 +113,10 @@ def _events(counted: Counted, family: str, found: Offer) -> Iterable[tuple[str, 
                 found.missing[name] = (
                     f"not the same event on all {family or 'such'} processors; give its `event`"
                 )
-            else:
+            elif perf_events.is_listed(event):
                 yield name, event
+            else:
+                found.missing[name] = perf_events.NO_COUNTER
     for name, text in counted.raw.items():
         try:
             yield name, perf_events.raw_event(text)
@@ -410,14 +412,14 @@ def _derived(counts: Mapping[tuple[str, str], int], per: str, iteration: int) ->
     """Return sums over the spaces, and ratios. `counts`: (name, space) -> count between the same borders."""
     names = dict.fromkeys(name for name, _ in counts)
     sums = {
-        (name, "all"): sum(counts[name, space] for space in SPACES)
+        (name, ALL): sum(counts[name, space] for space in SPACES)
         for name in names
         if all((name, space) in counts for space in SPACES)
     }
     every = {**counts, **sums}
     rows = [_row(name, count, space, per, iteration) for (name, space), count in sums.items()]
     for derived, ratio in RATIOS.items():
-        for space in (*SPACES, "all"):
+        for space in (*SPACES, ALL):
             over, under = every.get((ratio.over, space)), every.get((ratio.under, space))
             if over is not None and under:
                 value = ratio.factor * over / under

@@ -55,8 +55,8 @@ def joules(before: dict[str, Zone], after: dict[str, Zone], elapsed_s: float) ->
         before, after: of `read_zones`.
         elapsed_s: time between them, which limits how often a counter can have started again.
     """
-    if before.keys() != after.keys():
-        return None, "packages appeared or disappeared"
+    if not before or before.keys() != after.keys():
+        return None, "the counters of the packages appeared or disappeared"
     total_uj = 0
     for name, first in before.items():
         last = after[name]

@@ -33,6 +33,7 @@ _WITHOUT = {"": 0, "user": _NOT_KERNEL | _NOT_HYPERVISOR, "kernel": _NOT_USER | 
 _FIRST_DESCRIPTOR = 128
 _DEVICES = Path("/sys/bus/event_source/devices")
 _FIELD = re.compile(r"config:\d{1,2}(-\d{1,2})?(,\d{1,2}(-\d{1,2})?)*")
+NO_COUNTER = "the processor has no such counter, or a virtual machine hides it"
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 
@@ -96,7 +97,7 @@ def read_event(fd: int) -> Count | None:
 def why_not(error: OSError) -> str:
     """Return why the kernel refuses a counter, in words."""
     if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
-        return "the processor has no such counter, or a virtual machine hides it"
+        return NO_COUNTER
     if error.errno in (errno.EACCES, errno.EPERM):
         try:
             level = _PARANOID.read_text().strip()
@@ -106,6 +107,17 @@ def why_not(error: OSError) -> str:
     if error.errno == errno.ENOSYS:
         return "perf_event_open is not available"
     return error.strerror or str(error)
+
+
+def is_listed(event: Event, devices: Path = _DEVICES) -> bool:
+    """Return whether the processor has an event, as far as the kernel lists it."""
+    folder = _processor(devices)
+    return not event.listed or (folder is not None and (folder / "events" / event.listed).exists())
+
+
+def _processor(devices: Path) -> Path | None:
+    """Return the kernel's folder of the counters of the (first kind of) processor."""
+    return next((path for path in (devices / "cpu", *sorted(devices.glob("armv8*"))) if path.is_dir()), None)
 
 
 def raw_event(text: str, devices: Path = _DEVICES) -> Event:
@@ -118,9 +130,7 @@ def raw_event(text: str, devices: Path = _DEVICES) -> Event:
     Raises:
         OSError: the processor has no counters, no such term, or the value does not fit.
     """
-    folder = next(
-        (path for path in (devices / "cpu", *sorted(devices.glob("armv8*"))) if path.is_dir()), None
-    )
+    folder = _processor(devices)
     if folder is None:
         raise OSError(errno.ENOENT, "no counters")
     config = 0

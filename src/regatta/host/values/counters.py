@@ -34,6 +34,8 @@ _HARDWARE, _SOFTWARE, _CACHE, RAW = 0, 1, 3, 4
 #: family for events that the kernel knows on every processor
 _ANY = ""
 INTEL, AMD, ARM = "Intel", "AMD", "Arm"
+#: lowest family and model; events of older processors differ
+_ZEN_2 = (0x17, 0x30)
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Event:
 
     type: int
     config: int
+    #: name under which the kernel lists it if the processor has it; "": the kernel refuses what the processor lacks
+    listed: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,17 +79,22 @@ def _cache(about: str, cache: int, missed: bool, **families: Event | None) -> Co
     return Counter(about, {_ANY: Event(_CACHE, cache | missed << 16), **families})
 
 
-def _raw(config: int) -> Event:
-    """Return an event of the processor's manual: its number, and its unit mask in the second byte."""
+def _amd(config: int) -> Event:
+    """Return an event of AMD's manuals: its number, and its unit mask in the second byte."""
     return Event(RAW, config)
+
+
+def _arm(number: int, name: str) -> Event:
+    """Return an event of Arm's architecture. A processor without it would count nothing, and not refuse it."""
+    return Event(RAW, number, name)
 
 
 _L1D, _L1I, _DTLB, _ITLB = 0, 1, 3, 4
 _REFERENCES, _CACHE_MISSES = 2, 3
 
 #: Name in a spec -> counter. None: the family has no event with this meaning that is the same in all its models.
-#: The kernel's generic cache events are of the last level on Intel, of L2 on AMD, and of L1 on Arm. Its L1I misses of AMD and
-#: its TLB events of Arm count something else on some models.
+#: The kernel's generic cache events are of the last level on Intel, of L2 on AMD, and of L1 on Arm. On some models, its L1
+#: events of AMD, and its events of branches and TLBs of Arm, count something else.
 COUNTERS: dict[str, Counter] = {
     "task-clock": _software("time on a processor, all threads together", 1, "ns"),
     "context-switches": _software("context switches", 3),
@@ -94,41 +103,46 @@ COUNTERS: dict[str, Counter] = {
     "major-faults": _software("page faults that wait for a disk", 6),
     "cycles": _hardware("cycles", 0),
     "instructions": _hardware("instructions retired", 1),
-    "branches": _hardware("branches retired", 4),
-    "branch-misses": _hardware("mispredicted branches", 5),
-    # BR_INST_RETIRED.NEAR_TAKEN; ex_ret_brn_tkn
-    "branches-taken": Counter("branches taken", {INTEL: _raw(0x20C4), AMD: _raw(0xC4), _ANY: None}),
-    # de_dis_uop_queue_empty_di0; STALL_FRONTEND
+    "branches": _hardware("branches retired", 4, **{ARM: _arm(0x21, "br_retired")}),
+    "branch-misses": _hardware("mispredicted branches", 5, **{ARM: _arm(0x22, "br_mis_pred_retired")}),
+    # ex_ret_brn_tkn
+    "branches-taken": Counter("branches taken", {AMD: _amd(0xC4), _ANY: None}),
+    # de_dis_uop_queue_empty_di0
     "stalled-frontend": Counter(
         "cycles without instructions to execute",
-        {AMD: _raw(0xA9), ARM: Event(_HARDWARE, 7), _ANY: None},
+        {AMD: _amd(0xA9), ARM: _arm(0x23, "stall_frontend"), _ANY: None},
     ),
-    # STALL_BACKEND
     "stalled-backend": Counter(
-        "cycles without free resources to execute", {ARM: Event(_HARDWARE, 8), _ANY: None}
+        "cycles without free resources to execute", {ARM: _arm(0x24, "stall_backend"), _ANY: None}
     ),
     "llc-references": Counter(
         "accesses to the last level of cache",
-        {INTEL: Event(_HARDWARE, _REFERENCES), ARM: _raw(0x36), _ANY: None},
+        {INTEL: Event(_HARDWARE, _REFERENCES), ARM: _arm(0x36, "ll_cache_rd"), _ANY: None},
     ),
     "llc-misses": Counter(
         "misses of the last level of cache",
-        {INTEL: Event(_HARDWARE, _CACHE_MISSES), ARM: _raw(0x37), _ANY: None},
+        {INTEL: Event(_HARDWARE, _CACHE_MISSES), ARM: _arm(0x37, "ll_cache_miss_rd"), _ANY: None},
     ),
     "l2-references": Counter(
-        "accesses to the L2 cache", {AMD: Event(_HARDWARE, _REFERENCES), ARM: _raw(0x16), _ANY: None}
+        "accesses to the L2 cache",
+        {AMD: Event(_HARDWARE, _REFERENCES), ARM: _arm(0x16, "l2d_cache"), _ANY: None},
     ),
     "l2-misses": Counter(
-        "misses of the L2 cache", {AMD: Event(_HARDWARE, _CACHE_MISSES), ARM: _raw(0x17), _ANY: None}
+        "misses of the L2 cache",
+        {AMD: Event(_HARDWARE, _CACHE_MISSES), ARM: _arm(0x17, "l2d_cache_refill"), _ANY: None},
     ),
-    "l1d-loads": _cache("loads from the L1 data cache", _L1D, missed=False),
-    "l1d-misses": _cache("loads that miss the L1 data cache", _L1D, missed=True),
+    "l1d-loads": _cache("loads from the L1 data cache", _L1D, missed=False, **{AMD: None}),
+    "l1d-misses": _cache("loads that miss the L1 data cache", _L1D, missed=True, **{AMD: None}),
     # AMD: reads of L2 for the instruction cache
     "l1i-misses": _cache(
-        "fetches that miss the L1 instruction cache", _L1I, missed=True, **{AMD: _raw(0x1060)}
+        "fetches that miss the L1 instruction cache", _L1I, missed=True, **{AMD: _amd(0x1060)}
     ),
-    "dtlb-misses": _cache("data accesses that walk the page table", _DTLB, missed=True, **{ARM: _raw(0x34)}),
-    "itlb-misses": _cache("fetches that walk the page table", _ITLB, missed=True, **{ARM: _raw(0x35)}),
+    "dtlb-misses": _cache(
+        "data accesses that walk the page table", _DTLB, missed=True, **{ARM: _arm(0x34, "dtlb_walk")}
+    ),
+    "itlb-misses": _cache(
+        "fetches that walk the page table", _ITLB, missed=True, **{ARM: _arm(0x35, "itlb_walk")}
+    ),
 }
 
 
@@ -219,14 +233,20 @@ def higher_is_better(metric: str) -> bool:
 
 
 def family_of(cpuinfo: str) -> str:
-    """Return the family of a processor from /proc/cpuinfo; "" if it is another one."""
+    """Return the family of a processor from /proc/cpuinfo; "" if it is another one. AMD begins with Zen 2."""
+    fields: dict[str, str] = {}
     for line in cpuinfo.splitlines():
-        key, _, value = (part.strip() for part in line.partition(":"))
-        if key == "vendor_id":
-            return {"GenuineIntel": INTEL, "AuthenticAMD": AMD, "HygonGenuine": AMD}.get(value, "")
-        if key == "CPU implementer":
-            return ARM
-    return ""
+        key, _, value = line.partition(":")
+        fields.setdefault(key.strip(), value.strip())
+    maker = fields.get("vendor_id")
+    if maker == "GenuineIntel":
+        return INTEL
+    if maker == "AuthenticAMD":
+        model = tuple(
+            int(text) if text.isdigit() else 0 for text in map(fields.get, ("cpu family", "model"), ("", ""))
+        )
+        return AMD if model >= _ZEN_2 else ""
+    return ARM if "CPU implementer" in fields else ""
 
 
 def by_reason(missing: Mapping[str, str]) -> dict[str, list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from helpers.counting import skip_without_counters
 from helpers.runner_plans import Runner, cell, measured_processes, python, sh, wait_until, write_plan
 from regatta.host.containers.gate import Gate
 from regatta.host.counters import perf_events
@@ -20,7 +20,7 @@ from regatta.host.counters.counting import Counters
 from regatta.host.counters.profile import KernelProfile
 from regatta.host.measure.cgroup import open_accounting
 from regatta.host.processes import children_of
-from regatta.host.values.counters import COUNTERS, INFO, METRIC_PREFIX, NAMES, Event
+from regatta.host.values.counters import ARM, COUNTERS, INFO, METRIC_PREFIX, NAMES, Event
 
 SOFTWARE = [name for name, counter in COUNTERS.items() if not counter.by_space]
 ASKED: dict[str, Any] = {"names": SOFTWARE, "raw": {}}
@@ -30,11 +30,7 @@ TOUCH = "import mmap; m = mmap.mmap(-1, {pages} * 4096); m.madvise(mmap.MADV_NOH
 
 @pytest.fixture(autouse=True)
 def _counting() -> None:
-    """Skips where this user may not count."""
-    try:
-        os.close(perf_events.open_event(Event(1, 3), ""))
-    except OSError as error:
-        pytest.skip(f"NOT TESTED: {perf_events.why_not(error)}")
+    skip_without_counters()
 
 
 def counts_of(record: Any) -> dict[str, float]:
@@ -145,6 +141,19 @@ def test_an_event_of_the_manual_is_encoded_as_the_processor_says(tmp_path: Path)
     assert perf_events.raw_event("event=0x1a0,umask=0x1e", amd) == Event(4, 0x1_0000_1EA0)
     arm = devices(tmp_path / "arm", "armv8_pmuv3_0", event="config:0-15")
     assert perf_events.raw_event("event=0x24", arm) == Event(4, 0x24)
+
+
+def test_an_event_of_arm_is_counted_only_where_the_kernel_lists_it(tmp_path: Path) -> None:
+    place = devices(tmp_path, "armv8_pmuv3_0", event="config:0-15")
+    (tmp_path / "armv8_pmuv3_0" / "events").mkdir()
+    (tmp_path / "armv8_pmuv3_0" / "events" / "l2d_cache").touch()
+    events = {name: counter.event_of(ARM) for name, counter in COUNTERS.items()}
+    listed = {
+        name for name, event in events.items() if event is not None and perf_events.is_listed(event, place)
+    }
+    assert "l2-references" in listed
+    assert not {"l2-misses", "llc-misses", "branches", "stalled-backend"} & listed
+    assert {"cycles", "instructions", "task-clock"} <= listed
 
 
 @pytest.mark.parametrize(

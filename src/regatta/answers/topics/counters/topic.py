@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -11,7 +10,7 @@ from regatta.answers.topic import Document, Topic, Words
 from regatta.answers.topics.counters.compute import Count, CountedCell, CounterAnswer, collect_counters
 from regatta.answers.words import listed
 from regatta.figures.section import Section, Table
-from regatta.figures.text import ABSENT, Scale, choose_scale, joined, show_ends, show_heap, show_percent
+from regatta.figures.text import ABSENT, choose_scale, joined, show_heap, show_interval, show_percent
 from regatta.host.values.counters import PER, PROFILE, PROGRAMS, metric_of
 
 #: Wider tables do not fit on a page.
@@ -61,17 +60,9 @@ def _table(title: str, cells: Sequence[CountedCell], wanted: Callable[[Count], b
         counts = [own.get(key) for own in by_cell]
         scale = choose_scale([one.estimate for one in counts if one], next(one.unit for one in counts if one))
         label = name if scale.unit in ("", "count", "ratio") else f"{name} ({scale.unit})"
-        rows.append((label, *(_text(one, scale) for one in counts)))
+        rows.append((label, *(show_interval(one.estimate, scale.show) if one else ABSENT for one in counts)))
     columns = ("counter", *(joined(cell.place.configuration, show_heap(cell.place.heap)) for cell in cells))
     return Table(title, columns, rows, frozenset(range(1, len(columns))))
-
-
-def _text(one: Count | None, scale: Scale) -> str:
-    if one is None:
-        return ABSENT
-    if math.isnan(one.estimate.point):
-        return f"n.d. ({one.estimate.reason})"
-    return f"{scale.show(one.estimate.point)} {show_ends(one.estimate, scale.show)}".strip()
 
 
 def counter_section(found: CounterAnswer, view: View) -> Section | None:
@@ -80,7 +71,7 @@ def counter_section(found: CounterAnswer, view: View) -> Section | None:
         return None
     return Section(
         "counters",
-        words="Counts of all processes of an invocation, from its start to its end, or from the begin to the end of an iteration that "
+        words="Counts of all processes of an invocation, from its start to its end, or from the start to the end of an iteration that "
         "the program marks. Means over invocations with "
         f"{show_percent(view.answer.level)} confidence intervals. Counters that do not fit the processor at the same time are "
         "counted in different invocations; a ratio uses counts of the same invocation.",

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from regatta.answers.context import Context
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
+from regatta.figures.text import parameters_key
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.counters import METRIC_PREFIX
 from regatta.host.values.experiment import Scalar
 from regatta.host.values.levels import PARAMETERS, label_without
-from regatta.stats.growth import LEAST_SIZES, Growth, growth
+from regatta.stats.growth import LEAST_SIZES, LEAST_VALUES, Growth, growth
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class Grown:
 def judge_growth(context: Context) -> tuple[Grown, ...]:
     """Return the growth of every series with positive means at four or more values of a parameter."""
     compared = {cell.cell_id: cell.metric for cell in context.samples.cells}
-    groups: dict[tuple[Place, str, str, str, str], dict[float, CellAnswer]] = defaultdict(dict)
+    groups: dict[tuple[Place, str, str, tuple[tuple[str, str], ...], str], dict[float, CellAnswer]] = (
+        defaultdict(dict)
+    )
     for cell in context.cells:
         if not cell.samples or not (
             cell.metric.startswith(METRIC_PREFIX) or cell.metric == compared.get(cell.cell_id)
@@ -46,12 +49,13 @@ def judge_growth(context: Context) -> tuple[Grown, ...]:
             place = replace(cell.place, benchmark=label, heap=cell.place.heap.asked)
             # A program can also report the parameter with its metrics.
             own = {name: value for name, value in cell.parameters.items() if name != parameter}
-            key = (place, parameter, cell.metric, repr(sorted(own.items())), cell.unit)
+            key = (place, parameter, cell.metric, parameters_key(own), cell.unit)
             groups[key].setdefault(size, replace(cell, parameters=own))
     found = []
     for (place, parameter, metric, _, unit), cells in groups.items():
         samples = [(size, [one.value for one in cells[size].samples]) for size in sorted(cells)]
-        if len(samples) < LEAST_SIZES or any(math.fsum(values) <= 0 for _, values in samples):
+        enough = len(samples) >= LEAST_SIZES and sum(len(own) for _, own in samples) >= LEAST_VALUES
+        if not enough or any(math.fsum(values) <= 0 for _, values in samples):
             continue
         first = next(iter(cells.values()))
         fitted = growth(samples, context.facts.level)

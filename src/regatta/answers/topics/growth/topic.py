@@ -50,18 +50,8 @@ def growth_tables(found: Sequence[Grown], view: View) -> list[Table]:
 
 def _table(title: str, found: Sequence[Grown], view: View) -> Table:
     columns = (
-        *(
-            "host",
-            "benchmark",
-            "configuration",
-            "quantity",
-            "over",
-            "growth",
-            "exponent",
-            "best fit",
-            "largest miss",
-        ),
-    )
+        "host", "benchmark", "configuration", "quantity", "over", "growth", "exponent", "best fit", "largest miss",
+    )  # fmt: skip
     rows = [
         (
             view.host(one.place.host),
