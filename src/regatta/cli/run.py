@@ -51,7 +51,8 @@ def run(
     results = results or Path(experiment.results_directory)
     folder = Folder(results / experiment.name)
     if profile is None:
-        profile = "local" if all(host.is_local for host in experiment.hosts) else "ssh"
+        machines = [machine for host in experiment.hosts for machine in host.members or (host,)]
+        profile = "local" if all(machine.is_local for machine in machines) else "ssh"
     settings = find_settings(home)
     code = 1
     try:

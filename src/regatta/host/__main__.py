@@ -43,6 +43,12 @@ def _events(argv: Sequence[str]) -> int:
     return command(argv)
 
 
+def _role(argv: Sequence[str]) -> int:
+    from regatta.host.roles.agent import command
+
+    return command(argv)
+
+
 #: verb -> function; each imports only its own modules, because every segment pays for startup
 _VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "segment": _segment,
@@ -51,6 +57,7 @@ _VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "ask": _ask,
     "quiet": _quiet,
     "events": _events,
+    "role": _role,
 }
 
 

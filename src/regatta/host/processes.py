@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import time
+from pathlib import Path
 
 #: indexes in `stat_fields`: state, start time in clock ticks since boot
 STATE, START = 0, 19
@@ -92,3 +94,15 @@ def descendants(pid: int) -> list[int]:
     for each in found:
         found += children_of(each)
     return found
+
+
+def own_words() -> list[str]:
+    """Return the words with which Python runs this package: a zipapp, or a module."""
+    archive = Path(sys.argv[0])
+    return [str(archive)] if archive.suffix == ".pyz" else ["-m", "regatta.host"]
+
+
+def own_environment() -> dict[str, str]:
+    """Return the environment of this process, with which a child finds this package."""
+    paths = [os.path.abspath(path) for path in sys.path if path and not path.endswith(".pyz")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -8,8 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regatta.host.errors import Problem, SpecError
-from regatta.host.values.cell import NO_MODIFIERS, PLAN, Cell, TrainingRun, cell_label, heap_label
-from regatta.host.values.commands import expand_command, named_files, template_values
+from regatta.host.values.cell import (
+    NO_MODIFIERS,
+    PLAN,
+    Cell,
+    CellRole,
+    TrainingRun,
+    cell_label,
+    heap_label,
+)
+from regatta.host.values.commands import expand_command, named_files, template_values, values_of_roles
 from regatta.host.values.digest import digest_of
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 from regatta.host.values.experiment import (
@@ -20,6 +28,7 @@ from regatta.host.values.experiment import (
     Experiment,
     Heap,
     Modifier,
+    Role,
     Runtime,
 )
 from regatta.host.values.isolation import CellIsolation
@@ -107,6 +116,10 @@ def _refusal(choice: _Choice, host: ResolvedHost) -> str:
     refused = host.refused_benchmarks.get(choice.benchmark.label, {}).get(runtime.name, "")
     if refused:
         return refused
+    for member in host.members.values():
+        refused = _refusal(choice, member)
+        if refused:
+            return f"{member.name}: {refused}" if len(host.members) > 1 else refused
     for modifier in choice.modifiers:
         refused = _modifier_refusal(modifier, choice, host)
         if refused:
@@ -136,6 +149,10 @@ def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -
         return "at most one recording of events; another modifier of the set also has one"
     if choice.benchmark.directory and (modifier.training or modifier.keep or modifier.events):
         return "its files are in the working directory, and the benchmark has another `directory`"
+    if choice.benchmark.roles and (
+        modifier.training or modifier.keep or modifier.events or modifier.isolation
+    ):
+        return "it is for one host, and the benchmark has roles"
     if choice.benchmark.kind == "native":
         return "its flags are for a JVM" if modifier.flags and not modifier.environment else ""
     if modifier.training and any(m.training and m is not modifier for m in choice.modifiers):
@@ -250,7 +267,7 @@ def _executed(cell: Cell) -> tuple[object, ...]:
         ),
         (cell.runtime, cell.argv, cell.prepare, cell.check, cell.training),
         (tuple(sorted(cell.environment.items())), tuple(sorted(cell.arrange.items())), benchmark.directory),
-        (repr(cell.isolation), cell.events),
+        (repr(cell.isolation), cell.events, repr([(role.host, role.argv) for role in cell.roles])),
     )
 
 
@@ -273,7 +290,7 @@ def _make(
     plans = {m.name: USER_FILE + m.plan_key(choice.runtime.name) for m in choice.modifiers if m.plans}
     training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
     named = named_files(benchmark, host)
-    values = template_values(experiment, benchmark, named)
+    values = template_values(experiment, benchmark, named) | values_of_roles(benchmark)
     templates = [*benchmark.command, *benchmark.prepare, *benchmark.check, *benchmark.arrange.values()]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
     # Files next to a file that the user provides have no name in a template.
@@ -327,6 +344,14 @@ def _make(
         identity["prepare"] = benchmark.prepare
     if benchmark.directory:
         identity["directory"] = benchmark.directory
+    roles = tuple(_role(experiment, host, choice, role, given) for role in benchmark.roles)
+    if roles:
+        identity["roles"] = [
+            [given.command, given.ready and vars(given.ready), *_role_identity(host, role, runtime.name)]
+            for given, role in zip(benchmark.roles, roles, strict=True)
+        ]
+        # Each role has its own.
+        files = []
     counters = experiment.counters | benchmark.counters
     if counters:
         identity["counters"] = counters.to_json()
@@ -364,9 +389,41 @@ def _make(
         events=events,
         counters=counters,
         training=run,
+        roles=roles,
         isolation=isolation,
     )
     return cell, identity
+
+
+def _role_identity(host: ResolvedHost, role: CellRole, runtime: str) -> list[object]:
+    on = host.members[role.host]
+    files = sorted(file.sha256 for file in role.files)
+    return [role.name, on.host_class, on.runtimes[runtime].identity, dict(role.environment), files]
+
+
+def _role(
+    experiment: Experiment, host: ResolvedHost, choice: _Choice, role: Role, given: Sequence[str]
+) -> CellRole:
+    """Return a role of a cell on its host. `given`: flags of the configuration, for the first role."""
+    on = host.members[role.host]
+    benchmark = choice.benchmark
+    runtime = on.runtimes[choice.runtime.name]
+    named = named_files(benchmark, on)
+    values = template_values(experiment, benchmark, named) | values_of_roles(benchmark)
+    is_first = role == benchmark.roles[0]
+    environment = {**on.environment, **benchmark.environment}
+    if is_first:
+        for modifier in choice.modifiers:
+            environment.update(modifier.environment)
+    names = {name for argument in role.command for name in placeholders(argument)}
+    files = [
+        *(runtime.files if "runtime" in names else ()),
+        *(named[name] for name in sorted(names & named.keys())),
+        *([on.programs[role.command[0]]] if role.command[0] in on.programs else []),
+    ]
+    ready = role.ready and replace(role.ready, port=fill(role.ready.port, values))
+    argv = expand_command(role.command, runtime, given if is_first else (), values, on)
+    return CellRole(role.name, role.host, tuple(argv), environment, tuple(_unique(files)), ready)
 
 
 def _isolation(

@@ -32,15 +32,31 @@ def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any
         "seed": experiment.seed,
         "order": experiment.order,
         "limits": vars(experiment.limits),
-        "environment": {
-            "set": dict(host.environment),
-            "padding_bytes": experiment.environment.padding_bytes,
-        },
+        "environment": _environment(experiment, host),
         "rlimits": vars(experiment.rlimits),
         "cores": {**vars(host.cores), "cpus": list(host.cores.cpus)},
         "output_kib": experiment.output_kib,
         "give_up_after": experiment.give_up_after,
+        **(
+            {"members": [_member(experiment, member) for member in host.members.values()]}
+            if host.members
+            else {}
+        ),
     }
+
+
+def _member(experiment: Experiment, host: ResolvedHost) -> dict[str, Any]:
+    """Return what the runner knows of one of several hosts that measure together."""
+    return {
+        "host": host.name,
+        "host_fingerprint": dict(host.fingerprint),
+        "cores": {**vars(host.cores), "cpus": list(host.cores.cpus)},
+        "environment": _environment(experiment, host),
+    }
+
+
+def _environment(experiment: Experiment, host: ResolvedHost) -> dict[str, Any]:
+    return {"set": dict(host.environment), "padding_bytes": experiment.environment.padding_bytes}
 
 
 def segment_bounds(experiment: Experiment, rows: int) -> list[tuple[int, int]]:

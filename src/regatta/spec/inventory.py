@@ -72,6 +72,7 @@ class HostVariables(BaseModel):
     regatta_root: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)+$")] = DEFAULT_ROOT
     regatta_cpus: Cpus = []
     regatta_housekeeping_cpus: Cpus = []
+    regatta_address: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9:%._-]*)?$")] = ""
     regatta_slurm_node: Word = ""
     regatta_slurm_constraint: Word = ""
     regatta_slurm_partition: Word = ""
@@ -107,6 +108,7 @@ class HostVariables(BaseModel):
             root=self.regatta_root,
             cpus=tuple(self.regatta_cpus),
             housekeeping_cpus=tuple(self.regatta_housekeeping_cpus),
+            address=self.regatta_address,
         )
 
 

@@ -48,6 +48,7 @@ from regatta.spec.registries import (
     as_runtime,
     check_refusals,
 )
+from regatta.spec.roles import RolePlacer
 from regatta.spec.selections import Selector, Used, modifiers_label
 from regatta.spec.spec_schema import Spec
 from regatta.spec.yaml_lines import Document, KeyPath
@@ -108,6 +109,7 @@ class Resolver:
         #: lists of the user that cannot be checked, because a part of them is invalid
         self.partial = set(document.value) - known | set(indices)
         self.chooser = Chooser(document, spec, self.item, home, path, problems)
+        self.roles = RolePlacer(document, spec, self.known, registries.platforms, problems)
 
     def item(self, key: str, index: int) -> KeyPath:
         """Return the path of an entry of a top-level list, or of the key itself if a single value replaces a list of one."""
@@ -127,7 +129,8 @@ class Resolver:
         spec = self.spec
         self.define()
         benchmarks = self.chooser.benchmarks() if "benchmarks" in self.known else []
-        hosts = self.hosts()
+        hosts = [] if spec.roles else self.hosts()
+        benchmarks, hosts = self.roles.placed(benchmarks, hosts)
         runtimes = self.runtimes(benchmarks)
         collectors = self.collectors(benchmarks)
         modifiers = self.modifiers()

@@ -401,6 +401,20 @@ class Spec(Strict):
         min_length=1,
         examples=[["local"]],
     )
+    roles: dict[ParameterName, Name] = Field(
+        {},
+        description="The hosts that execute the roles of every benchmark together (docs/roles.md): role -> a host, or a platform, "
+        "whose first host without a role is taken, or its first host if all have one. Replaces `platforms`. If all roles are on one "
+        "host, each runs in its own network namespace.",
+        max_length=16,
+        examples=[{"server": "x86", "client": "arm"}],
+    )
+    placements: Literal["fixed", "swap"] = Field(
+        "fixed",
+        description="With `roles`: `swap` also measures with the two hosts exchanged, in the same blocks. The host of the first "
+        "role becomes a parameter with the name of the role, so that results distinguish the host from the role.",
+        examples=["swap"],
+    )
     isolation: IsolationSpec = Field(
         LEFT_OUT,
         description=str(IsolationSpec.__doc__),

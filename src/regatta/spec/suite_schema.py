@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from regatta.host.values.experiment import RuntimeKind, Summary
 from regatta.spec.fields import (
@@ -157,6 +157,58 @@ class ProbeSpec(Strict):
     )
 
 
+class ReadySpec(Strict):
+    """What shows that a role is ready. Exactly one of the keys."""
+
+    output: Line | None = Field(
+        None,
+        description="A regular expression that a line of the standard output contains. Its named groups are values for the "
+        "commands of later roles: `{server.port}` is the group `port` of the role `server`.",
+        examples=["listening on port (?P<port>[0-9]+)"],
+    )
+    port: Line | None = Field(
+        None,
+        description="A port, TCP or UDP, that the role listens on. It can be a parameter, such as `{port}`.",
+        examples=["5432"],
+    )
+    file: FileName | None = Field(
+        None,
+        description="A file in the working directory of the role that exists and is not empty.",
+        examples=["ready"],
+    )
+
+    @field_validator("output")
+    @classmethod
+    def _pattern(cls, output: str | None) -> str | None:
+        try:
+            re.compile(output or "")
+        except re.error as error:
+            raise refusal(f"a regular expression ({error})", "correct it") from error
+        return output
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> ReadySpec:
+        if sum(value is not None for value in (self.output, self.port, self.file)) != 1:
+            raise refusal("exactly one of `output`, `port` and `file`", "write `port: 5432`")
+        return self
+
+
+class RoleSpec(Strict):
+    """One of the programs that execute a benchmark on several hosts."""
+
+    command: Command = Field(
+        description="As `command` of the benchmark. `{ROLE.address}` is the address of the host of a role, and `{ROLE.GROUP}` a "
+        "value from the output of an earlier one. The configuration and the heap apply to the first role, which is the "
+        "measured one: in the others, `{runtime}` is the runtime without flags.",
+        examples=[["./client", "--server", "{server.address}:{server.port}"]],
+    )
+    ready: ReadySpec | None = Field(
+        None,
+        description="When the next role starts. Required for all roles except the last one.",
+        examples=[{"port": "5432"}],
+    )
+
+
 class ExpectSpec(Strict):
     """Expected output of a correct run. An invocation with another output is `failed`."""
 
@@ -275,6 +327,19 @@ class BenchmarkSpec(Strict):
         description="What to count in every invocation, in addition to the counters of the spec (docs/counters.md).",
         examples=[["context-switches"]],
     )
+    roles: dict[ParameterName, RoleSpec] = Field(
+        {},
+        description="The programs of the benchmark for specs with `roles` (docs/roles.md), by name and in the order of their "
+        "start. The last one reports the measurements, and its end ends the invocation. `command` is for specs without "
+        "`roles`; a benchmark can have both.",
+        max_length=16,
+        examples=[
+            {
+                "server": {"command": ["./server"], "ready": {"port": "5432"}},
+                "client": {"command": ["./client", "{server.address}"]},
+            }
+        ],
+    )
     keep: list[FileName] = Field(
         [],
         description="Files in the working directory to store next to the record, in `journal/<host>/kept/`. A "
@@ -292,11 +357,26 @@ class BenchmarkSpec(Strict):
     def _one_kind_of_command(self) -> BenchmarkSpec:
         if self.commands and self.kind != "program":
             raise refusal("`kind: program` with `commands`", "add `kind: program`", key="commands")
-        if (self.command is None) == (not self.commands):
+        if (self.command is None) == (not self.commands) and not (self.roles and not self.commands):
             expected = "either `command`, or `commands` by language"
             raise refusal(
                 expected, "remove one of them" if self.commands else "add `command:`", key="command"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _roles_in_order(self) -> BenchmarkSpec:
+        names = list(self.roles)
+        if len(names) == 1:
+            raise refusal("two or more roles", "write `command` instead", key="roles")
+        if self.roles and self.commands:
+            raise refusal("no `commands` together with `roles`", "remove one of them", key="commands")
+        for name in names[:-1]:
+            if self.roles[name].ready is None:
+                raise refusal(f"`ready` of role `{name}`", "write what shows that it is ready", key="roles")
+        if names and self.roles[names[-1]].ready is not None:
+            expected = f"no `ready` of `{names[-1]}`: the last role ends the invocation"
+            raise refusal(expected, "remove it", key="roles")
         return self
 
     @model_validator(mode="after")

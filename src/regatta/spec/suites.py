@@ -10,13 +10,23 @@ from pathlib import Path
 from pydantic_core import PydanticCustomError
 
 from regatta.host.errors import Problem
-from regatta.host.values.experiment import Benchmark, Build, Expectation, Input, Scalar, UserFile
+from regatta.host.values.experiment import (
+    ADDRESS,
+    Benchmark,
+    Build,
+    Expectation,
+    Input,
+    Role,
+    RoleReady,
+    Scalar,
+    UserFile,
+)
 from regatta.host.values.template import placeholders
 from regatta.spec.adapter_options import check_adapter
 from regatta.spec.fields import refusal
 from regatta.spec.problems import check, closest, is_called, shown, unknown
 from regatta.spec.registries import as_counters
-from regatta.spec.suite_schema import SizeSpec, SuiteFile
+from regatta.spec.suite_schema import RoleSpec, SizeSpec, SuiteFile
 from regatta.spec.yaml_lines import Document, KeyPath
 
 #: the valid braces of a template: around a name, or doubled
@@ -89,7 +99,9 @@ def resolve_benchmark(
     commands: dict[KeyPath, Sequence[str]] = {
         ("commands", language): command for language, command in spec.commands.items()
     }
-    for key, command in (commands or {("command",): spec.command or ()}).items():
+    if not commands and spec.command is not None:
+        commands = {("command",): spec.command}
+    for key, command in commands.items():
         checker.runtimes = 0
         checker.command(command, (*path, *key), runtime=True)
         where = suite.document.where((*path, *key))
@@ -99,6 +111,7 @@ def resolve_benchmark(
         if spec.kind == "native" and checker.runtimes:
             fix = "write `kind: program`, or `kind: java`"
             checker.add(Problem(where, "no `{runtime}`, because of `kind: native`", "`{runtime}`", fix))
+    checker.roles(spec.roles, (*path, "roles"), spec.kind)
     for file, source in spec.arrange.items():
         checker.text(source, (*path, "arrange", file))
     if spec.prepare is not None:
@@ -168,12 +181,19 @@ def _assemble(
         probe=tuple(spec.probe.command) if spec.probe else (),
         keep=tuple(spec.keep),
         counters=as_counters(spec.counters),
+        roles=tuple(_role(key, role) for key, role in spec.roles.items()),
         files=files,
         builds=builds,
         inputs=inputs,
         chosen=dict(chosen),
         summary=spec.summary,
     )
+
+
+def _role(name: str, spec: RoleSpec) -> Role:
+    given = spec.ready
+    ready = RoleReady(given.output or "", given.port or "", given.file or "") if given is not None else None
+    return Role(name, tuple(spec.command), ready)
 
 
 class _Templates:
@@ -188,6 +208,8 @@ class _Templates:
         self.inputs: set[str] = set()
         self.files: set[str] = set()
         self.runtimes = 0
+        #: `{role.value}` that the commands of the present role can contain
+        self.of_roles: list[str] = []
 
     def add(self, problem: Problem) -> None:
         """Add a problem once, though every size of a benchmark has it."""
@@ -222,6 +244,33 @@ class _Templates:
                 self.reference(name, where, inputs=not output, extra=("output",) if output else ())
         return names
 
+    def roles(self, roles: Mapping[str, RoleSpec], path: KeyPath, kind: str) -> None:
+        """Check the templates of roles; each can name values of earlier ones, and the addresses of all."""
+        for role in roles:
+            if role in self.suite.model.builds or role in ("input", "file", "program"):
+                where = self.suite.document.where((*path, role))
+                self.add(
+                    Problem(
+                        where,
+                        "a name that is no build, `input`, `file` or `program`",
+                        shown(role),
+                        "rename it",
+                    )
+                )
+        self.of_roles = [f"{role}.{ADDRESS}" for role in roles]
+        for index, (role, spec) in enumerate(roles.items()):
+            self.runtimes = 0
+            self.command(spec.command, (*path, role, "command"), runtime=kind != "native")
+            if index == 0 and kind != "native" and self.runtimes != 1:
+                where = self.suite.document.where((*path, role, "command"))
+                expected = f"`{{runtime}}` once in the first role, because of `kind: {kind}`"
+                self.add(Problem(where, expected, f"{self.runtimes} times", 'begin with "{runtime}"'))
+            if spec.ready is not None and spec.ready.port is not None:
+                self.text(spec.ready.port, (*path, role, "ready", "port"))
+            if spec.ready is not None and spec.ready.output is not None:
+                self.of_roles += [f"{role}.{group}" for group in re.compile(spec.ready.output).groupindex]
+        self.of_roles = []
+
     def reference(self, name: str, where: str, inputs: bool, extra: tuple[str, ...]) -> None:
         """Check that a name is `{build.output}`, `{input.name}`, `{file.name}` or `{program.name}`."""
         model = self.suite.model
@@ -230,12 +279,12 @@ class _Templates:
             self.inputs.add(second)
         elif first == "file" and inputs and second in model.files:
             self.files.add(second)
-        elif first == "program" and inputs and second:
+        elif (first == "program" and inputs and second) or name in self.of_roles:
             pass
         elif first in model.builds and second in model.builds[first].outputs:
             self.builds.add(first)
         else:
-            known = [*self.parameters, *_ALWAYS, *extra]
+            known = [*self.parameters, *_ALWAYS, *self.of_roles, *extra]
             known += [
                 f"{build}.{output}" for build, entry in model.builds.items() for output in entry.outputs
             ]

@@ -130,8 +130,9 @@ class Program:
         ending = self._ending or ending_by_kernel(self._main)
         word = container_code if self._word is None else self._word
         outcome.exit_code, outcome.signal = ending or ending_by_word(word)
-        outcome.stdout.drain(REST_BYTES)
-        outcome.stderr.drain(REST_BYTES)
+        for stream in (outcome.stdout, outcome.stderr):
+            if isinstance(stream, Capture):
+                stream.drain(REST_BYTES)
 
     def _ask_to_end(self) -> None:
         """Send SIGTERM to the program and its descendants."""

@@ -300,14 +300,8 @@ class Counting:
         counts = {slot: perf_events.read_event(fd) for slot, fd in self._fds.items()}
         return _Border(time.monotonic_ns(), counts, zones)
 
-    def end(
-        self, reported: Sequence[Iteration] = (), metric: str = ""
-    ) -> tuple[list[Iteration], dict[str, Any]]:
+    def end(self) -> tuple[list[Iteration], dict[str, Any]]:
         """Read and close the counters after the end of the process.
-
-        Args:
-            reported: measurements of the program.
-            metric: the one of them whose operations the counts of an iteration are divided by.
 
         Returns:
             Rows of the record's `iterations`, and what its `info` says of the counters (`INFO`).
@@ -324,12 +318,8 @@ class Counting:
         if self._borders is not None:
             if self._borders.refused:
                 self._missing["iterations"] = self._borders.refused
-            operations = _operations(reported, metric)
             for number, (first, last) in sorted(self._borders.windows.items()):
-                window = self._rows(first, last, "iteration", number)
-                rows += window
-                if number in operations:
-                    rows += _per_operation(window, operations[number])
+                rows += self._rows(first, last, "iteration", number)
         told: dict[str, Any] = {"missing": self._missing}
         if self._group is not None:
             told.update(group=self._group, groups=len(self._offer.groups))
@@ -394,12 +384,22 @@ def _operations(reported: Sequence[Iteration], metric: str) -> dict[int, int]:
     return {iteration: given[0] for iteration, given in found.items() if len(given) == 1 and given[0]}
 
 
-def _per_operation(window: Sequence[Iteration], operations: int) -> list[Iteration]:
+def per_operation(counts: Iterable[Iteration], reported: Sequence[Iteration], metric: str) -> list[Iteration]:
+    """Return the counts of iterations by operation.
+
+    Args:
+        counts: from `Counting.end`.
+        reported: measurements of the program.
+        metric: the one of them whose operations the counts of an iteration are divided by.
+    """
+    operations = _operations(reported, metric)
     rows = []
-    for iteration, metric, value, unit, _, parameters in window:
-        name, _ = split_metric(metric)
-        if name not in RATIOS:
-            rows.append([iteration, PER["operation"] + name, value / operations, unit, None, parameters])
+    for iteration, counted, value, unit, _, parameters in counts:
+        name, per = split_metric(counted)
+        if per == "iteration" and name not in RATIOS and iteration in operations:
+            rows.append(
+                [iteration, PER["operation"] + name, value / operations[iteration], unit, None, parameters]
+            )
     return rows
 
 

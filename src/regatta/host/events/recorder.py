@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from regatta.host.errors import HostError
+from regatta.host.processes import own_environment, own_words
 from regatta.host.values.events import Events
 
 _PATIENCE_S = 300.0
@@ -56,7 +57,7 @@ class Recorder:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=self.folder,
-            env=_environment(),
+            env=own_environment(),
             # In a session of its own, so that Ctrl-C ends the window through the parent, and the trace is kept.
             start_new_session=True,
         )
@@ -127,21 +128,9 @@ class Recorder:
             raise HostError(problem["where"], problem["expected"], problem["got"], problem["fix"])
 
 
-def own_words() -> list[str]:
-    """Return the words with which Python runs this package: a zipapp, or a module."""
-    archive = Path(sys.argv[0])
-    return [str(archive)] if archive.suffix == ".pyz" else ["-m", "regatta.host"]
-
-
 def _pipes(process: subprocess.Popen[bytes] | None) -> tuple[IO[bytes], IO[bytes]]:
     """Return what the process writes and reads."""
     assert process is not None
     assert process.stdout is not None
     assert process.stdin is not None
     return process.stdout, process.stdin
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of this process, with which a child finds this package."""
-    paths = [os.path.abspath(path) for path in sys.path if path and not path.endswith(".pyz")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

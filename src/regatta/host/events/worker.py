@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import HostError, RegattaError
-from regatta.host.events.recorder import own_words
 from regatta.host.events.tracefs import Instance, missing_for_events, mounted
 from regatta.host.files import write_object
-from regatta.host.processes import descendants
+from regatta.host.processes import descendants, own_words
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, events_from_json
 
 VERSION = 1

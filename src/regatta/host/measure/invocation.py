@@ -7,7 +7,7 @@ import os
 import random
 import resource
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,12 +30,14 @@ from regatta.host.processes import end_orphans
 from regatta.host.values.counters import BORDERS
 from regatta.host.values.events import events_from_json
 from regatta.host.values.plan_cell import PlanCell
-from regatta.host.values.record import Output, Record, Rusage, State
+from regatta.host.values.record import Cgroup, Iteration, Output, Record, Rusage, State
 
 if TYPE_CHECKING:
+    from regatta.host.adapters.result import Reported
     from regatta.host.containers.container import Containers
     from regatta.host.counters.counting import Counters, Counting
     from regatta.host.events.recorder import Recorder
+    from regatta.host.roles.conductor import Ensemble
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
 _PADDING_LETTER = "x"
@@ -70,6 +72,24 @@ class Run:
     rusage: Rusage | None = None
 
 
+@dataclass
+class Observed:
+    """The state of a host around an invocation, and what the invocation itself used there."""
+
+    before: State
+    after: State
+    elapsed_s: float
+    own_cpu_s: float
+    cpus: int
+    #: "": the only host
+    host: str = ""
+
+    def perturbation(self, limits: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the exceeded limits."""
+        found = find_perturbation(limits, self.before, self.after, self.elapsed_s, self.own_cpu_s, self.cpus)
+        return [{**limit, "host": self.host} for limit in found] if self.host else found
+
+
 def _throttled(accounting: TreeAccounting, cell: PlanCell) -> dict[str, Any]:
     """Return how long a quota throttled the invocation, for a cell with a quota."""
     return {"throttled_ns": accounting.throttled_ns()} if "cpu_quota" in limits_asked(cell) else {}
@@ -101,6 +121,8 @@ class Bench:
         self.state = HostState(measured or self.all_cores, oom_kills=not told_of_the_tree)
         self.accounting = accounting
         self.containers: Containers | None = None
+        #: the agents of cells with roles
+        self.ensemble: Ensemble | None = None
         self._counters: Counters | None = None
         self.stop = stop
         self.directory = work_of(scratch)
@@ -207,8 +229,14 @@ class Bench:
             self._counters = Counters(self.header["seed"], self.header["host"])
         return self._counters.of(cell["counters"], place)
 
-    def run(self, cell: PlanCell, environment: dict[str, str], counting: Counting | None = None) -> Run:
-        """Run the cell's command once, measured and counted."""
+    def run(
+        self,
+        cell: PlanCell,
+        environment: dict[str, str],
+        counting: Counting | None = None,
+        adapt: Callable[[Launch], None] = lambda launch: None,
+    ) -> Run:
+        """Run the cell's command once, measured and counted. `adapt` changes its launch."""
         cores = self.cores_of(cell)
         launch = Launch(
             argv=cell["argv"],
@@ -227,6 +255,7 @@ class Bench:
         if borders is not None:
             launch.requests = [borders]
             launch.environment = {**environment, BORDERS: str(borders.path)}
+        adapt(launch)
         kind = isolation_kind(cell)
         if kind == "docker":
             return self._run_contained(cell, launch)
@@ -310,6 +339,9 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
         Interrupted: the runner received a stop signal; no record is made.
         OSError: the working directory cannot be prepared.
     """
+    if "roles" in row.cell:
+        assert bench.ensemble is not None  # `SegmentRun` sets it
+        return bench.ensemble.measure(bench.header, row, attempt)
     entered_ns = time.monotonic_ns()
     cell, header = row.cell, bench.header
     invocation_id = row.invocation_id
@@ -318,110 +350,158 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
         place(Path(source), bench.directory / name)
     environment = bench.environment_for(cell, invocation_id, attempt)
     if cell.get("prepare") and (problem := bench.prepare(cell, environment)):
-        return _not_started(unmeasured(header, row, attempt, segment), problem, entered_ns)
+        return not_started(unmeasured(header, row, attempt, segment), problem, entered_ns)
     with _recorder(bench, cell) as recorder:
         if isinstance(recorder, str):
-            return _not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
+            return not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
         counting = bench.counting(cell, row.round)
-        with _sampling(bench, counting):
+        with sampling(bench, counting):
             run = bench.run(cell, environment, counting)
         lost_trace = _end(recorder)
-    outcome, tree, before, after = run.outcome, run.tree, run.before, run.after
-    usage = outcome.usage
+    outcome = run.outcome
     results, refused = bench.read_results(adapter_file(cell))
-    max_rss_kib = peak_rss_kib(usage) if run.rusage is None else None
+    max_rss_kib = peak_rss_kib(outcome.usage) if run.rusage is None else None
     reported = report_of(cell, outcome, results, refused, max_rss_kib)
-    counts, told = counting.end(reported.iterations, cell["metric"]) if counting else ([], {})
-    oom_kills = ((tree.oom_kills if tree else None) or 0) + _difference(before, after, "oom_kills")
-    status, reason = judge(cell, outcome, reported, oom_kills)
+    counts, told = counting.end() if counting else ([], {})
+    status, reason = judge(cell, outcome, reported, oom_kills_of(run))
     if status == "ok" and lost_trace:
         status, reason = "failed", lost_trace
     if status == "ok" and cell.get("check"):
         wrong = bench.check(cell, environment)
         if wrong:
             status, reason = "failed", wrong
-    perturbation: list[dict[str, Any]] = []
-    if status == "ok":
-        own_cpu_s = usage.ru_utime + usage.ru_stime
-        if tree is not None and tree.cpu_ns is not None:
-            own_cpu_s = max(own_cpu_s, tree.cpu_ns / 1e9)
-        limits = header["limits"]
-        if "memory_mib" in limits_asked(cell):
-            # Its own limit makes the program wait for memory.
-            limits = {**limits, "memory_pressure_percent": None}
-        perturbation = find_perturbation(
-            limits, before, after, outcome.elapsed_ns / 1e9, own_cpu_s, bench.cpus
-        )
-        if perturbation:
-            status = "perturbed"
-            reason = "; ".join(f"{p['limit']} {p['measured']:g} > {p['allowed']:g}" for p in perturbation)
+    observed = Observed(run.before, run.after, outcome.elapsed_ns / 1e9, cpu_s_of(run), bench.cpus)
     record = unmeasured(header, row, attempt, segment)
+    describe(record, run, reported, max_rss_kib, with_operations(counts, reported, cell["metric"]))
+    record["info"] = {**reported.info, **told}
+    record["cores"] = bench.cores_of(cell)
+    record["padding_bytes"] = len(environment.get("REGATTA_PADDING", ""))
+    conclude(record, header, cell, (status, reason), [observed])
+    record["runner"] = {
+        "version": regatta.__version__,
+        "before_ns": outcome.started_monotonic_ns - entered_ns,
+        "after_ns": time.monotonic_ns() - run.ended_ns,
+    }
+    if cell.get("keep") and bench.kept is not None:
+        folder = bench.kept / f"{invocation_id}-a{attempt}"
+        record["kept"] = keep_files(bench.work, cell["keep"], folder)
+    return readable(record, header, row, attempt, segment)
+
+
+def with_operations(counts: list[Iteration], reported: Reported, metric: str) -> list[Iteration]:
+    """Return counts, and those of iterations also by operation of a metric."""
+    if not counts:
+        return []
+    # Imported here because most cells have no counters.
+    from regatta.host.counters.counting import per_operation
+
+    return [*counts, *per_operation(counts, reported.iterations, metric)]
+
+
+def oom_kills_of(run: Run) -> int:
+    """Return how many processes the kernel killed for lack of memory."""
+    return ((run.tree.oom_kills if run.tree else None) or 0) + _difference(run.before, run.after, "oom_kills")
+
+
+def cpu_s_of(run: Run) -> float:
+    """Return the processor time of the whole process tree."""
+    usage, tree = run.outcome.usage, run.tree
+    own_s = usage.ru_utime + usage.ru_stime
+    return own_s if tree is None or tree.cpu_ns is None else max(own_s, tree.cpu_ns / 1e9)
+
+
+def rusage_of(usage: resource.struct_rusage, max_rss_kib: int | None) -> Rusage:
+    """Return the record's `rusage`."""
+    return {
+        "user_s": usage.ru_utime,
+        "system_s": usage.ru_stime,
+        "max_rss_kib": max_rss_kib,
+        "minor_faults": usage.ru_minflt,
+        "major_faults": usage.ru_majflt,
+        "voluntary_switches": usage.ru_nvcsw,
+        "involuntary_switches": usage.ru_nivcsw,
+    }
+
+
+def cgroup_of(tree: TreeUsage | None) -> Cgroup | None:
+    """Return the record's `cgroup`."""
+    if tree is None:
+        return None
+    return {
+        "version": tree.version,
+        "cpu_ns": tree.cpu_ns,
+        "memory_peak_bytes": tree.memory_peak_bytes,
+        "oom_kills": tree.oom_kills,
+    }
+
+
+def describe(
+    record: Record, run: Run, reported: Reported, max_rss_kib: int | None, counts: list[Iteration]
+) -> None:
+    """Put the end of a program and its measurements into its record."""
+    outcome = run.outcome
     record.update(
         {
             "started_utc_ns": outcome.started_utc_ns,
             "started_monotonic_ns": outcome.started_monotonic_ns,
             "elapsed_ns": outcome.elapsed_ns,
-            "status": status,
-            "reason": reason,
             "exit_code": outcome.exit_code,
             "signal": outcome.signal,
-            "rusage": run.rusage
-            or {
-                "user_s": usage.ru_utime,
-                "system_s": usage.ru_stime,
-                "max_rss_kib": max_rss_kib,
-                "minor_faults": usage.ru_minflt,
-                "major_faults": usage.ru_majflt,
-                "voluntary_switches": usage.ru_nvcsw,
-                "involuntary_switches": usage.ru_nivcsw,
-            },
-            "cgroup": None
-            if tree is None
-            else {
-                "version": tree.version,
-                "cpu_ns": tree.cpu_ns,
-                "memory_peak_bytes": tree.memory_peak_bytes,
-                "oom_kills": tree.oom_kills,
-            },
+            "rusage": run.rusage or rusage_of(outcome.usage, max_rss_kib),
+            "cgroup": cgroup_of(run.tree),
             "isolation": run.isolation,
             "left_behind": outcome.left_behind,
             "iterations": [*reported.iterations, *counts],
             "digest": reported.digests[-1] if reported.digests else outcome.stdout.sha256,
-            "info": {**reported.info, **told},
-            "host_before": before,
-            "host_after": after,
-            "perturbation": perturbation,
-            "cores": bench.cores_of(cell),
-            "padding_bytes": len(environment.get("REGATTA_PADDING", "")),
+            "host_before": run.before,
+            "host_after": run.after,
             "stdout": outcome.stdout.to_json(),
             "stderr": outcome.stderr.to_json(),
-            "runner": {
-                "version": regatta.__version__,
-                "before_ns": outcome.started_monotonic_ns - entered_ns,
-                "after_ns": time.monotonic_ns() - run.ended_ns,
-            },
         }
     )
-    if cell.get("keep") and bench.kept is not None:
-        folder = bench.kept / f"{invocation_id}-a{attempt}"
-        record["kept"] = keep_files(bench.work, cell["keep"], folder)
+
+
+def conclude(
+    record: Record,
+    header: Mapping[str, Any],
+    cell: PlanCell,
+    judged: tuple[str, str | None],
+    observed: Iterable[Observed],
+) -> None:
+    """Put the status into a record: as judged, or `perturbed` if limits of a host were exceeded."""
+    record["status"], record["reason"] = judged
+    if record["status"] != "ok":
+        return
+    limits = header["limits"]
+    if "memory_mib" in limits_asked(cell):
+        # Its own limit makes the program wait for memory.
+        limits = {**limits, "memory_pressure_percent": None}
+    found = record["perturbation"] = [limit for each in observed for limit in each.perturbation(limits)]
+    if found:
+        record["status"] = "perturbed"
+        record["reason"] = "; ".join(f"{p['limit']} {p['measured']:g} > {p['allowed']:g}" for p in found)
+
+
+def readable(record: Record, header: Mapping[str, Any], row: Row, attempt: int, segment: int) -> Record:
+    """Return the record, or one that says why readers would reject it."""
     problem = shape_problem(record)
-    if problem:
-        # Readers would reject the record, and the invocation would be repeated forever.
-        unreadable, record = record, unmeasured(header, row, attempt, segment)
-        record.update(
-            {
-                "started_utc_ns": unreadable["started_utc_ns"],
-                "elapsed_ns": unreadable["elapsed_ns"],
-                "runner": unreadable["runner"],
-                "status": "failed",
-                "reason": f"the record is not readable: {problem}",
-            }
-        )
+    if not problem:
+        return record
+    # Readers would reject the record, and the invocation would be repeated forever.
+    unreadable, record = record, unmeasured(header, row, attempt, segment)
+    record.update(
+        {
+            "started_utc_ns": unreadable["started_utc_ns"],
+            "elapsed_ns": unreadable["elapsed_ns"],
+            "runner": unreadable["runner"],
+            "status": "failed",
+            "reason": f"the record is not readable: {problem}",
+        }
+    )
     return record
 
 
-def _not_started(record: Record, problem: str, entered_ns: int) -> Record:
+def not_started(record: Record, problem: str, entered_ns: int) -> Record:
     """Complete the record of an invocation whose process is not started."""
     before_ns = time.monotonic_ns() - entered_ns
     record.update({"status": "failed", "reason": problem})
@@ -453,7 +533,7 @@ def _recorder(bench: Bench, cell: PlanCell) -> Iterator[Recorder | str | None]:
 
 
 @contextlib.contextmanager
-def _sampling(bench: Bench, counting: Counting | None) -> Iterator[None]:
+def sampling(bench: Bench, counting: Counting | None) -> Iterator[None]:
     """Let processes of the counters work beside the program; end them if the runner is stopped."""
     if counting is None:
         yield

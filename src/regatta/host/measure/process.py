@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from regatta.host.measure.capture import REST_BYTES, Capture
+from regatta.host.measure.capture import REST_BYTES, Capture, Kept
 from regatta.host.processes import children_of
 
 #: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to exit
@@ -62,8 +62,14 @@ class Launch:
     helpers: Collection[int] = ()
     #: called before the program starts, with the process that waits to execute it, or 0 in the thread that starts one
     count: Callable[[int], None] | None = None
-    #: requests of the process to the runner
+    #: requests to the runner while the process runs
     requests: Collection[Drained] = ()
+    #: called with the new process
+    started: Callable[[int], None] = lambda pid: None
+    #: gets the standard output as it comes
+    follow: Callable[[bytes], None] | None = None
+    #: whether the runner itself asked the process to end
+    told_to_end: bool = False
 
 
 @dataclass
@@ -78,8 +84,8 @@ class Outcome:
     timed_out: bool
     usage: resource.struct_rusage
     left_behind: int
-    stdout: Capture
-    stderr: Capture
+    stdout: Kept
+    stderr: Kept
     #: reason why it could not be started, or empty
     start_error: str = ""
 
@@ -169,7 +175,7 @@ def run_process(
     """
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
-    stdout = Capture(out_read, launch.output_bytes, launch.hash_stdout)
+    stdout = Capture(out_read, launch.output_bytes, launch.hash_stdout, launch.follow)
     stderr = Capture(err_read, launch.output_bytes, False)
     try:
         actions = [
@@ -260,6 +266,7 @@ def _attend(
     end_ns = 0
     timed_out = False
     try:
+        launch.started(pid)
         end_ns = _wait(pid, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr, *launch.requests)
         if not end_ns:
             timed_out = True
@@ -273,7 +280,7 @@ def _attend(
     stdout.drain(REST_BYTES)
     stderr.drain(REST_BYTES)
     code = os.waitstatus_to_exitcode(wait_status)
-    if not timed_out and _stopped_together(code, stop):
+    if not timed_out and not launch.told_to_end and _stopped_together(code, stop):
         raise Interrupted
     return Outcome(
         utc_ns,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -51,6 +51,8 @@ class Paths:
     lock: Path
     #: who measures, for processes that wait for the host: `user@machine`
     holder: str = ""
+    #: file that says how to reach the hosts of roles; None: all of them are this machine
+    ways: Path | None = None
 
 
 def lock_host(
@@ -61,28 +63,37 @@ def lock_host(
     holder: str = "",
     contained: bool = False,
     waiting: Callable[[dict[str, str]], None] = lambda holder: None,
+    others: Sequence[Path] = (),
 ) -> HostLock:
     """Take the host lock, and store how to identify the processes to measure.
 
     Args:
+        others: further folders as `scratch`, of programs that run at the same time.
         contained: whether some of them will run in containers.
         waiting: see `HostLock`.
     """
     return HostLock(
         path,
         {"experiment": experiment, "segment": segment, **({"holder": holder} if holder else {})},
-        {"results_file": str(results_of(scratch)), "contained": contained},
+        {
+            "results_file": str(results_of(scratch)),
+            "contained": contained,
+            **({"others": [str(results_of(other)) for other in others]} if others else {}),
+        },
         waiting=waiting,
     )
 
 
-def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) -> int:
+def end_what_was_left(
+    lock: HostLock, scratch: Path, contained: bool = False, others: Sequence[Path] = ()
+) -> int:
     """End processes of this experiment, and of this user's last lock holder, that outlived a killed runner.
 
     Requires the host lock and the journal lock.
 
     Args:
         contained: whether processes of this experiment may be in containers.
+        others: see `lock_host`.
 
     Returns:
         The number of processes.
@@ -90,10 +101,12 @@ def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) ->
     Raises:
         HostError: containers are possible, and Docker does not answer.
     """
-    own, before = str(results_of(scratch)), lock.previous.get("results_file")
-    # location in version 0.1.0
-    older = str(scratch / "results.jsonl")
-    files = [own, older, *([before] if isinstance(before, str) and before else [])]
+    # Also the location in version 0.1.0.
+    files = [str(results_of(scratch)), str(scratch / "results.jsonl"), *(str(results_of(o)) for o in others)]
+    more = lock.previous.get("others")
+    before = [lock.previous.get("results_file"), *(more if isinstance(more, list) else [])]
+    files += [file for file in before if isinstance(file, str) and file]
+    files = list(dict.fromkeys(files))
     ended = end_stale_groups()
     if contained or lock.previous.get("contained"):
         # Imported here because it loads an HTTP client.
@@ -168,6 +181,10 @@ class SegmentRun:
         """
         header = self.plan.header
         paths = self.paths
+        if "members" in header:
+            # The agents lock their hosts, and end what was left there. The journal excludes a second conductor.
+            journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
+            return self._decide_and_measure(journal, 0)
         contained = bool(in_containers(header.get("cells", ())))
         lock = lock_host(
             paths.lock,
@@ -185,21 +202,29 @@ class SegmentRun:
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
                 orphans = end_what_was_left(lock, self.paths.scratch, contained)
-                deciding = Deciding(self.plan, self.paths.journal) if header.get("stopping") else None
-                if deciding is None or not self.blocks:
-                    return self._measure(journal, orphans)
-                first, end = self.blocks[0][0].round, self.blocks[-1][0].round + 1
-                # The previous segment's runner may have been killed between its last record and its decision.
-                deciding.decide(first)
-                self._leave_out(deciding)
-                receipt = self._measure(journal, orphans)
-                deciding.decide(end)
-                return receipt
-            finally:
-                self.cells.close()
+            except BaseException:
                 journal.close()
+                raise
+            return self._decide_and_measure(journal, orphans)
         finally:
             lock.release()
+
+    def _decide_and_measure(self, journal: JournalWriter, orphans: int) -> dict[str, Any]:
+        """Measure what the stopping rule needs; close the journal; return the receipt."""
+        try:
+            deciding = Deciding(self.plan, self.paths.journal) if self.plan.header.get("stopping") else None
+            if deciding is None or not self.blocks:
+                return self._measure(journal, orphans)
+            first, end = self.blocks[0][0].round, self.blocks[-1][0].round + 1
+            # The previous segment's runner may have been killed between its last record and its decision.
+            deciding.decide(first)
+            self._leave_out(deciding)
+            receipt = self._measure(journal, orphans)
+            deciding.decide(end)
+            return receipt
+        finally:
+            self.cells.close()
+            journal.close()
 
     def _say_that_it_waits(self, holder: dict[str, str] | None) -> None:
         """Write the holder that this run waits for to the state file; None: the wait is over."""
@@ -264,9 +289,12 @@ class SegmentRun:
         }
         started_with = journal.sequence
         if due_cells:
-            check_host(header)
-            check_files(list(due_cells.values()))
-            self._with_bench(journal, list(due_cells.values()))
+            if "members" in header:
+                orphans += self._with_roles(journal, list(due_cells.values()))
+            else:
+                check_host(header)
+                check_files(list(due_cells.values()))
+                self._with_bench(journal, list(due_cells.values()))
         else:
             for block in self.blocks:
                 for row in block:
@@ -331,6 +359,34 @@ class SegmentRun:
             state.close()
             if accounting is not None:
                 accounting.close()
+
+    def _with_roles(self, journal: JournalWriter, cells: list[PlanCell]) -> int:
+        """Measure with the agents of roles. Return how many processes they found and ended."""
+        # Imported here because most plans have no roles.
+        from regatta.host.roles.conductor import Ensemble, read_ways
+
+        header, paths = self.plan.header, self.paths
+        state = self._state_file(self.total)
+        try:
+            with (
+                StopSignals() as stop,
+                contextlib.closing(Bench(header, paths.scratch, None, None, stop)) as bench,
+                contextlib.closing(
+                    Ensemble(
+                        header, cells, paths.scratch, self.segment, stop, read_ways(paths.ways), paths.holder,
+                        self._say_that_it_waits,
+                    )
+                ) as ensemble,
+            ):  # fmt: skip
+                bench.ensemble = ensemble
+                ensemble.open()
+                for block in self.blocks:
+                    self._walk(block, bench, journal, state)
+                return ensemble.orphans_ended
+        finally:
+            self.pauses.close()
+            self._state(state, None)
+            state.close()
 
     def _walk(self, block: list[Row], bench: Bench, journal: JournalWriter, state: StateFile) -> None:
         """Run one block: the due invocations, then the perturbed ones again."""

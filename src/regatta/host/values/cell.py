@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from regatta.host.values.counters import Counted
 from regatta.host.values.events import Events
-from regatta.host.values.experiment import Benchmark
+from regatta.host.values.experiment import Benchmark, RoleReady
 from regatta.host.values.isolation import CellIsolation
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.resolved import File
@@ -28,6 +29,33 @@ class TrainingRun:
     argv: tuple[str, ...]
     #: file name
     output: str
+
+
+@dataclass(frozen=True)
+class CellRole:
+    """One of the programs of a cell that several hosts execute together."""
+
+    name: str
+    host: str
+    #: can contain `{role.value}`, which is known when earlier roles are ready
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    files: tuple[File, ...]
+    #: None: the last role
+    ready: RoleReady | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the role as in the runner's plan."""
+        role: dict[str, Any] = {
+            "name": self.name,
+            "host": self.host,
+            "argv": list(self.argv),
+            "environment": dict(self.environment),
+            "files": [{"path": f.path, "sha256": f.sha256} for f in self.files],
+        }
+        if self.ready is not None:
+            role["ready"] = {key: value for key, value in vars(self.ready).items() if value}
+        return role
 
 
 @dataclass(frozen=True)
@@ -61,6 +89,8 @@ class Cell:
     #: the recording of the events of the host; None: none
     events: Events | None = None
     counters: Counted = field(default_factory=Counted)
+    #: in the order of their start; `argv` is that of the last one. Empty: one host executes the cell
+    roles: tuple[CellRole, ...] = ()
     isolation: CellIsolation = field(default_factory=lambda: CellIsolation("cgroup"))
 
     @property
@@ -122,6 +152,8 @@ class Cell:
             planned["events"] = self.events.to_json()
         if self.counters:
             planned["counters"] = self.counters.to_json()
+        if self.roles:
+            planned["roles"] = [role.to_json() for role in self.roles]
         if benchmark.directory:
             planned["directory"] = benchmark.directory
         return planned

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from regatta.host.values.experiment import PROGRAM, USER_FILE, Benchmark, Experiment
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
-from regatta.host.values.template import fill, scalar_text
+from regatta.host.values.template import fill, placeholders, scalar_text
 
 
 def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:
@@ -46,3 +46,10 @@ def expand_command(
     if argv and argv[0] in host.programs:
         argv[0] = host.programs[argv[0]].path
     return argv
+
+
+def values_of_roles(benchmark: Benchmark) -> dict[str, str]:
+    """Return `{role.value}` for each name of a role in a benchmark's commands: it stays, because only the runner knows the value."""
+    roles = {role.name for role in benchmark.roles}
+    names = {name for role in benchmark.roles for argument in role.command for name in placeholders(argument)}
+    return {name: f"{{{name}}}" for name in names if name.partition(".")[0] in roles}

@@ -206,6 +206,34 @@ class Expectation:
     inputs: Mapping[str, str] = field(default_factory=dict)
 
 
+#: `{role.address}` in the command of a role: the address of the host of a role
+ADDRESS = "address"
+
+
+@dataclass(frozen=True)
+class RoleReady:
+    """What shows that a role is ready, so that the next one can start. Exactly one is not empty."""
+
+    #: regular expression that a line of standard output contains; its named groups are values for commands of later roles
+    output: str = ""
+    #: template of a TCP or UDP port to listen on
+    port: str = ""
+    #: file in the working directory that exists and is not empty
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Role:
+    """One of the programs of a benchmark that several hosts execute together."""
+
+    name: str
+    command: tuple[str, ...]
+    #: None: the last role, which ends the invocation
+    ready: RoleReady | None = None
+    #: the host that executes it; "": not chosen yet
+    host: str = ""
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """One program with one size, and the parameters that the spec chooses in addition."""
@@ -249,6 +277,8 @@ class Benchmark:
     directory: str = ""
     #: what to count in addition to the counters of the experiment
     counters: Counted = field(default_factory=Counted)
+    #: In the order of their start; `command` is that of the last one. Empty: the benchmark runs on one host.
+    roles: tuple[Role, ...] = ()
 
     @property
     def label(self) -> str:
@@ -262,7 +292,8 @@ class Benchmark:
     @property
     def programs(self) -> tuple[str, ...]:
         """Return the programs to find on PATH: the first words of the commands, then every `{program.name}`."""
-        every = (self.command, *self.commands.values(), self.prepare, self.check, self.probe)
+        roles = (role.command for role in self.roles)
+        every = (self.command, *self.commands.values(), self.prepare, self.check, self.probe, *roles)
         commands = [command for command in every if command]
         found = [c[0] for c in commands if "{" not in c[0] and not c[0].startswith("./")]
         for template in (*(word for c in commands for word in c), *self.arrange.values()):

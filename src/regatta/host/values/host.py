@@ -39,7 +39,7 @@ class SlurmPlace:
 
 @dataclass(frozen=True)
 class Host:
-    """One machine, as in the inventory."""
+    """One machine, as in the inventory, or several that measure together."""
 
     name: str
     platform: str
@@ -55,6 +55,10 @@ class Host:
     cpus: tuple[int, ...] = ()
     #: CPUs reserved for the runner and the system
     housekeeping_cpus: tuple[int, ...] = ()
+    #: address under which other hosts reach it; "": that of `ssh`
+    address: str = ""
+    #: The hosts that execute the roles of each benchmark together; the runner then works on this machine. Empty: one machine.
+    members: tuple[Host, ...] = ()
 
     def way(self, wish: Wish) -> Way | None:
         """Return how a profile that asks for `wish` reaches this host; None: not reachable in that profile.
@@ -62,6 +66,8 @@ class Host:
         `cluster` uses Slurm if the inventory configures it, and also for this machine, which Slurm replaces with a node.
         With `cluster`, a host with only an SSH address is reached by SSH. `ssh` uses SSH if there is an address.
         """
+        if self.members:
+            return "local"
         if wish == "cluster" and (self.slurm is not None or self.is_local):
             return "slurm"
         if self.is_local and (wish == "local" or self.ssh is None):

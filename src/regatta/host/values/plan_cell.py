@@ -73,6 +73,8 @@ class PlanCell(_PlanCell, total=False):
     events: dict[str, Any]
     #: what to count (`values/counters.py`); missing: nothing
     counters: dict[str, Any]
+    #: `CellRole.to_json` of each role in the order of their start; missing: one host executes the cell
+    roles: list[dict[str, Any]]
 
 
 class CellDescription(PlanCell):

@@ -114,3 +114,5 @@ class Record(_Record, total=False):
     """One invocation, with the keys in order. Older records lack some keys."""
 
     kept: list[dict[str, Any]]
+    #: role -> its part of the invocation
+    roles: dict[str, Any]

@@ -72,3 +72,5 @@ class ResolvedHost:
     memory_mib: int = 0
     #: facts whose change makes earlier and later measurements incomparable: kernel, microcode, mitigations ...
     fingerprint: Mapping[str, str] = field(default_factory=dict)
+    #: host -> its resources, for hosts that execute the roles of each benchmark together
+    members: Mapping[str, ResolvedHost] = field(default_factory=dict)

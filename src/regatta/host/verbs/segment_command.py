@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--receipt", type=Path, required=True, help="file to write after the segment")
     found.add_argument("--retry-failed", action="store_true", help="retry failed invocations once")
     found.add_argument("--pauses", type=int, help="socket descriptor of a process that works between blocks")
+    found.add_argument("--ways", type=Path, help="file that says how to reach the hosts of roles")
     found.add_argument("--holder", default="", help="name of this run for runs that wait for the host")
     return found
 
@@ -46,6 +47,7 @@ def run_segment(argv: Sequence[str]) -> int:
         scratch=arguments.scratch.resolve(),
         lock=Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)),
         holder=arguments.holder,
+        ways=arguments.ways.resolve() if arguments.ways else None,
     )
     receipt = arguments.receipt.resolve()
     try:

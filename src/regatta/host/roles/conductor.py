@@ -1,0 +1,520 @@
+"""Execute the roles of an invocation: each starts when the one before is ready, and the end of the last one ends them all."""
+
+from __future__ import annotations
+
+import math
+import re
+import select
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import regatta
+from regatta.host.adapters.result import Reported
+from regatta.host.errors import HostError
+from regatta.host.files import parse_object
+from regatta.host.journal.plan_files import Row
+from regatta.host.measure.invocation import (
+    Observed,
+    Run,
+    cgroup_of,
+    conclude,
+    cpu_s_of,
+    describe,
+    not_started,
+    oom_kills_of,
+    readable,
+    rusage_of,
+    unmeasured,
+    with_operations,
+)
+from regatta.host.measure.process import Interrupted, StopSignals
+from regatta.host.measure.verdict import judge, report_of
+from regatta.host.processes import own_words
+from regatta.host.roles import network
+from regatta.host.roles.agent import STOP_S
+from regatta.host.roles.link import Link, clock_of
+from regatta.host.roles.messages import Ended, Message
+from regatta.host.roles.part import Part, part_from_json
+from regatta.host.values.experiment import ADDRESS
+from regatta.host.values.from_json import value_from_json
+from regatta.host.values.plan_cell import PlanCell
+from regatta.host.values.record import Record
+
+#: time for an answer that needs a program's end, in addition to the program's own
+_SLACK_S = 30.0
+#: a new agent builds nothing, but its host may be in use: the wait for its lock has no limit
+_OPEN_S = 300.0
+_VALUE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)\}")
+#: A value from the output of a role becomes part of a command.
+_LONGEST_VALUE = 1000
+
+#: a host and a role
+Seat = tuple[str, str]
+
+
+@dataclass
+class Way:
+    """How this machine reaches a host."""
+
+    #: command of an agent there
+    argv: list[str]
+    #: folder for the files of its programs
+    scratch: str
+    #: address under which the other hosts reach it
+    address: str = ""
+
+
+@dataclass
+class _Role:
+    """A role of the present invocation."""
+
+    name: str
+    link: Link
+    #: as in the plan, for the agent
+    planned: Mapping[str, Any]
+    part: Part | None = None
+    #: started, and not ended
+    runs: bool = False
+
+
+class _Failed(Exception):
+    """The invocation cannot go on. The text is the reason."""
+
+    def __init__(self, reason: str, role: _Role | None = None, status: str = "failed") -> None:
+        """Make the failure.
+
+        Args:
+            reason: for users.
+            role: the role that ended too early.
+            status: of the invocation, if no role's end gives another one.
+        """
+        super().__init__(reason)
+        self.role = role
+        self.status = status
+
+
+@dataclass
+class Ensemble:
+    """The agents of all roles of a segment."""
+
+    header: Mapping[str, Any]
+    cells: Sequence[PlanCell]
+    #: folder of this plan's programs on this machine
+    scratch: Path
+    segment: int
+    stop: StopSignals
+    #: host -> how to reach it; a host without an entry is this machine
+    ways: Mapping[str, Way] = field(default_factory=dict)
+    holder: str = ""
+    #: called with the holder of a lock that an agent waits for; None: the wait is over
+    waiting: Callable[[dict[str, str] | None], None] = lambda holder: None
+    #: ended processes that earlier agents left
+    orphans_ended: int = 0
+    _links: dict[Seat, Link] = field(default_factory=dict)
+
+    def _seats(self) -> list[Seat]:
+        """Return the agents: by host, which is the order of locks, and for the first role of a host first."""
+        seats = {
+            (role["host"], order, role["name"])
+            for cell in self.cells
+            for order, role in enumerate(cell["roles"])
+        }
+        return [(host, name) for host, _, name in sorted(seats)]
+
+    @property
+    def _apart(self) -> bool:
+        """Return whether all roles are on one host, each in its own network namespace."""
+        return len({host for host, _ in self._seats()}) == 1
+
+    def _way(self, host: str) -> Way:
+        here = Way([sys.executable, *own_words(), "role"], str(self.scratch / "roles"))
+        return self.ways.get(host, here)
+
+    def open(self) -> None:
+        """Start the agents that do not run. Those of a host end what was left there by earlier ones.
+
+        The locks of all hosts are taken in the order of the hosts' names, so that two experiments never wait for each other.
+
+        Raises:
+            HostError: a host cannot be reached, or is unfit.
+            Interrupted: the runner received a stop signal.
+        """
+        if self._links and not any(link.broken for link in self._links.values()):
+            return
+        # An agent that is replaced alone would not know of the programs of the others on its host.
+        self.close()
+        seats = self._seats()
+        locked: set[str] = set()
+        for seat in seats:
+            host, role = seat
+            link = self._links[seat] = Link(role, host, self._way(host).argv)
+            link.send(self._opening(seat, seats, host not in locked))
+            locked.add(host)
+            answer = self._answer(link, "opened")
+            link.pid = int(answer["opened"])
+            self.orphans_ended += int(answer["orphans_ended"])
+        if self._apart:
+            first, *others = (self._links[seat] for seat in seats)
+            for number, link in enumerate(others, 1):
+                self._ask(first, {"do": "join", "number": number, "pid": link.pid}, "joined")
+                self._ask(link, {"do": "address", "number": number}, "address")
+
+    def _opening(self, seat: Seat, seats: Sequence[Seat], locks: bool) -> Message:
+        host, role = seat
+        member = next(member for member in self.header["members"] if member["host"] == host)
+        left_out = ("cells", "members", "segments", "stopping")
+        header = {key: value for key, value in self.header.items() if key not in left_out} | member
+        folder = self._way(host).scratch
+        return {
+            "role": role,
+            "host": host,
+            "experiment": self.header["experiment"],
+            "segment": self.segment,
+            "holder": self.holder,
+            "scratch": f"{folder}/{role}",
+            "others": [f"{folder}/{name}" for at, name in seats if at == host and name != role],
+            "locks": locks,
+            "apart": self._apart,
+            "header": header,
+            "cells": [
+                _cell_of(cell, planned, planned["argv"], 0.0)
+                for cell in self.cells
+                for planned in cell["roles"]
+                if (planned["host"], planned["name"]) == seat
+            ],
+        }
+
+    def close(self) -> None:
+        """End all agents, the last role first."""
+        for link in reversed(self._links.values()):
+            link.end()
+        self._links.clear()
+
+    # ---- messages ----------------------------------------------------------------------------------------------------
+
+    def _listen(self, links: Iterable[Link], until_s: float) -> Iterator[tuple[Link, Message | None]]:
+        """Yield messages as they come; None in place of a message if a link ended. Ends at a time (monotonic, s).
+
+        Raises:
+            Interrupted: the runner received a stop signal.
+        """
+        poll = select.poll()
+        poll.register(self.stop.fd, select.POLLIN)
+        open_links = list(links)
+        for link in open_links:
+            poll.register(link.fd, select.POLLIN)
+        while open_links:
+            # Several messages can have come at once, and the caller may have taken only the first.
+            for link in list(open_links):
+                yield from self._of(link, open_links, poll)
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                return
+            poll.poll(None if left_s == math.inf else left_s * 1000)
+            if self.stop.received:
+                raise Interrupted
+
+    def _of(
+        self, link: Link, open_links: list[Link], poll: select.poll
+    ) -> Iterator[tuple[Link, Message | None]]:
+        try:
+            while (message := link.hear()) is not None:
+                yield link, message
+        except Ended:
+            poll.unregister(link.fd)
+            open_links.remove(link)
+            yield link, None
+
+    def _answer(self, link: Link, key: str) -> Message:
+        """Return the answer of an agent without a running program, however long it waits for the lock of its host."""
+        waits = False
+        until_s = time.monotonic() + _OPEN_S
+        while True:
+            for _, message in self._listen([link], until_s):
+                if waits:
+                    self.waiting(None)
+                if message is None:
+                    raise link.lost()
+                if key in message:
+                    return message
+                if "waiting" not in message:
+                    raise HostError(link.name, f"`{key}`", str(message)[:200])
+                self._say_that_it_waits(link, message["waiting"])
+                waits, until_s = True, math.inf
+                break
+            else:
+                raise HostError(
+                    link.name, f"an answer within {_OPEN_S:g} s", "none", "check that the host is running"
+                )
+
+    def _say_that_it_waits(self, link: Link, holder: Any) -> None:
+        told = {str(key): str(value) for key, value in holder.items()} if isinstance(holder, dict) else {}
+        ours = {str(other.pid): other.host for other in self._links.values() if other.pid}
+        same = ours.get(told.get("pid", ""))
+        if same is not None and told.get("experiment") == self.header["experiment"]:
+            raise HostError(
+                f"hosts {same} and {link.host}", "different machines", "the same one", "correct the inventory"
+            )
+        self.waiting(told)
+
+    def _ask(self, link: Link, request: Message, key: str) -> Message:
+        link.send(request)
+        return self._answer(link, key)
+
+    # ---- one invocation ----------------------------------------------------------------------------------------------
+
+    def measure(self, header: Mapping[str, Any], row: Row, attempt: int) -> Record:
+        """Execute an invocation and make its record (without `sequence`, which the journal adds).
+
+        Raises:
+            Interrupted: the runner received a stop signal; no record is made.
+            HostError: a host cannot be reached any more, or is unfit.
+        """
+        entered_ns = time.monotonic_ns()
+        self.open()
+        cell = row.cell
+        roles = [
+            _Role(planned["name"], self._links[planned["host"], planned["name"]], planned)
+            for planned in cell["roles"]
+        ]
+        clocks = {role.name: clock_of(role.link, self._ask) for role in roles}
+        started_ns = time.monotonic_ns()
+        deadline_s = time.monotonic() + cell["timeout_s"]
+        failed = None
+        try:
+            self._play(roles, row, attempt, deadline_s)
+        except _Failed as error:
+            failed = error
+        except HostError as error:
+            failed = _Failed("; ".join(str(problem) for problem in error.problems))
+        self._end(roles)
+        record = unmeasured(header, row, attempt, self.segment)
+        record["roles"] = {role.name: self._told(role, clocks[role.name]) for role in roles}
+        last = roles[-1]
+        if last.part is None:
+            status, reason = self._judged(cell, failed)
+            not_started(record, reason, entered_ns)
+            record["status"] = status
+            return readable(record, header, row, attempt, self.segment)
+        self._complete(record, cell, roles, failed)
+        record["runner"] = {
+            "version": regatta.__version__,
+            "before_ns": started_ns - entered_ns,
+            "after_ns": max(0, time.monotonic_ns() - last.part.ended_ns + clocks[last.name]["offset_ns"]),
+        }
+        return readable(record, header, row, attempt, self.segment)
+
+    def _play(self, roles: Sequence[_Role], row: Row, attempt: int, deadline_s: float) -> None:
+        """Start the roles in order, and wait for the end of the last one.
+
+        Raises:
+            _Failed: the last one cannot end well.
+            HostError: an agent reports an error.
+        """
+        values = {f"{role.name}.{ADDRESS}": self._address(role) for role in roles}
+        for role in roles:
+            role.link.send(
+                {
+                    "do": "start",
+                    "cell": self._filled(row.cell, role, values, deadline_s),
+                    "ready": role.planned.get("ready", {}),
+                    "invocation_id": row.invocation_id,
+                    "attempt": attempt,
+                    "round": row.round,
+                }
+            )
+            role.runs = True
+            told = self._until(role, roles, deadline_s)
+            values.update({f"{role.name}.{name}": text for name, text in told.items()})
+
+    def _until(self, role: _Role, roles: Sequence[_Role], deadline_s: float) -> Mapping[str, str]:
+        """Wait until a role is ready, or has ended if it is the last one. Return the values of its output.
+
+        Raises:
+            _Failed: another role ended, this one ended too early, or the time is over.
+        """
+        is_last = role is roles[-1]
+        running = {other.link: other for other in roles if other.runs}
+        # The agent ends the last program at the deadline, and its part says so.
+        until_s = deadline_s + (_SLACK_S if is_last else 0.0)
+        for link, message in self._listen(running, until_s):
+            other = running[link]
+            if message is None:
+                other.runs = False
+                raise _Failed(str(link.lost()))
+            if "ended" in message:
+                self._ended(other, message)
+                if other is role and is_last:
+                    return {}
+                raise _Failed(f"{link.name} ended before the last role", other)
+            if other is role and not is_last and "ready" in message:
+                return _values(message["ready"], link)
+        what = "the end of its program" if is_last else "readiness"
+        raise _Failed(f"{role.link.name}: no {what} within the timeout", status="timeout")
+
+    def _ended(self, role: _Role, message: Message) -> None:
+        role.runs = False
+        role.part = part_from_json(message["ended"], role.link.name, self._output_bytes)
+
+    def _end(self, roles: Sequence[_Role]) -> None:
+        """Stop what still runs, the last role first."""
+        for role in reversed(roles):
+            if not role.runs or role.link.broken:
+                continue
+            role.link.send({"do": "stop"})
+            for _, message in self._listen([role.link], time.monotonic() + STOP_S + _SLACK_S):
+                if message is None:
+                    break
+                if "ended" in message:
+                    self._ended(role, message)
+                    break
+            if role.runs:
+                role.link.broken = True
+
+    # ---- its parts ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _output_bytes(self) -> int:
+        return max(int(self.header["output_kib"]) * 1024, 1)
+
+    def _address(self, role: _Role) -> str:
+        seats = self._seats()
+        if self._apart:
+            return network.address_of(seats.index((role.link.host, role.name)))
+        return self._way(role.link.host).address
+
+    def _filled(
+        self, cell: PlanCell, role: _Role, values: Mapping[str, str], deadline_s: float
+    ) -> dict[str, Any]:
+        argv = [_VALUE.sub(lambda m: values.get(m[1], m[0]), word) for word in role.planned["argv"]]
+        is_last = role.name == cell["roles"][-1]["name"]
+        left_s = max(deadline_s - time.monotonic(), 0.001) + (0.0 if is_last else _SLACK_S)
+        return _cell_of(cell, role.planned, argv, left_s)
+
+    def _judged(self, cell: PlanCell, failed: _Failed | None) -> tuple[str, str]:
+        """Return the status and the reason of an invocation that could not go on: by the end of the role that ended too early."""
+        if failed is None:
+            return "failed", "the last role left no result"
+        part = failed.role.part if failed.role is not None else None
+        if part is not None:
+            run = _run_of(part, self._output_bytes)
+            plain: Any = {**cell, "expect": {}, "iterations": None}
+            status, why = judge(plain, run.outcome, Reported(), oom_kills_of(run))
+            if status != "ok":
+                return status, f"{failed}: {why}"
+        return failed.status, str(failed)
+
+    def _complete(
+        self, record: Record, cell: PlanCell, roles: Sequence[_Role], failed: _Failed | None
+    ) -> None:
+        """Put the measurements into the record: those of the last role, and the counters of the first one."""
+        part = roles[-1].part
+        assert part is not None
+        run = _run_of(part, self._output_bytes)
+        reported = report_of(cell, run.outcome, part.results_bytes(), part.refused, part.max_rss_kib)
+        first = roles[0].part
+        counts = with_operations(first.counts, reported, cell["metric"]) if first is not None else []
+        counts += _costs(roles[:-1])
+        describe(record, run, reported, part.max_rss_kib, counts)
+        record["info"] = {**reported.info, **(first.told if first is not None else {})}
+        record["cores"], record["padding_bytes"] = part.cores, part.padding_bytes
+        judged = (
+            self._judged(cell, failed) if failed else judge(cell, run.outcome, reported, oom_kills_of(run))
+        )
+        conclude(record, self.header, cell, judged, self._observed(roles))
+
+    def _observed(self, roles: Sequence[_Role]) -> list[Observed]:
+        """Return the state of each host, around the role that started first there."""
+        found: dict[str, Observed] = {}
+        for role in roles:
+            part, host = role.part, role.link.host
+            if part is None:
+                continue
+            if host in found:
+                found[host].own_cpu_s += part.cpu_s
+            else:
+                run = _run_of(part, self._output_bytes)
+                found[host] = Observed(
+                    run.before, run.after, part.elapsed_ns / 1e9, cpu_s_of(run), part.cpus, host
+                )
+        return list(found.values())
+
+    def _told(self, role: _Role, clock: Mapping[str, int]) -> dict[str, Any]:
+        """Return a role's part of the record."""
+        told: dict[str, Any] = {"host": role.link.host, "clock": dict(clock)}
+        part = role.part
+        if part is None:
+            return told
+        run = _run_of(part, self._output_bytes)
+        told.update(
+            {
+                "started_utc_ns": part.started_utc_ns,
+                "started_monotonic_ns": part.started_monotonic_ns,
+                "elapsed_ns": part.elapsed_ns,
+                "exit_code": part.exit_code,
+                "signal": part.signal,
+                "rusage": rusage_of(run.outcome.usage, part.max_rss_kib),
+                "cgroup": cgroup_of(part.tree),
+                "left_behind": part.left_behind,
+                "host_before": part.before,
+                "host_after": part.after,
+                "cores": part.cores,
+            }
+        )
+        if role.planned.get("ready"):
+            # Those of the last role are the record's own.
+            told.update(stdout=part.stdout, stderr=part.stderr)
+        return told
+
+
+def _cell_of(cell: PlanCell, planned: Mapping[str, Any], argv: list[str], timeout_s: float) -> dict[str, Any]:
+    """Return the cell as the agent of a role executes it."""
+    is_first = planned["name"] == cell["roles"][0]["name"]
+    left_out = ("roles", *(() if is_first else ("counters",)))
+    return {
+        **{key: value for key, value in cell.items() if key not in left_out},
+        "argv": argv,
+        "environment": planned["environment"],
+        "files": planned["files"],
+        "timeout_s": timeout_s,
+    }
+
+
+def _values(told: Any, link: Link) -> Mapping[str, str]:
+    if isinstance(told, dict) and all(
+        isinstance(value, str) and len(value) <= _LONGEST_VALUE and "\0" not in value
+        for value in told.values()
+    ):
+        return told
+    raise _Failed(f"{link.name}: expected short texts in its output, got {str(told)[:200]}")
+
+
+def _run_of(part: Part, output_bytes: int) -> Run:
+    before: Any = part.before
+    after: Any = part.after
+    return Run(part.outcome(output_bytes), part.tree, before, after, part.ended_ns, part.isolation)
+
+
+def _costs(roles: Iterable[_Role]) -> list[list[Any]]:
+    """Return what the roles before the last one used, as measurements with the name of the role."""
+    rows: list[list[Any]] = []
+    for role in roles:
+        if role.part is None:
+            continue
+        label = {"role": role.name}
+        rows.append([0, "role_user", role.part.usage[0], "s", None, label])
+        rows.append([0, "role_system", role.part.usage[1], "s", None, label])
+        if role.part.max_rss_kib is not None:
+            rows.append([0, "role_max_rss", role.part.max_rss_kib, "KiB", None, label])
+    return rows
+
+
+def read_ways(path: Path | None) -> dict[str, Way]:
+    """Read how to reach the hosts, as `regatta segment` writes it. None: all of them are this machine."""
+    if path is None:
+        return {}
+    return {host: value_from_json(Way, way, f"{path}: {host}") for host, way in parse_object(path).items()}
