@@ -48,6 +48,8 @@ from regatta.host.values.record import Record
 _SLACK_S = 30.0
 #: a new agent builds nothing, but its host may be in use: the wait for its lock has no limit
 _OPEN_S = 300.0
+#: between the ends of two roles, one of which caused the other
+_TOGETHER_S = 0.5
 _VALUE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)\}")
 #: A value from the output of a role becomes part of a command.
 _LONGEST_VALUE = 1000
@@ -349,12 +351,32 @@ class Ensemble:
             if "ended" in message:
                 self._ended(other, message)
                 if other is role and is_last:
+                    self._look_for_the_cause(role, running)
                     return {}
                 raise _Failed(f"{link.name} ended before the last role", other)
             if other is role and not is_last and "ready" in message:
                 return _values(message["ready"], link)
         what = "the end of its program" if is_last else "readiness"
         raise _Failed(f"{role.link.name}: no {what} within the timeout", status="timeout")
+
+    def _look_for_the_cause(self, last: _Role, running: Mapping[Link, _Role]) -> None:
+        """Find out whether the last role failed because another one had ended, of which a message is on its way.
+
+        Raises:
+            _Failed: it did.
+        """
+        if last.part is None or last.part.exit_code == 0 or last.part.timed_out:
+            return
+        for link, message in self._listen(
+            [link for link in running if link is not last.link], time.monotonic() + _TOGETHER_S
+        ):
+            other = running[link]
+            if message is None:
+                other.runs = False
+                raise _Failed(str(link.lost()))
+            if "ended" in message:
+                self._ended(other, message)
+                raise _Failed(f"{link.name} ended before the last role", other)
 
     def _ended(self, role: _Role, message: Message) -> None:
         role.runs = False

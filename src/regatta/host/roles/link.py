@@ -100,6 +100,9 @@ class Link:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
+        if not self.pid:
+            # It waits for the lock of its host, and hears nothing.
+            self._process.kill()
         try:
             self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
