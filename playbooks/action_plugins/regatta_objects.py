@@ -69,7 +69,7 @@ class ActionModule(ActionBase):
         self._fits(missing, answer["room_bytes"], root)
         if self._task.check_mode:
             return {"changed": True, "missing": [entry["place"] for entry in missing]}
-        received = [self._copied(root, entry) for entry in missing]
+        received = [self._copied(root, entry, str(task_vars["inventory_hostname"])) for entry in missing]
         done = self._ask(root, missing, received, task_vars)
         if not done.get("failed") and done["missing"]:
             raise AnsibleActionFail(f"{root}: expected {', '.join(done['missing'])} after copying · got none")
@@ -106,13 +106,16 @@ class ActionModule(ActionBase):
                 f"{root}: expected {needed >> 20} MiB free · got {room_bytes >> 20} MiB · fix: free disk space, or set regatta_root"
             )
 
-    def _copied(self, root: str, entry: dict[str, Any]) -> dict[str, str]:
-        """Copy an object to `incoming`; return its path there and its expected digest."""
+    def _copied(self, root: str, entry: dict[str, Any], host: str) -> dict[str, str]:
+        """Copy an object to `incoming`; return its path there and its expected digest.
+
+        Hosts can share a root, and are prepared at the same time: each copy has the name of its host.
+        """
         digest = sha256_of(entry["staged"])
         if entry["kind"] == "file" and digest != entry["sha256"]:
             raise AnsibleActionFail(
                 f"object {entry['name']}: expected SHA-256 {entry['sha256']} · got {digest} at {entry['staged']}"
             )
-        path = posixpath.join(root, "incoming", digest)
+        path = posixpath.join(root, "incoming", f"{host}-{digest}")
         self._connection.put_file(entry["staged"], path)
         return {"place": entry["place"], "kind": entry["kind"], "path": path, "sha256": digest}

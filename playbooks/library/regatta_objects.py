@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -133,12 +134,18 @@ def prepare(root: str, entry: dict[str, str]) -> str:
 
 
 def place_all(root: str, received: list[dict[str, str]]) -> None:
-    """Put all objects in place durably: objects under their final name are on disk."""
-    parts = [(prepare(root, entry), os.path.join(root, entry["place"])) for entry in received]
-    os.sync()
-    for part, place in parts:
-        os.rename(part, place)
-    os.sync()
+    """Put all objects in place durably: objects under their final name are on disk.
+
+    Another host that shares the root can do the same at this time.
+    """
+    with open(os.path.join(root, ".placing"), "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted = [entry for entry in received if not is_there(root, entry)]
+        parts = [(prepare(root, entry), os.path.join(root, entry["place"])) for entry in wanted]
+        os.sync()
+        for part, place in parts:
+            os.rename(part, place)
+        os.sync()
     for entry in received:
         remove(entry["path"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +57,10 @@ def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Pat
     for known in WISHES:
         wish = known if known == (way or before) else wish
     retry_failed = retry_failed or bool(os.environ.get("REGATTA_RETRY_FAILED"))
+    members = [member["host"] for member in place.host_header(name).get("members", ())]
+    if members:
+        ways, under = _ways_to(place, name, members, wish)
+        _become_the_runner(place, name, number, receipt, retry_failed, ["--ways", str(ways)], under)
     host = None if wish == "local" else _host(place, name)
     if host is None or host.way(wish) == "local":
         _become_the_runner(place, name, number, receipt, retry_failed)
@@ -66,22 +70,55 @@ def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Pat
 
 def _host(place: Folder, name: str) -> Host:
     """Return the host from the current inventory: its address may have changed since planning."""
-    from regatta.host.errors import HostError, SpecError
+    from regatta.host.errors import HostError
     from regatta.spec.home import find_home
-    from regatta.spec.inventory import inventory_path, read_inventory
+    from regatta.spec.inventory import inventory_path
 
-    home = find_home()
-    problems: list[Problem] = []
-    platforms = read_inventory(home, problems)
-    if problems:
-        raise SpecError(problems)
     platform = place.host_header(name)["platform"]
-    for host in platforms.get(platform, ()):
+    for host in _platforms().get(platform, ()):
         if host.name == name:
             return host
     raise HostError(
-        f"{inventory_path(home)}", f"host {name} in group {platform}", "none", "plan again: `regatta run`"
+        f"{inventory_path(find_home())}",
+        f"host {name} in group {platform}",
+        "none",
+        "plan again: `regatta run`",
     )
+
+
+def _platforms() -> dict[str, tuple[Host, ...]]:
+    from regatta.host.errors import SpecError
+    from regatta.spec.home import find_home
+    from regatta.spec.inventory import read_inventory
+
+    problems: list[Problem] = []
+    platforms = read_inventory(find_home(), problems)
+    if problems:
+        raise SpecError(problems)
+    return platforms
+
+
+def _ways_to(place: Folder, name: str, members: Sequence[str], wish: Wish) -> tuple[Path, list[str]]:
+    """Write how the runner reaches the hosts that measure together.
+
+    Returns:
+        The file, and the words of a command under which the runner must work; empty: none.
+    """
+    from regatta.fleet.ways import allocation_of, ways_to
+    from regatta.host.errors import HostError
+    from regatta.spec.home import find_home
+    from regatta.spec.inventory import inventory_path
+    from regatta.store.folder import write_json
+
+    hosts = {host.name: host for known in _platforms().values() for host in known}
+    missing = [member for member in members if member not in hosts]
+    if missing:
+        where = f"{inventory_path(find_home())}"
+        raise HostError(where, f"host {missing[0]}", "none", "plan again: `regatta run`")
+    path = place.state / f"{name}.ways.json"
+    together = [hosts[member] for member in members]
+    write_json(path, ways_to(together, place, wish))
+    return path, allocation_of(together, name) if wish == "cluster" else []
 
 
 def runner_arguments(place: Folder, name: str, number: int, receipt: Path) -> list[str]:
@@ -104,13 +141,27 @@ def runner_arguments(place: Folder, name: str, number: int, receipt: Path) -> li
     ]  # fmt: skip
 
 
-def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, retry_failed: bool) -> None:
-    """Replace this process by the runner, so that no other process waits for it during measurements."""
-    argv = [sys.executable, "-I", str(place.runner), *runner_arguments(place, name, number, receipt)]
+def _become_the_runner(
+    place: Folder,
+    name: str,
+    number: int,
+    receipt: Path,
+    retry_failed: bool,
+    more: Sequence[str] = (),
+    under: Sequence[str] = (),
+) -> None:
+    """Replace this process by the runner, so that no other process waits for it during measurements.
+
+    Args:
+        more: further arguments of the runner.
+        under: words of a command that executes the runner.
+    """
+    runner = [sys.executable, "-I", str(place.runner), *runner_arguments(place, name, number, receipt), *more]
+    argv = [*under, *runner]
     from regatta.fleet.zipapp import zipapp_bytes
 
     # After an upgrade of Regatta, a running experiment keeps its runner.
-    if place.runner.read_bytes() == zipapp_bytes():
+    if place.runner.read_bytes() == zipapp_bytes() and not under:
         from regatta.cli.companion import start_companion
 
         try:
@@ -119,7 +170,7 @@ def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, ret
             click.echo(
                 f"no estimates, and nothing sent to InfluxDB, until the segment ends: {error}", err=True
             )
-    os.execv(sys.executable, [*argv, *(["--retry-failed"] if retry_failed else [])])
+    os.execv(argv[0], [*argv, *(["--retry-failed"] if retry_failed else [])])
 
 
 def _sent_meanwhile(place: Folder, name: str) -> AbstractContextManager[None]:

@@ -56,6 +56,17 @@ def test_an_archive_becomes_a_folder_and_a_file_stays_one(tmp_path):
     assert list((tmp_path / "incoming").iterdir()) == []
 
 
+def test_two_hosts_with_one_root_place_the_same_objects(tmp_path):
+    for _ in range(2):
+        entries = [
+            received(tmp_path, archive(a="one"), "folder", f"objects/{SHA256}"),
+            received(tmp_path, b"jar", "file", "objects/x/a.jar"),
+        ]
+        there.place_all(str(tmp_path), entries)
+    assert (tmp_path / "objects" / SHA256 / "a").read_text() == "one"
+    assert list((tmp_path / "incoming").iterdir()) == []
+
+
 def test_what_a_killed_run_left_behind_is_replaced_by_what_is_whole(tmp_path):
     part = tmp_path / "objects" / f"{SHA256}.part"
     part.mkdir(parents=True)

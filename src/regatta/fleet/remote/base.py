@@ -55,6 +55,10 @@ class Remote(ABC):
         """Start a command and read its output while it runs; its standard input is empty."""
 
     @abstractmethod
+    def words(self, argv: Sequence[str]) -> list[str]:
+        """Return a command of this machine that executes one on the host, with its standard input and output."""
+
+    @abstractmethod
     def put(self, source: Path, target: str) -> None:
         """Copy a file to the host atomically; create missing folders.
 

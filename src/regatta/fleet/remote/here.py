@@ -29,6 +29,10 @@ class Here(Remote):
         """See `Remote.run`."""
         return run_bounded(self.host.name, list(argv), stdin, timeout_s)
 
+    def words(self, argv: Sequence[str]) -> list[str]:
+        """See `Remote.words`."""
+        return list(argv)
+
     def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """See `Remote.open`."""
         return subprocess.Popen(

@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -63,6 +63,9 @@ _SHARED = "import os, sys; print(os.environ['SLURMD_NODENAME']); print(open(sys.
 _OWN_LINES = re.compile(r"^(srun|slurmstepd[^:]*): ")
 _QUEUED, _GRANTED = "queued and waiting for resources", "has been allocated resources"
 
+#: options of a command that chooses its CPUs itself, and gets no environment of the controller
+_UNBOUND = ("--cpu-bind=none", "--mpi=none", f"--export={','.join(PASSED_ON)}", "--chdir=/")
+
 #: `done`: the command ended, `not-started`: it never ran; the others: it was cut off, and may be restarted
 End = Literal["done", "not-started", "time-limit", "cancelled", "preempted", "node-failed"]
 
@@ -81,6 +84,32 @@ def job_name(host: Host) -> str:
     """Return the name of all jobs for a host, unique by host and folder."""
     digest = hashlib.sha256(f"{host.root}\0{host.name}".encode()).hexdigest()[:8]
     return f"regatta-{digest}-{host.name}"
+
+
+def allocating(nodes: Sequence[SlurmRemote], name: str) -> list[str]:
+    """Return the words of a command that executes another one, here, in one exclusive allocation of several nodes.
+
+    Allocations of the same hosts whose commands were killed are returned to Slurm first.
+
+    Args:
+        nodes: the nodes.
+        name: of the hosts together.
+
+    Raises:
+        NoController: the Slurm controller is unresponsive for minutes.
+        HostError: no node is available.
+    """
+    first = nodes[0].host
+    job = job_name(replace(first, name=name))
+    patiently(lambda: end_orphans([job]), CONTROLLER_PATIENCE_S)
+    named = [f"--nodelist={','.join(remote.node() for remote in nodes)}", f"--nodes={len(nodes)}"]
+    slurm = [remote.host.slurm or SlurmPlace() for remote in nodes]
+    limits = [place.time_limit_min for place in slurm if place.time_limit_min]
+    asked = [f"--partition={slurm[0].partition}"] if slurm[0].partition else []
+    asked += [f"--time={min(limits)}"] if limits else []
+    # The process becomes salloc, and stays the owner of the job.
+    own = [f"--job-name={job}", f"--comment={Owner.me(0)}"]
+    return [program("salloc"), *own, "--exclusive", "--mem=0", "--no-bell", *named, *asked]
 
 
 class SlurmRemote(Here):
@@ -115,6 +144,11 @@ class SlurmRemote(Here):
         named = f"--nodelist={self.node()}"
         self._make_way(self.node_patience_s)
         return self._start(argv, [named, *self._limit(None)], subprocess.DEVNULL, subprocess.PIPE)
+
+    def words(self, argv: Sequence[str]) -> list[str]:
+        """See `Remote.words`: a step of the allocation that `allocating` made."""
+        step = ["--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={self.node()}"]
+        return [program("srun"), *step, "--unbuffered", *_UNBOUND, *argv]
 
     def close(self) -> None:
         """Return allocations of this process without an srun; nothing else is held between commands."""
@@ -240,8 +274,8 @@ class SlurmRemote(Here):
         asked = [f"--constraint={self._place.constraint}"] if self._place.constraint else []
         asked += [f"--partition={self._place.partition}"] if self._place.partition else []
         # The whole node with all of its memory; the runner selects CPUs.
-        size = ["--exclusive", "--nodes=1", "--ntasks=1", "--mem=0", "--cpu-bind=none", "--mpi=none"]
-        passed = [f"--export={','.join(PASSED_ON)}", "--chdir=/", f"--signal=TERM@{_NOTICE_S}"]
+        size = ["--exclusive", "--nodes=1", "--ntasks=1", "--mem=0"]
+        passed = [*_UNBOUND, f"--signal=TERM@{_NOTICE_S}"]
         given = ["--input=none"] if stdin == subprocess.DEVNULL else []
         command = [program("srun"), *own, *size, *passed, *asked, *options, *given, *argv]
         try:

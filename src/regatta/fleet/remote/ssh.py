@@ -61,13 +61,14 @@ class Ssh(Remote):
             raise HostError(host.name, "an SSH address", "none", "set `ansible_host` in the inventory")
         self._command = _command(host.name, host.ssh)
 
-    def _argv(self, argv: Sequence[str]) -> list[str]:
+    def words(self, argv: Sequence[str]) -> list[str]:
+        """See `Remote.words`."""
         assert self.host.ssh is not None
         return [*self._command, "--", self.host.ssh.address, shlex.join(argv)]
 
     def run(self, argv: Sequence[str], stdin: bytes | Path = b"", timeout_s: float = 600.0) -> Answer:
         """See `Remote.run`."""
-        answer = run_bounded(self.host.name, self._argv(argv), stdin, timeout_s)
+        answer = run_bounded(self.host.name, self.words(argv), stdin, timeout_s)
         if answer.returncode == _SSH_FAILED:
             raise self.broken(answer.stderr)
         return answer
@@ -89,7 +90,7 @@ class Ssh(Remote):
     def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """See `Remote.open`."""
         return subprocess.Popen(
-            self._argv(argv),
+            self.words(argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,23 +1,23 @@
 """Compare the modes of the chat server over the number of connections: which is better, from what number on, at what cost.
 
-The parameters `connections`, `mode` and `rate` identify its series (docs/protocol.md, metrics of the chat server).
+The parameters `connections`, `mode` and `rate` identify its series (docs/protocol.md, metrics of the chat server). Counters of
+its cells have the same ones.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
-
-import duckdb
 
 from regatta.answers.context import Context
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
 from regatta.answers.words import shows_difference
+from regatta.host.values.counters import METRIC_PREFIX, SPACE
+from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.multiplicity import holm
 from regatta.stats.ratios import welch_log_ratio
@@ -52,7 +52,7 @@ class ChatCurve:
     #: `platform`, `virtual`, `selector`
     mode: str
     metric: str
-    #: percentile of a latency, space of a counter (`user`, `system`, `all`); "" for other metrics
+    #: percentile of a latency, space of a counter (`user`, `kernel`, `all`); "" for other metrics
     aspect: str
     unit: str
     points: tuple[ChatPoint, ...]
@@ -84,20 +84,16 @@ class Chat:
 
     curves: tuple[ChatCurve, ...] = ()
     contrasts: tuple[ModeContrast, ...] = ()
-    #: host -> reasons for missing hardware events, and the events if only some are missing; only such hosts
-    uncounted: Mapping[str, str] = field(default_factory=dict)
     #: descriptions of cells that repeat the measurement of another cell, and are therefore in no curve
     twice: tuple[str, ...] = ()
 
     @property
-    def counting_hosts(self) -> frozenset[str]:
-        """Return the hosts with a counted hardware event."""
-        return frozenset(curve.place.host for curve in self.curves if curve.aspect in ("user", "system"))
-
-    @property
     def cell_ids(self) -> frozenset[str]:
-        """Return the cells that the sentences cover."""
-        return frozenset(point.cell_id for curve in self.curves for point in curve.points)
+        """Return the cells that the sentences cover: those of places with several modes."""
+        compared = {contrast.place for contrast in self.contrasts}
+        return frozenset(
+            point.cell_id for curve in self.curves if curve.place in compared for point in curve.points
+        )
 
 
 #: in the order of sentences
@@ -110,7 +106,7 @@ HEADLINE_PAIRS = PAIRS[:2]
 #: delivered; at a fixed rate, they determine the latency. Processor time per message belongs to the server alone.
 DELIVERED, LATE, COST = ("delivered_rate", ""), ("latency", "99"), ("cpu_per_message", "")
 _OWN = {"connections", "mode", "rate"}
-_ASPECTS = {"percentile", "space"}
+_ASPECTS = {"percentile", SPACE}
 
 
 def judge_chat(context: Context) -> Chat:
@@ -124,10 +120,13 @@ def judge_chat(context: Context) -> Chat:
     """
     groups: dict[tuple[ChatPlace, str, str, str, str], dict[int, CellAnswer]] = defaultdict(dict)
     twice: dict[str, None] = {}
+    own = _own_parameters(context.cells)
     for cell in context.cells:
-        key = _key(cell)
+        counted = cell.metric.startswith(METRIC_PREFIX)
+        given = {**(own.get(_identity(cell), {}) if counted else {}), **cell.parameters}
+        key = _key(cell, given)
         if key is not None and cell.samples:
-            first = groups[key].setdefault(int(cell.parameters["connections"]), cell)
+            first = groups[key].setdefault(int(given["connections"]), cell)
             if first is not cell:
                 place = cell.place
                 twice[f"{place.benchmark}, {place.configuration}, {place.host}: measured twice"] = None
@@ -141,9 +140,7 @@ def judge_chat(context: Context) -> Chat:
         )
         for key, many in groups.items()
     ]
-    hosts = {curve.place.host for curve in curves}
-    why = {host: text for host, text in why_uncounted(context.connection).items() if host in hosts}
-    return Chat(tuple(curves), tuple(_contrasts(curves, context.facts.level)), why, tuple(twice))
+    return Chat(tuple(curves), tuple(_contrasts(curves, context.facts.level)), tuple(twice))
 
 
 def subjects(rate: float) -> tuple[tuple[str, str], ...]:
@@ -151,38 +148,26 @@ def subjects(rate: float) -> tuple[tuple[str, str], ...]:
     return (DELIVERED if rate == 0 else LATE), COST
 
 
-def why_uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return host -> reasons for missing hardware events from its records, with the events if only some are missing.
+def _identity(cell: CellAnswer) -> tuple[str, str]:
+    return cell.place.host, cell.cell_id
+
+
+def _own_parameters(cells: Iterable[CellAnswer]) -> dict[tuple[str, str], dict[str, Scalar]]:
+    """Return the parameters of the chat server's cells, for series that the runner reports without them."""
+    return {
+        _identity(cell): {name: cell.parameters[name] for name in _OWN}
+        for cell in cells
+        if cell.metric == DELIVERED[0] and cell.parameters.keys() >= _OWN
+    }
+
+
+def _key(cell: CellAnswer, given: Mapping[str, Scalar]) -> tuple[ChatPlace, str, str, str, str] | None:
+    """Return place, mode, metric, aspect and unit of a series of a chat server; None for other series.
 
     Args:
-        connection: connection to the experiment's database.
+        cell: the series.
+        given: its parameters.
     """
-    rows = connection.execute(
-        "select distinct host, json_extract(info, '$.counters') from last_attempts "
-        "where status in ('ok', 'perturbed') and json_extract(info, '$.counters') is not null order by all"
-    ).fetchall()
-    reasons: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    partly = set()
-    for host, text in rows:
-        counters = json.loads(text)
-        for name, reason in counters.items() if isinstance(counters, dict) else ():
-            if isinstance(reason, str):
-                reasons[host][reason].add(name)
-        if isinstance(counters, dict) and counters.get("counted"):
-            partly.add(host)
-    return {host: _reason_words(why, whole=host not in partly) for host, why in reasons.items()}
-
-
-def _reason_words(reasons: Mapping[str, set[str]], whole: bool) -> str:
-    """Return `not supported`, or `not supported (iTLB-load-misses:k)` for some events or several reasons."""
-    if whole and len(reasons) == 1:
-        return next(iter(reasons))
-    return ", ".join(f"{reason} ({', '.join(sorted(names))})" for reason, names in sorted(reasons.items()))
-
-
-def _key(cell: CellAnswer) -> tuple[ChatPlace, str, str, str, str] | None:
-    """Return place, mode, metric, aspect and unit of a series of a chat server; None for other series."""
-    given = cell.parameters
     connections, mode, rate = given.get("connections"), given.get("mode"), given.get("rate")
     others = set(given) - _OWN
     if type(connections) is not int or mode not in MODES or not others <= _ASPECTS or len(others) > 1:

@@ -26,15 +26,16 @@ from regatta.figures.labelled import (
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, joined, show_heap, show_interval, show_p, show_percent
 from regatta.host.units import UNITS
+from regatta.host.values.counters import ALL, metric_of
 
-_SPACES = (("user", "user"), ("system", "OS"), ("all", "overall"))
+_SPACES = (("user", "user"), ("kernel", "OS"), (ALL, "overall"))
 
 #: a figure: metric, aspect, its title
 _Wanted = tuple[str, str, str]
 
 
-def _by_space(metric: str, title: str) -> list[_Wanted]:
-    return [(metric, space, f"{title}, {words}") for space, words in _SPACES]
+def _by_space(name: str, title: str, per: str = "iteration") -> list[_Wanted]:
+    return [(metric_of(name, per), space, f"{title}, {words}") for space, words in _SPACES]
 
 
 #: title of a group -> its figures, in page order; figures without data are omitted
@@ -66,25 +67,27 @@ _GROUPS: dict[str, list[_Wanted]] = {
         ("minor_faults", "", "minor, server, in the window"),
         ("major_faults", "", "major, server, in the window"),
     ],
-    "Cycles per instruction": _by_space("cpi", "CPI"),
+    "Counters": [
+        (metric_of("task-clock", "operation"), "", "time on a processor per message sent"),
+        (metric_of("context-switches", "operation"), "", "context switches per message sent"),
+        (metric_of("page-faults", "operation"), "", "page faults per message sent"),
+    ],
     "Instructions": [
-        *_by_space("instructions_per_connection", "per connection"),
-        *_by_space("instructions_per_message", "per message sent"),
+        *_by_space("ipc", "instructions per cycle"),
+        *_by_space("instructions", "per message sent", "operation"),
     ],
     "Cache misses": [
-        *_by_space("l1_icache_misses_per_instruction", "L1 instruction cache, misses per instruction"),
-        *_by_space("l1_dcache_miss_ratio", "L1 data cache, misses per load"),
-        *_by_space("cache_miss_ratio", "last level, misses per reference"),
-        *_by_space("cache_misses_per_connection", "last level, misses per connection"),
+        *_by_space("l1i_misses_per_1000_instructions", "L1 instruction cache, misses per 1,000 instructions"),
+        *_by_space("l1d_miss_ratio", "L1 data cache, misses per load"),
+        *_by_space("l2_miss_ratio", "L2, misses per reference"),
+        *_by_space("llc_miss_ratio", "last level, misses per reference"),
+        *_by_space("llc-misses", "last level, misses per message sent", "operation"),
     ],
     "TLB misses": [
-        *_by_space("itlb_misses_per_instruction", "instructions, per instruction"),
-        *_by_space("dtlb_misses_per_instruction", "data, per instruction"),
+        *_by_space("itlb_misses_per_1000_instructions", "instructions, per 1,000 instructions"),
+        *_by_space("dtlb_misses_per_1000_instructions", "data, per 1,000 instructions"),
     ],
-    "Branches": [
-        *_by_space("branches_per_instruction", "per instruction"),
-        *_by_space("branch_miss_ratio", "mispredicted"),
-    ],
+    "Branches": _by_space("branch_miss_ratio", "mispredicted"),
 }
 
 
@@ -94,8 +97,8 @@ def chat_section(chat: Chat, view: View) -> Section | None:
         return None
     return Section(
         "chat",
-        words="The server sends each message to all users of a room. Counters cover the server only, in a window without startup, "
-        "connecting and shutdown; OS is kernel work for the server. Latency starts at the planned send time. In a closed loop, a "
+        words="The server sends each message to all users of a room. Values are from a window without startup, connecting and "
+        "shutdown; OS is work in the kernel. Counters cover the server alone if it has its own role, otherwise server and client. Latency starts at the planned send time. In a closed loop, a "
         "user sends a message after receiving its own previous one. Then throughput depends on both server and client, and latency "
         "grows with the number of users; the CPU time per message is that of the server. Values are means over invocations; bars or "
         f"bands are {show_percent(view.answer.level)} intervals. Differences between modes are significant after adjustment for all "

@@ -16,7 +16,7 @@ def _document(chat: Chat) -> dict[str, Any]:
     contrasts = plain(chat.contrasts)
     for contrast in contrasts:
         del contrast["place"]["platform"]
-    return {"contrasts": contrasts, "uncounted": plain(chat.uncounted)}
+    return {"contrasts": contrasts}
 
 
 CHAT: Topic[Chat] = Topic(

@@ -25,7 +25,6 @@ _BUSY = 0.8
 _COMPILING = 0.1
 #: the server's share of its processors
 SHARE = "cpu_share"
-_ALL_EVENTS = "hardware events (CPI, instructions, cache, TLB and branch misses)"
 #: metric that modes are compared by -> its description
 SUBJECTS = {
     DELIVERED[0]: "messages delivered per second",
@@ -46,17 +45,10 @@ def mode_name(mode: str) -> str:
 
 
 def chat_words(chat: Chat) -> tuple[str, ...]:
-    """Describe which mode is better, and missing events; empty without a chat server."""
-    several = _several(chat)
+    """Describe which mode is better, and what limits the results; empty without a chat server."""
     return (
         *(words for metric in _metrics(chat) for words in mode_words(chat, PAIRS, metric)),
         *(words for place in _places(chat) for words in _compiling(chat, place)),
-        *(
-            (f"{host}: " if several else "")
-            + ("some hardware events" if host in chat.counting_hosts else _ALL_EVENTS)
-            + f" not counted: {why}"
-            for host, why in chat.uncounted.items()
-        ),
         *(f"{words}; curves show the first measurement only" for words in chat.twice),
     )
 
