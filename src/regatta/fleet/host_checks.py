@@ -10,7 +10,7 @@ from typing import Literal
 from regatta.fleet.fake_benchmarks import CANNOT_BE_USED, Answer
 from regatta.fleet.kernel_figures import KernelFrequency
 from regatta.host.counters.counting import Offer
-from regatta.host.values.counters import ENERGY, PROFILE, by_reason
+from regatta.host.values.counters import ENERGY, PROFILE, RUN_DELAY, by_reason
 
 Verdict = Literal["ok", "doubtful", "unfit", "not available here"]
 
@@ -72,6 +72,7 @@ def check_counters(offer: Offer) -> list[Check]:
     lacking = [f"{', '.join(names)}: {why}" for why, names in by_reason(offer.missing).items()]
     counted = dict.fromkeys(slot.name for group in (offer.always, *offer.groups) for slot in group)
     names = [*counted, *([ENERGY] if offer.energy else []), *([PROFILE] if offer.profile else [])]
+    names += [RUN_DELAY] if offer.run_delay else []
     groups = f" in {len(offer.groups)} groups" if len(offer.groups) > 1 else ""
     found = [Check("counters", "some", f"{', '.join(names)}{groups}", "ok")] if names else []
     return found + ([_missing("other counters", "all", "; ".join(lacking))] if lacking else [])

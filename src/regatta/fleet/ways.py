@@ -60,7 +60,9 @@ def allocation_of(hosts: Sequence[Host], name: str) -> list[str]:
 
     nodes = [remote for host in hosts if isinstance(remote := connect(host, "cluster"), SlurmRemote)]
     if nodes and len(nodes) < len(hosts):
-        raise HostError(name, "nodes of Slurm for all roles, or for none", "both", "correct `roles` in the spec")
+        raise HostError(
+            name, "nodes of Slurm for all roles, or for none", "both", "correct `roles` in the spec"
+        )
     return allocating(nodes, name) if nodes else []
 
 

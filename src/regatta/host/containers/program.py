@@ -97,6 +97,8 @@ class Program:
             raise Interrupted
         if launch.count is not None:
             launch.count(self._pid)
+        for tell in launch.started:
+            tell(self._pid)
         let_go()
         self.groups.begin()
         self._limits.begin()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regatta.host.counters import energy, perf_events, profile
+from regatta.host.counters import delay, energy, perf_events, profile
 from regatta.host.counters.borders import Borders
 from regatta.host.counters.perf_events import Count
 from regatta.host.values.counters import (
@@ -28,6 +28,8 @@ from regatta.host.values.counters import (
     PROFILE,
     PROGRAMS,
     RATIOS,
+    RUN_DELAY,
+    RUN_QUEUE,
     SPACE,
     SPACES,
     SYMBOL,
@@ -43,6 +45,8 @@ _CPUINFO = Path("/proc/cpuinfo")
 _BASE = "instructions"
 #: of the samples in the kernel: functions below are reported together
 _LEAST_SHARE = 0.005
+#: metrics that do not grow with the number of operations
+_INTENSIVE = {*RATIOS, RUN_QUEUE.replace("-", "_")}
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Offer:
     groups: list[Group] = field(default_factory=list)
     energy: bool = False
     profile: bool = False
+    run_delay: bool = False
     #: name, or name and space -> why it is not counted
     missing: dict[str, str] = field(default_factory=dict)
 
@@ -96,6 +101,11 @@ def offer(counted: Counted, family: str | None = None) -> Offer:
         found.energy = not why
         if why:
             found.missing[ENERGY] = why
+    if RUN_DELAY in counted.names:
+        why = delay.why_not()
+        found.run_delay = not why
+        if why:
+            found.missing[RUN_DELAY] = why
     if PROFILE in counted.names:
         why = profile.why_not()
         found.profile = not why
@@ -216,6 +226,8 @@ class _Border:
     at_ns: int
     counts: dict[Slot, Count | None]
     zones: dict[str, energy.Zone]
+    #: thread -> for how long it waited for a processor, ns
+    delays: dict[int, int]
 
 
 class Counting:
@@ -226,6 +238,8 @@ class Counting:
         self._group = group
         self._missing = dict(offer.missing)
         self._fds: dict[Slot, int] = {}
+        #: the measured process; 0 before its start
+        self._program = 0
         self._begun: _Border | None = None
         self._borders: Borders[_Border] | None = None
         self._profile: profile.KernelProfile | None = None
@@ -263,7 +277,8 @@ class Counting:
         Raises:
             OSError: they cannot be made.
         """
-        if self._offer.always or self._group is not None or self._offer.energy:
+        offer = self._offer
+        if offer.always or self._group is not None or offer.energy or offer.run_delay:
             self._borders = Borders(path, self._read)
         return self._borders
 
@@ -284,6 +299,10 @@ class Counting:
                 self._no_profile(error)
         self._begun = self._read()
 
+    def started(self, pid: int) -> None:
+        """Note the measured process."""
+        self._program = pid
+
     def _start(self, slots: Sequence[Slot], pid: int) -> None:
         opened: list[int] = []
         try:
@@ -298,7 +317,9 @@ class Counting:
     def _read(self) -> _Border:
         zones = energy.read_zones()[0] if self._offer.energy else {}
         counts = {slot: perf_events.read_event(fd) for slot, fd in self._fds.items()}
-        return _Border(time.monotonic_ns(), counts, zones)
+        wanted = self._offer.run_delay and self._program
+        delays = delay.delays_of(self._program) if wanted else {}
+        return _Border(time.monotonic_ns(), counts, zones, delays)
 
     def end(self) -> tuple[list[Iteration], dict[str, Any]]:
         """Read and close the counters after the end of the process.
@@ -319,7 +340,9 @@ class Counting:
             if self._borders.refused:
                 self._missing["iterations"] = self._borders.refused
             for number, (first, last) in sorted(self._borders.windows.items()):
-                rows += self._rows(first, last, "iteration", number)
+                rows += [*self._rows(first, last, "iteration", number), *self._delays(first, last, number)]
+            if self._offer.run_delay and not self._borders.windows:
+                self._missing[RUN_DELAY] = "only in iterations, which the program does not mark"
         told: dict[str, Any] = {"missing": self._missing}
         if self._group is not None:
             told.update(group=self._group, groups=len(self._offer.groups))
@@ -362,6 +385,20 @@ class Counting:
                 rows.append([iteration, metric_of(ENERGY, per), used_j, "J", None, None])
         return rows
 
+    def _delays(self, first: _Border, last: _Border, iteration: int) -> list[Iteration]:
+        """Return the delay of all threads in an iteration, and how many waited on average."""
+        if not self._offer.run_delay:
+            return []
+        delay_ns, why = delay.delay_between(first.delays, last.delays)
+        if delay_ns is None:
+            self._missing[RUN_DELAY] = why
+            return []
+        queue = delay_ns / (last.at_ns - first.at_ns)
+        return [
+            [iteration, metric_of(RUN_DELAY, "iteration"), delay_ns, "ns", None, None],
+            [iteration, metric_of(RUN_QUEUE, "iteration"), queue, "ratio", None, None],
+        ]
+
     def _difference(self, slot: Slot, first: Count | None, last: Count | None) -> int | None:
         """Return the count between two borders; None, with the reason noted, if the processor did not count all the time."""
         enabled_ns = last.enabled_ns - first.enabled_ns if first and last else 0
@@ -396,7 +433,7 @@ def per_operation(counts: Iterable[Iteration], reported: Sequence[Iteration], me
     rows = []
     for iteration, counted, value, unit, _, parameters in counts:
         name, per = split_metric(counted)
-        if per == "iteration" and name not in RATIOS and iteration in operations:
+        if per == "iteration" and name not in _INTENSIVE and iteration in operations:
             rows.append(
                 [iteration, PER["operation"] + name, value / operations[iteration], unit, None, parameters]
             )

@@ -250,6 +250,7 @@ class Bench:
             hash_stdout=bool(cell["expect"].get("stdout_sha256")),
             helpers=self.helpers,
             count=counting.begin if counting else None,
+            started=[counting.started] if counting else [],
         )
         borders = counting.follow(self._results.path / "counters") if counting else None
         if borders is not None:

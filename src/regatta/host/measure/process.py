@@ -64,8 +64,8 @@ class Launch:
     count: Callable[[int], None] | None = None
     #: requests to the runner while the process runs
     requests: Collection[Drained] = ()
-    #: called with the new process
-    started: Callable[[int], None] = lambda pid: None
+    #: each is called with the new process
+    started: list[Callable[[int], None]] = field(default_factory=list)
     #: gets the standard output as it comes
     follow: Callable[[bytes], None] | None = None
     #: whether the runner itself asked the process to end
@@ -266,7 +266,8 @@ def _attend(
     end_ns = 0
     timed_out = False
     try:
-        launch.started(pid)
+        for tell in launch.started:
+            tell(pid)
         end_ns = _wait(pid, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr, *launch.requests)
         if not end_ns:
             timed_out = True

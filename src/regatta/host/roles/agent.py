@@ -108,7 +108,7 @@ class _Running:
         """Follow a launch."""
         self._launch = launch
         launch.requests = [*launch.requests, self]
-        launch.started = self._started
+        launch.started.append(self._started)
         if self.output is not None:
             launch.follow = self.output.follow
 

@@ -19,7 +19,9 @@ INFO = "host_counters"
 ENERGY = "energy"
 #: name in a spec of the time that the kernel spends in each of its functions
 PROFILE = "kernel-profile"
-#: parameter of its metric: a function of the kernel, `all` for the sum, or `others` for the rare ones
+#: name in a spec of the time for which threads waited for a processor, and of the mean number of such threads
+RUN_DELAY, RUN_QUEUE = "run-delay", "run-queue"
+#: parameter of the metric of `PROFILE`: a function of the kernel, `all` for the sum, or `others` for the rare ones
 SYMBOL, ALL, OTHERS = "symbol", "all", "others"
 #: name of the time that programs spend outside of the kernel, which the profile has, too
 PROGRAMS = "programs-profile"
@@ -215,9 +217,11 @@ def metric_of(name: str, per: str = "invocation") -> str:
 
 
 #: all that a spec can ask for without an event of the processor's manual
-NAMES = (*COUNTERS, ENERGY, PROFILE)
+NAMES = (*COUNTERS, RUN_DELAY, ENERGY, PROFILE)
 #: metric of these and of those derived from them -> name, per
-METRICS = {metric_of(name, per): (name, per) for per in PER for name in (*NAMES, PROGRAMS, *RATIOS)}
+METRICS = {
+    metric_of(name, per): (name, per) for per in PER for name in (*NAMES, RUN_QUEUE, PROGRAMS, *RATIOS)
+}
 
 
 def split_metric(metric: str) -> tuple[str, str]:

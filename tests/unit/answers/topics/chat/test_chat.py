@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.chat_experiment import COST_NS, SPEED, write_chat_experiment
+from helpers.chat_experiment import CONNECTIONS, COST_NS, IPC, SPEED, write_chat_experiment
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
@@ -70,16 +70,25 @@ def test_the_first_sentences_say_from_where_on_which_mode_wins(answer: Answer, g
     assert all(" connections" in words for words in answer.headline)
 
 
-def test_a_machine_without_counters_is_told_and_no_count_is_made_up(answer: Answer) -> None:
-    assert CHAT.of(answer).uncounted == {"alpha": "not supported"}
-    assert any(words.endswith(" not counted: not supported") for words in answer.findings["chat"])
-    assert not [curve for curve in CHAT.of(answer).curves if curve.metric in ("cycles", "cpi")]
-
-
-def test_with_counters_nothing_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_counters_of_the_runner_are_in_the_curves_of_their_mode(tmp_path: Path, answer: Answer) -> None:
     chat = CHAT.of(answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, counted=True)))
-    assert chat.uncounted == {}
-    assert {curve.aspect for curve in chat.curves if curve.metric == "cpi"} == {"user", "system", "all"}
+    curves = [
+        c for c in chat.curves if c.metric == "counter_iteration_ipc" and c.place.runtime == "temurin-21"
+    ]
+    assert {(c.mode, c.aspect) for c in curves} == {(mode, space) for mode in COST_NS for space in IPC}
+    for curve in curves:
+        assert [point.connections for point in curve.points] == list(CONNECTIONS)
+        assert curve.at(20).estimate.point == pytest.approx(IPC[curve.aspect], rel=0.1)
+    assert {c.place for c in curves} == {
+        c.place for c in chat.curves if c.metric == "delivered_rate" and c.place.runtime == "temurin-21"
+    }
+    assert not [c for c in CHAT.of(answer).curves if c.metric.startswith("counter_")]
+
+
+def test_one_mode_alone_is_told_by_its_means(tmp_path: Path) -> None:
+    answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, modes=("platform",)))
+    assert CHAT.of(answer).contrasts == ()
+    assert answer.headline
 
 
 def test_at_a_planned_rate_modes_are_compared_by_how_late_they_are(tmp_path: Path, golden: Golden) -> None:
@@ -100,7 +109,6 @@ def test_one_invocation_gives_no_verdict(tmp_path: Path) -> None:
 def test_the_document_holds_every_contrast(answer: Answer) -> None:
     document = document_of(answer)
     assert len(document["chat"]["contrasts"]) == len(CHAT.of(answer).contrasts)
-    assert document["chat"]["uncounted"] == {"alpha": "not supported"}
 
 
 def test_other_programs_are_no_chat(tmp_path: Path) -> None:
@@ -171,13 +179,3 @@ def test_a_jit_that_is_at_work_in_the_windows_is_told(answer: Answer, golden: Go
     # Virtual threads only, which release 17 has not.
     assert [words.partition(":")[0] for words in told] == ["temurin-21 g1, closed loop"]
     golden("jit", told[0])
-
-
-def test_where_some_events_are_missing_each_is_told_with_its_reason(tmp_path: Path, golden: Golden) -> None:
-    lacking = {"iTLB-load-misses:k": "not supported", "branches:u": "counted for less than 20 % of the time"}
-    lacking |= {"branches:k": "not supported"}
-    answer = answer_experiment(
-        write_chat_experiment(tmp_path / "made-up", rounds=3, counted=True, lacking=lacking)
-    )
-    (words,) = (words for words in answer.findings["chat"] if "not counted" in words)
-    golden("events-not-counted", words)
