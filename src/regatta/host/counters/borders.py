@@ -61,13 +61,19 @@ class Borders(Generic[T]):
             return True
         *requests, self._rest = (self._rest + data).split(b"\n")
         for request in requests:
-            self._answer(request)
+            self.mark(request)
+            try:
+                os.write(self._answers, _ANSWER)
+            except BlockingIOError:
+                # The program asks without reading answers.
+                self._refuse(request)
         if len(self._rest) > _LONGEST_REQUEST:
             self._refuse(self._rest)
             self._rest = b""
         return True
 
-    def _answer(self, request: bytes) -> None:
+    def mark(self, request: bytes) -> None:
+        """Read at a border: `begin N` or `end N`."""
         match = _REQUEST.fullmatch(request)
         number = int(match[2]) if match else 0
         if match is None or (match[1] == b"end" and number not in self._begun):
@@ -77,11 +83,6 @@ class Borders(Generic[T]):
             self.windows.pop(number, None)
         elif match[1] == b"end":
             self.windows[number] = (self._begun[number], self._read())
-        try:
-            os.write(self._answers, _ANSWER)
-        except BlockingIOError:
-            # The program asks without reading answers.
-            self._refuse(request)
 
     def _refuse(self, request: bytes) -> None:
         text = request[:_LONGEST_REQUEST].decode("utf-8", "backslashreplace")

@@ -282,6 +282,11 @@ class Counting:
             self._borders = Borders(path, self._read)
         return self._borders
 
+    def mark(self, request: str) -> None:
+        """Read at a border that another program than the counted one has: `begin N` or `end N`."""
+        if self._borders is not None:
+            self._borders.mark(request.encode())
+
     def begin(self, pid: int = 0) -> None:
         """Open the counters, immediately before the program starts.
 

@@ -13,11 +13,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from regatta.host.counters.borders import Borders
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.journal.plan_files import check_files
 from regatta.host.measure.cgroup import open_accounting
@@ -38,9 +39,14 @@ from regatta.host.ready.facts import changes, fingerprint, local_facts
 from regatta.host.roles import network, readiness
 from regatta.host.roles.messages import Ended, Message, Reader, send
 from regatta.host.roles.part import Part
+from regatta.host.values.counters import BORDERS
 from regatta.host.values.from_json import value_from_json
 from regatta.host.values.plan_cell import PlanCell
 
+if TYPE_CHECKING:
+    from regatta.host.counters.counting import Counting
+
+_LONGEST_REQUEST = 64
 #: time of a program between SIGTERM and SIGKILL
 STOP_S = 10.0
 
@@ -91,11 +97,25 @@ def command(argv: Sequence[str]) -> int:
     return 0
 
 
+class _Relay(Borders[None]):
+    """The requests of a program for the borders of its iterations, where the counters belong to another role."""
+
+    def __init__(self, path: Path, forward: Callable[[str], None]) -> None:
+        super().__init__(path, lambda: None)
+        self._forward = forward
+
+    def mark(self, request: bytes) -> None:
+        """Let the other role read its counters."""
+        self._forward(request[:_LONGEST_REQUEST].decode("utf-8", "backslashreplace"))
+
+
 class _Running:
     """What happens while a program runs: requests of the conductor, and the search for readiness."""
 
-    def __init__(self, agent: _Agent) -> None:
+    def __init__(self, agent: _Agent, counting: Counting | None) -> None:
         self.agent = agent
+        self.counting = counting
+        self.relay: _Relay | None = None
         self.fd = agent.requests.fd
         self.looks: list[readiness.Look] = []
         self.output: readiness.Output | None = None
@@ -108,6 +128,9 @@ class _Running:
         """Follow a launch."""
         self._launch = launch
         launch.requests = [*launch.requests, self]
+        if self.relay is not None:
+            launch.requests = [*launch.requests, self.relay]
+            launch.environment = {**launch.environment, BORDERS: str(self.relay.path)}
         launch.started.append(self._started)
         if self.output is not None:
             launch.follow = self.output.follow
@@ -118,12 +141,28 @@ class _Running:
 
     def drain(self) -> bool:
         """Answer the requests that have come."""
-        message = self.agent.requests.next()
-        if message is not None:
-            if message != {"do": "stop"}:
-                raise HostError("conductor", "`stop` while the program runs", str(message)[:200])
-            self.stop()
+        while (message := self.agent.requests.next()) is not None:
+            self._answer(message)
         return True
+
+    def _answer(self, message: Message) -> None:
+        what = message.get("do")
+        if what == "stop":
+            self.stop()
+        elif what == "mark":
+            if self.counting is not None:
+                self.counting.mark(str(message["border"]))
+            self.agent.tell({"marked": message["border"]})
+        elif what != "marked":
+            raise HostError("conductor", "a request for a running program", str(message)[:200])
+
+    def forward(self, border: str) -> None:
+        """Ask the conductor to let the first role read its counters, and wait for that."""
+        self.agent.tell({"border": border})
+        answer: Message = {}
+        while answer.get("do") != "marked" and self._timer is None:
+            answer = self.agent.next()
+            self._answer(answer)
 
     def stop(self) -> None:
         """Ask the program to end, and kill it if it does not."""
@@ -147,6 +186,8 @@ class _Running:
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()
+        if self.relay is not None:
+            self.relay.close()
         if self._pidfd >= 0:
             os.close(self._pidfd)
 
@@ -166,7 +207,8 @@ class _Agent:
         with contextlib.suppress(OSError):
             send(self._answers, message)
 
-    def _next(self) -> Message:
+    def next(self) -> Message:
+        """Return the next request, when it comes."""
         poll = select.poll()
         poll.register(self.requests.fd, select.POLLIN)
         poll.register(self._stop.fd, select.POLLIN)
@@ -180,10 +222,10 @@ class _Agent:
 
     def work(self) -> None:
         """Answer requests."""
-        opening = value_from_json(Opening, self._next(), "conductor: the first request")
+        opening = value_from_json(Opening, self.next(), "conductor: the first request")
         self._open(opening)
         while True:
-            request = self._next()
+            request = self.next()
             what = request.get("do")
             if what == "clock":
                 self.tell({"monotonic_ns": time.monotonic_ns(), "utc_ns": time.time_ns()})
@@ -253,9 +295,11 @@ class _Agent:
         cell: PlanCell = request["cell"]
         bench.clear()
         environment = bench.environment_for(cell, str(request["invocation_id"]), int(request["attempt"]))
-        running = _Running(self)
-        self._seek(request.get("ready") or {}, bench, running)
         counting = bench.counting(cell, int(request["round"]))
+        running = _Running(self, counting)
+        if request["borders"]:
+            running.relay = _Relay(Path(bench.results_name).parent / "counters", running.forward)
+        self._seek(request.get("ready") or {}, bench, running)
         try:
             with sampling(bench, counting):
                 run = bench.run(cell, environment, counting, running.attach)

@@ -117,6 +117,8 @@ class Ensemble:
     #: ended processes that earlier agents left
     orphans_ended: int = 0
     _links: dict[Seat, Link] = field(default_factory=dict)
+    #: agents whose programs wait at a border, in the order of their requests
+    _asking: list[Link] = field(default_factory=list)
 
     def _seats(self) -> list[Seat]:
         """Return the agents: by host, which is the order of locks, and for the first role of a host first."""
@@ -287,6 +289,7 @@ class Ensemble:
         started_ns = time.monotonic_ns()
         deadline_s = time.monotonic() + cell["timeout_s"]
         failed = None
+        self._asking.clear()
         try:
             self._play(roles, row, attempt, deadline_s)
         except _Failed as error:
@@ -327,6 +330,7 @@ class Ensemble:
                     "invocation_id": row.invocation_id,
                     "attempt": attempt,
                     "round": row.round,
+                    "borders": role is not roles[0] and "counters" in row.cell,
                 }
             )
             role.runs = True
@@ -354,10 +358,22 @@ class Ensemble:
                     self._look_for_the_cause(role, running)
                     return {}
                 raise _Failed(f"{link.name} ended before the last role", other)
-            if other is role and not is_last and "ready" in message:
+            if "border" in message:
+                self._mark(other, roles[0], str(message["border"]))
+            elif "marked" in message:
+                self._asking.pop(0).send({"do": "marked"})
+            elif other is role and not is_last and "ready" in message:
                 return _values(message["ready"], link)
         what = "the end of its program" if is_last else "readiness"
         raise _Failed(f"{role.link.name}: no {what} within the timeout", status="timeout")
+
+    def _mark(self, asking: _Role, first: _Role, border: str) -> None:
+        """Let the first role read its counters at a border that another role has, and tell that one when it is done."""
+        if first.runs:
+            self._asking.append(asking.link)
+            first.link.send({"do": "mark", "border": border})
+        else:
+            asking.link.send({"do": "marked"})
 
     def _look_for_the_cause(self, last: _Role, running: Mapping[Link, _Role]) -> None:
         """Find out whether the last role failed because another one had ended, of which a message is on its way.

@@ -221,3 +221,49 @@ def test_roles_on_one_host_have_their_own_networks(runner: Runner) -> None:
     assert printed(record, "stdout").split() == [b"HELLO", b"10.213.1.2", b"10.213.1.1"]
     wait_until(lambda: not conductor.agents(), "the end of the agents")
     assert subprocess.run(["ip", "-o", "link"], capture_output=True, check=True).stdout == before
+
+
+def test_iterations_of_the_last_role_are_borders_of_the_counters_of_the_first_one(
+    conductor: Conductor,
+) -> None:
+    counters = {"names": ["task-clock"], "raw": {}}
+    # The server works for 0.2 s at each line, and the client sends a second and a third one.
+    works = "end = time.process_time() + 0.2\n                while time.process_time() < end: pass"
+    busy = server(before=works)
+    busy["argv"][4] = "import time\n" + busy["argv"][4]
+    marks = client()
+    marks["argv"][4] = MARKING
+    (record,) = conductor.measure(with_roles("counted", busy, marks, counters=counters))
+    assert record["status"] == "ok", record["reason"]
+    counted = [row for row in record["iterations"] if row[1] == "counter_iteration_task_clock"]
+    assert [row[0] for row in counted] == [0, 1]
+    # The first line is outside of both iterations; one line is in the first, and two are in the second.
+    assert 0.2e9 <= counted[0][2] < 0.3e9
+    assert 0.4e9 <= counted[1][2] < 0.5e9
+    (per_operation,) = [row for row in record["iterations"] if row[:2] == [1, "counter_operation_task_clock"]]
+    assert per_operation[2] == counted[1][2] / 2
+
+
+MARKING = """
+import json, os, socket, sys
+ask, answer = (os.environ["REGATTA_COUNTERS"] + end for end in (".ask", ".answer"))
+def border(which):
+    with open(ask, "w") as out:
+        out.write(which + "\\n")
+    with open(answer, "rb", buffering=0) as back:
+        back.read(1)
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection, connection.makefile("rw") as lines:
+    def say(times):
+        for _ in range(times):
+            lines.write("hello\\n")
+            lines.flush()
+            assert lines.readline() == "HELLO\\n"
+    say(1)
+    with open(os.environ["REGATTA_RESULTS"], "w") as results:
+        for iteration in range(2):
+            border("begin %d" % iteration)
+            say(iteration + 1)
+            border("end %d" % iteration)
+            line = {"iteration": iteration, "metric": "elapsed", "value": 1, "unit": "ns", "operations": iteration + 1}
+            results.write(json.dumps(line) + "\\n")
+"""
