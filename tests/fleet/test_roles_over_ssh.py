@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from helpers.hosts.host_containers import TestHost
 from helpers.role_plans import CLIENT, SERVER
 from helpers.runner_plans import wait_until
 from regatta.host.journal.journal import Damage, read_journal
+from regatta.store.folder import Folder
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -130,7 +130,7 @@ def test_both_placements_are_measured_in_the_same_blocks(pair: Pair) -> None:
     assert placed == {("x86-one", "x86-two"): 3, ("x86-two", "x86-one"): 3}
     blocks = Counter((record["round"], record["block"]) for record in records)
     assert set(blocks.values()) == {2}
-    plan = json.loads((pair.folder / "results/echo/plan/hosts/x86-one+x86-two/plan.json").read_text())
+    plan = Folder(pair.folder / "results" / "echo").host_header("x86-one+x86-two")
     assert {cell["benchmark"] for cell in plan["cells"]} == {
         "pair/echo:default server=x86-one",
         "pair/echo:default server=x86-two",
@@ -155,7 +155,8 @@ def test_what_was_lost_is_measured_by_the_same_command(pair: Pair) -> None:
     pair.hosts[0].exec(["pkill", "-9", "-f", "role$"])
     text, _ = process.communicate(timeout=900)
     records = pair.records("lost")
-    assert sorted(record["round"] for record in records) == list(range(6))
+    # A failed invocation is the only thing that can make the command fail.
+    assert process.returncode in (0, 1), text
+    assert sorted(record["round"] for record in records) == list(range(6)), text
     assert sum(record["status"] != "ok" for record in records) <= 1, text
-    time.sleep(0)
     wait_until(lambda: not pair.left(), "the end of the programs", every_s=0.1)

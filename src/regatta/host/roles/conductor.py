@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import select
@@ -297,6 +298,10 @@ class Ensemble:
         except HostError as error:
             failed = _Failed("; ".join(str(problem) for problem in error.problems))
         self._end(roles)
+        if any(role.link.broken for role in roles):
+            # A lost agent can have left its program. If its host does not answer, the next invocation says so.
+            with contextlib.suppress(HostError):
+                self.open()
         record = unmeasured(header, row, attempt, self.segment)
         record["roles"] = {role.name: self._told(role, clocks[role.name]) for role in roles}
         last = roles[-1]

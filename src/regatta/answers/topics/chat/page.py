@@ -26,7 +26,7 @@ from regatta.figures.labelled import (
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, joined, show_heap, show_interval, show_p, show_percent
 from regatta.host.units import UNITS
-from regatta.host.values.counters import ALL, metric_of
+from regatta.host.values.counters import ALL, RUN_QUEUE, metric_of
 
 _SPACES = (("user", "user"), ("kernel", "OS"), (ALL, "overall"))
 
@@ -71,6 +71,7 @@ _GROUPS: dict[str, list[_Wanted]] = {
         (metric_of("task-clock", "operation"), "", "time on a processor per message sent"),
         (metric_of("context-switches", "operation"), "", "context switches per message sent"),
         (metric_of("page-faults", "operation"), "", "page faults per message sent"),
+        (metric_of(RUN_QUEUE, "iteration"), "", "threads that wait for a processor, on average"),
     ],
     "Instructions": [
         *_by_space("ipc", "instructions per cycle"),
