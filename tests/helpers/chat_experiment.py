@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from helpers.synthetic_journal import cell, record, write_experiment
+from regatta.host.values.counters import ALL, SPACE, metric_of
 
 CONNECTIONS = (20, 200, 800)
 MODES = ("platform", "virtual", "selector")
@@ -22,10 +23,11 @@ SPEED = {
 }
 #: processor time for a message, in ns
 COST_NS = {"platform": 300_000.0, "virtual": 60_000.0, "selector": 20_000.0}
+#: space -> instructions per cycle
+IPC = {"user": 0.5, "kernel": 0.25, ALL: 0.4}
 #: of the server's processors, in every cell
 SHARE = 0.3
 PLATFORM_RATE = 100_000.0
-NOT_SUPPORTED = {"cycles:u": "not supported", "cycles:k": "not supported"}
 _NOISE = 0.02
 
 
@@ -35,26 +37,25 @@ def write_chat_experiment(
     rounds: int = 6,
     rate: int = 0,
     runtimes: Sequence[str] = ("temurin-17", "temurin-21"),
+    modes: Sequence[str] = MODES,
     counted: bool = False,
     windows: Sequence[str] = ("",),
     share: float = SHARE,
-    lacking: Mapping[str, str] | None = None,
 ) -> Path:
-    """Plan, journal and facts; `counted`: with hardware counters, else with what a machine without them says.
+    """Plan, journal and facts; `counted`: with counters, of the windows and of messages.
 
-    `lacking`: events to why they were not counted, where others were. `windows`: what labels end with; a mode is twice as fast in each next one, so that to mix them would show.
+    `windows`: what labels end with; a mode is twice as fast in each next one, so that to mix them would show.
     """
     rng = np.random.default_rng(2001)
     cells, makers = [], []
-    for place, runtime, mode, connections in product(range(len(windows)), runtimes, MODES, CONNECTIONS):
+    for place, runtime, mode, connections in product(range(len(windows)), runtimes, modes, CONNECTIONS):
         if (runtime, mode) != ("temurin-17", "virtual"):
             label = f"chat/chat:short connections={connections} mode={mode}{windows[place]}"
             better = {"metric": "delivered_rate", "better": "higher"}
             cells.append(cell(benchmark=label, runtime=runtime, heap_factor=None, heap_mib=256, **better))
             makers.append((mode, connections, 2.0**place))
-    info = {"counters": {"counted": ["cycles:u"], **(lacking or {})} if counted else NOT_SUPPORTED}
     records = [
-        {**record(one, r, list(_rows(*maker, rate, counted, share, rng)), position=i), "info": info}
+        record(one, r, list(_rows(*maker, rate, counted, share, rng)), position=i)
         for r in range(rounds)
         for i, (one, maker) in enumerate(zip(cells, makers, strict=True))
     ]
@@ -86,9 +87,11 @@ def _rows(
     for name in ("voluntary", "involuntary"):
         yield [0, f"switches_{name}_per_message", noisy(cost / 50_000), "count", None, given]
     if counted:
-        for space, cpi in (("user", 2.0), ("system", 4.0), ("all", 3.0)):
-            yield [0, "cycles", noisy(cpi * 1e9), "count", None, {**given, "space": space}]
-            yield [0, "cpi", noisy(cpi), "ratio", None, {**given, "space": space}]
+        # The runner knows nothing of the program's parameters.
+        for space, ipc in IPC.items():
+            yield [0, metric_of("ipc", "iteration"), noisy(ipc), "ratio", None, {SPACE: space}]
+        yield [0, metric_of("context-switches", "operation"), noisy(cost / 50_000), "count", None, None]
+        yield [0, metric_of("context-switches"), 1e6, "count", None, None]
     # Noise of their own, so that the series above are as they would be without them.
     (rng,) = rng.spawn(1)
     yield [0, "cpu_client_per_message", noisy(COST_NS["selector"]), "ns", None, given]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
-from helpers.experiments.experiment_parts import HOME, measured, report_of
+from helpers.counting import skip_without_counters
+from helpers.experiments.experiment_parts import HOME, NEVER_PERTURBED, measured, regatta, report_of
 
 pytestmark = pytest.mark.skipif(
     shutil.which("mvn") is None or shutil.which("javac") is None,
@@ -41,3 +44,38 @@ def test_the_chat_server_is_measured_in_three_modes_and_drawn(tmp_path: Path) ->
     (reason,) = {one["reason"] for one in answer["impossible"]}
     assert "not possible" in reason
     assert 'id="chat"' in report_of("chat", tmp_path)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("ip") is None,
+    reason="NOT TESTED: network namespaces need root and iproute2",
+)
+def test_the_chat_server_is_counted_alone_in_its_windows_and_per_message(tmp_path: Path) -> None:
+    skip_without_counters()
+    spec = {
+        "name": "chat-roles",
+        "roles": {"server": "local", "client": "local"},
+        "counters": ["context-switches", "task-clock"],
+        "runtimes": ["temurin-21"],
+        "heap": {"sizes_mib": [256]},
+        "benchmarks": [{"suite": "chat", "benchmark": "chat", "size": "tiny"}],
+        "invocations": {"fixed": 1},
+        "iterations": {"method": "fixed"},
+        "perturbation": NEVER_PERTURBED,
+    }
+    YAML().dump(spec, tmp_path / "spec.yml")
+    done = regatta("run", "spec.yml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads((tmp_path / "results" / "chat-roles" / "answer.json").read_bytes())
+    (counted,) = answer["counters"]["cells"]
+    counts = {one["metric"]: one["estimate"]["point"] for one in counted["counts"]}
+    of_server = {cell["metric"]: cell["mean"] for cell in answer["cells"]}
+    for name in ("context_switches", "task_clock"):
+        within = counts[f"counter_iteration_{name}"]
+        assert 0 < within < counts[f"counter_{name}"]
+        messages = within / counts[f"counter_operation_{name}"]
+        # Those at the borders of the window may be in one of both.
+        assert messages == pytest.approx(of_server["messages"], rel=0.5)
+    cpu_ns = of_server["cpu_user"] + of_server["cpu_system"]
+    # The server reads its own in ticks of 10 ms.
+    assert abs(counts["counter_iteration_task_clock"] - cpu_ns) <= 0.5 * cpu_ns + 20e6

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from helpers.counting import skip_without_counters
 from helpers.marked_processes import processes_with
-from helpers.runner_plans import wait_until
+from helpers.runner_plans import Runner, cell, wait_until
 from helpers.workloads import chat_runs, java_runs
 from helpers.workloads.chat_runs import PATIENCE_S, RELEASES, SUITE
 from regatta.host.units import UNITS
+from regatta.host.values.counters import INFO
 
 MODES = sorted(RELEASES)
 SHORT = ("--seconds", 0.3, "--warmup-seconds", 0.1)
@@ -53,7 +56,6 @@ def test_every_mode_delivers_everything_and_reports_each_window(mode: str, tmp_p
     shown = [value for percent in percents for value in run.values("latency", percentile=percent)[:1]]
     assert shown == sorted(shown)
     assert run.info["server_release"] == RELEASES[mode]
-    assert run.info["counters"]
 
 
 def test_the_last_room_may_be_smaller_and_a_planned_rate_is_kept(tmp_path: Path) -> None:
@@ -94,6 +96,24 @@ def test_the_suite_runs_at_its_tiny_size(tmp_path: Path) -> None:
     run = chat_runs.finished(command, tmp_path)
     assert run.code == 0, run.stderr
     assert len(run.values(benchmark["metric"])) == 1
+
+
+def test_the_server_asks_for_the_counters_of_each_window(tmp_path: Path) -> None:
+    skip_without_counters()
+    options = ("--mode", "selector", "--connections", 20, "--iterations", 2, *SHORT)
+    command = chat_runs.session_command(*options, java=java_runs.jvm(17))
+    asked = {
+        "counters": {"names": ["context-switches"], "raw": {}},
+        "adapter": {"name": "regatta", "options": {}},
+        "metric": "delivered_rate",
+    }
+    runner = Runner(tmp_path / "hand")
+    record = runner.one(cell("chat", [shutil.which(command[0]) or command[0], *command[1:]], **asked))
+    runner.assert_nothing_left()
+    assert record["status"] == "ok", record["reason"]
+    for metric in ("counter_iteration_context_switches", "counter_operation_context_switches"):
+        assert [row[0] for row in record["iterations"] if row[1] == metric] == [0, 1]
+    assert record["info"][INFO]["missing"] == {}
 
 
 def test_what_the_server_did_before_the_window_is_not_counted(tmp_path: Path) -> None:

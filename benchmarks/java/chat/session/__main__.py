@@ -20,7 +20,6 @@ import tempfile  # noqa: E402
 from collections.abc import Callable, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from counters import Counters  # noqa: E402
 from processes import Failed, Family, Placement, probe, start_server  # noqa: E402
 from results import parse_lines, write_lines  # noqa: E402
 
@@ -52,27 +51,22 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(given: argparse.Namespace, directory: Path, family: Family) -> list[dict[str, object]]:
     placement = Placement(given.pin)
-    counters = Counters(given.perf, directory, given.iterations)
-    server = start_server(family, _server_command(given, counters), directory, placement.server)
-    counters.attach(family, server.pid)
+    server = start_server(family, _server_command(given), directory, placement.server)
     command = _client_command(given, server.port, server.control)
     limit_s = given.warmup_seconds + given.iterations * (given.seconds + 60) + CLIENT_EXTRA_S
     lines = parse_lines(server.drive(family, command, directory, placement.client, limit_s))
-    counted = counters.collect()
     server.stop()
     about = {
         "server_release": server.release,
         "client": [Path(given.client_java or given.runtime[0]).name, *CLIENT_FLAGS],
         "placement": placement.words,
         "loop": f"open, {given.rate:g} messages per second and user" if given.rate else "closed",
-        "counters": counters.told(),
     }
-    return [*lines, *counted.lines(lines, given.connections), {"info": about}]
+    return [*lines, {"info": about}]
 
 
-def _server_command(given: argparse.Namespace, counters: Counters) -> list[str]:
-    fifos = ["--counters", str(counters.fifos)] if counters.fifos else []
-    options = ["--mode", given.mode, "--connections", str(given.connections), "--until-input-ends", *fifos]
+def _server_command(given: argparse.Namespace) -> list[str]:
+    options = ["--mode", given.mode, "--connections", str(given.connections), "--until-input-ends"]
     return [*given.runtime, "-cp", given.jar, SERVER, *options]
 
 
@@ -121,9 +115,6 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--pin", action="store_true", help="pin server and client to separate halves of the CPUs"
-    )
-    parser.add_argument(
-        "--perf", default="perf", help="program that counts hardware events; `none`: no counters"
     )
     parser.add_argument("--client-java", help="java program of the client (default: that of the server)")
     parser.add_argument("--probe", action="store_true", help="only check whether this JVM supports the mode")

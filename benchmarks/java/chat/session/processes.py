@@ -21,7 +21,7 @@ PROBE_S = 60.0
 LOOK_S = 0.01
 #: limit of server output; the rest is dropped
 _MOST_OUTPUT_BYTES = 1 << 20
-_READY = re.compile(r"^ready port=(\d+) control=(\d+) pid=(\d+) release=(\d+)$", re.MULTILINE)
+_READY = re.compile(r"^ready port=(\d+) control=(\d+) release=(\d+)$", re.MULTILINE)
 
 
 class Failed(Exception):
@@ -59,11 +59,7 @@ class Family:
         self._children: list[subprocess.Popen[bytes]] = []
 
     def start(
-        self,
-        command: Sequence[str],
-        output: IO[bytes] | int,
-        cpus: set[int] | None = None,
-        errors: IO[bytes] | None = None,
+        self, command: Sequence[str], output: IO[bytes], cpus: set[int] | None
     ) -> subprocess.Popen[bytes]:
         """Start a program. It does not know the results file: this process reports for it.
 
@@ -71,7 +67,6 @@ class Family:
             command: program and arguments.
             output: destination of its standard output.
             cpus: allowed CPUs; None: all.
-            errors: destination of its standard error; None: inherited.
 
         Raises:
             Failed: it cannot be started.
@@ -88,7 +83,6 @@ class Family:
                 list(command),
                 stdin=subprocess.PIPE,
                 stdout=output,
-                stderr=errors,
                 preexec_fn=chosen,
                 env={name: value for name, value in os.environ.items() if name != RESULTS},
             )
@@ -122,7 +116,7 @@ class Server:
     def __init__(self, child: subprocess.Popen[bytes], output: Path, ready: re.Match[str]) -> None:
         self._child = child
         self._output = output
-        self.port, self.control, self.pid, self.release = (int(text) for text in ready.groups())
+        self.port, self.control, self.release = (int(text) for text in ready.groups())
 
     def drive(
         self,

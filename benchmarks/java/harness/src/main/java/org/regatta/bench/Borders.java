@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
  * Asks the runner to read its counters at the borders of an iteration ({@code docs/counters.md}). Without counters it
  * does nothing.
  */
-final class Borders {
+public final class Borders {
     private static final String VARIABLE = "REGATTA_COUNTERS";
 
     /** Null without counters. */
@@ -23,7 +23,7 @@ final class Borders {
     }
 
     /** @throws IOException if the runner names FIFOs that cannot be opened */
-    static Borders ofThisProcess() throws IOException {
+    public static Borders ofThisProcess() throws IOException {
         String path = System.getenv(VARIABLE);
         if (path == null || path.isEmpty()) {
             return new Borders(null, null);
@@ -31,11 +31,11 @@ final class Borders {
         return new Borders(new FileOutputStream(path + ".ask"), new FileInputStream(path + ".answer"));
     }
 
-    void begin(int iteration) throws IOException {
+    public void begin(int iteration) throws IOException {
         tell("begin", iteration);
     }
 
-    void end(int iteration) throws IOException {
+    public void end(int iteration) throws IOException {
         tell("end", iteration);
     }
 

@@ -3,8 +3,8 @@ package org.regatta.bench.chat;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.file.Path;
 import java.util.Set;
+import org.regatta.bench.Borders;
 
 /** The server. Prints one line when it is ready. Ends on SIGTERM, or with {@code --until-input-ends} at the end of its input. */
 public final class ChatServer {
@@ -15,7 +15,6 @@ public final class ChatServer {
             + "  --port N            port for users; 0 (default): chosen by the system\n"
             + "  --control-port N    port of the control connection; 0 (default): chosen by the system\n"
             + "  --connections N     expected connections (800), to check the limit of open files at the start\n"
-            + "  --counters DIR      directory of the FIFOs control-N and ack-N of one perf stat per window N\n"
             + "  --patience-ms N     disconnect a user that does not read for this time (60000)\n"
             + "  --until-input-ends  end at the end of standard input\n"
             + "  --probe             only check whether this JVM supports the mode; exit code 4 if not\n";
@@ -32,7 +31,7 @@ public final class ChatServer {
         try {
             Arguments arguments = new Arguments(
                     args,
-                    Set.of("mode", "host", "port", "control-port", "connections", "counters", "patience-ms"),
+                    Set.of("mode", "host", "port", "control-port", "connections", "patience-ms"),
                     Set.of("until-input-ends", "probe", "help"));
             if (arguments.has("help")) {
                 System.out.print(USAGE);
@@ -74,13 +73,11 @@ public final class ChatServer {
         InetAddress host = InetAddress.getByName(arguments.text("host", "127.0.0.1"));
         Descriptors.check((int) arguments.whole("connections", 800, 1, MOST_CONNECTIONS));
         Tally tally = new Tally();
-        Path fifos = arguments.has("counters") ? Path.of(arguments.text("counters", "")) : null;
         // With thousands of threads and other load, a writer may wait for a processor for seconds.
         long patienceMs = arguments.whole("patience-ms", 60_000, 1, 3_600_000);
         int users = mode.open(new InetSocketAddress(host, port), tally, patienceMs * 1_000_000);
-        int control = new ControlPort(tally, new CounterSwitch(fifos)).open(new InetSocketAddress(host, controlPort));
-        System.out.println("ready port=" + users + " control=" + control
-                + " pid=" + ProcessHandle.current().pid() + " release=" + Runtime.version().feature());
+        int control = new ControlPort(tally, Borders.ofThisProcess()).open(new InetSocketAddress(host, controlPort));
+        System.out.println("ready port=" + users + " control=" + control + " release=" + Runtime.version().feature());
         if (arguments.has("until-input-ends")) {
             while (System.in.read() >= 0) {
                 // The parent process holds the other end, and loses it when it dies.

@@ -32,12 +32,12 @@ final class Report {
         // Each message that a whole room receives was sent once; the server counts both in exactly the window of its other
         // figures.
         double received = server.get("received");
-        value(iteration, "delivered_rate", window.heard / window.seconds(), "ops/s", "");
+        // Messages that the server received between the readings of the counters: counts are reported per message.
+        long counted = server.get("counted");
+        String operations = counted > 0 ? ", \"operations\": " + counted : "";
+        value(iteration, "delivered_rate", window.heard / window.seconds(), "ops/s", "", operations);
         value(iteration, "sent_rate", window.sent / window.seconds(), "ops/s", "");
         value(iteration, "messages", received, "count", "");
-        if (server.containsKey("counted")) {
-            value(iteration, "messages_counted", server.get("counted"), "count", "");
-        }
         value(iteration, "deliveries", server.get("delivered"), "count", "");
         value(iteration, "window", server.get("window_ns"), "ns", "");
         for (double percent : PERCENTS) {
@@ -94,8 +94,12 @@ final class Report {
     }
 
     private void value(int iteration, String metric, double value, String unit, String more) {
+        value(iteration, metric, value, unit, more, "");
+    }
+
+    private void value(int iteration, String metric, double value, String unit, String more, String operations) {
         lines.add("{\"iteration\": " + iteration + ", \"metric\": \"" + metric + "\", \"value\": " + number(value)
-                + ", \"unit\": \"" + unit + "\", \"parameters\": {" + parameters + more + "}}");
+                + ", \"unit\": \"" + unit + "\"" + operations + ", \"parameters\": {" + parameters + more + "}}");
     }
 
     /** A JSON number, without decimals if integral. */
