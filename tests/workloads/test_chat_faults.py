@@ -120,8 +120,8 @@ def test_a_user_that_reads_late_holds_the_room_up_and_hears_everything(server: S
 
 #: what a server says at the end of a window of 1.5 s
 ENDED = (
-    b"ended window_ns=1500000000 user_ns=0 system_ns=0 minor_faults=0 major_faults=0 received=0 delivered=0 voluntary=0 "
-    b"involuntary=0 switches_ns=1 switches_received=0 cpus=2 threads=1 threads_ended=0 accepted=20 rejected=0 too_slow=0\n"
+    b"ended window_ns=1500000000 user_ns=0 system_ns=0 minor_faults=0 major_faults=0 received=0 delivered=0 counted=0 "
+    b"voluntary=0 involuntary=0 switches_ns=1 switches_received=0 cpus=2 threads=1 threads_ended=0 accepted=20 rejected=0 too_slow=0\n"
 )
 
 FAULTS = {
