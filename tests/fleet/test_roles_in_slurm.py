@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from helpers.hosts.slurm_cluster import SlurmCluster
 from helpers.marked_processes import processes_with
 from helpers.role_plans import CLIENT, SERVER

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +113,9 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def pair(x86_hosts: list[TestHost], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    yield Pair(tmp_path_factory.mktemp("pair"), x86_hosts)
+def pair(x86_hosts: list[TestHost], tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """A home for both hosts."""
+    return Pair(tmp_path_factory.mktemp("pair"), x86_hosts)
 
 
 def test_both_placements_are_measured_in_the_same_blocks(pair: Pair) -> None:

@@ -105,6 +105,14 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
         "rlimits": header["rlimits"],
         "padding_bytes": header["environment"]["padding_bytes"],
         "command": command_by_hand(header, cell, pinned),
+        "roles": [
+            {
+                "name": role["name"],
+                "host": role["host"],
+                "command": command_by_hand(header, {**cell, **role}, pinned),
+            }
+            for role in cell.get("roles", ())
+        ],
         "statuses": dict(Counter(r["status"] for r in records)),
         "reasons": dict(Counter(r["reason"] for r in records if r.get("reason"))),
         "elapsed_s": sorted(r["elapsed_ns"] / 1e9 for r in records if r["status"] == "ok"),
@@ -139,10 +147,18 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(
             f"  padding: REGATTA_PADDING of 0 to {value['padding_bytes']} bytes per invocation, drawn from the seed"
         )
-    click.echo("run by hand:")
-    # Do not indent the lines of a multi-line argument: this would change it.
-    for line in f"  {value['command']}".split("\n"):
-        click.echo(printable(line, _LONGEST_COMMAND))
+    if value["roles"]:
+        click.echo(
+            "run by hand, in this order, with the addresses of the hosts and what earlier roles print:"
+        )
+    else:
+        click.echo("run by hand:")
+    for role in value["roles"] or [value]:
+        if "name" in role:
+            click.echo(f"  {role['name']} on {printable(role['host'])}:")
+        # Do not indent the lines of a multi-line argument: this would change it.
+        for line in f"  {role['command']}".split("\n"):
+            click.echo(printable(line, _LONGEST_COMMAND))
     counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "none"
     click.echo(f"records: {counts}")
     for reason, count in value["reasons"].items():

@@ -377,7 +377,7 @@ def _make(
         modifiers=choice.modifiers_name,
         heap_factor=choice.heap.factor if choice.heap else None,
         heap_mib=heap_mib,
-        argv=tuple(expand(benchmark.command)),
+        argv=roles[-1].argv if roles else tuple(expand(benchmark.command)),
         environment=environment,
         arrange={name: fill(source, values) for name, source in benchmark.arrange.items()},
         prepare=tuple(expand(benchmark.prepare)),

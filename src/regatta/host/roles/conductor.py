@@ -37,7 +37,7 @@ from regatta.host.measure.verdict import judge, report_of
 from regatta.host.processes import own_words
 from regatta.host.roles import network
 from regatta.host.roles.agent import STOP_S
-from regatta.host.roles.link import Link, clock_of
+from regatta.host.roles.link import Link, Lost, clock_of
 from regatta.host.roles.messages import Ended, Message
 from regatta.host.roles.part import Part, part_from_json
 from regatta.host.values.experiment import ADDRESS
@@ -49,6 +49,9 @@ from regatta.host.values.record import Record
 _SLACK_S = 30.0
 #: a new agent builds nothing, but its host may be in use: the wait for its lock has no limit
 _OPEN_S = 300.0
+#: how long a host that was there may be away
+_PATIENCE_S = 600.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 #: between the ends of two roles, one of which caused the other
 _TOGETHER_S = 0.5
 _VALUE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)\}")
@@ -168,6 +171,22 @@ class Ensemble:
                 self._ask(first, {"do": "join", "number": number, "pid": link.pid}, "joined")
                 self._ask(link, {"do": "address", "number": number}, "address")
 
+    def _open_patiently(self) -> None:
+        """Replace lost agents, again and again while a host does not answer: a network can be away for some minutes."""
+        deadline_s = time.monotonic() + _PATIENCE_S
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                self.open()
+            except Lost as error:
+                if time.monotonic() + pause_s > deadline_s:
+                    raise
+                print(f"{error}; trying again in {pause_s:g} s", file=sys.stderr, flush=True)
+                select.select([self.stop.fd], [], [], pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            else:
+                return
+
     def _opening(self, seat: Seat, seats: Sequence[Seat], locks: bool) -> Message:
         host, role = seat
         member = next(member for member in self.header["members"] if member["host"] == host)
@@ -277,10 +296,10 @@ class Ensemble:
 
         Raises:
             Interrupted: the runner received a stop signal; no record is made.
-            HostError: a host cannot be reached any more, or is unfit.
+            HostError: a host cannot be reached for minutes, or is unfit.
         """
         entered_ns = time.monotonic_ns()
-        self.open()
+        self._open_patiently()
         cell = row.cell
         roles = [
             _Role(planned["name"], self._links[planned["host"], planned["name"]], planned)
@@ -409,12 +428,14 @@ class Ensemble:
             if not role.runs or role.link.broken:
                 continue
             role.link.send({"do": "stop"})
-            for _, message in self._listen([role.link], time.monotonic() + STOP_S + _SLACK_S):
-                if message is None:
-                    break
-                if "ended" in message:
-                    self._ended(role, message)
-                    break
+            # What its agent reports in place of the end is no reason to lose the record.
+            with contextlib.suppress(HostError):
+                for _, message in self._listen([role.link], time.monotonic() + STOP_S + _SLACK_S):
+                    if message is None:
+                        break
+                    if "ended" in message:
+                        self._ended(role, message)
+                        break
             if role.runs:
                 role.link.broken = True
 

@@ -17,6 +17,10 @@ _CLOCK_ASKS = 8
 _LONGEST = 4000
 
 
+class Lost(HostError):
+    """An agent ended without being asked to, or the connection to it."""
+
+
 class Link:
     """An agent of one role on one host."""
 
@@ -84,15 +88,13 @@ class Link:
             error.args = ("\n".join(map(str, problems)),)
         return error
 
-    def lost(self) -> HostError:
+    def lost(self) -> Lost:
         """Return the error of an agent that ended without being asked to."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
         code = self._process.returncode
         got = "the connection ended" if code is None else f"its command ended with exit code {code}"
-        return HostError(
-            self.name, "an agent until the end of the invocation", got, "run the same command again"
-        )
+        return Lost(self.name, "an agent until the end of the invocation", got, "run the same command again")
 
     def end(self) -> None:
         """End the agent and its program, and wait for that."""

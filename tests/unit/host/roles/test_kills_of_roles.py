@@ -31,7 +31,7 @@ def test_roles_survive_kills_of_any_part(runner: Runner, kills: int) -> None:
     chance = random.Random(SEED)
     process = runner.start(0, *conductor.options())
     for kill in range(kills):
-        wait_until(lambda: conductor.left() or process.poll() is not None, "a program of a role")
+        wait_until(lambda now=process: conductor.left() or now.poll() is not None, "a program of a role")
         assert process.poll() is None, process.communicate()
         time.sleep(chance.uniform(0, 0.3))
         kind = ("conductor", "agent", "program")[kill % 3]
