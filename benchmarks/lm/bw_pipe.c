@@ -11,5 +11,5 @@ int main(int argc, char **argv) {
                    "With --placement\n"
                    "compact or scattered, both processes run on one processor.\n"
                    "Metric: bandwidth, in MB/s (10^6 bytes).",
-                   pipe, argc, argv);
+                   pipe, BW_ON_ONE_HOST, argc, argv);
 }

@@ -1,4 +1,4 @@
-/* Bandwidth of a TCP connection over the loopback interface. */
+/* Bandwidth of a TCP connection. */
 #define _DEFAULT_SOURCE /* for bw_transfer.h: FIONREAD */
 
 #include "bw_transfer.h"
@@ -82,7 +82,10 @@ int main(int argc, char **argv) {
                    "their content is\n"
                    "ignored. The socket buffers have the default size of the system. With "
                    "--placement compact or\n"
-                   "scattered, both processes run on one processor.\n"
+                   "scattered, both processes run on one processor.\n" LM_REMOTE_HELP
+                   "The server then writes and the client reads; the client is timed. An interval "
+                   "contains the\n"
+                   "round trip of one request.\n"
                    "Metric: bandwidth, in MB/s (10^6 bytes).",
-                   connect_locally, argc, argv);
+                   connect_locally, BW_BETWEEN_HOSTS, argc, argv);
 }

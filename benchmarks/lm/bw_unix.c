@@ -19,5 +19,5 @@ int main(int argc, char **argv) {
         "The socket buffers have the default size of the system. With --placement compact or\n"
         "scattered, both processes run on one processor.\n"
         "Metric: bandwidth, in MB/s (10^6 bytes).",
-        connect_pair, argc, argv);
+        connect_pair, BW_ON_ONE_HOST, argc, argv);
 }

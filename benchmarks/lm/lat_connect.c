@@ -1,7 +1,8 @@
-/* Latency of TCP connections over the loopback interface. */
+/* Latency of TCP connections. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
+#include "ipc/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,9 @@ static const char SUMMARY[] =
     "  connected  The kernel has established the connection. It waits in the queue of a listening\n"
     "             socket, which is emptied after each interval.\n"
     "  accepted   A server process has also accepted the connection and closed its end, and the\n"
-    "             client has received the end of file.\n"
+    "             client has received the end of file.\n" LM_REMOTE_HELP
+    "The server accepts and closes at once; therefore with \"connected\" it empties the queue\n"
+    "during the interval.\n"
     "Metric: latency, in ns per connection.";
 static const char SINGLE[] =
     "an interval is limited to the queue of a listening socket, which is far "
@@ -30,6 +33,7 @@ struct connecting {
     struct lm_accepting accepting;
     struct sockaddr_in address;
     int queue;
+    bool remote; /* the server is on another host */
 };
 
 static int listen_for(struct connecting *connecting) {
@@ -42,7 +46,7 @@ static int listen_for(struct connecting *connecting) {
 
 static int connected_initialise(uint64_t operations, void *cookie) {
     struct connecting *connecting = cookie;
-    if (operations != 0) {
+    if (operations != 0 || connecting->remote) {
         return 0;
     }
     if (listen_for(connecting) != 0) {
@@ -69,6 +73,10 @@ static int connected_cleanup(uint64_t operations, void *cookie) {
         lm_shut(&connecting->accepting.listening);
         return 0;
     }
+    if (connecting->remote) {
+        /* The queue is in order: when this connection is closed, all earlier ones are. */
+        return lm_accepting_benchmark(1, connecting);
+    }
     for (;;) {
         int connection = accept(connecting->accepting.listening, NULL, NULL);
         if (connection >= 0) {
@@ -83,7 +91,7 @@ static int connected_cleanup(uint64_t operations, void *cookie) {
 
 static int accepted_initialise(uint64_t operations, void *cookie) {
     struct connecting *connecting = cookie;
-    if (operations != 0) {
+    if (operations != 0 || connecting->remote) {
         return 0;
     }
     return listen_for(connecting) != 0 ? -1 : lm_accepting_start(&connecting->accepting);
@@ -94,24 +102,46 @@ static int accepted_cleanup(uint64_t operations, void *cookie) {
     return operations != 0 ? 0 : lm_accepting_stop(&connecting->accepting);
 }
 
+static int serve(const char *program, struct lm_remote *remote) {
+    struct lm_accepting accepting = {
+        .listening = lm_remote_listening(program, remote, 2 * (int)MOST_CONNECTIONS)};
+    (void)lm_accepting_start(&accepting);
+    return lm_remote_serve(program, remote, accepting.server);
+}
+
 int main(int argc, char **argv) {
     static const char *const stages[] = {"all", "connected", "accepted", NULL};
     const char *stage = stages[0];
+    struct lm_remote remote = {0};
     const struct lm_option options[] = {{.name = "--until",
                                          .help = "final state of a connection",
                                          .text = &stage,
-                                         .choices = stages}};
+                                         .choices = stages},
+                                        LM_REMOTE_OPTIONS(remote)};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
                                        .single = SINGLE,
                                        .options = options,
-                                       .option_count = 1};
+                                       .option_count = sizeof options / sizeof options[0]};
     struct lm_settings settings;
     struct lm_harness harness;
     lm_options_parse(&program, &settings, argc, argv);
+    lm_remote_parse(&program, &settings, &remote);
+    lm_remote_refuse(&program, &remote, "--until", stage != stages[0]);
+    if (remote.serve != NULL) {
+        return serve(PROGRAM, &remote);
+    }
     lm_open(&harness, &program, &settings);
     const uint64_t limit = lm_queue_limit(&harness, MOST_CONNECTIONS);
     struct connecting connecting = {.accepting = {.listening = -1}, .queue = (int)limit};
+    if (remote.server != NULL) {
+        int reached = lm_remote_reach(&harness, &remote);
+        lm_shut(&reached);
+        connecting.remote = true;
+        connecting.address = remote.address;
+        connecting.accepting.address = (const struct sockaddr *)&connecting.address;
+        connecting.accepting.address_bytes = sizeof connecting.address;
+    }
     const struct lm_workload workloads[] = {
         {.initialise = connected_initialise,
          .benchmark = connected_benchmark,

@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE /* mkstemp */
 
 #include "ipc/ipc.h"
+#include "ipc/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +18,13 @@ static const char SUMMARY[] =
     "--bytes in the page cache. An operation is: connect, send the request, read the response to\n"
     "its end, close. The server is a separate process, one per --parallel child: it accepts,\n"
     "reads the request, opens the file, sends a header and the file (sendfile), and closes. The\n"
-    "client closes by a reset, so no connection remains in TIME_WAIT.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns per request.";
+    "client closes by a reset, so no connection remains in "
+    "TIME_WAIT.\n" LM_PLACEMENT_HELP LM_REMOTE_HELP "Metric: latency, in ns per request.";
 
 /* HEAD_BYTES is sufficient for a complete request and a complete header. */
 enum { HEAD_BYTES = 1024, BUFFER_BYTES = 65536 };
+/* Connections that wait to be accepted. */
+enum { QUEUE = 16 };
 
 struct site {
     uint64_t file_bytes;
@@ -29,6 +32,7 @@ struct site {
     int listening;
     pid_t server;
     struct sockaddr_in address;
+    struct lm_remote remote;
     char request[100];
     char *buffer; /* [BUFFER_BYTES + 1] */
 };
@@ -89,7 +93,12 @@ static int send_file(int connection, int file) {
     return 0;
 }
 
-static int answer(int connection) {
+/* For clients on other hosts, no other file of the working directory is served. */
+static bool may_serve(const struct site *site, const char *name) {
+    return site->remote.serve == NULL || strcmp(name, site->name) == 0;
+}
+
+static int answer(int connection, const struct site *site) {
     static const char missing[] = "HTTP/1.0 404 Not Found\r\n\r\n";
     char text[HEAD_BYTES + 1], name[HEAD_BYTES + 1];
     if (read_head(connection, text) < 0) {
@@ -97,7 +106,7 @@ static int answer(int connection) {
     }
     /* The served file has no slash in its name; a name with a slash is elsewhere. */
     int file = -1;
-    if (sscanf(text, "GET /%1023[^ /] HTTP/1.0\r\n", name) == 1) {
+    if (sscanf(text, "GET /%1023[^ /] HTTP/1.0\r\n", name) == 1 && may_serve(site, name)) {
         file = open(name, O_RDONLY);
     }
     if (file < 0) {
@@ -108,15 +117,16 @@ static int answer(int connection) {
     return status;
 }
 
-/* A failed request ends the server, so that the client does not wait for it. */
+/* A failed request ends the server, so that the client does not wait for it. On another host, it
+ * ends only the connection: the next client has done nothing wrong. */
 static int serve(int connection, void *cookie) {
-    (void)cookie;
-    int status = answer(connection);
-    return close(connection) != 0 ? -1 : status;
+    const struct site *site = cookie;
+    int status = answer(connection, site);
+    return close(connection) != 0 ? -1 : site->remote.serve != NULL ? 0 : status;
 }
 
 static int server_run(void *cookie) {
-    return lm_serve(((const struct site *)cookie)->listening, serve, NULL);
+    return lm_serve(((const struct site *)cookie)->listening, serve, cookie);
 }
 
 /* ---- the client ---- */
@@ -172,13 +182,30 @@ static int site_benchmark(uint64_t operations, void *cookie) {
 
 /* ---- setup ---- */
 
-static int make_file(struct site *site) {
+/* For clients on other hosts, which know only the port. */
+static void name_by_port(struct site *site) {
+    (void)snprintf(site->name, sizeof site->name, "lat_http.%u",
+                   (unsigned)ntohs(site->remote.address.sin_port));
+}
+
+static int create_file(struct site *site) {
+    if (site->remote.serve != NULL) {
+        name_by_port(site);
+        return open(site->name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    }
     char name[] = "lat_http.XXXXXX";
     int file = mkstemp(name);
+    if (file >= 0) {
+        (void)memcpy(site->name, name, sizeof name);
+    }
+    return file;
+}
+
+static int make_file(struct site *site) {
+    int file = create_file(site);
     if (file < 0) {
         return -1;
     }
-    (void)memcpy(site->name, name, sizeof name);
     (void)memset(site->buffer, 'x', BUFFER_BYTES);
     for (uint64_t left = site->file_bytes; left > 0;) {
         ssize_t now = write(file, site->buffer, left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES);
@@ -191,17 +218,21 @@ static int make_file(struct site *site) {
     return close(file);
 }
 
+static void make_request(struct site *site) {
+    (void)snprintf(site->request, sizeof site->request, "GET /%s HTTP/1.0\r\n\r\n", site->name);
+}
+
 static int site_initialise(uint64_t operations, void *cookie) {
     struct site *site = cookie;
-    if (operations != 0) {
+    if (operations != 0 || site->remote.server != NULL) {
         return 0;
     }
     site->buffer = malloc(BUFFER_BYTES + 1);
     if (site->buffer == NULL || make_file(site) != 0) {
         return -1;
     }
-    (void)snprintf(site->request, sizeof site->request, "GET /%s HTTP/1.0\r\n\r\n", site->name);
-    site->listening = lm_socket_listening(16, &site->address);
+    make_request(site);
+    site->listening = lm_socket_listening(QUEUE, &site->address);
     if (site->listening < 0) {
         return -1;
     }
@@ -212,7 +243,7 @@ static int site_initialise(uint64_t operations, void *cookie) {
 
 static int site_cleanup(uint64_t operations, void *cookie) {
     struct site *site = cookie;
-    if (operations != 0) {
+    if (operations != 0 || site->remote.server != NULL) {
         return 0;
     }
     int status = site->server > 0 ? lm_helper_stop(site->server) : 0;
@@ -224,19 +255,65 @@ static int site_cleanup(uint64_t operations, void *cookie) {
     return status;
 }
 
+/* ---- two hosts ---- */
+
+static int serve_until_ended(struct site *site) {
+    site->listening = lm_remote_listening(PROGRAM, &site->remote, QUEUE);
+    site->buffer = malloc(BUFFER_BYTES + 1);
+    if (site->buffer == NULL || make_file(site) != 0) {
+        int reason = errno;
+        (void)unlink(site->name);
+        lm_remote_fail(PROGRAM, &site->remote, strerror(reason));
+    }
+    int status = lm_remote_serve(PROGRAM, &site->remote, lm_helper_start(server_run, site));
+    if (unlink(site->name) != 0 && status == 0) {
+        status = LM_EXIT_FAILED;
+    }
+    free(site->buffer);
+    return status;
+}
+
+/* The first request, before anything is measured. */
+static void reach_server(struct lm_harness *harness, struct site *site) {
+    int reached = lm_remote_reach(harness, &site->remote);
+    lm_shut(&reached);
+    site->address = site->remote.address;
+    name_by_port(site);
+    make_request(site);
+    site->buffer = malloc(BUFFER_BYTES + 1);
+    if (site->buffer == NULL) {
+        lm_fail(harness, "out of memory");
+    }
+    if (get(site) != 0) {
+        lm_fail(harness, errno == EPROTO
+                             ? "--bytes: expected the value of the server, got another one"
+                             : "--server: no answer from a server of this program");
+    }
+}
+
 int main(int argc, char **argv) {
     struct site site = {.file_bytes = 4096, .listening = -1};
     const struct lm_option options[] = {{.name = "--bytes",
                                          .help = "size of the file",
                                          .number = &site.file_bytes,
                                          .minimum = 1,
-                                         .maximum = UINT64_C(1) << 30}};
-    const struct lm_program program = {
-        .name = PROGRAM, .summary = SUMMARY, .options = options, .option_count = 1};
+                                         .maximum = UINT64_C(1) << 30},
+                                        LM_REMOTE_OPTIONS(site.remote)};
+    const struct lm_program program = {.name = PROGRAM,
+                                       .summary = SUMMARY,
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0]};
     struct lm_settings settings;
     struct lm_harness harness;
     lm_options_parse(&program, &settings, argc, argv);
+    lm_remote_parse(&program, &settings, &site.remote);
+    if (site.remote.serve != NULL) {
+        return serve_until_ended(&site);
+    }
     lm_open(&harness, &program, &settings);
+    if (site.remote.server != NULL) {
+        reach_server(&harness, &site);
+    }
     const struct lm_workload workload = {.initialise = site_initialise,
                                          .benchmark = site_benchmark,
                                          .cleanup = site_cleanup,
@@ -244,5 +321,8 @@ int main(int argc, char **argv) {
     const struct lm_parameter parameter = {.name = "size_bytes", .number = site.file_bytes};
     const struct lm_series series = {.parameters = &parameter, .parameter_count = 1};
     lm_run(&harness, &workload, &series);
+    if (site.remote.server != NULL) {
+        free(site.buffer);
+    }
     return lm_close(&harness);
 }

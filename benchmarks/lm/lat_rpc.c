@@ -1,6 +1,5 @@
 /*
- * Latency of remote procedure calls (SUN RPC, RFC 5531) with libtirpc, over the loopback
- * interface.
+ * Latency of remote procedure calls (SUN RPC, RFC 5531) with libtirpc.
  *
  * Neither side uses a port mapper: the server is registered for protocol 0 (no protocol), and the
  * client receives the port. Without libtirpc the program is still built, and it reports this.
@@ -8,6 +7,7 @@
 #define _DEFAULT_SOURCE /* the library headers use u_int and similar types */
 
 #include "ipc/ipc.h"
+#include "ipc/remote.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static const char SUMMARY[] =
     "Measure the latency of remote procedure calls (SUN RPC with libtirpc) to another process\n"
     "over the loopback interface (127.0.0.1), on a separate port without a port mapper. An\n"
     "operation is a call of a procedure that takes a number and returns its successor. A lost UDP\n"
-    "call is not sent again: after 10 s without a reply the measurement fails.\n" LM_PLACEMENT_HELP
-    "Metric: latency, in ns per call.";
+    "call is not sent again: after 10 s without a reply the measurement "
+    "fails.\n" LM_PLACEMENT_HELP LM_REMOTE_HELP "Metric: latency, in ns per call.";
 static const char *const PROTOCOLS[] = {"all", "udp", "tcp", NULL};
 
 #ifdef LM_TIRPC
@@ -28,9 +28,11 @@ static const char *const PROTOCOLS[] = {"all", "udp", "tcp", NULL};
 
 /* From the range that RFC 5531 reserves for users. */
 enum { PROGRAM_NUMBER = 0x20001234, VERSION = 1, NEXT = 1 };
+/* Connections that wait to be accepted; attempts to find a port that is free for UDP and TCP. */
+enum { QUEUE = 16, MOST_ATTEMPTS = 16 };
 
 struct calling {
-    bool tcp;
+    bool tcp, remote; /* remote: the server is on another host */
     int listening;
     struct sockaddr_in address;
     pid_t server;
@@ -63,16 +65,47 @@ static void dispatch(struct svc_req *request, SVCXPRT *transport) {
     (void)svc_sendreply(transport, xdr_number, (char *)&number);
 }
 
+static bool register_on(SVCXPRT *transport) {
+    return transport != NULL &&
+           svc_register(transport, PROGRAM_NUMBER, VERSION, dispatch, /* no protocol */ 0);
+}
+
 static int server_run(void *cookie) {
     const struct calling *calling = cookie;
     SVCXPRT *transport =
         calling->tcp ? svctcp_create(calling->listening, 0, 0) : svcudp_create(calling->listening);
-    if (transport == NULL ||
-        !svc_register(transport, PROGRAM_NUMBER, VERSION, dispatch, /* no protocol */ 0)) {
+    if (!register_on(transport)) {
         return LM_EXIT_FAILED;
     }
     svc_run(); /* returns only on failure */
     return LM_EXIT_FAILED;
+}
+
+/* For clients on other hosts, one server has both protocols, on ports with the same number. */
+struct ports {
+    int tcp, udp;
+};
+
+static int both_run(void *cookie) {
+    const struct ports *ports = cookie;
+    if (!register_on(svctcp_create(ports->tcp, 0, 0)) || !register_on(svcudp_create(ports->udp))) {
+        return LM_EXIT_FAILED;
+    }
+    svc_run();
+    return LM_EXIT_FAILED;
+}
+
+static int serve_both(struct lm_remote *remote) {
+    struct ports ports = {.tcp = -1, .udp = -1};
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && ports.udp < 0; attempt++) {
+        lm_shut(&ports.tcp);
+        ports.tcp = lm_remote_listening(PROGRAM, remote, QUEUE);
+        ports.udp = lm_socket_bound_at(SOCK_DGRAM, &remote->address);
+    }
+    if (ports.udp < 0) {
+        lm_remote_fail(PROGRAM, remote, strerror(errno));
+    }
+    return lm_remote_serve(PROGRAM, remote, lm_helper_start(both_run, &ports));
 }
 
 /* Set the errno closest to the library's status; return -1. */
@@ -89,7 +122,7 @@ static int failed(enum clnt_stat status) {
 
 /* This program binds the socket of the client: the library would use a reserved port. */
 static int make_client(struct calling *calling) {
-    struct sockaddr_in own_address;
+    struct sockaddr_in own_address = {.sin_family = AF_INET};
     const struct timeval never_again = {.tv_sec = LM_TIME_LIMIT_S};
     if (calling->tcp) {
         calling->own = lm_socket_connected((const struct sockaddr *)&calling->address,
@@ -100,7 +133,8 @@ static int make_client(struct calling *calling) {
         calling->client =
             clnttcp_create(&calling->address, PROGRAM_NUMBER, VERSION, &calling->own, 0, 0);
     } else {
-        calling->own = lm_socket_bound(SOCK_DGRAM, &own_address);
+        calling->own = calling->remote ? lm_socket_bound_at(SOCK_DGRAM, &own_address)
+                                       : lm_socket_bound(SOCK_DGRAM, &own_address);
         if (calling->own < 0) {
             return -1;
         }
@@ -114,6 +148,9 @@ static int calling_initialise(uint64_t operations, void *cookie) {
     struct calling *calling = cookie;
     if (operations != 0) {
         return 0;
+    }
+    if (calling->remote) {
+        return make_client(calling);
     }
     calling->listening = calling->tcp ? lm_socket_listening(1, &calling->address)
                                       : lm_socket_bound(SOCK_DGRAM, &calling->address);
@@ -159,8 +196,13 @@ static int calling_cleanup(uint64_t operations, void *cookie) {
     return status;
 }
 
-static void measure(struct lm_harness *harness, const char *protocol) {
-    struct calling calling = {.tcp = strcmp(protocol, "tcp") == 0, .listening = -1, .own = -1};
+static void measure(struct lm_harness *harness, const struct lm_remote *remote,
+                    const char *protocol) {
+    struct calling calling = {.tcp = strcmp(protocol, "tcp") == 0,
+                              .remote = remote->server != NULL,
+                              .address = remote->address,
+                              .listening = -1,
+                              .own = -1};
     const struct lm_workload workload = {.initialise = calling_initialise,
                                          .benchmark = calling_benchmark,
                                          .cleanup = calling_cleanup,
@@ -170,28 +212,50 @@ static void measure(struct lm_harness *harness, const char *protocol) {
     lm_run(harness, &workload, &series);
 }
 #else
-static void measure(struct lm_harness *harness, const char *protocol) {
+#define WITHOUT_LIBRARY                                                                            \
+    "built without libtirpc: install it with its headers and pkg-config (Debian: "                 \
+    "libtirpc-dev, pkgconf), then run `make clean` and `make`"
+
+static void measure(struct lm_harness *harness, const struct lm_remote *remote,
+                    const char *protocol) {
+    (void)remote;
     (void)protocol;
-    lm_fail(harness, "built without libtirpc: install it with its headers and pkg-config (Debian: "
-                     "libtirpc-dev, pkgconf), then run `make clean` and `make`");
+    lm_fail(harness, WITHOUT_LIBRARY);
+}
+
+static int serve_both(struct lm_remote *remote) {
+    lm_remote_fail(PROGRAM, remote, WITHOUT_LIBRARY);
 }
 #endif
 
 int main(int argc, char **argv) {
     const char *protocol = PROTOCOLS[0];
+    struct lm_remote remote = {0};
     const struct lm_option options[] = {{.name = "--protocol",
                                          .help = "transport of the calls",
                                          .text = &protocol,
-                                         .choices = PROTOCOLS}};
-    const struct lm_program program = {
-        .name = PROGRAM, .summary = SUMMARY, .options = options, .option_count = 1};
+                                         .choices = PROTOCOLS},
+                                        LM_REMOTE_OPTIONS(remote)};
+    const struct lm_program program = {.name = PROGRAM,
+                                       .summary = SUMMARY,
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0]};
     struct lm_settings settings;
     struct lm_harness harness;
     lm_options_parse(&program, &settings, argc, argv);
+    lm_remote_parse(&program, &settings, &remote);
+    lm_remote_refuse(&program, &remote, "--protocol", protocol != PROTOCOLS[0]);
+    if (remote.serve != NULL) {
+        return serve_both(&remote);
+    }
     lm_open(&harness, &program, &settings);
+    if (remote.server != NULL) {
+        int reached = lm_remote_reach(&harness, &remote);
+        lm_shut(&reached);
+    }
     for (size_t i = 1; PROTOCOLS[i] != NULL; i++) {
         if (strcmp(protocol, PROTOCOLS[0]) == 0 || strcmp(protocol, PROTOCOLS[i]) == 0) {
-            measure(&harness, PROTOCOLS[i]);
+            measure(&harness, &remote, PROTOCOLS[i]);
         }
     }
     return lm_close(&harness);

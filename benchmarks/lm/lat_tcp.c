@@ -1,14 +1,15 @@
-/* Latency of a round trip through a TCP connection over the loopback interface. */
+/* Latency of a round trip through a TCP connection. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
+#include "ipc/remote.h"
 
 #include <sys/socket.h>
 
 static const char SUMMARY[] =
     "Measure the latency of a TCP connection between two processes over the loopback interface\n"
     "(127.0.0.1, TCP_NODELAY). An operation is a round trip: a byte goes to the other process and\n"
-    "comes back; each process waits for it.\n" LM_PLACEMENT_HELP
+    "comes back; each process waits for it.\n" LM_PLACEMENT_HELP LM_REMOTE_HELP
     "Metric: latency, in ns per round trip.";
 
 static int connection(struct lm_ends *ends) {
@@ -29,5 +30,5 @@ static int connection(struct lm_ends *ends) {
 }
 
 int main(int argc, char **argv) {
-    return lm_potato_main("lat_tcp", SUMMARY, connection, argc, argv);
+    return lm_potato_remote_main("lat_tcp", SUMMARY, connection, NULL, argc, argv);
 }

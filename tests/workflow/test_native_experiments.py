@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,21 @@ def test_one_copy_and_two_of_a_program_are_measured(tmp_path: Path) -> None:
     answer = measured("speclike", tmp_path, parts, rounds=2)
     copies = {c["parameters"]["copies"]: c["n"] for c in answer["cells"] if c["metric"] == "elapsed"}
     assert set(copies) == {1, 2}
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("ip") is None,
+    reason="NOT TESTED: network namespaces need root and iproute2",
+)
+def test_a_round_trip_between_two_networks_is_measured(tmp_path: Path) -> None:
+    parts = [{"suite": "lm", "benchmark": ["lat_tcp"], "size": "quick", "parameters": {"repetitions": 2}}]
+    answer = measured("lm-network", tmp_path, parts, rounds=2)
+    (latency,) = (cell for cell in answer["cells"] if cell["metric"] == "latency")
+    assert (latency["n"], latency["unit"]) == (2, "ns")
+    assert latency["mean"] > 0
+    journals = sorted((tmp_path / "results/lm-network/journal/local").glob("0*.jsonl"))
+    records = [json.loads(line) for path in journals for line in path.read_text().splitlines()]
+    assert [list(record["roles"]) for record in records] == [["server", "client"]] * 2
+    values = [value for record in records for _, name, value, *_ in record["iterations"] if name == "latency"]
+    assert len(values) == 4
+    assert min(values) > 0

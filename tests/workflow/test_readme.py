@@ -32,6 +32,7 @@ TRIED = {
     "./regatta plan configs/experiments/gc-shootout.yml": "below, up to the minheaps that it asks for",
     "./regatta run configs/experiments/system-vector.yml": "test_native_experiments.py runs a part of it",
     "./regatta run configs/experiments/scaling.yml": "test_native_experiments.py runs a part of it",
+    "./regatta run configs/experiments/lm-network.yml": "test_native_experiments.py runs a part of it",
     "./regatta run configs/experiments/speclike.yml": "test_native_experiments.py runs a part of it",
     "./regatta run configs/experiments/georges2007-quick.yml": "test_java_experiments.py runs a part of it",
     "./regatta run configs/experiments/chat.yml": "test_java_experiments.py runs a part of it",

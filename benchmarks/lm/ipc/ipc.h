@@ -36,6 +36,12 @@ typedef int lm_channel(struct lm_ends *ends);
 int lm_potato_main(const char *name, const char *summary, lm_channel *channel, int argc,
                    char **argv);
 
+/* The same for a benchmark with --serve and --server (remote.h). `over` creates the descriptor that
+ * carries the byte from a TCP connection of server and client, and is executed by both sides; NULL:
+ * the connection itself. */
+int lm_potato_remote_main(const char *name, const char *summary, lm_channel *channel,
+                          int (*over)(int connection), int argc, char **argv);
+
 /* Close a descriptor, which may be -1, and set it to -1; errno is preserved. */
 void lm_shut(int *descriptor);
 
@@ -50,7 +56,12 @@ int lm_not_received(ssize_t got);
  * the signal handler. Return 0, or -1 with errno. */
 int lm_watch_helpers(volatile int *ended, void (*wake)(void *cookie), void *cookie);
 
-/* ---- sockets on 127.0.0.1 (sockets.c); all return -1 with errno on failure ---- */
+/* ---- sockets, on 127.0.0.1 if no address is given (sockets.c); all return -1 with errno on
+ * failure ---- */
+
+/* A socket of `type` bound to `address`, which receives the port that the system selects for port
+ * 0. */
+int lm_socket_bound_at(int type, struct sockaddr_in *address);
 
 /* A socket of `type` bound to a port that the system selects; `address` receives it. */
 int lm_socket_bound(int type, struct sockaddr_in *address);
@@ -80,6 +91,12 @@ int lm_socket_connected(const struct sockaddr *address, socklen_t address_bytes)
 /* Server loop: accept connections and pass each to `serve`, which closes it. Return an exit code if
  * accepting fails. */
 int lm_serve(int listening, int (*serve)(int connection, void *cookie), void *cookie);
+
+/* Use resets and no delay for a TCP socket. */
+int lm_socket_prepare(int descriptor);
+
+/* Connect `from`, a new TCP socket, to `address`, with a time limit, resets and no delay. */
+int lm_socket_link(int from, const struct sockaddr_in *address);
 
 /* Connect `from`, a new TCP socket, to `listening`, both in this process. Return the other end.
  * Both ends use resets and no delay. `from` has a time limit; the other end belongs to a server and

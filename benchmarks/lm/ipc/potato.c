@@ -7,12 +7,19 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
+#include "ipc/remote.h"
 
 #include <errno.h>
 #include <unistd.h>
 
+/* Connections that wait to be accepted: one per child of a client. */
+enum { QUEUE = 16 };
+
 struct potato {
     lm_channel *channel;
+    int (*over)(int connection);
+    struct lm_remote remote;
+    int connection; /* to the server, if the token uses another channel */
     struct lm_ends ends;
     pid_t helper;
     volatile int helper_ended;
@@ -78,10 +85,50 @@ static void wake_child(void *cookie) {
     (void)shutdown(((struct potato *)cookie)->ends.own[0], SHUT_RDWR);
 }
 
+/* Create the channel from a connection. Return its descriptor, or -1 with errno. */
+static int channel_over(struct potato *potato, int connection) {
+    if (potato->over == NULL) {
+        return connection;
+    }
+    potato->connection = connection;
+    return potato->over(connection);
+}
+
+/* Serve a client on another host until it closes its connection. */
+static int session(int connection, void *cookie) {
+    struct potato *potato = cookie;
+    int end = lm_socket_prepare(connection) != 0 ? -1 : channel_over(potato, connection);
+    if (end < 0) {
+        return LM_EXIT_FAILED;
+    }
+    potato->ends.partner[0] = potato->ends.partner[1] = end;
+    if (end == connection) {
+        return helper_run(potato);
+    }
+    unsigned char token = 0;
+    pid_t helper = lm_helper_start(helper_run, potato);
+    while (helper > 0 && receive(connection, &token) > 0) {
+    }
+    return helper > 0 && lm_helper_stop(helper) == 0 ? 0 : LM_EXIT_FAILED;
+}
+
+static int join_server(struct potato *potato) {
+    int connection = lm_remote_connected(&potato->remote.address);
+    int own = connection < 0 ? -1 : channel_over(potato, connection);
+    if (own < 0) {
+        return -1;
+    }
+    potato->ends.own[0] = potato->ends.own[1] = own;
+    return lm_socket_limits(own);
+}
+
 static int potato_initialise(uint64_t operations, void *cookie) {
     struct potato *potato = cookie;
     if (operations != 0) {
         return 0;
+    }
+    if (potato->remote.server != NULL) {
+        return join_server(potato);
     }
     if (potato->channel(&potato->ends) != 0 ||
         lm_watch_helpers(&potato->helper_ended, wake_child, potato) != 0) {
@@ -122,22 +169,52 @@ static int potato_cleanup(uint64_t operations, void *cookie) {
     int status = potato->helper > 0 ? lm_helper_stop(potato->helper) : 0;
     shut_both(potato->ends.own);
     shut_both(potato->ends.partner);
+    lm_shut(&potato->connection);
     return status;
+}
+
+static int measure(const struct lm_program *program, const struct lm_settings *settings,
+                   struct potato *potato) {
+    const struct lm_workload workload = {.initialise = potato_initialise,
+                                         .benchmark = potato_benchmark,
+                                         .cleanup = potato_cleanup,
+                                         .cookie = potato};
+    const struct lm_series series = {0};
+    struct lm_harness harness;
+    lm_open(&harness, program, settings);
+    if (potato->remote.server != NULL) {
+        int reached = lm_remote_reach(&harness, &potato->remote);
+        lm_shut(&reached);
+    }
+    lm_run(&harness, &workload, &series);
+    return lm_close(&harness);
 }
 
 int lm_potato_main(const char *name, const char *summary, lm_channel *channel, int argc,
                    char **argv) {
     const struct lm_program program = {.name = name, .summary = summary};
-    struct potato potato = {.channel = channel, .ends = {{-1, -1}, {-1, -1}}};
-    const struct lm_workload workload = {.initialise = potato_initialise,
-                                         .benchmark = potato_benchmark,
-                                         .cleanup = potato_cleanup,
-                                         .cookie = &potato};
-    const struct lm_series series = {0};
+    struct potato potato = {.channel = channel, .connection = -1, .ends = {{-1, -1}, {-1, -1}}};
     struct lm_settings settings;
-    struct lm_harness harness;
     lm_options_parse(&program, &settings, argc, argv);
-    lm_open(&harness, &program, &settings);
-    lm_run(&harness, &workload, &series);
-    return lm_close(&harness);
+    return measure(&program, &settings, &potato);
+}
+
+int lm_potato_remote_main(const char *name, const char *summary, lm_channel *channel,
+                          int (*over)(int connection), int argc, char **argv) {
+    struct potato potato = {
+        .channel = channel, .over = over, .connection = -1, .ends = {{-1, -1}, {-1, -1}}};
+    const struct lm_option options[] = {LM_REMOTE_OPTIONS(potato.remote)};
+    const struct lm_program program = {.name = name,
+                                       .summary = summary,
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0]};
+    struct lm_settings settings;
+    lm_options_parse(&program, &settings, argc, argv);
+    lm_remote_parse(&program, &settings, &potato.remote);
+    if (potato.remote.serve != NULL) {
+        int listening = lm_remote_listening(name, &potato.remote, QUEUE);
+        return lm_remote_serve(name, &potato.remote,
+                               lm_remote_sessions(listening, session, &potato));
+    }
+    return measure(&program, &settings, &potato);
 }

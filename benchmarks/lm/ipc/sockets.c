@@ -1,4 +1,4 @@
-/* Sockets on the loopback interface. */
+/* Sockets. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "ipc/ipc.h"
@@ -10,16 +10,20 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-int lm_socket_bound(int type, struct sockaddr_in *address) {
+int lm_socket_bound_at(int type, struct sockaddr_in *address) {
     socklen_t bytes = sizeof *address;
-    *address = (struct sockaddr_in){.sin_family = AF_INET};
-    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int descriptor = socket(AF_INET, type, 0);
     if (descriptor < 0 || bind(descriptor, (struct sockaddr *)address, sizeof *address) != 0 ||
         getsockname(descriptor, (struct sockaddr *)address, &bytes) != 0) {
         lm_shut(&descriptor);
     }
     return descriptor;
+}
+
+int lm_socket_bound(int type, struct sockaddr_in *address) {
+    *address = (struct sockaddr_in){.sin_family = AF_INET};
+    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return lm_socket_bound_at(type, address);
 }
 
 int lm_socket_listening(int queue, struct sockaddr_in *address) {
@@ -48,7 +52,7 @@ int lm_socket_undelayed(int descriptor) {
     return setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static int prepare(int descriptor) {
+int lm_socket_prepare(int descriptor) {
     return lm_socket_resets(descriptor) != 0 || lm_socket_undelayed(descriptor) != 0 ? -1 : 0;
 }
 
@@ -104,13 +108,20 @@ int lm_serve(int listening, int (*serve)(int connection, void *cookie), void *co
     }
 }
 
-int lm_socket_join(int from, int listening, const struct sockaddr_in *address) {
-    if (prepare(from) != 0 || lm_socket_limits(from) != 0 ||
+int lm_socket_link(int from, const struct sockaddr_in *address) {
+    if (lm_socket_prepare(from) != 0 || lm_socket_limits(from) != 0 ||
         connect(from, (const struct sockaddr *)address, sizeof *address) != 0) {
         return lm_not_received(-1);
     }
+    return 0;
+}
+
+int lm_socket_join(int from, int listening, const struct sockaddr_in *address) {
+    if (lm_socket_link(from, address) != 0) {
+        return -1;
+    }
     int other = accept(listening, NULL, NULL);
-    if (other >= 0 && prepare(other) != 0) {
+    if (other >= 0 && lm_socket_prepare(other) != 0) {
         lm_shut(&other);
     }
     return other;
