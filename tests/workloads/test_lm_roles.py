@@ -28,6 +28,8 @@ SERIES: dict[str, list[dict[str, object]]] = {
     "lat_http": [{"size_bytes": 4096}],
     "lat_rpc": [{"protocol": "udp"}, {"protocol": "tcp"}],
 }
+#: the server has a process for each connection
+WITH_SESSIONS = ("lat_tcp", "lat_udp", "bw_tcp")
 #: a port for which no program can listen without being root, and nothing does
 NO_SERVER = "127.0.0.1:1"
 
@@ -112,13 +114,16 @@ def test_a_server_ends_when_it_is_told_to_and_leaves_nothing(
     lm_sources: Path, tmp_path: Path, name: str, stop: signal.Signals
 ) -> None:
     with serving(name, lm_sources, tmp_path / "server") as server:
-        helpers = _children(server.process.pid)
-        assert helpers
-        server.process.send_signal(stop)
-        stdout, stderr = server.process.communicate(timeout=PATIENCE_S)
+        with socket.create_connection(("127.0.0.1", int(server.port))):
+            if name in WITH_SESSIONS:
+                wait_until(server.sessions, "a session", PATIENCE_S)
+            helpers = [*_children(server.process.pid), *server.sessions()]
+            assert helpers
+            server.process.send_signal(stop)
+            stdout, stderr = server.process.communicate(timeout=PATIENCE_S)
         assert (server.process.returncode, stdout, stderr) == (0, "", "")
         assert list(server.directory.iterdir()) == []
-    assert not any(Path(f"/proc/{helper}").exists() for helper in helpers)
+        assert not any(Path(f"/proc/{helper}").exists() for helper in helpers)
 
 
 @pytest.mark.parametrize("name", ["lat_tcp", "lat_udp", "bw_tcp", "lat_http"])

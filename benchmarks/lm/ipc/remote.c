@@ -1,5 +1,5 @@
 /* A server and its client on two hosts. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* prctl */
 
 #include "ipc/remote.h"
 
@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,12 +162,21 @@ static bool has_ended(pid_t helper) {
            found.si_pid == helper;
 }
 
+/* Sessions die with the helper that started them. This process then reaps them, so that none
+ * outlives it. */
+static void end(pid_t server) {
+    (void)lm_helper_stop(server);
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
+    }
+}
+
 int lm_remote_serve(const char *program, const struct lm_remote *remote, pid_t server) {
     sigset_t signals;
     expected_signals(&signals);
     if (server < 0) {
         lm_remote_fail(program, remote, strerror(errno));
     }
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (printf("ready port=%u\n", (unsigned)ntohs(remote->address.sin_port)) < 0 ||
         fflush(stdout) != 0) {
         lm_remote_fail(program, remote, "cannot write to standard output");
@@ -177,12 +187,12 @@ int lm_remote_serve(const char *program, const struct lm_remote *remote, pid_t s
             continue;
         }
         if (received != SIGCHLD) {
-            (void)lm_helper_stop(server);
+            end(server);
             return 0;
         }
         /* Not a stopped or continued helper. */
         if (has_ended(server)) {
-            (void)lm_helper_stop(server);
+            end(server);
             (void)fprintf(stderr, "%s: --serve %s: the serving process has ended\n", program,
                           remote->serve);
             return LM_EXIT_FAILED;
