@@ -84,7 +84,7 @@ def test_a_runtime_that_one_host_lacks_makes_the_cell_impossible(
     experiment: Experiment, host: ResolvedHost
 ) -> None:
     pair = both(host)
-    second = replace(pair.members["two"], runtimes={}, missing_runtimes={"a": "not for this machine"})
+    second = replace(pair.members["two"], runtimes={}, missing_runtimes={"a": "no such runtime"})
     pair = replace(pair, members={**pair.members, "two": second})
     experiment = replace(
         experiment,
@@ -94,4 +94,4 @@ def test_a_runtime_that_one_host_lacks_makes_the_cell_impossible(
     )
     crossing = cross(experiment, pair, {})
     assert crossing.cells == []
-    assert {reason for _, reason in crossing.impossible} == {"two: not for this machine"}
+    assert {reason for _, reason in crossing.impossible} == {"two: no such runtime"}

@@ -115,21 +115,21 @@ def test_what_is_wrong_with_roles_of_a_spec(wrong: Wrong, more: str, where: str,
 
 
 def test_a_benchmark_without_roles_cannot_have_them(one: One) -> None:
-    _, expected, got, _ = one(MINIMAL, "roles: {server: local, client: n1}")
-    assert (expected, got) == ("benchmarks with the roles server, client", "toy/gzip:default with no roles")
+    where, _, got, _ = one(MINIMAL, "roles: {server: local, client: n1}")
+    assert (where.rpartition(":")[2], got) == ("roles", "toy/gzip:default with no roles")
 
 
 def test_a_benchmark_with_roles_alone_needs_them(load: Load, one: One) -> None:
-    _, expected, _, fix = one(APART)
-    assert expected == "`roles`, because pair/apart:default has no command for one host"
-    assert fix == "add `roles: {server: local, client: local}`"
+    where, expected, _, fix = one(APART)
+    assert (where.rpartition(":")[2], expected[:7]) == ("benchmarks", "`roles`")
+    assert "{server: local, client: local}" in fix
     (benchmark,) = load(APART, "roles: {server: local, client: local}").benchmarks
     assert benchmark.roles[0].ready == RoleReady(port="{port}")
 
 
 def test_what_is_for_one_host_is_refused_with_roles(one: One) -> None:
     _, expected, _, _ = one(SPEC.replace("echo", "shown"), "roles: {server: local, client: local}")
-    assert expected == "benchmarks without `keep`, which is for one host"
+    assert "without `keep`" in expected
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_role_is_not_called_as_a_build(home: Path, wrong: Wrong) -> None:
     build = "suite: pair\n    builds:\n      server: {directory: a, command: [make], outputs: {x: x}}"
     write(home / "configs/suites/pair.yml", SUITE.replace("suite: pair", build))
     problems = wrong(SPEC, "roles: {server: local, client: n1}")
-    assert any("a name that is no build" in problem.expected for problem in problems)
+    assert any("no build" in problem.expected for problem in problems)
 
 
 def test_java_in_the_first_role_needs_the_runtime(home: Path, wrong: Wrong) -> None:
@@ -165,7 +165,4 @@ def test_java_in_the_first_role_needs_the_runtime(home: Path, wrong: Wrong) -> N
     write(home / "configs/suites/pair.yml", java)
     spec = SPEC + "runtimes: [jdk-21]\nheap: {sizes_mib: [64]}\n"
     problems = wrong(spec, "roles: {server: local, client: n1}")
-    assert any(
-        problem.expected == "`{runtime}` once in the first role, because of `kind: java`"
-        for problem in problems
-    )
+    assert any(problem.expected.startswith("`{runtime}` once") for problem in problems)

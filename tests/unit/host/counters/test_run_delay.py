@@ -60,11 +60,11 @@ def test_new_threads_count_from_their_start(tmp_path: Path) -> None:
 def test_a_thread_that_ended_takes_its_delay_with_it() -> None:
     waited, why = delay.delay_between({7: 100, 8: 5}, {7: 200})
     assert waited is None
-    assert why == "1 threads ended in an iteration, and the kernel forgot their delay"
+    assert why.startswith("1 threads ended")
 
 
 def test_a_kernel_without_the_file_says_so(tmp_path: Path) -> None:
-    assert delay.why_not(tmp_path) == "the kernel does not count it (CONFIG_SCHED_INFO)"
+    assert "CONFIG_SCHED_INFO" in delay.why_not(tmp_path)
 
 
 @pytest.mark.skipif(bool(delay.why_not()), reason=delay.why_not() or "-")
@@ -90,9 +90,7 @@ class TestOfRealPrograms:
 
     def test_a_program_without_iterations_has_no_value(self, runner: Runner) -> None:
         record = runner.one(python("plain", "pass", counters=ASKED))
-        assert record["info"][INFO]["missing"] == {
-            RUN_DELAY: "only in iterations, which the program does not mark"
-        }
+        assert "iterations" in record["info"][INFO]["missing"][RUN_DELAY]
 
     def test_this_process_has_a_delay(self) -> None:
         assert os.getpid() in delay.delays_of(os.getpid())

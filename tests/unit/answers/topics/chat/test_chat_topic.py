@@ -75,7 +75,8 @@ def test_counters_have_figures_by_space_where_they_were_measured(tmp_path: Path,
     counted = figures(answered(tmp_path, counted=True))
     spaces = ("user", "OS", "overall")
     assert list(counted["Instructions"]) == [f"instructions per cycle, {space}" for space in spaces]
-    assert list(counted["Counters"]) == ["context switches per message sent"]
+    (only,) = counted["Counters"]
+    assert only.startswith("context switches")
     assert not {"Instructions", "Counters"} & set(figures(answer))
 
 
