@@ -27,12 +27,12 @@ _CHUNK_BYTES = 4096
 class Borders(Generic[T]):
     """The two FIFOs of an invocation, and what was read at the borders. `drain` is called when `fd` is readable."""
 
-    def __init__(self, path: Path, read: Callable[[], T]) -> None:
+    def __init__(self, path: Path, read: Callable[[bool], T]) -> None:
         """Make the FIFOs `path.ask` and `path.answer`.
 
         Args:
             path: in a folder that is emptied before each invocation.
-            read: returns what is kept of a border.
+            read: returns what is kept of a border; its argument tells whether an iteration begins.
 
         Raises:
             OSError: they cannot be made.
@@ -79,10 +79,10 @@ class Borders(Generic[T]):
         if match is None or (match[1] == b"end" and number not in self._begun):
             self._refuse(request)
         elif match[1] == b"begin" and len(self._begun) < _MOST_WINDOWS:
-            self._begun[number] = self._read()
+            self._begun[number] = self._read(True)
             self.windows.pop(number, None)
         elif match[1] == b"end":
-            self.windows[number] = (self._begun[number], self._read())
+            self.windows[number] = (self._begun[number], self._read(False))
 
     def _refuse(self, request: bytes) -> None:
         text = request[:_LONGEST_REQUEST].decode("utf-8", "backslashreplace")

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,21 @@ class Counters:
         return Counting(found, order[place % len(order)] if order else None)
 
 
+@contextmanager
+def _first_in_line() -> Iterator[None]:
+    """Let this thread read without waiting for a processor, if it may: a measured program can have thousands of ready threads."""
+    policy = os.sched_getscheduler(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, os.sched_param(0))
+
+
 @dataclass
 class _Border:
     """All counters at one time."""
@@ -226,8 +242,7 @@ class _Border:
     at_ns: int
     counts: dict[Slot, Count | None]
     zones: dict[str, energy.Zone]
-    #: thread -> for how long it waited for a processor, ns
-    delays: dict[int, int]
+    delays: delay.Delays
 
 
 class Counting:
@@ -279,7 +294,7 @@ class Counting:
         """
         offer = self._offer
         if offer.always or self._group is not None or offer.energy or offer.run_delay:
-            self._borders = Borders(path, self._read)
+            self._borders = Borders(path, self._at_border)
         return self._borders
 
     def mark(self, request: str) -> None:
@@ -322,9 +337,19 @@ class Counting:
     def _read(self) -> _Border:
         zones = energy.read_zones()[0] if self._offer.energy else {}
         counts = {slot: perf_events.read_event(fd) for slot, fd in self._fds.items()}
+        return _Border(time.monotonic_ns(), counts, zones, delay.Delays())
+
+    def _at_border(self, begins: bool) -> _Border:
+        """Read at a border: what takes long before the iteration, or after it."""
+        with _first_in_line():
+            early = self._delays_now() if begins else None
+            border = self._read()
+            border.delays = self._delays_now() if early is None else early
+        return border
+
+    def _delays_now(self) -> delay.Delays:
         wanted = self._offer.run_delay and self._program
-        delays = delay.delays_of(self._program) if wanted else {}
-        return _Border(time.monotonic_ns(), counts, zones, delays)
+        return delay.delays_of(self._program) if wanted else delay.Delays()
 
     def end(self) -> tuple[list[Iteration], dict[str, Any]]:
         """Read and close the counters after the end of the process.
@@ -391,14 +416,14 @@ class Counting:
         return rows
 
     def _delays(self, first: _Border, last: _Border, iteration: int) -> list[Iteration]:
-        """Return the delay of all threads in an iteration, and how many waited on average."""
+        """Return how many threads waited on average, and the delay of all of them in an iteration."""
         if not self._offer.run_delay:
             return []
-        delay_ns, why = delay.delay_between(first.delays, last.delays)
-        if delay_ns is None:
+        queue, why = delay.waiting_between(first.delays, last.delays, (last.at_ns - first.at_ns) / 1e9)
+        if queue is None:
             self._missing[RUN_DELAY] = why
             return []
-        queue = delay_ns / (last.at_ns - first.at_ns)
+        delay_ns = queue * (last.at_ns - first.at_ns)
         return [
             [iteration, metric_of(RUN_DELAY, "iteration"), delay_ns, "ns", None, None],
             [iteration, metric_of(RUN_QUEUE, "iteration"), queue, "ratio", None, None],

@@ -7,11 +7,31 @@ forgets it when the thread ends.
 from __future__ import annotations
 
 import os
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from regatta.host.processes import descendants
 
 _PROC = Path("/proc")
+#: The threads are read one after the other. If that takes longer than this share of an iteration, its delay is not known.
+_MOST_READING = 0.2
+
+
+@dataclass
+class Delays:
+    """A reading of all threads."""
+
+    #: thread -> for how long it waited since its start, ns
+    by_thread: dict[int, int] = field(default_factory=dict)
+    #: monotonic, ns
+    began_ns: int = 0
+    ended_ns: int = 0
+
+    @property
+    def at_ns(self) -> float:
+        """Return the time of the reading."""
+        return (self.began_ns + self.ended_ns) / 2
 
 
 def why_not(proc: Path = _PROC) -> str:
@@ -21,9 +41,9 @@ def why_not(proc: Path = _PROC) -> str:
     return "the kernel does not count it (CONFIG_SCHED_INFO)"
 
 
-def delays_of(pid: int, proc: Path = _PROC) -> dict[int, int]:
-    """Return thread -> its delay in ns, for a process and its descendants. Threads that end meanwhile are absent."""
-    found: dict[int, int] = {}
+def delays_of(pid: int, proc: Path = _PROC) -> Delays:
+    """Return the delays of all threads of a process and of its descendants. Threads that end meanwhile are absent."""
+    found = Delays(began_ns=time.monotonic_ns())
     for process in (pid, *descendants(pid)):
         try:
             threads = os.listdir(proc / str(process) / "task")
@@ -32,21 +52,28 @@ def delays_of(pid: int, proc: Path = _PROC) -> dict[int, int]:
         for thread in threads:
             try:
                 with open(f"{proc}/{process}/task/{thread}/schedstat", "rb") as file:
-                    found[int(thread)] = int(file.read().split()[1])
+                    found.by_thread[int(thread)] = int(file.read().split()[1])
             except (OSError, ValueError, IndexError):
                 continue
+    found.ended_ns = time.monotonic_ns()
     return found
 
 
-def delay_between(before: dict[int, int], after: dict[int, int]) -> tuple[int | None, str]:
-    """Return the delay of all threads between two readings in ns, or None and why.
+def waiting_between(before: Delays, after: Delays, iteration_s: float) -> tuple[float | None, str]:
+    """Return how many threads waited on average between two readings, or None and why.
 
     Args:
         before, after: of `delays_of`.
+        iteration_s: time of the iteration, which is between the readings.
     """
-    if not after:
+    if not after.by_thread:
         return None, "the process was not found"
-    ended = len(before.keys() - after.keys())
+    ended = len(before.by_thread.keys() - after.by_thread.keys())
     if ended:
         return None, f"{ended} threads ended in an iteration, and the kernel forgot their delay"
-    return sum(delay - before.get(thread, 0) for thread, delay in after.items()), ""
+    reading_s = (before.ended_ns - before.began_ns + after.ended_ns - after.began_ns) / 1e9
+    if reading_s > _MOST_READING * iteration_s:
+        told = f"reading {len(after.by_thread)} threads took {reading_s:.2g} s beside an iteration of {iteration_s:.2g} s"
+        return None, told
+    waited_ns = sum(delay - before.by_thread.get(thread, 0) for thread, delay in after.by_thread.items())
+    return waited_ns / (after.at_ns - before.at_ns), ""

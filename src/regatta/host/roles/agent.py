@@ -101,7 +101,7 @@ class _Relay(Borders[None]):
     """The requests of a program for the borders of its iterations, where the counters belong to another role."""
 
     def __init__(self, path: Path, forward: Callable[[str], None]) -> None:
-        super().__init__(path, lambda: None)
+        super().__init__(path, lambda begins: None)
         self._forward = forward
 
     def mark(self, request: bytes) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from helpers.runner_plans import Runner, python
 from regatta.host.counters import delay
+from regatta.host.counters.delay import Delays
 from regatta.host.values.counters import INFO, RUN_DELAY
 
 ASKED: dict[str, Any] = {"names": [RUN_DELAY], "raw": {}}
@@ -53,14 +54,23 @@ def test_new_threads_count_from_their_start(tmp_path: Path) -> None:
     before = delay.delays_of(7, tmp_path)
     (tmp_path / "7" / "task" / "7" / "schedstat").write_text("2 150 4\n")
     schedstat(tmp_path, 8, 30)
-    assert before == {7: 100}
-    assert delay.delay_between(before, delay.delays_of(7, tmp_path)) == (80, "")
+    after = delay.delays_of(7, tmp_path)
+    assert before.by_thread == {7: 100}
+    assert after.by_thread == {7: 150, 8: 30}
+    read = Delays(before.by_thread, 0, 10), Delays(after.by_thread, 100, 110)
+    assert delay.waiting_between(*read, 90e-9) == (0.8, "")
 
 
 def test_a_thread_that_ended_takes_its_delay_with_it() -> None:
-    waited, why = delay.delay_between({7: 100, 8: 5}, {7: 200})
+    waited, why = delay.waiting_between(Delays({7: 100, 8: 5}), Delays({7: 200}, 100, 110), 1.0)
     assert waited is None
     assert why.startswith("1 threads ended")
+
+
+def test_a_reading_that_takes_too_long_gives_no_value() -> None:
+    before, after = Delays({7: 100}, 0, 10**8), Delays({7: 200}, 11 * 10**8, 13 * 10**8)
+    assert delay.waiting_between(before, after, 1.0)[0] is None
+    assert delay.waiting_between(before, after, 1.6)[0] is not None
 
 
 def test_a_kernel_without_the_file_says_so(tmp_path: Path) -> None:
@@ -93,4 +103,4 @@ class TestOfRealPrograms:
         assert "iterations" in record["info"][INFO]["missing"][RUN_DELAY]
 
     def test_this_process_has_a_delay(self) -> None:
-        assert os.getpid() in delay.delays_of(os.getpid())
+        assert os.getpid() in delay.delays_of(os.getpid()).by_thread
