@@ -57,8 +57,8 @@ def test_new_threads_count_from_their_start(tmp_path: Path) -> None:
     after = delay.delays_of(7, tmp_path)
     assert before.by_thread == {7: 100}
     assert after.by_thread == {7: 150, 8: 30}
-    read = Delays(before.by_thread, 0, 10), Delays(after.by_thread, 100, 110)
-    assert delay.waiting_between(*read, 90e-9) == (0.8, "")
+    read = Delays(before.by_thread, 0, 2), Delays(after.by_thread, 100, 102)
+    assert delay.waiting_between(*read, 98e-9) == (0.8, "")
 
 
 def test_a_thread_that_ended_takes_its_delay_with_it() -> None:
