@@ -33,9 +33,8 @@ from regatta.host.measure.process import (
     keep_descriptors,
     reserve_descriptors,
 )
-from regatta.host.measure.segment import end_what_was_left, lock_host, place_on_cores
+from regatta.host.measure.segment import check_host, end_what_was_left, lock_host, place_on_cores
 from regatta.host.measure.verdict import adapter_file
-from regatta.host.ready.facts import changes, fingerprint, local_facts
 from regatta.host.roles import network, readiness
 from regatta.host.roles.messages import Ended, Message, Reader, send
 from regatta.host.roles.part import Part
@@ -245,13 +244,7 @@ class _Agent:
         header, cells = opening.header, opening.cells
         scratch = Path(opening.scratch)
         scratch.mkdir(parents=True, exist_ok=True)
-        planned = header.get("host_fingerprint")
-        changed = changes(planned, fingerprint(local_facts())) if planned else []
-        if changed:
-            raise HostError(
-                f"host {opening.host}", "a host unchanged since planning", "; ".join(changed),
-                "run the same command again, which updates the plan",
-            )  # fmt: skip
+        check_host(header)
         check_files(cells)
         ended = self._lock(opening, scratch) if opening.locks else 0
         if opening.apart:
