@@ -236,8 +236,8 @@ class _Agent:
                 self.tell({"address": request["number"]})
             elif what == "start":
                 self._run(request)
-            # The program has ended while the request to stop it was on its way.
-            elif what != "stop":
+            # The program has ended while a request for it was on its way.
+            elif what not in ("stop", "mark", "marked"):
                 raise HostError("conductor", "a known request", str(request)[:200])
 
     def _open(self, opening: Opening) -> None:
