@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -106,7 +105,7 @@ def remove(path: str) -> None:
 
 
 def prepare(root: str, entry: dict[str, str]) -> str:
-    """Unpack a received object next to its place; return its temporary name.
+    """Unpack a received object beside its copy, whose name is that of one host; return its temporary name.
 
     Raises:
         ValueError: the digest is wrong, or the file is not an archive.
@@ -117,7 +116,7 @@ def prepare(root: str, entry: dict[str, str]) -> str:
             f"{entry['place']}: expected SHA-256 {entry['sha256']} · got {found} · fix: run it again; the copy was interrupted or made by two processes at once"
         )
     place = os.path.join(root, entry["place"])
-    part = f"{place}.part"
+    part = f"{entry['path']}.part"
     remove(part)
     os.makedirs(os.path.dirname(place), exist_ok=True)
     if entry["kind"] == "file":
@@ -133,19 +132,24 @@ def prepare(root: str, entry: dict[str, str]) -> str:
     return part
 
 
-def place_all(root: str, received: list[dict[str, str]]) -> None:
-    """Put all objects in place durably: objects under their final name are on disk.
+def put(part: str, place: str) -> None:
+    """Give a part its final name. Another host that shares the root may have done the same."""
+    try:
+        os.rename(part, place)
+    except OSError:
+        # Only a complete folder has this name.
+        if not os.path.isdir(place):
+            raise
+        remove(part)
 
-    Another host that shares the root can do the same at this time.
-    """
-    with open(os.path.join(root, ".placing"), "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        wanted = [entry for entry in received if not is_there(root, entry)]
-        parts = [(prepare(root, entry), os.path.join(root, entry["place"])) for entry in wanted]
-        os.sync()
-        for part, place in parts:
-            os.rename(part, place)
-        os.sync()
+
+def place_all(root: str, received: list[dict[str, str]]) -> None:
+    """Put all objects in place durably: objects under their final name are on disk."""
+    parts = [(prepare(root, entry), os.path.join(root, entry["place"])) for entry in received]
+    os.sync()
+    for part, place in parts:
+        put(part, place)
+    os.sync()
     for entry in received:
         remove(entry["path"])
 

@@ -99,6 +99,8 @@ def together(host: Host, members: Mapping[str, ResolvedHost]) -> ResolvedHost:
     first = next(iter(members.values()))
     if len(members) == 1:
         return replace(first, members=members)
+    addresses = {member.name: member.reached_at for member in host.members}
+    members = {name: replace(member, address=addresses[name]) for name, member in members.items()}
 
     def each(of: Callable[[ResolvedHost], Mapping[str, str]]) -> dict[str, str]:
         return {

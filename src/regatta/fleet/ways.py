@@ -39,7 +39,7 @@ def ways_to(hosts: Sequence[Host], place: Folder, wish: Wish) -> dict[str, dict[
         found[host.name] = {
             "argv": agent.remote.words(agent.argv(["role"])),
             "scratch": f"{host.root}/roles/{digest}",
-            "address": _address(host),
+            "address": address_of(host) if len(hosts) > 1 else "",
         }
     return found
 
@@ -72,13 +72,17 @@ def _here(host: Host, place: Folder) -> dict[str, Any]:
     return {
         "argv": [executable, "-I", str(place.runner), "role"],
         "scratch": str((place.scratch / host.name).resolve()),
-        "address": _address(host),
+        "address": address_of(host),
     }
 
 
-def _address(host: Host) -> str:
-    found = host.address or (host.ssh.address if host.ssh is not None else "")
-    if not found:
+def address_of(host: Host) -> str:
+    """Return the address under which the other hosts reach a host.
+
+    Raises:
+        HostError: the inventory has none.
+    """
+    if not (found := host.reached_at):
         raise HostError(
             f"host {host.name}", "an address under which the other hosts reach it", "none",
             "set `regatta_address` in the inventory",

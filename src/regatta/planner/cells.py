@@ -150,7 +150,7 @@ def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -
     if choice.benchmark.directory and (modifier.training or modifier.keep or modifier.events):
         return "its files are in the working directory, and the benchmark has another `directory`"
     if choice.benchmark.roles and (
-        modifier.training or modifier.keep or modifier.events or modifier.isolation
+        modifier.training or modifier.keep or modifier.events or modifier.isolation or modifier.plans
     ):
         return "it is for one host, and the benchmark has roles"
     if choice.benchmark.kind == "native":
@@ -398,7 +398,9 @@ def _make(
 def _role_identity(host: ResolvedHost, role: CellRole, runtime: str) -> list[object]:
     on = host.members[role.host]
     files = sorted(file.sha256 for file in role.files)
-    return [role.name, on.host_class, on.runtimes[runtime].identity, dict(role.environment), files]
+    # Hosts of one class are connected differently.
+    place = [role.host, on.address, on.host_class, vars(on.cores)]
+    return [role.name, place, on.runtimes[runtime].identity, dict(role.environment), files]
 
 
 def _role(
@@ -418,7 +420,8 @@ def _role(
     names = {name for argument in role.command for name in placeholders(argument)}
     files = [
         *(runtime.files if "runtime" in names else ()),
-        *(named[name] for name in sorted(names & named.keys())),
+        # Files next to a file that the user provides have no name in a template.
+        *(named[name] for name in sorted(named) if name in names or name.partition("/")[0] in names),
         *([on.programs[role.command[0]]] if role.command[0] in on.programs else []),
     ]
     ready = role.ready and replace(role.ready, port=fill(role.ready.port, values))

@@ -68,12 +68,13 @@ def test_two_hosts_with_one_root_place_the_same_objects(tmp_path):
 
 
 def test_what_a_killed_run_left_behind_is_replaced_by_what_is_whole(tmp_path):
-    part = tmp_path / "objects" / f"{SHA256}.part"
+    entry = {"place": f"objects/{SHA256}", "kind": "folder", "sha256": SHA256}
+    copied = received(tmp_path, archive(a="one"), "folder", entry["place"])
+    part = Path(f"{copied['path']}.part")
     part.mkdir(parents=True)
     (part / "half").write_text("ha")
-    entry = {"place": f"objects/{SHA256}", "kind": "folder", "sha256": SHA256}
     assert not there.is_there(str(tmp_path), entry)
-    there.place_all(str(tmp_path), [received(tmp_path, archive(a="one"), "folder", entry["place"])])
+    there.place_all(str(tmp_path), [copied])
     assert [path.name for path in (tmp_path / "objects" / SHA256).iterdir()] == ["a"]
     assert there.is_there(str(tmp_path), entry)
     assert not part.exists()

@@ -109,7 +109,16 @@ def allocating(nodes: Sequence[SlurmRemote], name: str) -> list[str]:
     asked += [f"--time={min(limits)}"] if limits else []
     # The process becomes salloc, and stays the owner of the job.
     own = [f"--job-name={job}", f"--comment={Owner.me(0)}"]
-    return [program("salloc"), *own, "--exclusive", "--mem=0", "--no-bell", *named, *asked]
+    return [
+        program("salloc"),
+        *own,
+        "--exclusive",
+        "--mem=0",
+        "--no-bell",
+        "--kill-command=TERM",
+        *named,
+        *asked,
+    ]
 
 
 class SlurmRemote(Here):

@@ -45,6 +45,7 @@ class Borders(Generic[T]):
         self._read = read
         self._begun: dict[int, T] = {}
         self._rest = b""
+        self._asker = ""
         opened = []
         for name in ("ask", "answer"):
             fifo = f"{path}.{name}"
@@ -72,8 +73,12 @@ class Borders(Generic[T]):
             self._rest = b""
         return True
 
-    def mark(self, request: bytes) -> None:
-        """Read at a border: `begin N` or `end N`."""
+    def mark(self, request: bytes, asker: str = "the program") -> None:
+        """Read at a border: `begin N` or `end N`. Only the first asker's iterations count."""
+        self._asker = self._asker or asker
+        if asker != self._asker:
+            self.refused = self.refused or f"{self._asker} and {asker} both mark iterations"
+            return
         match = _REQUEST.fullmatch(request)
         number = int(match[2]) if match else 0
         if match is None or (match[1] == b"end" and number not in self._begun):

@@ -223,7 +223,7 @@ class Counters:
 @contextmanager
 def _first_in_line() -> Iterator[None]:
     """Let this thread read without waiting for a processor, if it may: a measured program can have thousands of ready threads."""
-    policy = os.sched_getscheduler(0)
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except OSError:
@@ -232,7 +232,7 @@ def _first_in_line() -> Iterator[None]:
     try:
         yield
     finally:
-        os.sched_setscheduler(0, policy, os.sched_param(0))
+        os.sched_setscheduler(0, policy, parameters)
 
 
 @dataclass
@@ -300,7 +300,7 @@ class Counting:
     def mark(self, request: str) -> None:
         """Read at a border that another program than the counted one has: `begin N` or `end N`."""
         if self._borders is not None:
-            self._borders.mark(request.encode())
+            self._borders.mark(request.encode(), "another program")
 
     def begin(self, pid: int = 0) -> None:
         """Open the counters, immediately before the program starts.

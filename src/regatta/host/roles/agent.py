@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from regatta.host.counters.counting import Counting
 
 _LONGEST_REQUEST = 64
+#: between two looks for the end of the conductor, while nothing is measured
+_LOOK_S = 0.2
 #: time of a program between SIGTERM and SIGKILL
 STOP_S = 10.0
 
@@ -103,7 +105,7 @@ class _Relay(Borders[None]):
         super().__init__(path, lambda begins: None)
         self._forward = forward
 
-    def mark(self, request: bytes) -> None:
+    def mark(self, request: bytes, asker: str = "") -> None:
         """Let the other role read its counters."""
         self._forward(request[:_LONGEST_REQUEST].decode("utf-8", "backslashreplace"))
 
@@ -134,6 +136,11 @@ class _Running:
         if self.output is not None:
             launch.follow = self.output.follow
 
+    @property
+    def told_to_end(self) -> bool:
+        """Return whether the program ended because it was asked to."""
+        return self._timer is not None
+
     def _started(self, pid: int) -> None:
         self._pid = pid
         self._pidfd = os.pidfd_open(pid)
@@ -162,6 +169,8 @@ class _Running:
         while answer.get("do") != "marked" and self._timer is None:
             answer = self.agent.next()
             self._answer(answer)
+        # Requests that came together with the answer make no descriptor readable any more.
+        self.drain()
 
     def stop(self) -> None:
         """Ask the program to end, and kill it if it does not."""
@@ -270,6 +279,8 @@ class _Agent:
 
     def _lock(self, opening: Opening, scratch: Path) -> int:
         others = [Path(other) for other in opening.others]
+        granted = threading.Event()
+        threading.Thread(target=self._end_with_conductor, args=(granted,), daemon=True).start()
         lock: HostLock = lock_host(
             Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)),
             scratch,
@@ -279,8 +290,17 @@ class _Agent:
             waiting=lambda holder: self.tell({"waiting": holder}),
             others=others,
         )
+        granted.set()
         self._stack.callback(lock.release)
         return end_what_was_left(lock, scratch, others=others)
+
+    def _end_with_conductor(self, granted: threading.Event) -> None:
+        """End this process if the conductor does, or a signal asks for it, while the lock of the host is not granted."""
+        poll = select.poll()
+        poll.register(self.requests.fd, 0)
+        while not granted.wait(_LOOK_S):
+            if self._stop.received or poll.poll(0):
+                os._exit(0)
 
     def _run(self, request: Message) -> None:
         bench = self._bench
@@ -300,7 +320,7 @@ class _Agent:
             running.end()
         results, refused = bench.read_results(adapter_file(cell))
         counts, told = counting.end() if counting else ([], {})
-        part = _part_of(run, bench, cell, results, refused)
+        part = {**_part_of(run, bench, cell, results, refused), "told_to_end": running.told_to_end}
         padding = len(environment.get("REGATTA_PADDING", ""))
         self.tell({"ended": {**part, "counts": counts, "told": told, "padding_bytes": padding}})
 
@@ -311,7 +331,13 @@ class _Agent:
         if ready.get("output"):
             running.output = readiness.Output(ready["output"], tell)
         elif ready.get("port"):
-            running.looks.append(readiness.Look(readiness.listens(ready["port"]), tell))
+            listens = readiness.listens(ready["port"])
+            if listens():
+                where = f"port {ready['port']} of the host"
+                raise HostError(
+                    where, "no listener before the role starts", "one", "end it, or use another port"
+                )
+            running.looks.append(readiness.Look(listens, tell))
         elif ready.get("file"):
             path = bench.directory / ready["file"]
             running.looks.append(readiness.Look(readiness.holds_something(path), tell))
@@ -345,4 +371,5 @@ def _part_of(run: Run, bench: Bench, cell: PlanCell, results: bytes | None, refu
         cores=bench.cores_of(cell),
         cpus=bench.cpus,
         padding_bytes=0,
+        told_to_end=False,
     ).to_json()

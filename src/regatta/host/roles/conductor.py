@@ -18,6 +18,7 @@ from regatta.host.adapters.result import Reported
 from regatta.host.errors import HostError
 from regatta.host.files import parse_object
 from regatta.host.journal.plan_files import Row
+from regatta.host.journal.record_shape import is_whole
 from regatta.host.measure.invocation import (
     Observed,
     Run,
@@ -32,6 +33,7 @@ from regatta.host.measure.invocation import (
     unmeasured,
     with_operations,
 )
+from regatta.host.measure.limits import limits_asked
 from regatta.host.measure.process import Interrupted, StopSignals
 from regatta.host.measure.verdict import judge, report_of
 from regatta.host.processes import own_words
@@ -52,6 +54,9 @@ _OPEN_S = 300.0
 #: how long a host that was there may be away
 _PATIENCE_S = 600.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+_ATTEMPTS = 3
+#: how long a signal to this machine can come after the loss of its allocation
+_SIGNAL_S = 2.0
 #: between the ends of two roles, one of which caused the other
 _TOGETHER_S = 0.5
 _VALUE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)\}")
@@ -126,12 +131,12 @@ class Ensemble:
 
     def _seats(self) -> list[Seat]:
         """Return the agents: by host, which is the order of locks, and for the first role of a host first."""
-        seats = {
-            (role["host"], order, role["name"])
-            for cell in self.cells
-            for order, role in enumerate(cell["roles"])
-        }
-        return [(host, name) for host, _, name in sorted(seats)]
+        orders: dict[Seat, int] = {}
+        for cell in self.cells:
+            for order, role in enumerate(cell["roles"]):
+                seat = role["host"], role["name"]
+                orders[seat] = min(order, orders.get(seat, order))
+        return sorted(orders, key=lambda seat: (seat[0], orders[seat], seat[1]))
 
     @property
     def _apart(self) -> bool:
@@ -155,6 +160,14 @@ class Ensemble:
             return
         # An agent that is replaced alone would not know of the programs of the others on its host.
         self.close()
+        try:
+            self._open_all()
+        except BaseException:
+            # Not all of them run.
+            self.close()
+            raise
+
+    def _open_all(self) -> None:
         seats = self._seats()
         locked: set[str] = set()
         for seat in seats:
@@ -163,8 +176,8 @@ class Ensemble:
             link.send(self._opening(seat, seats, host not in locked))
             locked.add(host)
             answer = self._answer(link, "opened")
-            link.pid = int(answer["opened"])
-            self.orphans_ended += int(answer["orphans_ended"])
+            link.pid = _whole(link, answer, "opened")
+            self.orphans_ended += _whole(link, answer, "orphans_ended")
         if self._apart:
             first, *others = (self._links[seat] for seat in seats)
             for number, link in enumerate(others, 1):
@@ -186,6 +199,22 @@ class Ensemble:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             else:
                 return
+
+    def _ready_for(self, cell: PlanCell) -> tuple[list[_Role], dict[str, dict[str, int]]]:
+        """Return the roles of a cell with agents that answer, and their clocks."""
+        for attempt in range(_ATTEMPTS):
+            self._open_patiently()
+            roles = [
+                _Role(planned["name"], self._links[planned["host"], planned["name"]], planned)
+                for planned in cell["roles"]
+            ]
+            try:
+                return roles, {role.name: clock_of(role.link, self._ask) for role in roles}
+            except Lost:
+                # It ended between two invocations.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("unreachable")
 
     def _opening(self, seat: Seat, seats: Sequence[Seat], locks: bool) -> Message:
         host, role = seat
@@ -299,13 +328,8 @@ class Ensemble:
             HostError: a host cannot be reached for minutes, or is unfit.
         """
         entered_ns = time.monotonic_ns()
-        self._open_patiently()
         cell = row.cell
-        roles = [
-            _Role(planned["name"], self._links[planned["host"], planned["name"]], planned)
-            for planned in cell["roles"]
-        ]
-        clocks = {role.name: clock_of(role.link, self._ask) for role in roles}
+        roles, clocks = self._ready_for(cell)
         started_ns = time.monotonic_ns()
         deadline_s = time.monotonic() + cell["timeout_s"]
         failed = None
@@ -317,6 +341,12 @@ class Ensemble:
         except HostError as error:
             failed = _Failed("; ".join(str(problem) for problem in error.problems))
         self._end(roles)
+        if any(role.link.broken for role in roles):
+            # Agents of an allocation that ended are lost before this process is told to stop. That is no failure of the program.
+            select.select([self.stop.fd], [], [], _SIGNAL_S)
+            if self.stop.received:
+                raise Interrupted
+        failed = failed or self._failed_beside(cell, roles)
         if any(role.link.broken for role in roles):
             # A lost agent can have left its program. If its host does not answer, the next invocation says so.
             with contextlib.suppress(HostError):
@@ -354,7 +384,7 @@ class Ensemble:
                     "invocation_id": row.invocation_id,
                     "attempt": attempt,
                     "round": row.round,
-                    "borders": role is not roles[0] and "counters" in row.cell,
+                    "borders": role is roles[-1] and "counters" in row.cell,
                 }
             )
             role.runs = True
@@ -385,7 +415,8 @@ class Ensemble:
             if "border" in message:
                 self._mark(other, roles[0], str(message["border"]))
             elif "marked" in message:
-                self._asking.pop(0).send({"do": "marked"})
+                if self._asking:
+                    self._asking.pop(0).send({"do": "marked"})
             elif other is role and not is_last and "ready" in message:
                 return _values(message["ready"], link)
         what = "the end of its program" if is_last else "readiness"
@@ -438,6 +469,18 @@ class Ensemble:
                         break
             if role.runs:
                 role.link.broken = True
+
+    def _failed_beside(self, cell: PlanCell, roles: Sequence[_Role]) -> _Failed | None:
+        """Return why the end of the last role alone tells too little: another role left nothing, or did not end as asked."""
+        for role in roles[:-1]:
+            if role.part is None:
+                return _Failed(f"{role.link.name} left no result")
+            if not role.part.told_to_end:
+                return _Failed(f"{role.link.name} ended before the last role", role)
+            # Under a memory limit, the kernel may kill only a child, whose parent then does less work.
+            if "memory_mib" in limits_asked(cell) and oom_kills_of(_run_of(role.part, self._output_bytes)):
+                return _Failed(f"{role.link.name}: killed by the kernel (out of memory)", status="oom")
+        return None
 
     # ---- its parts ---------------------------------------------------------------------------------------------------
 
@@ -546,6 +589,13 @@ def _cell_of(cell: PlanCell, planned: Mapping[str, Any], argv: list[str], timeou
         "files": planned["files"],
         "timeout_s": timeout_s,
     }
+
+
+def _whole(link: Link, answer: Message, key: str) -> int:
+    value = answer.get(key)
+    if not is_whole(value):
+        raise HostError(link.name, f"a number as `{key}`", str(value)[:200])
+    return int(value or 0)
 
 
 def _values(told: Any, link: Link) -> Mapping[str, str]:

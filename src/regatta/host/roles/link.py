@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from regatta.host.errors import HostError, Problem
+from regatta.host.journal.record_shape import is_whole
 from regatta.host.printable import printable
 from regatta.host.processes import own_environment
 from regatta.host.roles.messages import Ended, Message, Reader, send
@@ -131,7 +132,9 @@ def clock_of(link: Link, ask: Callable[[Link, Message, str], Message]) -> dict[s
         before = time.monotonic_ns()
         answer = ask(link, {"do": "clock"}, "monotonic_ns")
         after = time.monotonic_ns()
+        if not is_whole(answer["monotonic_ns"]):
+            raise HostError(link.name, "the time of its clock", str(answer)[:200])
         error_ns = (after - before + 1) // 2
         if not best or error_ns < best["error_ns"]:
-            best = {"offset_ns": int(answer["monotonic_ns"]) - (before + after) // 2, "error_ns": error_ns}
+            best = {"offset_ns": answer["monotonic_ns"] - (before + after) // 2, "error_ns": error_ns}
     return best

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regatta.host.errors import HostError
-from regatta.host.journal.record_shape import is_number
+from regatta.host.journal.record_shape import is_number, shape_problem
 from regatta.host.measure.capture import Kept
 from regatta.host.measure.cgroup import TreeUsage
 from regatta.host.measure.process import Outcome
@@ -50,6 +50,8 @@ class Part:
     cores: list[int]
     cpus: int
     padding_bytes: int
+    #: whether the program ended because the conductor asked for it
+    told_to_end: bool
 
     def to_json(self) -> dict[str, Any]:
         """Return the part as a message."""
@@ -104,6 +106,11 @@ def part_from_json(value: Any, where: str, output_bytes: int) -> Part:
             raise ValueError(f"usage: expected {_USAGE} numbers")
         if part.cpus < 1 or part.elapsed_ns < 0:
             raise ValueError("expected a processor, and a time")
+        problem = shape_problem(
+            {"iterations": part.counts, "host_before": part.before, "host_after": part.after}, needed=()
+        )
+        if problem:
+            raise ValueError(problem)
         part.outcome(output_bytes)
         part.results_bytes()
     except (ValueError, TypeError, binascii.Error) as error:

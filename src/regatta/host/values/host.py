@@ -60,6 +60,11 @@ class Host:
     #: The hosts that execute the roles of each benchmark together; the runner then works on this machine. Empty: one machine.
     members: tuple[Host, ...] = ()
 
+    @property
+    def reached_at(self) -> str:
+        """Return the address under which the other hosts reach it; "" if it is unknown."""
+        return self.address or (self.ssh.address if self.ssh is not None else "")
+
     def way(self, wish: Wish) -> Way | None:
         """Return how a profile that asks for `wish` reaches this host; None: not reachable in that profile.
 

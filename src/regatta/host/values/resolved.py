@@ -72,5 +72,7 @@ class ResolvedHost:
     memory_mib: int = 0
     #: facts whose change makes earlier and later measurements incomparable: kernel, microcode, mitigations ...
     fingerprint: Mapping[str, str] = field(default_factory=dict)
+    #: address under which the other hosts of the same measurement reach it; "": there are none
+    address: str = ""
     #: host -> its resources, for hosts that execute the roles of each benchmark together
     members: Mapping[str, ResolvedHost] = field(default_factory=dict)

@@ -269,3 +269,54 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection, co
             line = {"iteration": iteration, "metric": "elapsed", "value": 1, "unit": "ns", "operations": iteration + 1}
             results.write(json.dumps(line) + "\\n")
 """
+
+
+def test_a_server_that_ends_by_itself_is_a_failure_even_if_its_client_is_content(
+    conductor: Conductor,
+) -> None:
+    # It answers, and dies while the client, which has its answer, still reports.
+    dying = server()
+    dying["argv"][4] = dying["argv"][4].replace(
+        "lines.flush()\n", "lines.flush()\n                os._exit(0)\n"
+    )
+    (record,) = conductor.measure(with_roles("dying", dying, client(after="time.sleep(0.2)")))
+    assert record["status"] == "failed"
+    assert record["reason"].startswith("role server on alpha")
+
+
+def test_a_port_with_another_listener_is_a_failure(conductor: Conductor) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        role = python_role("server", "alpha", SLEEP, port=port)
+        (record,) = conductor.measure(with_roles("taken", role, client()))
+    assert record["status"] == "failed"
+    assert f"port {port}" in record["reason"]
+
+
+def test_an_agent_that_is_killed_between_invocations_is_replaced(conductor: Conductor) -> None:
+    conductor.plan(with_roles("slow", server(), client(after="time.sleep(0.3)")), rounds=4)
+    process = conductor.runner.start(0, *conductor.options())
+    for records in range(1, 3):
+        wait_until(lambda least=records: len(conductor.runner.records()) >= least, "a record")
+        for victim in conductor.agents()[:1]:
+            os.kill(victim, signal.SIGKILL)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    assert sorted(record["round"] for record in conductor.runner.records()) == [0, 1, 2, 3]
+
+
+def test_an_agent_that_waits_for_its_host_ends_with_its_conductor(conductor: Conductor) -> None:
+    conductor.plan(with_roles("one", server(), client(after=SLEEP)))
+    first = conductor.runner.start(0, *conductor.options())
+    wait_until(lambda: len(conductor.left()) == 2, "both programs")
+    agents = set(conductor.agents())
+    other = Conductor(Runner(conductor.runner.folder.path.parent / "other"))
+    other.write_ways(**{host: {"argv": conductor.way(host)["argv"]} for host in conductor.hosts})
+    other.plan(with_roles("two", server(), client()))
+    second = other.runner.start(0, *other.options())
+    waiting = wait_until(lambda: set(conductor.agents()) - agents, "an agent that waits")
+    second.kill()
+    second.communicate()
+    wait_until(lambda: all(is_gone(pid) for pid in waiting), "the end of the agent")
+    first.kill()
+    first.communicate()
