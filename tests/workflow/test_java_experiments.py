@@ -53,14 +53,18 @@ def test_the_chat_server_is_measured_in_three_modes_and_drawn(tmp_path: Path) ->
 def test_the_chat_server_is_counted_alone_in_its_windows_and_per_message(tmp_path: Path) -> None:
     skip_without_counters()
     spec = {
+        "include": [str(HOME / "configs/experiments/volano.yml")],
         "name": "chat-roles",
-        "roles": {"server": "local", "client": "local"},
         "counters": ["context-switches", "task-clock"],
-        "runtimes": ["temurin-21"],
-        "heap": {"sizes_mib": [256]},
-        "benchmarks": [{"suite": "chat", "benchmark": "chat", "size": "tiny"}],
+        "benchmarks": [
+            {
+                "suite": "chat",
+                "benchmark": "chat",
+                "size": "tiny",
+                "parameters": {"connections": 20, "mode": "platform"},
+            }
+        ],
         "invocations": {"fixed": 1},
-        "iterations": {"method": "fixed"},
         "perturbation": NEVER_PERTURBED,
     }
     YAML().dump(spec, tmp_path / "spec.yml")

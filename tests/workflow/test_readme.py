@@ -36,6 +36,7 @@ TRIED = {
     "./regatta run configs/experiments/speclike.yml": "test_native_experiments.py runs a part of it",
     "./regatta run configs/experiments/georges2007-quick.yml": "test_java_experiments.py runs a part of it",
     "./regatta run configs/experiments/chat.yml": "test_java_experiments.py runs a part of it",
+    "./regatta run configs/experiments/volano.yml": "test_java_experiments.py runs a part of it",
     "./regatta run configs/experiments/matrix.yml": "workloads/test_java_matrix.py runs a part of it, and with --long all of it",
     "./regatta minheap configs/experiments/minheap.yml --keep": "test_minheap_keeping.py, on a made-up JVM",
     "./regatta vector system hbench-os": "unit/predict/test_predict_command.py, on made-up records",
