@@ -25,7 +25,7 @@ BIN = Path(sys.executable).parent
 SUITE = """\
 suite: pair
 builds:
-  scripts: {directory: src, command: ["true"], outputs: {server: server.py, client: client.py, slow: slow.py}, portable: true}
+  scripts: {directory: src, command: ["true"], outputs: {server: server.py, client: client.py}, portable: true}
 benchmarks:
   echo:
     adapter: regatta
@@ -34,22 +34,15 @@ benchmarks:
         command: [python3, "{scripts.server}", "{server.address}"]
         ready: {output: "^ready port=(?P<port>[0-9]+)$"}
       client:
-        command: [python3, "{scripts.client}", "{server.address}", "{server.port}"]
-  slow:
-    adapter: regatta
-    roles:
-      server:
-        command: [python3, "{scripts.server}", "{server.address}"]
-        ready: {output: "^ready port=(?P<port>[0-9]+)$"}
-      client:
-        command: [python3, "{scripts.slow}", "{server.address}", "{server.port}"]
+        command: [python3, "{scripts.client}", "{server.address}", "{server.port}", "{rest_s}"]
+    sizes: {quick: {parameters: {rest_s: 0}}, slow: {parameters: {rest_s: 1}}}
 """
 SPEC = """\
 name: %s
 roles: {server: x86, client: x86}
 placements: %s
 suites: pair.yml
-benchmarks: [{suite: pair, benchmark: %s}]
+benchmarks: [{suite: pair, benchmark: echo, size: %s}]
 invocations: {fixed: %d}
 iterations: {method: fixed}
 perturbation: {steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, io_pressure_percent: null,
@@ -78,8 +71,7 @@ class Pair:
         (home / "configs" / "hosts" / "fleet.yml").write_text(json.dumps(inventory))
         (folder / "src").mkdir()
         (folder / "src" / "server.py").write_text(SERVER.replace("BEFORE", "pass"))
-        (folder / "src" / "client.py").write_text(CLIENT.replace("AFTER", "pass"))
-        (folder / "src" / "slow.py").write_text(CLIENT.replace("AFTER", "time.sleep(1)"))
+        (folder / "src" / "client.py").write_text(CLIENT.replace("AFTER", "time.sleep(int(sys.argv[3]))"))
         (folder / "pair.yml").write_text(SUITE)
         path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
         self.environment = {**os.environ, "REGATTA_HOME": str(home), "PATH": path}
@@ -106,9 +98,7 @@ class Pair:
 
     def left(self) -> list[str]:
         """Programs of roles on the hosts."""
-        found = [
-            host.exec(["pgrep", "-af", "(server|client|slow).py"], check=False).stdout for host in self.hosts
-        ]
+        found = [host.exec(["pgrep", "-af", "(server|client).py"], check=False).stdout for host in self.hosts]
         return [line for text in found for line in text.splitlines() if "pgrep" not in line]
 
 
@@ -120,7 +110,7 @@ def pair(x86_hosts: list[TestHost], tmp_path_factory: pytest.TempPathFactory) ->
 
 def test_both_placements_are_measured_in_the_same_blocks(pair: Pair) -> None:
     (pair.folder / "echo.yml").write_text(
-        SPEC % ("echo", "swap", "echo", 3) + "compare: [parameters.server]\n"
+        SPEC % ("echo", "swap", "quick", 3) + "compare: [parameters.server]\n"
     )
     pair.run("echo")
     records = pair.records("echo")
@@ -132,8 +122,8 @@ def test_both_placements_are_measured_in_the_same_blocks(pair: Pair) -> None:
     assert set(blocks.values()) == {2}
     plan = Folder(pair.folder / "results" / "echo").host_header("x86-one+x86-two")
     assert {cell["benchmark"] for cell in plan["cells"]} == {
-        "pair/echo:default server=x86-one",
-        "pair/echo:default server=x86-two",
+        "pair/echo:quick server=x86-one",
+        "pair/echo:quick server=x86-two",
     }
     for record in records:
         # Both hosts are this machine.

@@ -380,6 +380,7 @@ class SegmentRun:
             ):  # fmt: skip
                 bench.ensemble = ensemble
                 ensemble.open()
+                self.no_accounting = ensemble.no_accounting
                 for block in self.blocks:
                     self._walk(block, bench, journal, state)
                 return ensemble.orphans_ended

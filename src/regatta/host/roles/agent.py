@@ -56,8 +56,6 @@ STOP_S = 10.0
 class Opening:
     """The first request: what the agent will measure, and whether it locks the host for all agents there."""
 
-    role: str
-    host: str
     experiment: str
     segment: int
     holder: str
@@ -236,7 +234,7 @@ class _Agent:
             request = self.next()
             what = request.get("do")
             if what == "clock":
-                self.tell({"monotonic_ns": time.monotonic_ns(), "utc_ns": time.time_ns()})
+                self.tell({"monotonic_ns": time.monotonic_ns()})
             elif what == "join":
                 network.join(int(request["number"]), int(request["pid"]))
                 self.tell({"joined": request["number"]})
@@ -260,7 +258,7 @@ class _Agent:
             network.enter_new()
         place = place_on_cores(header)
         measured, own = place["measured"], place["runner"]
-        become_subreaper()
+        no_subreaper = become_subreaper()
         keep_descriptors()
         reserved = reserve_descriptors()
         accounting, why_none = open_accounting(controllers_of(cells))
@@ -268,6 +266,7 @@ class _Agent:
             self._stack.callback(accounting.close)
         bench = Bench({**header, "cells": cells}, scratch, measured, accounting, self._stop)
         self._stack.callback(bench.close)
+        bench.strays = bool(no_subreaper)
         bench.clear()
         for fd in reserved:
             os.close(fd)
@@ -275,7 +274,7 @@ class _Agent:
         if own is not None:
             os.sched_setaffinity(0, own)
         self._bench = bench
-        self.tell({"opened": os.getpid(), "orphans_ended": ended, "no_accounting": why_none, "cores": place})
+        self.tell({"opened": os.getpid(), "orphans_ended": ended, "no_accounting": why_none})
 
     def _lock(self, opening: Opening, scratch: Path) -> int:
         others = [Path(other) for other in opening.others]
@@ -318,11 +317,10 @@ class _Agent:
                 run = bench.run(cell, environment, counting, running.attach)
         finally:
             running.end()
-        results, refused = bench.read_results(adapter_file(cell))
         counts, told = counting.end() if counting else ([], {})
-        part = {**_part_of(run, bench, cell, results, refused), "told_to_end": running.told_to_end}
-        padding = len(environment.get("REGATTA_PADDING", ""))
-        self.tell({"ended": {**part, "counts": counts, "told": told, "padding_bytes": padding}})
+        padding_bytes = len(environment.get("REGATTA_PADDING", ""))
+        part = _part_of(run, bench, cell, counts, told, running.told_to_end, padding_bytes)
+        self.tell({"ended": part})
 
     def _seek(self, ready: dict[str, str], bench: Bench, running: _Running) -> None:
         def tell(values: Any) -> None:
@@ -343,8 +341,17 @@ class _Agent:
             running.looks.append(readiness.Look(readiness.holds_something(path), tell))
 
 
-def _part_of(run: Run, bench: Bench, cell: PlanCell, results: bytes | None, refused: str) -> dict[str, Any]:
+def _part_of(
+    run: Run,
+    bench: Bench,
+    cell: PlanCell,
+    counts: list[Any],
+    told: dict[str, Any],
+    told_to_end: bool,
+    padding_bytes: int,
+) -> dict[str, Any]:
     outcome = run.outcome
+    results, refused = bench.read_results(adapter_file(cell))
     return Part(
         started_utc_ns=outcome.started_utc_ns,
         started_monotonic_ns=outcome.started_monotonic_ns,
@@ -366,10 +373,10 @@ def _part_of(run: Run, bench: Bench, cell: PlanCell, results: bytes | None, refu
         isolation=run.isolation,
         results=None if results is None else base64.b64encode(results).decode("ascii"),
         refused=refused,
-        counts=[],
-        told={},
+        counts=counts,
+        told=told,
         cores=bench.cores_of(cell),
         cpus=bench.cpus,
-        padding_bytes=0,
-        told_to_end=False,
+        padding_bytes=padding_bytes,
+        told_to_end=told_to_end,
     ).to_json()

@@ -125,6 +125,8 @@ class Ensemble:
     waiting: Callable[[dict[str, str] | None], None] = lambda holder: None
     #: ended processes that earlier agents left
     orphans_ended: int = 0
+    #: reason why a host has no control group, or empty
+    no_accounting: str = ""
     _links: dict[Seat, Link] = field(default_factory=dict)
     #: agents whose programs wait at a border, in the order of their requests
     _asking: list[Link] = field(default_factory=list)
@@ -178,6 +180,7 @@ class Ensemble:
             answer = self._answer(link, "opened")
             link.pid = _whole(link, answer, "opened")
             self.orphans_ended += _whole(link, answer, "orphans_ended")
+            self.no_accounting = str(answer.get("no_accounting", ""))[:_LONGEST_VALUE]
         if self._apart:
             first, *others = (self._links[seat] for seat in seats)
             for number, link in enumerate(others, 1):
@@ -217,19 +220,17 @@ class Ensemble:
         raise AssertionError("unreachable")
 
     def _opening(self, seat: Seat, seats: Sequence[Seat], locks: bool) -> Message:
-        host, role = seat
+        host, own = seat
         member = next(member for member in self.header["members"] if member["host"] == host)
         left_out = ("cells", "members", "segments", "stopping")
         header = {key: value for key, value in self.header.items() if key not in left_out} | member
         folder = self._way(host).scratch
         return {
-            "role": role,
-            "host": host,
             "experiment": self.header["experiment"],
             "segment": self.segment,
             "holder": self.holder,
-            "scratch": f"{folder}/{role}",
-            "others": [f"{folder}/{name}" for at, name in seats if at == host and name != role],
+            "scratch": f"{folder}/{own}",
+            "others": [f"{folder}/{name}" for at, name in seats if at == host and name != own],
             "locks": locks,
             "apart": self._apart,
             "header": header,
