@@ -13,7 +13,7 @@ from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.journal import CELLS
 from regatta.host.journal.plan_files import Row
 from regatta.host.journal.record import encode_record
-from regatta.host.measure.invocation import unmeasured
+from regatta.host.measure.record_making import unmeasured
 from regatta.host.values.cell import NO_MODIFIERS, Cell
 from regatta.host.values.experiment import Benchmark, Expectation, RuntimeKind
 

@@ -23,7 +23,7 @@ from regatta.host.journal.round_values import InvocationsOf
 from regatta.host.journal.runner_state import StateFile, read_state
 from regatta.host.measure.cgroup import end_stale_groups, open_accounting
 from regatta.host.measure.host_lock import HostLock
-from regatta.host.measure.invocation import Bench, in_containers, measure, skip
+from regatta.host.measure.invocation import Bench, in_containers, measure
 from regatta.host.measure.limits import check_limits, controllers_of
 from regatta.host.measure.pauses import Pauses
 from regatta.host.measure.process import (
@@ -33,6 +33,7 @@ from regatta.host.measure.process import (
     keep_descriptors,
     reserve_descriptors,
 )
+from regatta.host.measure.record_making import skip
 from regatta.host.measure.scratch import results_of
 from regatta.host.measure.topology import choose_cores, read_topology
 from regatta.host.processes import end_orphans

@@ -23,7 +23,7 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.host.journal.plan_files import check_files
 from regatta.host.measure.cgroup import open_accounting
 from regatta.host.measure.host_lock import DEFAULT_LOCK, HostLock
-from regatta.host.measure.invocation import Bench, Run, peak_rss_kib, sampling
+from regatta.host.measure.invocation import Bench, sampling
 from regatta.host.measure.limits import check_limits, controllers_of
 from regatta.host.measure.process import (
     Interrupted,
@@ -33,6 +33,7 @@ from regatta.host.measure.process import (
     keep_descriptors,
     reserve_descriptors,
 )
+from regatta.host.measure.record_making import Run, peak_rss_kib
 from regatta.host.measure.segment import check_host, end_what_was_left, lock_host, place_on_cores
 from regatta.host.measure.verdict import adapter_file
 from regatta.host.roles import network, readiness

@@ -19,7 +19,9 @@ from regatta.host.errors import HostError
 from regatta.host.files import parse_object
 from regatta.host.journal.plan_files import Row
 from regatta.host.journal.record_shape import is_whole
-from regatta.host.measure.invocation import (
+from regatta.host.measure.limits import limits_asked
+from regatta.host.measure.process import Interrupted, StopSignals
+from regatta.host.measure.record_making import (
     Observed,
     Run,
     cgroup_of,
@@ -33,8 +35,6 @@ from regatta.host.measure.invocation import (
     unmeasured,
     with_operations,
 )
-from regatta.host.measure.limits import limits_asked
-from regatta.host.measure.process import Interrupted, StopSignals
 from regatta.host.measure.verdict import judge, report_of
 from regatta.host.processes import own_words
 from regatta.host.roles import network
