@@ -14,7 +14,7 @@ from regatta.store.folder import Folder
 
 
 def ways_to(hosts: Sequence[Host], place: Folder, wish: Wish) -> dict[str, dict[str, Any]]:
-    """Return host -> command of an agent there, its folder, and its address, as `regatta.host.roles.conductor.Way`.
+    """Return host -> command of an agent there, its folder, and its address, as `regatta.host.roles.agents.Way`.
 
     Args:
         hosts: the hosts that measure together.

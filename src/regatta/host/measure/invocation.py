@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from regatta.host.containers.container import Containers
     from regatta.host.counters.counting import Counters, Counting
     from regatta.host.events.recorder import Recorder
-    from regatta.host.roles.conductor import Ensemble
+    from regatta.host.roles.conductor import Conductor
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
 _PADDING_LETTER = "x"
@@ -96,8 +96,8 @@ class Bench:
         self.state = HostState(measured or self.all_cores, oom_kills=not told_of_the_tree)
         self.accounting = accounting
         self.containers: Containers | None = None
-        #: the agents of cells with roles
-        self.ensemble: Ensemble | None = None
+        #: for cells with roles
+        self.conductor: Conductor | None = None
         self._counters: Counters | None = None
         self.stop = stop
         self.directory = work_of(scratch)
@@ -316,8 +316,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
         OSError: the working directory cannot be prepared.
     """
     if "roles" in row.cell:
-        assert bench.ensemble is not None  # `SegmentRun` sets it
-        return bench.ensemble.measure(bench.header, row, attempt)
+        assert bench.conductor is not None  # `SegmentRun` sets it
+        return bench.conductor.measure(bench.header, row, attempt)
     entered_ns = time.monotonic_ns()
     cell, header = row.cell, bench.header
     invocation_id = row.invocation_id

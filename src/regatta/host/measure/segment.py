@@ -364,7 +364,8 @@ class SegmentRun:
     def _with_roles(self, journal: JournalWriter, cells: list[PlanCell]) -> int:
         """Measure with the agents of roles. Return how many processes they found and ended."""
         # Imported here because most plans have no roles.
-        from regatta.host.roles.conductor import Ensemble, read_ways
+        from regatta.host.roles.agents import Agents, read_ways
+        from regatta.host.roles.conductor import Conductor
 
         header, paths = self.plan.header, self.paths
         state = self._state_file(self.total)
@@ -373,18 +374,18 @@ class SegmentRun:
                 StopSignals() as stop,
                 contextlib.closing(Bench(header, paths.scratch, None, None, stop)) as bench,
                 contextlib.closing(
-                    Ensemble(
+                    Agents(
                         header, cells, paths.scratch, self.segment, stop, read_ways(paths.ways), paths.holder,
                         self._say_that_it_waits,
                     )
-                ) as ensemble,
+                ) as agents,
             ):  # fmt: skip
-                bench.ensemble = ensemble
-                ensemble.open()
-                self.no_accounting = ensemble.no_accounting
+                bench.conductor = Conductor(agents)
+                agents.open()
+                self.no_accounting = agents.no_accounting
                 for block in self.blocks:
                     self._walk(block, bench, journal, state)
-                return ensemble.orphans_ended
+                return agents.orphans_ended
         finally:
             self.pauses.close()
             self._state(state, None)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import re
 import select
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import regatta
 from regatta.host.adapters.result import Reported
 from regatta.host.errors import HostError
-from regatta.host.files import parse_object
 from regatta.host.journal.plan_files import Row
-from regatta.host.journal.record_shape import is_whole
 from regatta.host.measure.limits import limits_asked
-from regatta.host.measure.process import Interrupted, StopSignals
+from regatta.host.measure.process import Interrupted
 from regatta.host.measure.record_making import (
     Observed,
     Run,
@@ -36,24 +31,17 @@ from regatta.host.measure.record_making import (
     with_operations,
 )
 from regatta.host.measure.verdict import judge, report_of
-from regatta.host.processes import own_words
-from regatta.host.roles import network
 from regatta.host.roles.agent import STOP_S
+from regatta.host.roles.agents import Agents, cell_of
 from regatta.host.roles.link import Link, Lost, clock_of
-from regatta.host.roles.messages import Ended, Message
+from regatta.host.roles.messages import Message
 from regatta.host.roles.part import Part, part_from_json
 from regatta.host.values.experiment import ADDRESS
-from regatta.host.values.from_json import value_from_json
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
 
 #: time for an answer that needs a program's end, in addition to the program's own
 _SLACK_S = 30.0
-#: a new agent builds nothing, but its host may be in use: the wait for its lock has no limit
-_OPEN_S = 300.0
-#: how long a host that was there may be away
-_PATIENCE_S = 600.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _ATTEMPTS = 3
 #: how long a signal to this machine can come after the loss of its allocation
 _SIGNAL_S = 2.0
@@ -62,21 +50,6 @@ _TOGETHER_S = 0.5
 _VALUE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)\}")
 #: A value from the output of a role becomes part of a command.
 _LONGEST_VALUE = 1000
-
-#: a host and a role
-Seat = tuple[str, str]
-
-
-@dataclass
-class Way:
-    """How this machine reaches a host."""
-
-    #: command of an agent there
-    argv: list[str]
-    #: folder for the files of its programs
-    scratch: str
-    #: address under which the other hosts reach it
-    address: str = ""
 
 
 @dataclass
@@ -109,217 +82,28 @@ class _Failed(Exception):
 
 
 @dataclass
-class Ensemble:
-    """The agents of all roles of a segment."""
+class Conductor:
+    """Executes invocations with the agents of a segment."""
 
-    header: Mapping[str, Any]
-    cells: Sequence[PlanCell]
-    #: folder of this plan's programs on this machine
-    scratch: Path
-    segment: int
-    stop: StopSignals
-    #: host -> how to reach it; a host without an entry is this machine
-    ways: Mapping[str, Way] = field(default_factory=dict)
-    holder: str = ""
-    #: called with the holder of a lock that an agent waits for; None: the wait is over
-    waiting: Callable[[dict[str, str] | None], None] = lambda holder: None
-    #: ended processes that earlier agents left
-    orphans_ended: int = 0
-    #: reason why a host has no control group, or empty
-    no_accounting: str = ""
-    _links: dict[Seat, Link] = field(default_factory=dict)
+    agents: Agents
     #: agents whose programs wait at a border, in the order of their requests
     _asking: list[Link] = field(default_factory=list)
-
-    def _seats(self) -> list[Seat]:
-        """Return the agents: by host, which is the order of locks, and for the first role of a host first."""
-        orders: dict[Seat, int] = {}
-        for cell in self.cells:
-            for order, role in enumerate(cell["roles"]):
-                seat = role["host"], role["name"]
-                orders[seat] = min(order, orders.get(seat, order))
-        return sorted(orders, key=lambda seat: (seat[0], orders[seat], seat[1]))
-
-    @property
-    def _apart(self) -> bool:
-        """Return whether all roles are on one host, each in its own network namespace."""
-        return len({host for host, _ in self._seats()}) == 1
-
-    def _way(self, host: str) -> Way:
-        here = Way([sys.executable, *own_words(), "role"], str(self.scratch / "roles"))
-        return self.ways.get(host, here)
-
-    def open(self) -> None:
-        """Start the agents that do not run. Those of a host end what was left there by earlier ones.
-
-        The locks of all hosts are taken in the order of the hosts' names, so that two experiments never wait for each other.
-
-        Raises:
-            HostError: a host cannot be reached, or is unfit.
-            Interrupted: the runner received a stop signal.
-        """
-        if self._links and not any(link.broken for link in self._links.values()):
-            return
-        # An agent that is replaced alone would not know of the programs of the others on its host.
-        self.close()
-        try:
-            self._open_all()
-        except BaseException:
-            # Not all of them run.
-            self.close()
-            raise
-
-    def _open_all(self) -> None:
-        seats = self._seats()
-        locked: set[str] = set()
-        for seat in seats:
-            host, role = seat
-            link = self._links[seat] = Link(role, host, self._way(host).argv)
-            link.send(self._opening(seat, seats, host not in locked))
-            locked.add(host)
-            answer = self._answer(link, "opened")
-            link.pid = _whole(link, answer, "opened")
-            self.orphans_ended += _whole(link, answer, "orphans_ended")
-            self.no_accounting = str(answer.get("no_accounting", ""))[:_LONGEST_VALUE]
-        if self._apart:
-            first, *others = (self._links[seat] for seat in seats)
-            for number, link in enumerate(others, 1):
-                self._ask(first, {"do": "join", "number": number, "pid": link.pid}, "joined")
-                self._ask(link, {"do": "address", "number": number}, "address")
-
-    def _open_patiently(self) -> None:
-        """Replace lost agents, again and again while a host does not answer: a network can be away for some minutes."""
-        deadline_s = time.monotonic() + _PATIENCE_S
-        pause_s = _FIRST_PAUSE_S
-        while True:
-            try:
-                self.open()
-            except Lost as error:
-                if time.monotonic() + pause_s > deadline_s:
-                    raise
-                print(f"{error}; trying again in {pause_s:g} s", file=sys.stderr, flush=True)
-                select.select([self.stop.fd], [], [], pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-            else:
-                return
 
     def _ready_for(self, cell: PlanCell) -> tuple[list[_Role], dict[str, dict[str, int]]]:
         """Return the roles of a cell with agents that answer, and their clocks."""
         for attempt in range(_ATTEMPTS):
-            self._open_patiently()
+            self.agents.open_patiently()
             roles = [
-                _Role(planned["name"], self._links[planned["host"], planned["name"]], planned)
+                _Role(planned["name"], self.agents.links[planned["host"], planned["name"]], planned)
                 for planned in cell["roles"]
             ]
             try:
-                return roles, {role.name: clock_of(role.link, self._ask) for role in roles}
+                return roles, {role.name: clock_of(role.link, self.agents.ask) for role in roles}
             except Lost:
                 # It ended between two invocations.
                 if attempt == _ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")
-
-    def _opening(self, seat: Seat, seats: Sequence[Seat], locks: bool) -> Message:
-        host, own = seat
-        member = next(member for member in self.header["members"] if member["host"] == host)
-        left_out = ("cells", "members", "segments", "stopping")
-        header = {key: value for key, value in self.header.items() if key not in left_out} | member
-        folder = self._way(host).scratch
-        return {
-            "experiment": self.header["experiment"],
-            "segment": self.segment,
-            "holder": self.holder,
-            "scratch": f"{folder}/{own}",
-            "others": [f"{folder}/{name}" for at, name in seats if at == host and name != own],
-            "locks": locks,
-            "apart": self._apart,
-            "header": header,
-            "cells": [
-                _cell_of(cell, planned, planned["argv"], 0.0)
-                for cell in self.cells
-                for planned in cell["roles"]
-                if (planned["host"], planned["name"]) == seat
-            ],
-        }
-
-    def close(self) -> None:
-        """End all agents, the last role first."""
-        for link in reversed(self._links.values()):
-            link.end()
-        self._links.clear()
-
-    # ---- messages ----------------------------------------------------------------------------------------------------
-
-    def _listen(self, links: Iterable[Link], until_s: float) -> Iterator[tuple[Link, Message | None]]:
-        """Yield messages as they come; None in place of a message if a link ended. Ends at a time (monotonic, s).
-
-        Raises:
-            Interrupted: the runner received a stop signal.
-        """
-        poll = select.poll()
-        poll.register(self.stop.fd, select.POLLIN)
-        open_links = list(links)
-        for link in open_links:
-            poll.register(link.fd, select.POLLIN)
-        while open_links:
-            # Several messages can have come at once, and the caller may have taken only the first.
-            for link in list(open_links):
-                yield from self._of(link, open_links, poll)
-            left_s = until_s - time.monotonic()
-            if left_s <= 0:
-                return
-            poll.poll(None if left_s == math.inf else left_s * 1000)
-            if self.stop.received:
-                raise Interrupted
-
-    def _of(
-        self, link: Link, open_links: list[Link], poll: select.poll
-    ) -> Iterator[tuple[Link, Message | None]]:
-        try:
-            while (message := link.hear()) is not None:
-                yield link, message
-        except Ended:
-            poll.unregister(link.fd)
-            open_links.remove(link)
-            yield link, None
-
-    def _answer(self, link: Link, key: str) -> Message:
-        """Return the answer of an agent without a running program, however long it waits for the lock of its host."""
-        waits = False
-        until_s = time.monotonic() + _OPEN_S
-        while True:
-            for _, message in self._listen([link], until_s):
-                if waits:
-                    self.waiting(None)
-                if message is None:
-                    raise link.lost()
-                if key in message:
-                    return message
-                if "waiting" not in message:
-                    raise HostError(link.name, f"`{key}`", str(message)[:200])
-                self._say_that_it_waits(link, message["waiting"])
-                waits, until_s = True, math.inf
-                break
-            else:
-                raise HostError(
-                    link.name, f"an answer within {_OPEN_S:g} s", "none", "check that the host is running"
-                )
-
-    def _say_that_it_waits(self, link: Link, holder: Any) -> None:
-        told = {str(key): str(value) for key, value in holder.items()} if isinstance(holder, dict) else {}
-        ours = {str(other.pid): other.host for other in self._links.values() if other.pid}
-        same = ours.get(told.get("pid", ""))
-        if same is not None and told.get("experiment") == self.header["experiment"]:
-            raise HostError(
-                f"hosts {same} and {link.host}", "different machines", "the same one", "correct the inventory"
-            )
-        self.waiting(told)
-
-    def _ask(self, link: Link, request: Message, key: str) -> Message:
-        link.send(request)
-        return self._answer(link, key)
-
-    # ---- one invocation ----------------------------------------------------------------------------------------------
 
     def measure(self, header: Mapping[str, Any], row: Row, attempt: int) -> Record:
         """Execute an invocation and make its record (without `sequence`, which the journal adds).
@@ -342,31 +126,30 @@ class Ensemble:
         except HostError as error:
             failed = _Failed("; ".join(str(problem) for problem in error.problems))
         self._end(roles)
-        if any(role.link.broken for role in roles):
-            # Agents of an allocation that ended are lost before this process is told to stop. That is no failure of the program.
-            select.select([self.stop.fd], [], [], _SIGNAL_S)
-            if self.stop.received:
-                raise Interrupted
         failed = failed or self._failed_beside(cell, roles)
         if any(role.link.broken for role in roles):
+            # Agents of an allocation that ended are lost before this process is told to stop. That is no failure of the program.
+            select.select([self.agents.stop.fd], [], [], _SIGNAL_S)
+            if self.agents.stop.received:
+                raise Interrupted
             # A lost agent can have left its program. If its host does not answer, the next invocation says so.
             with contextlib.suppress(HostError):
-                self.open()
-        record = unmeasured(header, row, attempt, self.segment)
+                self.agents.open()
+        record = unmeasured(header, row, attempt, self.agents.segment)
         record["roles"] = {role.name: self._told(role, clocks[role.name]) for role in roles}
         last = roles[-1]
         if last.part is None:
             status, reason = self._judged(cell, failed)
             not_started(record, reason, entered_ns)
             record["status"] = status
-            return readable(record, header, row, attempt, self.segment)
+            return readable(record, header, row, attempt, self.agents.segment)
         self._complete(record, cell, roles, failed)
         record["runner"] = {
             "version": regatta.__version__,
             "before_ns": started_ns - entered_ns,
             "after_ns": max(0, time.monotonic_ns() - last.part.ended_ns + clocks[last.name]["offset_ns"]),
         }
-        return readable(record, header, row, attempt, self.segment)
+        return readable(record, header, row, attempt, self.agents.segment)
 
     def _play(self, roles: Sequence[_Role], row: Row, attempt: int, deadline_s: float) -> None:
         """Start the roles in order, and wait for the end of the last one.
@@ -375,7 +158,7 @@ class Ensemble:
             _Failed: the last one cannot end well.
             HostError: an agent reports an error.
         """
-        values = {f"{role.name}.{ADDRESS}": self._address(role) for role in roles}
+        values = {f"{role.name}.{ADDRESS}": self.agents.address(role.link.host, role.name) for role in roles}
         for role in roles:
             role.link.send(
                 {
@@ -402,7 +185,7 @@ class Ensemble:
         running = {other.link: other for other in roles if other.runs}
         # The agent ends the last program at the deadline, and its part says so.
         until_s = deadline_s + (_SLACK_S if is_last else 0.0)
-        for link, message in self._listen(running, until_s):
+        for link, message in self.agents.listen(running, until_s):
             other = running[link]
             if message is None:
                 other.runs = False
@@ -439,7 +222,7 @@ class Ensemble:
         """
         if last.part is None or last.part.exit_code == 0 or last.part.timed_out:
             return
-        for link, message in self._listen(
+        for link, message in self.agents.listen(
             [link for link in running if link is not last.link], time.monotonic() + _TOGETHER_S
         ):
             other = running[link]
@@ -462,7 +245,7 @@ class Ensemble:
             role.link.send({"do": "stop"})
             # What its agent reports in place of the end is no reason to lose the record.
             with contextlib.suppress(HostError):
-                for _, message in self._listen([role.link], time.monotonic() + STOP_S + _SLACK_S):
+                for _, message in self.agents.listen([role.link], time.monotonic() + STOP_S + _SLACK_S):
                     if message is None:
                         break
                     if "ended" in message:
@@ -487,13 +270,7 @@ class Ensemble:
 
     @property
     def _output_bytes(self) -> int:
-        return max(int(self.header["output_kib"]) * 1024, 1)
-
-    def _address(self, role: _Role) -> str:
-        seats = self._seats()
-        if self._apart:
-            return network.address_of(seats.index((role.link.host, role.name)))
-        return self._way(role.link.host).address
+        return max(int(self.agents.header["output_kib"]) * 1024, 1)
 
     def _filled(
         self, cell: PlanCell, role: _Role, values: Mapping[str, str], deadline_s: float
@@ -501,7 +278,7 @@ class Ensemble:
         argv = [_VALUE.sub(lambda m: values.get(m[1], m[0]), word) for word in role.planned["argv"]]
         is_last = role.name == cell["roles"][-1]["name"]
         left_s = max(deadline_s - time.monotonic(), 0.001) + (0.0 if is_last else _SLACK_S)
-        return _cell_of(cell, role.planned, argv, left_s)
+        return cell_of(cell, role.planned, argv, left_s)
 
     def _judged(self, cell: PlanCell, failed: _Failed | None) -> tuple[str, str]:
         """Return the status and the reason of an invocation that could not go on: by the end of the role that ended too early."""
@@ -533,7 +310,7 @@ class Ensemble:
         judged = (
             self._judged(cell, failed) if failed else judge(cell, run.outcome, reported, oom_kills_of(run))
         )
-        conclude(record, self.header, cell, judged, self._observed(roles))
+        conclude(record, self.agents.header, cell, judged, self._observed(roles))
 
     def _observed(self, roles: Sequence[_Role]) -> list[Observed]:
         """Return the state of each host, around the role that started first there."""
@@ -579,26 +356,6 @@ class Ensemble:
         return told
 
 
-def _cell_of(cell: PlanCell, planned: Mapping[str, Any], argv: list[str], timeout_s: float) -> dict[str, Any]:
-    """Return the cell as the agent of a role executes it."""
-    is_first = planned["name"] == cell["roles"][0]["name"]
-    left_out = ("roles", *(() if is_first else ("counters",)))
-    return {
-        **{key: value for key, value in cell.items() if key not in left_out},
-        "argv": argv,
-        "environment": planned["environment"],
-        "files": planned["files"],
-        "timeout_s": timeout_s,
-    }
-
-
-def _whole(link: Link, answer: Message, key: str) -> int:
-    value = answer.get(key)
-    if not is_whole(value):
-        raise HostError(link.name, f"a number as `{key}`", str(value)[:200])
-    return int(value or 0)
-
-
 def _values(told: Any, link: Link) -> Mapping[str, str]:
     if isinstance(told, dict) and all(
         isinstance(value, str) and len(value) <= _LONGEST_VALUE and "\0" not in value
@@ -626,10 +383,3 @@ def _costs(roles: Iterable[_Role]) -> list[list[Any]]:
         if role.part.max_rss_kib is not None:
             rows.append([0, "role_max_rss", role.part.max_rss_kib, "KiB", None, label])
     return rows
-
-
-def read_ways(path: Path | None) -> dict[str, Way]:
-    """Read how to reach the hosts, as `regatta segment` writes it. None: all of them are this machine."""
-    if path is None:
-        return {}
-    return {host: value_from_json(Way, way, f"{path}: {host}") for host, way in parse_object(path).items()}
