@@ -102,7 +102,7 @@ class Client:
             purpose: account to use.
             patience_s: how long one request is retried while the database cannot be reached.
             answer_s: timeout of an answer, if shorter than that of the settings.
-            say: called once per outage.
+            say: called once per outage and reason.
             stop: when set, waiting ends with `Unreachable`.
 
         Raises:
@@ -333,7 +333,7 @@ class Client:
         """Retry until success or the end of patience; pauses double unless the database requests a wait."""
         began = time.monotonic()
         pause_s = _FIRST_PAUSE_S
-        told = False
+        told: set[str] = set()
         while True:
             try:
                 found = attempt()
@@ -342,8 +342,8 @@ class Client:
                 wait_s = pause_s if error.wait_s is None else error.wait_s
                 if wait_s > left_s or self.stop.is_set():
                     raise self._unreachable(str(error)) from error
-                if not told:
-                    told = True
+                if str(error) not in told:
+                    told.add(str(error))
                     how_long = "" if left_s == float("inf") else f" for {left_s:.0f} s"
                     self._say(f"{self.settings.url}: {error}; trying again{how_long}")
                 if self.stop.wait(wait_s):

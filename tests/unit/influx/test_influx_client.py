@@ -321,6 +321,16 @@ def test_queries_are_tried_again_too(influx_server: InfluxServer, make: Make, fa
     assert len(one.values) == 7
 
 
+def test_each_reason_of_an_outage_is_told_once(influx_server: InfluxServer, make: Make) -> None:
+    said: list[str] = []
+    with faulty_proxy(influx_server.port, ["503", "503", "429", "503"]) as proxy:
+        Client(make(url=proxy.url), say=said.append).write(points(1))
+    assert len(said) == 3
+    assert ": 503 " in said[0]
+    assert ": 429 " in said[1]
+    assert said[2].endswith("reachable again")
+
+
 def test_nobody_is_told_of_a_secret_when_the_connection_fails(make: Make) -> None:
     said: list[str] = []
     settings = make(url="http://127.0.0.1:9")
