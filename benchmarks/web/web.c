@@ -2,10 +2,10 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "driver/origin.h"
+#include "driver/regatta_counters.h"
 
-#include <stdlib.h>
+#include <errno.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Random streams of one seed: warm-up and measurement use different ones. */
 enum { STREAM_WINDOW = 0, STREAM_WARMUP = 1 };
@@ -41,62 +41,46 @@ static int warm_up(const struct web_load *load) {
     return status;
 }
 
-/* The exact total, split in the reported proportion of user to system time. */
-static struct web_cpu spent_between(const struct web_cpu *before, const struct web_cpu *after) {
-    /* The subtrahend is read slightly later than the minuend. */
-    int64_t user = (int64_t)(after->user_ns - before->user_ns);
-    int64_t system = (int64_t)(after->system_ns - before->system_ns);
-    double share = user <= 0 ? 0 : system <= 0 ? 1 : (double)user / (double)(user + system);
-    struct web_cpu spent = {.total_ns = after->total_ns - before->total_ns};
-    spent.user_ns = (uint64_t)((double)spent.total_ns * share);
-    spent.system_ns = spent.total_ns - spent.user_ns;
-    return spent;
-}
-
-/* Anonymous memory of the largest direct child of the main process: the children serve requests and
- * start CGI programs. */
-static uint64_t resident_kib(pid_t main_process) {
-    struct web_process *list = NULL;
-    ssize_t count = web_descendants(main_process, false, &list);
-    uint64_t largest = 0;
-    for (ssize_t i = 0; i < count; i++) {
-        uint64_t kib = list[i].parent == main_process ? web_resident_kib(list[i].pid) : 0;
-        largest = kib > largest ? kib : largest;
-    }
-    free(list);
-    return largest;
-}
-
-/* Processor time of a window. */
+/* A window, whose server is on this or another host. */
 struct window {
-    const struct web_accounting *accounting;
+    const struct web_server *server;
     struct web_outcome *outcome;
-    struct web_cpu before;
     uint64_t own_before;
 };
+
+static struct window window_of(const struct web_server *server, pid_t tracer,
+                               struct web_outcome *outcome) {
+    if (server->control < 0) {
+        web_accounting_open(&outcome->usage.accounting, server->keeper, tracer);
+    }
+    return (struct window){.server = server, .outcome = outcome};
+}
 
 static int window_begins(void *argument) {
     struct window *window = argument;
     window->own_before = own_cpu_ns();
-    return web_accounting_read(window->accounting, &window->before) != 0
-               ? web_fail("the server reported no processor time")
-               : 0;
+    return window->server->control >= 0 ? web_control_begin(window->server)
+                                        : web_usage_begin(&window->outcome->usage);
 }
 
 static int window_ends(void *argument) {
     const struct window *window = argument;
-    struct web_cpu after;
-    if (web_accounting_read(window->accounting, &after) != 0) {
-        return web_fail("the server reported no processor time");
+    if ((window->server->control >= 0 ? web_control_end(window->server)
+                                      : web_usage_end(&window->outcome->usage)) != 0) {
+        return -1;
     }
     window->outcome->driver_ns = own_cpu_ns() - window->own_before;
-    window->outcome->server = spent_between(&window->before, &after);
     return 0;
+}
+
+static int conclude(const struct web_server *server, struct web_usage *usage) {
+    return server->control >= 0 ? web_control_conclude(server, usage)
+                                : web_usage_conclude(usage, server);
 }
 
 /* Refuse the throughput of a server that was not busy. */
 static int check_saturated(const struct web_options *options, const struct web_outcome *outcome) {
-    double share = (double)outcome->server.total_ns / (double)outcome->totals.elapsed_ns;
+    double share = (double)outcome->usage.cpu.total_ns / (double)outcome->totals.elapsed_ns;
     return web_is(options->loop, "saturate") && share < LEAST_SHARE
                ? web_fail("saturation: expected a server that is busy for at least %.0f %% of the "
                           "window, got %.1f %%: the driver or another process was the limit; "
@@ -105,41 +89,33 @@ static int check_saturated(const struct web_options *options, const struct web_o
                : 0;
 }
 
-/* After all load: whether its numbers are valid. */
-static int conclude(const struct web_server *server, const struct web_accounting *accounting,
-                    struct web_outcome *outcome) {
-    if (accounting->version != 0 && !web_accounting_own(accounting)) {
-        return web_fail("control group: another process joined during the run");
-    }
-    outcome->resident_kib = resident_kib(server->pid);
-    if (server->origin != NULL && web_is(server->options->server, "nginx")) {
-        outcome->cached_bytes = web_folder_bytes(server->folder, "cache");
-    }
-    return web_server_check(server);
+/* Let the runner count what the server's host does in the window. On one host, it would count the
+ * driver, too. */
+static int mark(const struct web_server *server, const char *border) {
+    return server->control >= 0 && regatta_border(border, 0) != 0
+               ? web_fail("REGATTA_COUNTERS: the runner does not answer: %s", strerror(errno))
+               : 0;
 }
 
-static int measure(const struct web_load *load, pid_t tracer, struct web_accounting *accounting,
-                   struct web_outcome *outcome) {
+static int measure(const struct web_load *load, pid_t tracer, struct web_outcome *outcome) {
     const struct web_options *options = load->options;
-    struct window window = {.accounting = accounting, .outcome = outcome};
-    web_accounting_open(accounting, load->server->keeper, tracer);
-    return window_begins(&window) != 0 ||
+    struct window window = window_of(load->server, tracer, outcome);
+    return window_begins(&window) != 0 || mark(load->server, "begin") != 0 ||
                    load_with(load, STREAM_WINDOW, options->requests, options->window_ms,
                              &outcome->totals) != 0 ||
-                   window_ends(&window) != 0
+                   mark(load->server, "end") != 0 || window_ends(&window) != 0
                ? -1
-               : conclude(load->server, accounting, outcome);
+               : conclude(load->server, &outcome->usage);
 }
 
-static int watched(const struct web_load *load, struct web_accounting *accounting,
-                   struct web_outcome *outcome) {
+static int watched(const struct web_load *load, struct web_outcome *outcome) {
     if (load->options->trace_command == NULL) {
-        return measure(load, 0, accounting, outcome);
+        return measure(load, 0, outcome);
     }
     struct web_tracer tracer = {0};
     int status = web_tracer_start(&tracer, load->server);
     if (status == 0) {
-        status = measure(load, tracer.pid, accounting, outcome);
+        status = measure(load, tracer.pid, outcome);
     }
     (void)web_tracer_stop(&tracer);
     outcome->tracer_exit_code = tracer.exit_code;
@@ -147,8 +123,8 @@ static int watched(const struct web_load *load, struct web_accounting *accountin
 }
 
 static int measure_sessions(const struct web_site *site, const struct web_server *server,
-                            struct web_accounting *accounting, struct web_outcome *outcome) {
-    struct window window = {.accounting = accounting, .outcome = outcome};
+                            struct web_outcome *outcome) {
+    struct window window = window_of(server, 0, outcome);
     const struct web_timed_load load = {.server = server,
                                         .sessions = &site->sessions,
                                         .objects = &site->objects,
@@ -156,23 +132,23 @@ static int measure_sessions(const struct web_site *site, const struct web_server
                                         .begins = window_begins,
                                         .ends = window_ends,
                                         .argument = &window};
-    web_accounting_open(accounting, server->keeper, 0);
     return web_timed_load_run(&load, &outcome->totals) != 0 ? -1
-                                                            : conclude(server, accounting, outcome);
+                                                            : conclude(server, &outcome->usage);
 }
 
 static int load_and_measure(const struct web_site *site, const struct web_server *server,
-                            struct web_accounting *accounting, struct web_outcome *outcome) {
+                            struct web_outcome *outcome) {
     if (server->options->sessions != NULL) {
-        return measure_sessions(site, server, accounting, outcome);
+        return measure_sessions(site, server, outcome);
     }
     const struct web_load load = {
         .options = server->options, .server = server, .files = &site->files};
-    return warm_up(&load) != 0 ? -1 : watched(&load, accounting, outcome);
+    return warm_up(&load) != 0 ? -1 : watched(&load, outcome);
 }
 
-static int run(struct web_server *server, struct web_folder *folder, const struct web_site *site,
-               struct web_accounting *accounting, struct web_outcome *outcome) {
+/* Start the server, and load it or let another host do so. */
+static int run_server(struct web_server *server, struct web_folder *folder,
+                      const struct web_site *site, struct web_outcome *outcome) {
     if (web_folder_make(folder, server->options, &server->identity) != 0) {
         return -1;
     }
@@ -180,7 +156,8 @@ static int run(struct web_server *server, struct web_folder *folder, const struc
         (server->origin != NULL && web_origin_open(server->origin, site, server) != 0) ||
         web_server_configure(server) != 0 || web_server_start(server) != 0 ||
         web_place_driver(server->placement) != 0 ||
-        load_and_measure(site, server, accounting, outcome) != 0) {
+        (server->options->serve != NULL ? web_control_serve(server)
+                                        : load_and_measure(site, server, outcome)) != 0) {
         char words[900];
         /* The reason of a failure is often in the server's log, not in its response. */
         web_folder_last_lines(folder, "logs/error.log", words, sizeof words);
@@ -192,32 +169,41 @@ static int run(struct web_server *server, struct web_folder *folder, const struc
     return 0;
 }
 
+static int run(struct web_server *server, struct web_options *options, struct web_folder *folder,
+               struct web_site *site, struct web_outcome *outcome) {
+    if (web_placement_find(server->placement, options) != 0 ||
+        (options->load != NULL && web_control_connect(server, options) != 0) ||
+        web_site_make(site, options) != 0) {
+        return -1;
+    }
+    return options->load != NULL ? load_and_measure(site, server, outcome)
+                                 : run_server(server, folder, site, outcome);
+}
+
 int main(int argc, char **argv) {
-    const struct web_options options = web_options_parse(argc, argv);
+    struct web_options options = web_options_parse(argc, argv);
     struct web_placement placement;
     struct web_folder folder = {.path = ""};
     struct web_site site = {0};
-    struct web_accounting accounting;
     struct web_outcome outcome = {0};
     struct web_server server = {.options = &options,
                                 .folder = &folder,
                                 .identity = web_identity_find(),
-                                .placement = &placement};
+                                .placement = &placement,
+                                .control = -1};
     struct web_origin origin = {.listener = -1, .epoll = -1, .alarm = -1, .stop = -1};
     if (web_proxied(&options)) {
         server.origin = &origin;
     }
     FILE *results = web_results_open();
     struct web_log_copy copy = {.descriptor = -1, .log = -1};
-    int status = web_signals_settle() != 0 || web_log_copy_open(&copy, &options) != 0 ||
-                         web_placement_find(&placement, &options) != 0 ||
-                         web_site_make(&site, &options) != 0
+    int status = web_signals_settle() != 0 || web_log_copy_open(&copy, &options) != 0
                      ? -1
-                     : run(&server, &folder, &site, &accounting, &outcome);
+                     : run(&server, &options, &folder, &site, &outcome);
     if (status == 0) {
         status = web_log_copy_hold(&copy, &folder);
     }
-    if (status == 0) {
+    if (status == 0 && options.serve == NULL) {
         status = check_saturated(&options, &outcome);
     }
     if (web_keeper_stop(&server) != 0) {
@@ -229,8 +215,8 @@ int main(int argc, char **argv) {
     if (web_log_copy_write(&copy) != 0) {
         status = -1;
     }
-    if (status == 0) {
-        status = web_report(results, &server, &accounting, &outcome);
+    if (status == 0 && options.serve == NULL) {
+        status = web_report(results, &server, &outcome);
     }
     if (status != 0) {
         web_report_failure(results);

@@ -11,6 +11,11 @@ import pytest
 
 from helpers.experiments.experiment_parts import measured, report_of
 
+NETWORKS = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("ip") is None,
+    reason="NOT TESTED: network namespaces need root and iproute2",
+)
+
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="NOT TESTED: two processes need two CPUs")
 def test_load_is_measured_and_drawn(tmp_path: Path) -> None:
@@ -46,10 +51,7 @@ def test_one_copy_and_two_of_a_program_are_measured(tmp_path: Path) -> None:
     assert set(copies) == {1, 2}
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("ip") is None,
-    reason="NOT TESTED: network namespaces need root and iproute2",
-)
+@NETWORKS
 def test_a_round_trip_between_two_networks_is_measured(tmp_path: Path) -> None:
     parts = [{"suite": "lm", "benchmark": ["lat_tcp"], "size": "quick", "parameters": {"repetitions": 2}}]
     answer = measured("lm-network", tmp_path, parts, rounds=2)
@@ -62,3 +64,17 @@ def test_a_round_trip_between_two_networks_is_measured(tmp_path: Path) -> None:
     values = [value for record in records for _, name, value, *_ in record["iterations"] if name == "latency"]
     assert len(values) == 4
     assert min(values) > 0
+
+
+@NETWORKS
+def test_a_web_server_is_measured_and_counted_without_its_clients(tmp_path: Path) -> None:
+    parts = [{"suite": "web", "benchmark": ["nginx-static"], "size": "quick"}]
+    answer = measured("web-network", tmp_path, parts, rounds=2)
+    per_request = {
+        cell["metric"]: cell["mean"]
+        for cell in answer["cells"]
+        if cell["metric"] in ("cpu_time", "counter_operation_task_clock")
+    }
+    # Both are of the server alone: of its processes, from its own host, and of its role, from the runner's counters.
+    ratio = per_request["counter_operation_task_clock"] / per_request["cpu_time"]
+    assert ratio == pytest.approx(1, abs=0.25)

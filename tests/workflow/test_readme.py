@@ -33,6 +33,7 @@ TRIED = {
     "./regatta run configs/experiments/system-vector.yml": "test_native_experiments.py runs a part of it",
     "./regatta run configs/experiments/scaling.yml": "test_native_experiments.py runs a part of it",
     "./regatta run configs/experiments/lm-network.yml": "test_native_experiments.py runs a part of it",
+    "./regatta run configs/experiments/web-network.yml": "test_native_experiments.py runs a part of it",
     "./regatta run configs/experiments/speclike.yml": "test_native_experiments.py runs a part of it",
     "./regatta run configs/experiments/georges2007-quick.yml": "test_java_experiments.py runs a part of it",
     "./regatta run configs/experiments/chat.yml": "test_java_experiments.py runs a part of it",

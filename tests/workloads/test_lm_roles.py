@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from helpers.golden import Golden
 from helpers.runner_plans import wait_until
-from helpers.workloads.lm_runs import BUILD, PATIENCE_S, SUITE, Run, assert_conforms, run
+from helpers.workloads import roles
+from helpers.workloads.lm_runs import PATIENCE_S, SUITE, Run, assert_conforms, run
+from helpers.workloads.roles import Server
+from helpers.workloads.web_runs import children_of
 
 SERIES: dict[str, list[dict[str, object]]] = {
     "lat_tcp": [{}],
@@ -35,57 +35,17 @@ NO_SERVER = "127.0.0.1:1"
 
 
 def role_command(name: str, role: str, sources: Path, port: str = "", **overrides: object) -> list[str]:
-    """The command of a role at the quick size; `overrides` stand in for parameters of the size."""
-    benchmark = SUITE["benchmarks"][name]
-    values = {f"lm.{output}": str(sources / path) for output, path in BUILD["outputs"].items()}
-    given = benchmark["sizes"]["quick"]["parameters"] | overrides
-    values.update({key: str(value) for key, value in given.items()})
-    values.update({"server.address": "127.0.0.1", "server.port": port})
-    command: list[str] = benchmark["roles"][role]["command"]
-    return [re.sub(r"\{([^}]+)\}", lambda match: values[match[1]], argument) for argument in command]
+    return roles.command_of(SUITE, name, role, sources, {"server.port": port, **overrides})
 
 
-@dataclass(frozen=True)
-class Server:
-    process: subprocess.Popen[str]
-    port: str
-    directory: Path
-
-    def sessions(self) -> list[int]:
-        """The processes that serve a connection each."""
-        return [session for helper in _children(self.process.pid) for session in _children(helper)]
+def serving(name: str, sources: Path, directory: Path, **overrides: object) -> AbstractContextManager[Server]:
+    command = role_command(name, "server", sources, **overrides)
+    return roles.serving(SUITE, name, command, directory, "built without libtirpc")
 
 
-def _children(pid: int) -> list[int]:
-    try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-@contextmanager
-def serving(name: str, sources: Path, directory: Path, **overrides: object) -> Iterator[Server]:
-    """Run a server until the end of the block, and find it ready as the runner does."""
-    directory.mkdir()
-    process = subprocess.Popen(
-        role_command(name, "server", sources, **overrides), cwd=directory, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        line = process.stdout.readline()
-        if not line:
-            told = process.stderr.read()
-            if "built without libtirpc" in told:
-                pytest.skip("NOT TESTED: libtirpc-dev is not installed")
-            raise AssertionError(told)
-        ready = re.search(SUITE["benchmarks"][name]["roles"]["server"]["ready"]["output"], line)
-        assert ready is not None, line
-        yield Server(process, ready["port"], directory)
-    finally:
-        process.kill()
-        process.communicate()
+def sessions_of(server: Server) -> list[int]:
+    """The processes that serve a connection each."""
+    return [session for helper in children_of(server.process.pid) for session in children_of(helper)]
 
 
 def client(name: str, sources: Path, server: Server, place: Path, **overrides: object) -> Run:
@@ -101,7 +61,7 @@ def test_a_client_reports_the_series_of_one_host(lm_sources: Path, tmp_path: Pat
         assert [dict(series) for series in outcome.series] == [
             given | {"parallel": 1} for given in SERIES[name]
         ]
-        wait_until(lambda: not server.sessions(), "the sessions to end with their client", PATIENCE_S)
+        wait_until(lambda: not sessions_of(server), "the sessions to end with their client", PATIENCE_S)
         # A server has no end of its own: it serves the next client.
         again = client(name, lm_sources, server, tmp_path / "again", repetitions=1)
         assert (again.exit_code, again.stderr) == (0, "")
@@ -116,8 +76,8 @@ def test_a_server_ends_when_it_is_told_to_and_leaves_nothing(
     with serving(name, lm_sources, tmp_path / "server") as server:
         with socket.create_connection(("127.0.0.1", int(server.port))):
             if name in WITH_SESSIONS:
-                wait_until(server.sessions, "a session", PATIENCE_S)
-            helpers = [*_children(server.process.pid), *server.sessions()]
+                wait_until(lambda: sessions_of(server), "a session", PATIENCE_S)
+            helpers = [*children_of(server.process.pid), *sessions_of(server)]
             assert helpers
             server.process.send_signal(stop)
             stdout, stderr = server.process.communicate(timeout=PATIENCE_S)
@@ -136,7 +96,7 @@ def test_a_server_that_ends_during_a_measurement_fails_its_client(
             command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         try:
-            wait_until(lambda: _children(started.pid), "the measured process", PATIENCE_S)
+            wait_until(lambda: children_of(started.pid), "the measured process", PATIENCE_S)
             time.sleep(0.1)
             server.process.send_signal(signal.SIGTERM)
             stdout, stderr = started.communicate(timeout=PATIENCE_S)
@@ -149,7 +109,7 @@ def test_a_server_that_ends_during_a_measurement_fails_its_client(
 
 def test_a_server_whose_serving_process_dies_fails(lm_sources: Path, tmp_path: Path) -> None:
     with serving("lat_connect", lm_sources, tmp_path / "server") as server:
-        (helper,) = _children(server.process.pid)
+        (helper,) = children_of(server.process.pid)
         os.kill(helper, signal.SIGKILL)
         _, stderr = server.process.communicate(timeout=PATIENCE_S)
         assert server.process.returncode == 1

@@ -66,9 +66,10 @@ void web_acceptance_directives(const struct web_server *server, char *text, size
     const struct web_acceptance *kind = find(server->options);
     text[0] = '\0';
     if (kind != NULL && kind->mutex != NULL) {
-        (void)snprintf(text, bytes, "Listen 127.0.0.1:%u\nMutex %s%s%s%s mpm-accept\n",
-                       (unsigned)server->idle_port, kind->mutex, kind->in_folder ? ":" : "",
-                       kind->in_folder ? server->folder->path : "", kind->in_folder ? "/logs" : "");
+        (void)snprintf(text, bytes, "Listen %s:%u\nMutex %s%s%s%s mpm-accept\n",
+                       server->options->host_text, (unsigned)server->idle_port, kind->mutex,
+                       kind->in_folder ? ":" : "", kind->in_folder ? server->folder->path : "",
+                       kind->in_folder ? "/logs" : "");
     } else if (web_is(server->options->acceptance, "buckets")) {
         (void)snprintf(text, bytes, "ListenCoresBucketsRatio 1\n");
     }

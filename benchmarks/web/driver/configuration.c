@@ -95,12 +95,13 @@ static int configure_apache(struct web_server *server) {
         return web_fail("configuration: out of memory");
     }
     add(text,
-        "ServerRoot %s\nServerName 127.0.0.1\nListen 127.0.0.1:%u\nPidFile %s/logs/apache2.pid\n"
+        "ServerRoot %s\nServerName 127.0.0.1\nListen %s:%u\nPidFile %s/logs/apache2.pid\n"
         "DefaultRuntimeDir %s/logs\nMutex file:%s/logs default\n"
         "ErrorLog %s/logs/error.log\nLogLevel warn\n"
         "ServerTokens Prod\nServerSignature Off\nHostnameLookups Off\nTimeout 300\n"
         "KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout %d\n",
-        folder, (unsigned)server->port, folder, folder, folder, folder, WEB_KEEP_ALIVE_S);
+        folder, server->options->host_text, (unsigned)server->port, folder, folder, folder, folder,
+        WEB_KEEP_ALIVE_S);
     add(text,
         "LoadModule mpm_prefork_module %s/mod_mpm_prefork.so\n"
         "LoadModule authz_core_module %s/mod_authz_core.so\n"
@@ -188,7 +189,7 @@ static int configure_nginx(struct web_server *server) {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         add(text, " %s_temp_path %s/logs/%s;\n", kinds[i], folder, kinds[i]);
     }
-    add(text, " server {\n  listen 127.0.0.1:%u%s", (unsigned)server->port,
+    add(text, " server {\n  listen %s:%u%s", server->options->host_text, (unsigned)server->port,
         web_is(acceptance, "reuseport") ? " reuseport" : "");
     if (sessions) {
         add(text, " backlog=%d", LISTEN_QUEUE);
@@ -221,7 +222,8 @@ static void choose_varnish_words(struct web_server *server) {
     (void)snprintf(server->root, sizeof server->root, "%s/varnish", server->folder->path);
     (void)snprintf(server->configuration, sizeof server->configuration, "%s/default.vcl",
                    server->folder->path);
-    (void)snprintf(server->address, sizeof server->address, "127.0.0.1:%u", (unsigned)server->port);
+    (void)snprintf(server->address, sizeof server->address, "%s:%u", server->options->host_text,
+                   (unsigned)server->port);
     (void)snprintf(server->storage, sizeof server->storage, "malloc,%llub",
                    (unsigned long long)server->options->cache_bytes);
     char *const words[] = {server->program,

@@ -89,12 +89,15 @@ static int watch(const struct web_pool *pool, int operation, struct web_connecti
                : web_fail("connection: cannot watch it: %s", strerror(errno));
 }
 
-/* Each visit has an address. From one address, the kernel searches long for a free local port when
- * many are in use or were until a minute ago. */
-static bool set_client(int descriptor, uint32_t visit) {
+/* Each visit of a server on the loopback has an address. From one address, the kernel searches long
+ * for a free local port when many are in use or were until a minute ago. */
+static bool set_client(int descriptor, const struct web_server *server, uint32_t visit) {
     const struct sockaddr_in address = {.sin_family = AF_INET,
                                         .sin_addr = {htonl(FIRST_CLIENT + visit % CLIENTS)}};
     const int yes = 1; /* choose the port in connect(), for the address of the server */
+    if (ntohl(server->options->host.s_addr) >> 24 != IN_LOOPBACKNET) {
+        return true;
+    }
     return setsockopt(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes) == 0 &&
            bind(descriptor, (const struct sockaddr *)&address, sizeof address) == 0;
 }
@@ -106,12 +109,11 @@ static bool set_limit(int descriptor) {
 }
 
 /* Returns a descriptor, or -1 with errno. */
-static int connect_to(uint16_t port, uint32_t visit, bool limited) {
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+static int connect_to(const struct web_server *server, uint32_t visit, bool limited) {
+    const struct sockaddr_in address = web_server_address(server);
     int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool set =
-        descriptor >= 0 && set_client(descriptor, visit) && (!limited || set_limit(descriptor));
+    bool set = descriptor >= 0 && set_client(descriptor, server, visit) &&
+               (!limited || set_limit(descriptor));
     if (set && (connect(descriptor, (const struct sockaddr *)&address, sizeof address) == 0 ||
                 errno == EINPROGRESS)) {
         return descriptor;
@@ -128,7 +130,7 @@ int web_connection_open(struct web_pool *pool, struct web_visit *visit,
                         struct web_connection **opened) {
     int descriptor = -1;
     if (pool->open < pool->limit) {
-        descriptor = connect_to(pool->load->server->port, visit->number, pool->bytes_per_ns > 0);
+        descriptor = connect_to(pool->load->server, visit->number, pool->bytes_per_ns > 0);
     } else {
         errno = EMFILE;
     }
@@ -176,7 +178,7 @@ void web_connection_close(struct web_pool *pool, struct web_connection *connecti
 }
 
 /* Send the request. A connection to this machine is mostly established at once; otherwise continue
- * when it is. */
+ * when it is. The server's own name is 127.0.0.1, also for clients on other hosts. */
 static int send_request(struct web_pool *pool, struct web_connection *connection) {
     const struct web_listed_request *request =
         &pool->load->sessions->request[connection->asked.request];

@@ -221,7 +221,8 @@ void web_folder_last_lines(const struct web_folder *folder, const char *name, ch
     char path[WEB_PATH_BYTES], text[LINES][LINE_BYTES];
     size_t count = 0, used = 0;
     words[0] = '\0';
-    if (join(path, folder, name) != 0) {
+    /* The folder of a server on another host has no path. */
+    if (folder->path[0] == '\0' || join(path, folder, name) != 0) {
         return;
     }
     FILE *file = fopen(path, "re");

@@ -25,8 +25,9 @@ enum { MORE_PROCESSES = 2 };
 struct slot {
     int descriptor; /* -1: none */
     struct web_session session;
-    size_t asked; /* requests of the session sent so far */
-    bool closing; /* all answered: waiting for the server's end of file */
+    size_t asked;    /* requests of the session sent so far */
+    bool connecting; /* the first request waits for the connection */
+    bool closing;    /* all answered: waiting for the server's end of file */
     uint64_t sent_ns;
     struct web_answer answer;
 };
@@ -46,14 +47,16 @@ static const char *script_of(const struct web_options *options) {
     return web_is(options->dynamic, "cgi") ? "/cgi-bin/page" : "/fcgi-bin/page";
 }
 
-static int connect_to(uint16_t port) {
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+/* Returns a descriptor, or -1 with errno. With `kind` SOCK_NONBLOCK, it may not be connected yet.
+ */
+static int connect_to(const struct web_server *server, int kind) {
+    const struct sockaddr_in address = web_server_address(server);
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | kind, 0);
     if (descriptor < 0) {
         return -1;
     }
-    if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) != 0) {
+    if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) != 0 &&
+        errno != EINPROGRESS) {
         int kept = errno;
         (void)close(descriptor);
         errno = kept;
@@ -64,6 +67,15 @@ static int connect_to(uint16_t port) {
 
 /* ---- one request ---- */
 
+static int watch(const struct loop *loop, int operation, struct slot *slot, uint32_t events) {
+    struct epoll_event event = {.events = events, .data = {.ptr = slot}};
+    return epoll_ctl(loop->epoll, operation, slot->descriptor, &event) == 0
+               ? 0
+               : web_fail("connection: cannot watch it: %s", strerror(errno));
+}
+
+/* Send the next request of a slot. A connection to this machine is mostly established at once;
+ * otherwise continue when it is. */
 static int send_request(struct loop *loop, struct slot *slot) {
     const struct web_options *options = loop->load->options;
     const struct web_request *request = &slot->session.request[slot->asked];
@@ -83,13 +95,19 @@ static int send_request(struct loop *loop, struct slot *slot) {
                                       .script = request->dynamic ? script : NULL,
                                       .stays_open = !last};
     web_answer_expect(&slot->answer, &wanted);
-    slot->asked++;
     slot->sent_ns = web_now_ns();
     /* A request fits if the connection is new or all earlier requests have been answered. */
-    return send(slot->descriptor, text, (size_t)length, MSG_NOSIGNAL) == length
-               ? 0
-               : web_fail("request for %s: expected to send it, got %s", file->path,
-                          strerror(errno));
+    if (send(slot->descriptor, text, (size_t)length, MSG_NOSIGNAL) == length) {
+        slot->asked++;
+        return 0;
+    }
+    if (slot->asked == 0 && !slot->connecting && errno == EAGAIN) {
+        slot->connecting = true;
+        return watch(loop, EPOLL_CTL_MOD, slot, EPOLLOUT);
+    }
+    return web_fail("request for %s: expected to send it to %s:%u, got %s", file->path,
+                    loop->load->server->options->host_text, (unsigned)loop->load->server->port,
+                    strerror(errno));
 }
 
 static int note_answer(struct web_totals *totals, const struct slot *slot) {
@@ -116,16 +134,27 @@ static int begin(struct loop *loop, struct slot *slot) {
     }
     loop->begun += slot->session.count;
     slot->asked = 0;
-    slot->closing = false;
-    slot->descriptor = connect_to(loop->load->server->port);
-    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = slot}};
-    if (slot->descriptor < 0 ||
-        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, slot->descriptor, &event) != 0) {
-        return web_fail("connection: expected a server at 127.0.0.1:%u, got %s",
-                        (unsigned)loop->load->server->port, strerror(errno));
+    slot->connecting = slot->closing = false;
+    slot->descriptor = connect_to(loop->load->server, SOCK_NONBLOCK);
+    if (slot->descriptor < 0) {
+        return web_fail("connection: expected a server at %s:%u, got %s",
+                        loop->load->server->options->host_text, (unsigned)loop->load->server->port,
+                        strerror(errno));
+    }
+    if (watch(loop, EPOLL_CTL_ADD, slot, EPOLLIN) != 0) {
+        return -1;
     }
     loop->totals->connections++;
     return send_request(loop, slot);
+}
+
+/* Send the request that waited for the connection. */
+static int connected(struct loop *loop, struct slot *slot) {
+    if (send_request(loop, slot) != 0) {
+        return -1;
+    }
+    slot->connecting = false;
+    return watch(loop, EPOLL_CTL_MOD, slot, EPOLLIN);
 }
 
 static int ended_early(const struct slot *slot, const char *how) {
@@ -135,6 +164,9 @@ static int ended_early(const struct slot *slot, const char *how) {
 
 /* Read available data. Replace a connection that the server has closed. */
 static int serve(struct loop *loop, struct slot *slot) {
+    if (slot->connecting) {
+        return connected(loop, slot);
+    }
     ssize_t got = recv(slot->descriptor, loop->buffer, BUFFER_BYTES, MSG_DONTWAIT);
     if (got < 0) {
         return errno == EAGAIN || errno == EINTR ? 0 : ended_early(slot, strerror(errno));
@@ -259,10 +291,10 @@ static int be_patient(int descriptor, unsigned patience_ms) {
 }
 
 /* Send one request on a new connection. Returns the connection, or -1. */
-static int ask(uint16_t port, const char *path, unsigned patience_ms) {
+static int ask(const struct web_server *server, const char *path, unsigned patience_ms) {
     char text[300];
     int length = snprintf(text, sizeof text, "GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n", path);
-    int descriptor = connect_to(port);
+    int descriptor = connect_to(server, 0);
     if (descriptor >= 0 && (be_patient(descriptor, patience_ms) != 0 ||
                             send(descriptor, text, (size_t)length, MSG_NOSIGNAL) != length)) {
         (void)close(descriptor);
@@ -283,9 +315,9 @@ static ssize_t hear(int descriptor, char *text, size_t room) {
     return got < 0 ? -1 : (ssize_t)used;
 }
 
-ssize_t web_get(uint16_t port, const char *path, char *body, size_t room) {
+ssize_t web_get(const struct web_server *server, const char *path, char *body, size_t room) {
     char text[WEB_HEAD_BYTES];
-    int descriptor = ask(port, path, ALONE_MS);
+    int descriptor = ask(server, path, ALONE_MS);
     ssize_t got = descriptor < 0 ? -1 : hear(descriptor, text, sizeof text - 1);
     if (got < 0) {
         return -1;
@@ -315,7 +347,7 @@ static int make_fastcgi_processes(const struct web_load *load) {
     (void)snprintf(path, sizeof path, "%s?%s", script_of(load->options), PAGE_WAIT);
     int status = 0;
     for (size_t i = 0; i < count; i++) {
-        descriptors[i] = ask(load->server->port, path, SILENCE_MS);
+        descriptors[i] = ask(load->server, path, SILENCE_MS);
     }
     for (size_t i = 0; i < count; i++) {
         ssize_t got = descriptors[i] < 0 ? -1 : hear(descriptors[i], text, sizeof text - 1);
@@ -340,7 +372,7 @@ static int ask_for_all(const struct web_load *load, bool dynamic) {
         slot->session.count = 1;
         slot->session.request[0] = (struct web_request){.file = (uint8_t)i, .dynamic = dynamic};
         slot->asked = 0;
-        slot->descriptor = connect_to(load->server->port);
+        slot->descriptor = connect_to(load->server, 0);
         if (slot->descriptor < 0 || be_patient(slot->descriptor, SILENCE_MS) != 0) {
             status = web_fail("connection: %s", strerror(errno));
             break;

@@ -15,7 +15,9 @@ static const char HELP_HEAD[] =
     "rights.\n"
     "COMMAND observes the server during --requests; {pid}, {pids}, {requests} and {ready} in its\n"
     "arguments are replaced (see README.md).\n"
-    "With --sessions, the files and requests are those of a file of sessions instead.\n\n"
+    "With --sessions, the files and requests are those of a file of sessions instead.\n"
+    "With --serve, only start the server; with --load, load and measure that server from another\n"
+    "host. Each takes the options of its part.\n\n"
     "options:\n";
 
 static const char HELP_TAIL[] =
@@ -33,14 +35,19 @@ static const char HELP_TAIL[] =
     "  REGATTA_SEED     seed of the request sequence (default 1)\n\n"
     "exit code: 0 success, 1 measurement failed, 2 usage error\n";
 
+/* The parts that have an option, if they are on two hosts. */
+enum { OF_SERVE = 1, OF_LOAD = 2 };
+
 struct option {
     const char *name, *help;
     uint64_t *number, minimum, maximum;
     const char **text;
     const char *const *choices;
+    unsigned parts;
+    bool given;
 };
 
-enum { OPTIONS = 30 };
+enum { OPTIONS = 32 };
 
 bool web_is(const char *word, const char *other) {
     return strcmp(word, other) == 0;
@@ -68,82 +75,111 @@ static void describe(struct option table[static OPTIONS], struct web_options *op
         {.name = "--server",
          .help = "server program; varnish is a proxy only",
          .text = &options->server,
-         .choices = servers},
+         .choices = servers,
+         .parts = OF_SERVE},
         {.name = "--dynamic",
          .help = "interface for dynamic pages",
          .text = &options->dynamic,
-         .choices = kinds},
+         .choices = kinds,
+         .parts = OF_SERVE},
         {"--servers", "number of server processes; 0: connections + 4 of Apache, 1 of nginx",
-         &options->servers, 0, WEB_MOST_SERVERS, NULL, NULL},
+         &options->servers, 0, WEB_MOST_SERVERS, NULL, NULL, OF_SERVE, false},
         {.name = "--acceptance",
          .help = "how server processes accept connections (the last two: nginx)",
          .text = &options->acceptance,
-         .choices = acceptances},
+         .choices = acceptances,
+         .parts = OF_SERVE},
         {.name = "--server-cpus",
          .help = "allowed CPUs that the server may use; all: it shares them with the driver",
          .text = &options->server_cpus,
-         .choices = cpus},
+         .choices = cpus,
+         .parts = OF_SERVE},
         {"--dynamic-percent", "share of dynamic requests, %", &options->dynamic_percent, 0, 100,
-         NULL, NULL},
+         NULL, NULL, OF_LOAD, false},
         {"--connections", "simultaneous connections, one outstanding request on each",
-         &options->connections, 1, WEB_MOST_CONNECTIONS, NULL, NULL},
+         &options->connections, 1, WEB_MOST_CONNECTIONS, NULL, NULL, OF_SERVE | OF_LOAD, false},
         {"--persistent-percent", "share of requests on persistent (HTTP/1.1) connections, %",
-         &options->persistent_percent, 0, 100, NULL, NULL},
+         &options->persistent_percent, 0, 100, NULL, NULL, OF_LOAD, false},
         {"--requests-per-connection", "requests per persistent connection",
-         &options->requests_per_connection, 1, WEB_MOST_PER_CONNECTION, NULL, NULL},
+         &options->requests_per_connection, 1, WEB_MOST_PER_CONNECTION, NULL, NULL, OF_LOAD, false},
         {"--requests", "number of measured requests; 0: use --window-ms", &options->requests, 0,
-         100000000, NULL, NULL},
+         100000000, NULL, NULL, OF_LOAD, false},
         {"--window-ms", "length of the measured window if --requests is 0, ms", &options->window_ms,
-         1, 3600000, NULL, NULL},
+         1, 3600000, NULL, NULL, OF_LOAD, false},
         {"--warmup-ms", "length of the warm-up before it, ms", &options->warmup_ms, 0, 3600000,
-         NULL, NULL},
+         NULL, NULL, OF_LOAD, false},
         {.name = "--sessions",
          .help = "file of sessions that are the load (see README.md); excludes dynamic pages, "
                  "--requests and COMMAND",
-         .text = &options->sessions},
+         .text = &options->sessions,
+         .parts = OF_SERVE | OF_LOAD},
         {.name = "--loop",
          .help =
              "start of sessions: as a Poisson process, by a fixed number of users, by users who "
              "never pause, or as in the file",
          .text = &options->loop,
-         .choices = loops},
+         .choices = loops,
+         .parts = OF_LOAD},
         {"--rate", "requests per second planned in the open loop", &options->rate, 0, 10000000,
-         NULL, NULL},
+         NULL, NULL, OF_LOAD, false},
         {"--users", "users of the loops closed and saturate", &options->users, 0, WEB_MOST_USERS,
-         NULL, NULL},
+         NULL, NULL, OF_LOAD, false},
         {"--client-kbit",
          "limit of what each connection of a session receives, kbit/s; 0: no limit",
-         &options->client_kbit, 0, 10000000, NULL, NULL},
+         &options->client_kbit, 0, 10000000, NULL, NULL, OF_LOAD, false},
         {"--cache-bytes",
          "limit of the cache in bytes: the server is a caching proxy in front of an origin with "
          "the latencies of the file; 0: no proxy",
-         &options->cache_bytes, 0, INT64_MAX, NULL, NULL},
+         &options->cache_bytes, 0, INT64_MAX, NULL, NULL, 0, false},
         {.name = "--log-copy",
          .help = "write a copy of the server's access log to this file",
-         .text = &options->log_copy},
+         .text = &options->log_copy,
+         .parts = OF_SERVE},
         {"--spin-us",
          "time that the driver polls for responses before it sleeps, us; 0 if it shares the "
          "server's CPU or has a quota",
-         &options->spin_us, 0, 1000000, NULL, NULL},
-        {"--port", "port on 127.0.0.1; 0: choose a free one", &options->port, 0, 65535, NULL, NULL},
+         &options->spin_us, 0, 1000000, NULL, NULL, 0, false},
+        {"--port", "port on 127.0.0.1; 0: choose a free one", &options->port, 0, 65535, NULL, NULL,
+         OF_SERVE, false},
         {"--trace-wait-ms", "time limit for COMMAND to create {ready}, ms", &options->trace_wait_ms,
-         1, 3600000, NULL, NULL},
-        {.name = "--apache", .help = "path of the apache2 program", .text = &options->apache},
+         1, 3600000, NULL, NULL, 0, false},
+        {.name = "--apache",
+         .help = "path of the apache2 program",
+         .text = &options->apache,
+         .parts = OF_SERVE},
         {.name = "--apache-modules",
          .help = "folder of the Apache modules",
-         .text = &options->apache_modules},
-        {.name = "--nginx", .help = "path of the nginx program", .text = &options->nginx},
-        {.name = "--varnish", .help = "path of the varnishd program", .text = &options->varnish},
+         .text = &options->apache_modules,
+         .parts = OF_SERVE},
+        {.name = "--nginx",
+         .help = "path of the nginx program",
+         .text = &options->nginx,
+         .parts = OF_SERVE},
+        {.name = "--varnish",
+         .help = "path of the varnishd program",
+         .text = &options->varnish,
+         .parts = OF_SERVE},
         {.name = "--cgi-program",
          .help = "page.cgi, next to this program",
-         .text = &options->cgi_program},
+         .text = &options->cgi_program,
+         .parts = OF_SERVE},
         {.name = "--fastcgi-program",
          .help = "page.fcgi, next to this program",
-         .text = &options->fastcgi_program},
+         .text = &options->fastcgi_program,
+         .parts = OF_SERVE},
         {.name = "--folder",
          .help = "parent of the temporary folder (default: the working directory, or /tmp if the "
                  "server cannot access it)",
-         .text = &options->folder},
+         .text = &options->folder,
+         .parts = OF_SERVE},
+        {.name = "--serve",
+         .help = "only start the server at this address of this host, for --load on another host",
+         .text = &options->serve,
+         .parts = OF_SERVE},
+        {.name = "--load",
+         .help = "load the server of --serve at this ADDRESS:PORT, the port in its output",
+         .text = &options->load,
+         .parts = OF_LOAD},
     };
     (void)memcpy(table, all, sizeof all);
 }
@@ -193,7 +229,7 @@ static void assign(const struct option *option, const char *value) {
         known = known || web_is(option->choices[i], value);
     }
     if (!known) {
-        usage_error(option->name, option->choices != NULL ? "one of those in --help" : "a path",
+        usage_error(option->name, option->choices != NULL ? "one of those in --help" : "a value",
                     value);
     }
     *option->text = value;
@@ -227,6 +263,13 @@ static void check_acceptance(const struct web_options *options) {
     }
 }
 
+static void check_static(const struct web_options *options) {
+    if (options->sessions != NULL && !web_is(options->dynamic, "none")) {
+        usage_error("--dynamic", "none with --sessions, which has static files only",
+                    options->dynamic);
+    }
+}
+
 /* Refuse options of one load with the other. */
 static void check_sessions(const struct web_options *options) {
     const struct {
@@ -236,6 +279,10 @@ static void check_sessions(const struct web_options *options) {
     } numbers[] = {{"--rate", web_is(options->loop, "open"), options->rate},
                    {"--users", web_has_users(options), options->users}};
     char text[24], expected[80];
+    if (options->serve != NULL) {
+        check_static(options);
+        return; /* the load is that of another host */
+    }
     if (options->sessions == NULL) {
         if (!web_is(options->loop, "open") || options->rate + options->users > 0 ||
             options->client_kbit > 0) {
@@ -244,10 +291,7 @@ static void check_sessions(const struct web_options *options) {
         }
         return;
     }
-    if (!web_is(options->dynamic, "none")) {
-        usage_error("--dynamic", "none with --sessions, which has static files only",
-                    options->dynamic);
-    }
+    check_static(options);
     if (options->trace_command != NULL) {
         usage_error("--sessions", "no tracing command, which observes --requests",
                     options->trace_command[0]);
@@ -298,6 +342,31 @@ static void check_proxy(const struct web_options *options) {
     }
 }
 
+/* Refuse an option that the part on this host would ignore. */
+static void check_parts(const struct option table[static OPTIONS],
+                        const struct web_options *options) {
+    if (options->serve == NULL && options->load == NULL) {
+        return;
+    }
+    if (options->serve != NULL && options->load != NULL) {
+        usage_error("command line", "--serve or --load", "both");
+    }
+    unsigned part = options->serve != NULL ? OF_SERVE : OF_LOAD;
+    for (const struct option *option = table; option->name != NULL; option++) {
+        if (option->given && (option->parts & part) == 0) {
+            usage_error(option->name, part == OF_SERVE ? "none with --serve" : "none with --load",
+                        "one");
+        }
+    }
+    if (options->trace_command != NULL) {
+        usage_error("command line", "no tracing command with --serve or --load",
+                    options->trace_command[0]);
+    }
+    if (options->serve != NULL && web_is(options->server, "varnish")) {
+        usage_error("--server", "apache or nginx with --serve", options->server);
+    }
+}
+
 static void check(const struct web_options *options) {
     if (!web_is(options->server, "apache") && !web_is(options->dynamic, "none")) {
         usage_error("--dynamic", "none with --server nginx or varnish, which run no CGI programs",
@@ -341,7 +410,7 @@ struct web_options web_options_parse(int argc, char **argv) {
     describe(table, &options);
     for (int i = 1; i < argc; i++) {
         size_t length = strcspn(argv[i], "=");
-        const struct option *option = table;
+        struct option *option = table;
         if (web_is(argv[i], "--help")) {
             help(table);
         }
@@ -368,6 +437,16 @@ struct web_options web_options_parse(int argc, char **argv) {
             usage_error(option->name, "a value", "");
         }
         assign(option, argv[i][length] == '=' ? argv[i] + length + 1 : argv[++i]);
+        option->given = true;
+    }
+    check_parts(table, &options);
+    if (!web_control_resolve(&options)) {
+        usage_error(options.serve != NULL ? "--serve" : "--load",
+                    options.serve != NULL
+                        ? "an IPv4 address, or the name of a host with one"
+                        : "an IPv4 address, or the name of a host with one, and a port, such as "
+                          "10.0.0.1:5000",
+                    options.serve != NULL ? options.serve : options.load);
     }
     check(&options);
     const char *seed = getenv("REGATTA_SEED");

@@ -26,7 +26,9 @@ int web_placement_find(struct web_placement *placement, const struct web_options
     server_cpus = driver_cpus = allowed;
     placement->server = -1;
     placement->shared = true;
-    if (web_is(options->server_cpus, "last")) {
+    if (options->load != NULL) {
+        placement->shared = false;
+    } else if (web_is(options->server_cpus, "last")) {
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
             if (CPU_ISSET((size_t)cpu, &allowed)) {
                 placement->server = cpu;
@@ -42,7 +44,9 @@ int web_placement_find(struct web_placement *placement, const struct web_options
     /* If the driver shares the server's CPU, it does not spin. */
     /* The same holds for the origin behind a proxy, which shares the driver's CPUs. */
     bool crowded = web_proxied(options) && CPU_COUNT(&driver_cpus) == 1;
-    placement->spin_ns = placement->shared || crowded || web_group_has_quota()
+    /* A server on another host does not pay for the driver's wake-up. */
+    bool apart = options->load != NULL;
+    placement->spin_ns = placement->shared || crowded || apart || web_group_has_quota()
                              ? 0
                              : options->spin_us * UINT64_C(1000);
     list(&server_cpus, placement->servers, sizeof placement->servers);

@@ -106,8 +106,9 @@ static void put_sessions(FILE *file, const struct web_options *options,
 }
 
 static void put_info(FILE *file, const struct web_server *server,
-                     const struct web_accounting *accounting, const struct web_outcome *outcome) {
+                     const struct web_outcome *outcome) {
     const struct web_options *options = server->options;
+    const struct web_accounting *accounting = &outcome->usage.accounting;
     char cpu[300], split[120];
     if (accounting->version != 0) {
         (void)snprintf(cpu, sizeof cpu, "control group, version %d, minus the driver",
@@ -151,7 +152,11 @@ static void put_info(FILE *file, const struct web_server *server,
     (void)fprintf(file, "\"shared_cpu\": %s, \"spin_ns\": %llu, \"server_user\": %u, ",
                   server->placement->shared ? "true" : "false",
                   (unsigned long long)server->placement->spin_ns, (unsigned)server->identity.uid);
-    put_text(file, "folder", server->folder->path, ", ");
+    if (server->control >= 0) {
+        put_text(file, "server_host", server->options->host_text, ", ");
+    } else {
+        put_text(file, "folder", server->folder->path, ", ");
+    }
     put_text(file, "cpu_from", cpu, ", ");
     put_text(file, "split_from", split, "}}\n");
 }
@@ -201,22 +206,37 @@ static void put_proxy_metrics(FILE *file, const struct web_outcome *outcome) {
         put_metric(file, "hit_ratio", 1 - (double)fetches->requests / requests, "ratio");
         put_metric(file, "origin_bytes_per_request", (double)fetches->bytes / requests, "bytes");
     }
-    if (outcome->cached_bytes > 0) {
-        put_metric(file, "cached_bytes", (double)outcome->cached_bytes, "bytes");
+    if (outcome->usage.cached_bytes > 0) {
+        put_metric(file, "cached_bytes", (double)outcome->usage.cached_bytes, "bytes");
     }
     put_percentiles(file, "origin_latency", &fetches->latency, fetches->latency.count,
                     MORE_PERMILLES);
     put_percentiles(file, "origin_delay", &fetches->delay, fetches->delay.count, MORE_PERMILLES);
 }
 
-static void put_metrics(FILE *file, const struct web_options *options,
+/* With the number of operations, counters of the server's host are also reported per request. */
+static void put_elapsed(FILE *file, const struct web_server *server,
+                        const struct web_totals *totals) {
+    double per_request = (double)totals->elapsed_ns / (double)totals->requests;
+    if (server->control < 0 || server->options->sessions != NULL) {
+        put_metric(file, "elapsed_per_request", per_request, "ns");
+        return;
+    }
+    (void)fprintf(file,
+                  "{\"iteration\": 0, \"metric\": \"elapsed_per_request\", \"value\": %.9g, "
+                  "\"unit\": \"ns\", \"operations\": %llu}\n",
+                  per_request, (unsigned long long)totals->requests);
+}
+
+static void put_metrics(FILE *file, const struct web_server *server,
                         const struct web_outcome *outcome) {
+    const struct web_options *options = server->options;
     const struct web_totals *totals = &outcome->totals;
     double requests = (double)totals->requests;
-    put_metric(file, "elapsed_per_request", (double)totals->elapsed_ns / requests, "ns");
-    put_metric(file, "cpu_time", (double)outcome->server.total_ns / requests, "ns");
-    put_metric(file, "kernel_time", (double)outcome->server.system_ns / requests, "ns");
-    put_metric(file, "user_time", (double)outcome->server.user_ns / requests, "ns");
+    put_elapsed(file, server, totals);
+    put_metric(file, "cpu_time", (double)outcome->usage.cpu.total_ns / requests, "ns");
+    put_metric(file, "kernel_time", (double)outcome->usage.cpu.system_ns / requests, "ns");
+    put_metric(file, "user_time", (double)outcome->usage.cpu.user_ns / requests, "ns");
     put_metric(file, "throughput", requests * 1e9 / (double)totals->elapsed_ns, "ops/s");
     if (options->sessions != NULL) {
         put_session_metrics(file, totals);
@@ -229,25 +249,27 @@ static void put_metrics(FILE *file, const struct web_options *options,
     put_metric(file, "bytes_per_request", (double)totals->body_bytes / requests, "bytes");
     put_metric(file, "received_per_request", (double)totals->received_bytes / requests, "bytes");
     put_metric(file, "connections_per_request", (double)totals->connections / requests, "ratio");
-    put_metric(file, "resident_kib", (double)outcome->resident_kib, "KiB");
-    put_metric(file, "server_share", (double)outcome->server.total_ns / (double)totals->elapsed_ns,
-               "ratio");
+    put_metric(file, "resident_kib", (double)outcome->usage.resident_kib, "KiB");
+    put_metric(file, "server_share",
+               (double)outcome->usage.cpu.total_ns / (double)totals->elapsed_ns, "ratio");
 }
 
 /* ---- standard output ---- */
 
 static int put_json(const struct web_server *server, const struct web_outcome *outcome) {
     const struct web_totals *totals = &outcome->totals;
-    int status = printf(
-        "{\"requests\": %llu, \"connections\": %llu, \"dynamic_requests\": %llu, "
-        "\"body_bytes\": %llu, \"received_bytes\": %llu, \"elapsed_ns\": %llu, "
-        "\"user_ns\": %llu, \"system_ns\": %llu, \"resident_kib\": %llu, \"pid\": %ld, "
-        "\"tracer_exit_code\": %d",
-        (unsigned long long)totals->requests, (unsigned long long)totals->connections,
-        (unsigned long long)totals->dynamic_requests, (unsigned long long)totals->body_bytes,
-        (unsigned long long)totals->received_bytes, (unsigned long long)totals->elapsed_ns,
-        (unsigned long long)outcome->server.user_ns, (unsigned long long)outcome->server.system_ns,
-        (unsigned long long)outcome->resident_kib, (long)server->pid, outcome->tracer_exit_code);
+    int status =
+        printf("{\"requests\": %llu, \"connections\": %llu, \"dynamic_requests\": %llu, "
+               "\"body_bytes\": %llu, \"received_bytes\": %llu, \"elapsed_ns\": %llu, "
+               "\"user_ns\": %llu, \"system_ns\": %llu, \"resident_kib\": %llu, \"pid\": %ld, "
+               "\"tracer_exit_code\": %d",
+               (unsigned long long)totals->requests, (unsigned long long)totals->connections,
+               (unsigned long long)totals->dynamic_requests, (unsigned long long)totals->body_bytes,
+               (unsigned long long)totals->received_bytes, (unsigned long long)totals->elapsed_ns,
+               (unsigned long long)outcome->usage.cpu.user_ns,
+               (unsigned long long)outcome->usage.cpu.system_ns,
+               (unsigned long long)outcome->usage.resident_kib, (long)server->pid,
+               outcome->tracer_exit_code);
     if (status >= 0 && server->options->sessions != NULL) {
         status = printf(", \"planned\": %llu, \"unanswered\": %llu, \"connection_errors\": %llu, "
                         "\"open_connections\": %llu",
@@ -294,23 +316,22 @@ static int put_line(const struct web_server *server, const struct web_outcome *o
         "latency %s us (99 %%: %s), %llu requests of %.0f bytes on %llu connections\n",
         server->options->server, server->options->dynamic,
         (double)totals->elapsed_ns / requests / 1e3,
-        (double)outcome->server.system_ns / requests / 1e3,
-        (double)outcome->server.user_ns / requests / 1e3,
+        (double)outcome->usage.cpu.system_ns / requests / 1e3,
+        (double)outcome->usage.cpu.user_ns / requests / 1e3,
         requests * 1e9 / (double)totals->elapsed_ns, median_us, long_us,
         (unsigned long long)totals->requests, (double)totals->body_bytes / requests,
         (unsigned long long)totals->connections);
 }
 
-int web_report(FILE *results, const struct web_server *server,
-               const struct web_accounting *accounting, struct web_outcome *outcome) {
+int web_report(FILE *results, const struct web_server *server, struct web_outcome *outcome) {
     struct web_totals *totals = &outcome->totals;
     web_times_sort(&totals->latency);
     web_times_sort(&totals->send_delay);
     web_times_sort(&outcome->fetches.latency);
     web_times_sort(&outcome->fetches.delay);
     if (results != NULL) {
-        put_info(results, server, accounting, outcome);
-        put_metrics(results, server->options, outcome);
+        put_info(results, server, outcome);
+        put_metrics(results, server, outcome);
         if (fflush(results) != 0 || ferror(results)) {
             return web_fail("REGATTA_RESULTS: cannot write it: %s", strerror(errno));
         }

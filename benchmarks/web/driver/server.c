@@ -20,45 +20,56 @@ static const uint64_t VERSION_NS = UINT64_C(5000000000);
 /* Below the ephemeral ports, so that no client connection uses it by chance. */
 enum { FIRST_PORT = 15000, PORTS = 15000, PORT_ATTEMPTS = 200 };
 
-static bool port_is_free(uint16_t port) {
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+static struct sockaddr_in address_of(const struct web_server *server, uint16_t port) {
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = server->options->host};
+}
+
+struct sockaddr_in web_server_address(const struct web_server *server) {
+    return address_of(server, server->port);
+}
+
+static bool port_is_free(const struct web_server *server, uint16_t port) {
+    const struct sockaddr_in address = address_of(server, port);
     const int yes = 1;
     int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool is_free = descriptor >= 0 &&
                    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
                    bind(descriptor, (const struct sockaddr *)&address, sizeof address) == 0 &&
                    listen(descriptor, 1) == 0;
+    int kept = errno;
     if (descriptor >= 0) {
         (void)close(descriptor);
     }
+    errno = kept;
     return is_free;
 }
 
 /* Find a free port other than `taken`. */
-static int find_port(uint16_t *port, uint16_t taken) {
+static int find_port(const struct web_server *server, uint16_t *port, uint16_t taken) {
     for (int i = 0; i < PORT_ATTEMPTS; i++) {
         uint16_t random;
         if (getentropy(&random, sizeof random) != 0) {
             return web_fail("getentropy: %s", strerror(errno));
         }
         *port = (uint16_t)(FIRST_PORT + random % PORTS);
-        if (*port != taken && port_is_free(*port)) {
+        if (*port != taken && port_is_free(server, *port)) {
             return 0;
         }
     }
-    return web_fail("port: found no free one of 127.0.0.1 from %d to %d: choose one with "
-                    "--port",
-                    FIRST_PORT, FIRST_PORT + PORTS - 1);
+    return web_fail("port: found no free one of %s from %d to %d (%s): choose one with --port",
+                    server->options->host_text, FIRST_PORT, FIRST_PORT + PORTS - 1,
+                    strerror(errno));
 }
 
 int web_server_choose_port(struct web_server *server) {
     server->port = (uint16_t)server->options->port;
-    if (server->port == 0 && find_port(&server->port, 0) != 0) {
+    if (server->port == 0 && find_port(server, &server->port, 0) != 0) {
         return -1;
     }
-    return web_acceptance_serialised(server->options) ? find_port(&server->idle_port, server->port)
-                                                      : 0;
+    return web_acceptance_serialised(server->options)
+               ? find_port(server, &server->idle_port, server->port)
+               : 0;
 }
 
 /* Read the first line of the program's version output, on either stream; the program is trusted as
@@ -120,6 +131,9 @@ static void last_words(const struct web_server *server, char *words, size_t byte
 
 int web_server_check(const struct web_server *server) {
     struct pollfd waits = {.fd = server->words, .events = POLLIN};
+    if (server->control >= 0) {
+        return web_control_check(server);
+    }
     if (server->origin != NULL && web_origin_check(server->origin) != 0) {
         return -1;
     }
@@ -140,7 +154,7 @@ int web_server_check(const struct web_server *server) {
 
 static bool answers(const struct web_server *server) {
     char body[64];
-    ssize_t got = web_get(server->port, "/nonce", body, sizeof body);
+    ssize_t got = web_get(server, "/nonce", body, sizeof body);
     return got == (ssize_t)strlen(server->folder->nonce) &&
            memcmp(body, server->folder->nonce, (size_t)got) == 0;
 }
@@ -186,10 +200,9 @@ int web_server_start(struct web_server *server) {
         if (web_now_ns() > until) {
             char words[900];
             last_words(server, words, sizeof words);
-            return web_fail("%s: no response on 127.0.0.1:%u from %u processes "
-                            "within 15 s: %s",
-                            server->options->server, (unsigned)server->port,
-                            web_server_processes(server->options), words);
+            return web_fail("%s: no response on %s:%u from %u processes within 15 s: %s",
+                            server->options->server, server->options->host_text,
+                            (unsigned)server->port, web_server_processes(server->options), words);
         }
         (void)nanosleep(&pause, NULL);
     }

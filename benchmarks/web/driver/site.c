@@ -7,7 +7,8 @@ int web_site_make(struct web_site *site, const struct web_options *options) {
     }
     return web_descriptors_raise(options) != 0 ||
                    web_sessions_read(&site->sessions, options->sessions) != 0 ||
-                   web_plan_make(&site->plan, &site->sessions, options) != 0
+                   (options->serve == NULL &&
+                    web_plan_make(&site->plan, &site->sessions, options) != 0)
                ? -1
                : web_objects_make(&site->objects, &site->sessions);
 }

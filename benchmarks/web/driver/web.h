@@ -7,6 +7,7 @@
 
 #include "../page_text.h"
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +39,10 @@ struct web_options {
     uint64_t rate, users, client_kbit;
     uint64_t cache_bytes; /* 0: the server is no proxy */
     const char *log_copy;
+    const char *serve, *load; /* not both: the other part is on another host; NULL: no */
+    struct in_addr host;      /* of the server */
+    char host_text[INET_ADDRSTRLEN];
+    uint16_t control_port; /* of --load */
     const char *apache, *apache_modules, *nginx, *varnish, *cgi_program, *fastcgi_program, *folder;
     bool json;
     char **trace_command; /* NULL: no tracing */
@@ -205,9 +210,11 @@ struct web_server {
     const struct web_options *options;
     const struct web_folder *folder;
     struct web_identity identity;
-    const struct web_placement *placement;
+    struct web_placement *placement;
     struct web_origin *origin; /* NULL: the server is no proxy */
-    uint16_t port, idle_port;  /* idle_port: without connections; 0: none */
+    /* The connection to its host with --load; -1: it is on this host. */
+    int control;
+    uint16_t port, idle_port; /* idle_port: without connections; 0: none */
     char version[100];
     char program[WEB_PATH_BYTES], root[WEB_PATH_BYTES], configuration[WEB_PATH_BYTES];
     char address[32], storage[48]; /* of Varnish */
@@ -218,6 +225,7 @@ struct web_server {
     struct web_semaphores *semaphores; /* shared with the keeper; NULL: the server has none */
 };
 
+struct sockaddr_in web_server_address(const struct web_server *server);
 /* Also the port without connections, if the acceptance needs one. */
 int web_server_choose_port(struct web_server *server);
 /* Whether it is a caching proxy. */
@@ -308,6 +316,35 @@ int web_accounting_read(const struct web_accounting *accounting, struct web_cpu 
 /* Whether the group still holds this tree only. */
 bool web_accounting_own(const struct web_accounting *accounting);
 
+/* ---- usage.c: what the server uses in a window, on its host ---- */
+
+struct web_usage {
+    struct web_accounting accounting;
+    struct web_cpu before, cpu; /* cpu: of the window */
+    uint64_t resident_kib;      /* of its largest process */
+    uint64_t cached_bytes;      /* on the disk, by nginx */
+};
+
+int web_usage_begin(struct web_usage *usage);
+int web_usage_end(struct web_usage *usage);
+/* After all load: the rest, and whether the numbers are valid. */
+int web_usage_conclude(struct web_usage *usage, const struct web_server *server);
+
+/* ---- control.c: a server on another host ---- */
+
+/* Find the address of the server. */
+bool web_control_resolve(struct web_options *options);
+/* Serve until a signal requests the end. */
+int web_control_serve(struct web_server *server);
+/* Connect to the server, and take over its settings. */
+int web_control_connect(struct web_server *server, struct web_options *options);
+/* As web_usage_begin() and so on, on the host of the server. */
+int web_control_begin(const struct web_server *server);
+int web_control_end(const struct web_server *server);
+int web_control_conclude(const struct web_server *server, struct web_usage *usage);
+/* Whether the server still runs; prints a message if not. */
+int web_control_check(const struct web_server *server);
+
 /* ---- times.c: samples of one quantity ---- */
 
 struct web_times {
@@ -348,7 +385,7 @@ int web_load_prime(const struct web_load *load);
 int web_load_run(const struct web_load *load, struct web_sequence *sequence, uint64_t requests,
                  uint64_t window_ms, struct web_totals *totals);
 /* Fetch one body on a separate connection. Returns its length, or -1 (without a message). */
-ssize_t web_get(uint16_t port, const char *path, char *body, size_t room);
+ssize_t web_get(const struct web_server *server, const char *path, char *body, size_t room);
 
 /* ---- answer.c: read one response and verify it ---- */
 
@@ -415,15 +452,13 @@ struct web_fetches {
 struct web_outcome {
     struct web_totals totals;
     struct web_fetches fetches;
-    struct web_cpu server;
-    uint64_t driver_ns, resident_kib;
-    uint64_t cached_bytes; /* on the disk, by nginx */
+    struct web_usage usage;
+    uint64_t driver_ns;
     int tracer_exit_code;
 };
 
 FILE *web_results_open(void);
-int web_report(FILE *results, const struct web_server *server,
-               const struct web_accounting *accounting, struct web_outcome *outcome);
+int web_report(FILE *results, const struct web_server *server, struct web_outcome *outcome);
 void web_report_failure(FILE *results);
 
 #endif

@@ -1,0 +1,1 @@
+../../probes/regatta_counters.h
