@@ -382,18 +382,21 @@ class Counting:
         if self._profile is None:
             return []
         try:
-            symbols, programs_s = self._profile.end()
+            found = self._profile.end()
         except OSError as error:
             self._no_profile(error)
             return []
         self.close()
-        total_s = sum(symbols.values())
-        shown = {symbol: used_s for symbol, used_s in symbols.items() if used_s >= _LEAST_SHARE * total_s}
+        total_s = sum(found.symbols.values())
+        shown = {
+            symbol: used_s for symbol, used_s in found.symbols.items() if used_s >= _LEAST_SHARE * total_s
+        }
         parts = {ALL: total_s, **shown, OTHERS: max(0.0, total_s - sum(shown.values()))}
         metric = metric_of(PROFILE)
         return [
             *([0, metric, used_s, "s", None, {SYMBOL: symbol}] for symbol, used_s in parts.items()),
-            [0, metric_of(PROGRAMS), programs_s, "s", None, None],
+            *([0, metric_of(kind), used_s, "s", None, None] for kind, used_s in found.kinds.items()),
+            [0, metric_of(PROGRAMS), found.programs, "s", None, None],
         ]
 
     def _rows(self, first: _Border, last: _Border, per: str, iteration: int) -> list[Iteration]:

@@ -1,7 +1,7 @@
 """Sample what the kernel executes while a program runs, with `perf record` on all CPUs.
 
 perf samples by a timer (`cpu-clock`), which virtual machines have, too. All processes of the machine count, without idle time, the
-runner and perf itself.
+runner and perf itself. A sample in the kernel has the chain of calls, so that locks and copies belong to the call that needs them.
 """
 
 from __future__ import annotations
@@ -15,21 +15,47 @@ import signal
 import subprocess
 import tempfile
 from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+
+from regatta.host.values.counters import FUTEX, SCHEDULER
 
 #: not a divisor of the frequencies of timers in the kernel, with which samples would coincide
 FREQUENCY_HZ = 997
 _PATIENCE_S = 60.0
-_SAMPLE = re.compile(rb"\s*(\d+)\s+([0-9a-f]+) (.+?) \((.*)\)\s*")
+#: a sample begins with its process; the chain of calls in the kernel follows, innermost first, or nothing
+_PROCESS = re.compile(rb"\s*(\d+)\s*")
+_FRAME = re.compile(rb"\s+[0-9a-f]+ (.+?) \(.*\)\s*")
 _LOST = re.compile(rb"PERF_RECORD_LOST")
-#: addresses of the kernel on x86-64 and AArch64
-_KERNEL = 1 << 63
 _OF_IDLE = 0
+#: what compilers add to the name of a part of a function
+_PART = re.compile(r"\.(isra|part|constprop|cold)\b.*")
+#: Kind of work -> functions with which it begins, of Linux 5.10 to 6.12. A futex call that waits also schedules: kinds overlap.
+KINDS = {
+    FUTEX: {"do_futex", "__x64_sys_futex", "__arm64_sys_futex", "__x64_sys_futex_waitv", "__arm64_sys_futex_waitv"},
+    SCHEDULER: {
+        "__schedule", "try_to_wake_up", "wake_up_new_task", "sched_ttwu_pending", "schedule_tail",
+        "scheduler_tick", "sched_tick", "run_rebalance_domains", "sched_balance_softirq",
+    },
+}  # fmt: skip
 
 
 def why_not() -> str:
     """Return why this machine cannot sample, as far as it is known without starting perf; "" if nothing is known."""
     return "" if shutil.which("perf") else "no perf on PATH (Debian: `apt-get install linux-perf`)"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Times of all processors, in s."""
+
+    #: function of the kernel -> time in it alone
+    symbols: dict[str, float]
+    #: kind of work of the kernel (`KINDS`) -> time, with all that its functions call
+    kinds: dict[str, float]
+    #: time outside of the kernel
+    programs: float
 
 
 class KernelProfile:
@@ -53,8 +79,8 @@ class KernelProfile:
         own_ack, ack = os.pipe()
         self._control, self._ack = own_control, own_ack
         command = [
-            self._perf, "record", "-q", "-a", "-e", "cpu-clock", "-F", str(FREQUENCY_HZ), "-D", "-1", "-o", str(self._data),
-            "--control", f"fd:{control},{ack}",
+            self._perf, "record", "-q", "-a", "-e", "cpu-clock", "-F", str(FREQUENCY_HZ), "-g", "--kernel-callchains",
+            "-D", "-1", "-o", str(self._data), "--control", f"fd:{control},{ack}",
         ]  # fmt: skip
         with self._words.open("wb") as words:
             self._process = subprocess.Popen(
@@ -90,11 +116,8 @@ class KernelProfile:
         """
         self._tell(b"enable\n")
 
-    def end(self) -> tuple[dict[str, float], float]:
+    def end(self) -> Profile:
         """End sampling.
-
-        Returns:
-            Symbol of the kernel -> time in s; time of programs in s.
 
         Raises:
             OSError: perf failed, or lost samples.
@@ -124,34 +147,63 @@ class KernelProfile:
             words = self._words.read_text(errors="replace").strip().splitlines()
             raise OSError(f"perf: {words[0]:.200}" if words else "perf does not answer")
 
-    def _read(self) -> tuple[dict[str, float], float]:
-        command = [
-            self._perf,
-            "script",
-            "-i",
-            str(self._data),
-            "-G",
-            "-F",
-            "pid,ip,sym,dso",
-            "--show-lost-events",
-        ]
-        kernel: Tally[str] = Tally()
-        programs = 0
+    def _read(self) -> Profile:
+        command = [self._perf, "script", "-i", str(self._data), "-F", "pid,ip,sym,dso", "--show-lost-events"]
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as script:
             assert script.stdout is not None
-            for line in script.stdout:
-                if _LOST.search(line):
-                    script.kill()
-                    raise OSError("perf lost samples, because the machine is too busy")
-                match = _SAMPLE.fullmatch(line)
-                if match is None or int(match[1]) in (_OF_IDLE, self.pid, os.getpid()):
-                    continue
-                if int(match[2], 16) >= _KERNEL:
-                    kernel[match[3].decode("utf-8", "replace")] += 1
-                else:
-                    programs += 1
+            try:
+                found = profile_of(script.stdout, {_OF_IDLE, self.pid, os.getpid()})
+            except OSError:
+                script.kill()
+                raise
         if script.returncode:
             raise OSError(f"perf script: exit code {script.returncode}")
-        return {symbol: count / FREQUENCY_HZ for symbol, count in kernel.items()}, programs / FREQUENCY_HZ
+        return found
+
+
+def profile_of(lines: Iterable[bytes], without: set[int]) -> Profile:
+    """Return the times of samples.
+
+    Args:
+        lines: output of `perf script -F pid,ip,sym,dso --show-lost-events`.
+        without: processes whose samples do not count.
+
+    Raises:
+        OSError: perf lost samples.
+    """
+    symbols: Tally[str] = Tally()
+    kinds: Tally[str] = Tally(dict.fromkeys(KINDS, 0))
+    programs = 0
+    for process, chain in _samples(lines):
+        if process in without:
+            continue
+        if not chain:
+            programs += 1
+            continue
+        symbols[chain[0]] += 1
+        functions = {_PART.sub("", symbol) for symbol in chain}
+        kinds.update(kind for kind, begins in KINDS.items() if not functions.isdisjoint(begins))
+    return Profile(_times(symbols), _times(kinds), programs / FREQUENCY_HZ)
+
+
+def _samples(lines: Iterable[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the process of each sample, and its functions of the kernel, innermost first."""
+    process: int | None = None
+    chain: list[str] = []
+    for line in lines:
+        if _LOST.search(line):
+            raise OSError("perf lost samples, because the machine is too busy")
+        if match := _PROCESS.fullmatch(line):
+            if process is not None:
+                yield process, chain
+            process, chain = int(match[1]), []
+        elif match := _FRAME.fullmatch(line):
+            chain.append(match[1].decode("utf-8", "replace"))
+    if process is not None:
+        yield process, chain
+
+
+def _times(samples: Mapping[str, int]) -> dict[str, float]:
+    return {name: count / FREQUENCY_HZ for name, count in samples.items()}

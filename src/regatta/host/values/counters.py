@@ -23,8 +23,9 @@ PROFILE = "kernel-profile"
 RUN_DELAY, RUN_QUEUE = "run-delay", "run-queue"
 #: parameter of the metric of `PROFILE`: a function of the kernel, `all` for the sum, or `others` for the rare ones
 SYMBOL, ALL, OTHERS = "symbol", "all", "others"
-#: name of the time that programs spend outside of the kernel, which the profile has, too
-PROGRAMS = "programs-profile"
+#: names of other times that come with it: outside of the kernel; in futex calls; in the scheduler
+PROGRAMS, FUTEX, SCHEDULER = "programs-profile", "futex-profile", "scheduler-profile"
+OF_PROFILE = (PROFILE, FUTEX, SCHEDULER, PROGRAMS)
 #: variable with the path that the names of two FIFOs begin with; a program asks for its iterations there
 BORDERS = "REGATTA_COUNTERS"
 #: parameter of a metric: where the processor executed. `all` is the sum.
@@ -220,7 +221,7 @@ def metric_of(name: str, per: str = "invocation") -> str:
 NAMES = (*COUNTERS, RUN_DELAY, ENERGY, PROFILE)
 #: metric of these and of those derived from them -> name, per
 METRICS = {
-    metric_of(name, per): (name, per) for per in PER for name in (*NAMES, RUN_QUEUE, PROGRAMS, *RATIOS)
+    metric_of(name, per): (name, per) for per in PER for name in (*NAMES, RUN_QUEUE, *OF_PROFILE, *RATIOS)
 }
 
 

@@ -232,6 +232,34 @@ def test_the_kernel_is_sampled_while_the_program_runs_and_nothing_is_left(runner
     assert record["left_behind"] == 0
 
 
+#: two threads that wake each other all the time
+PING_PONG = """
+import queue, threading
+there, back = queue.SimpleQueue(), queue.SimpleQueue()
+def answer():
+    while (item := there.get()) is not None: back.put(item)
+thread = threading.Thread(target=answer); thread.start()
+for i in range(40_000): there.put(i); back.get()
+there.put(None); thread.join()
+"""
+
+
+@pytest.mark.usefixtures("_perf")
+def test_the_time_of_scheduling_and_synchronisation_is_known(runner: Runner) -> None:
+    asked = {"names": ["kernel-profile", "task-clock"], "raw": {}}
+    threads, alone = map(
+        counts_of,
+        runner.measure(
+            python("threads", PING_PONG, counters=asked),
+            python("alone", "for i in range(5_000_000): pass", counters=asked),
+        ),
+    )
+    # Other programs, which tests beside this one may start, have some, too.
+    assert threads["futex_profile"] > 0.1 * threads["task_clock"] / 1e9
+    assert threads["scheduler_profile"] > 0.1 * threads["task_clock"] / 1e9
+    assert threads["futex_profile"] / threads["task_clock"] > alone["futex_profile"] / alone["task_clock"]
+
+
 @pytest.mark.usefixtures("_perf")
 def test_a_runner_that_is_killed_while_it_samples_leaves_perf_to_the_next_one(runner: Runner) -> None:
     asked = {"names": ["kernel-profile"], "raw": {}}

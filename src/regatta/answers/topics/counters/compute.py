@@ -17,7 +17,9 @@ from regatta.host.values.counters import (
     INFO,
     METRIC_PREFIX,
     NAMES,
+    OF_PROFILE,
     PER,
+    PROFILE,
     RATIOS,
     SPACE,
     SPACES,
@@ -32,7 +34,9 @@ _DERIVED = {
     name: name.replace("_per_1000_", " per 1,000 ").replace("_", " ").replace("ipc", "IPC") for name in RATIOS
 }
 #: place of each metric in a table; events of the processor's manual follow the other counters
-_ORDER = {name.replace("-", "_"): place for place, name in enumerate((*NAMES, *RATIOS))}
+#: the many functions of the kernel last
+_NAMES = (*(name for name in NAMES if name != PROFILE), *reversed(OF_PROFILE), *RATIOS)
+_ORDER = {name.replace("-", "_"): place for place, name in enumerate(_NAMES)}
 _ASPECTS = {ALL: "user and kernel"}
 _FIRST = ("", ALL, *SPACES)
 

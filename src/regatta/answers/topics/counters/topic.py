@@ -11,7 +11,7 @@ from regatta.answers.topics.counters.compute import Count, CountedCell, CounterA
 from regatta.answers.words import listed
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, choose_scale, joined, show_heap, show_interval, show_percent
-from regatta.host.values.counters import PER, PROFILE, PROGRAMS, metric_of
+from regatta.host.values.counters import OF_PROFILE, PER, metric_of
 
 #: Wider tables do not fit on a page.
 _CELLS_AT_ONCE = 3
@@ -45,7 +45,7 @@ def counter_tables(found: CounterAnswer, view: View) -> list[Table]:
 
 
 def _is_profile(one: Count) -> bool:
-    return one.metric in (metric_of(PROFILE), metric_of(PROGRAMS))
+    return one.metric in map(metric_of, OF_PROFILE)
 
 
 def _is_counter(one: Count, per: str) -> bool:
