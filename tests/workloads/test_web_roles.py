@@ -175,10 +175,11 @@ def test_sides_that_do_not_fit_are_refused(web_sources: Path, tmp_path: Path, go
     cases = {
         "no sessions of the server": ("apache-static", sessions),
         "no sessions of the load": ("nginx-requests", ()),
+        "no processor of the server alone": ("nginx-requests", (sessions[0], "--loop=saturate", "--users=8")),
     }
     for number, (case, (name, load)) in enumerate(cases.items()):
         (tmp_path / str(number)).mkdir()
-        with serving(name, web_sources, tmp_path / str(number)) as server:
+        with serving(name, web_sources, tmp_path / str(number), "--server-cpus=all") as server:
             outcome = web(web_sources, tmp_path / case, f"--load=127.0.0.1:{server.port}", *load)
         assert (outcome.exit_code, outcome.stdout) == (1, "")
         told = outcome.stderr.replace(server.port, "PORT").replace(str(tmp_path), "PLACE")

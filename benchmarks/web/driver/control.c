@@ -325,6 +325,9 @@ static int take_over(struct web_server *server, struct web_options *options) {
         return refuse(server, sessions == 1 ? "--sessions, which the server has" : "no --sessions",
                       sessions == 1 ? "none" : options->sessions);
     }
+    if (web_is(options->loop, "saturate") && strtol(fields[8], NULL, 10) < 0) {
+        return refuse(server, "a server with --server-cpus last for --loop saturate", "all");
+    }
     options->server = fields[2];
     options->dynamic = fields[4];
     options->acceptance = fields[5];
