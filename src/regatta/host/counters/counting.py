@@ -24,6 +24,7 @@ from regatta.host.values.counters import (
     COUNTERS,
     ENERGY,
     INFO,
+    INTEL,
     OTHERS,
     PER,
     PROFILE,
@@ -34,6 +35,8 @@ from regatta.host.values.counters import (
     SPACE,
     SPACES,
     SYMBOL,
+    TOP_DOWN,
+    TOP_DOWN_EVENTS,
     Counted,
     Event,
     family_of,
@@ -97,6 +100,8 @@ def offer(counted: Counted, family: str | None = None) -> Offer:
     found.always = tuple(slot for slots in by_name.values() for slot in slots if not slot.space)
     hardware = {name: slots for name, slots in by_name.items() if slots and slots[0].space}
     found.groups = _groups(hardware)
+    if TOP_DOWN in counted.names:
+        found.groups += _top_down(family, found)
     if ENERGY in counted.names:
         _, why = energy.read_zones()
         found.energy = not why
@@ -135,16 +140,27 @@ def _events(counted: Counted, family: str, found: Offer) -> Iterable[tuple[str, 
             found.missing[name] = perf_events.why_not(error)
 
 
-def _opens(slots: Sequence[Slot], found: Offer | None = None) -> bool:
-    """Return whether the kernel counts these at the same time; note why not."""
+def _top_down(family: str, found: Offer) -> list[Group]:
+    """Return the groups of the top-down method, for user and for kernel; note why there is none."""
+    groups = [tuple(Slot(name, space, event) for name, event in TOP_DOWN_EVENTS.items()) for space in SPACES]
+    if family != INTEL:
+        found.missing[TOP_DOWN] = "only on processors of Intel, from Ice Lake on"
+    elif not perf_events.is_listed(groups[0][0].event):
+        found.missing[TOP_DOWN] = perf_events.NO_COUNTER
+    else:
+        return [group for group in groups if _opens(group, found, TOP_DOWN)]
+    return []
+
+
+def _opens(slots: Sequence[Slot], found: Offer | None = None, name: str = "") -> bool:
+    """Return whether the kernel counts these at the same time; note why not. `name`: of all of them; "": of the first."""
     opened: list[int] = []
     try:
         _open(slots, opened)
     except OSError as error:
         if found is not None:
-            found.missing[" ".join(filter(None, (slots[0].name, slots[0].space)))] = perf_events.why_not(
-                error
-            )
+            label = " ".join(filter(None, (name or slots[0].name, slots[0].space)))
+            found.missing[label] = perf_events.why_not(error)
         return False
     finally:
         for fd in opened:

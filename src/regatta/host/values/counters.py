@@ -17,6 +17,8 @@ METRIC_PREFIX = "counter_"
 INFO = "host_counters"
 #: name in a spec of the energy that the processor's packages use
 ENERGY = "energy"
+#: name in a spec of what became of the places for operations (`SLOTS`): level 1 of Yasin's top-down method (2014)
+TOP_DOWN = "top-down"
 #: name in a spec of the time that the kernel spends in each of its functions
 PROFILE = "kernel-profile"
 #: name in a spec of the time for which threads waited for a processor, and of the mean number of such threads
@@ -92,6 +94,9 @@ def _arm(number: int, name: str) -> Event:
     return Event(RAW, number, name)
 
 
+#: name of the kernel for the places in which a processor can begin an operation: a number per cycle
+_SLOTS = "slots"
+
 _L1D, _L1I, _DTLB, _ITLB = 0, 1, 3, 4
 _REFERENCES, _CACHE_MISSES = 2, 3
 
@@ -108,8 +113,10 @@ COUNTERS: dict[str, Counter] = {
     "instructions": _hardware("instructions retired", 1),
     "branches": _hardware("branches retired", 4, **{ARM: _arm(0x21, "br_retired")}),
     "branch-misses": _hardware("mispredicted branches", 5, **{ARM: _arm(0x22, "br_mis_pred_retired")}),
-    # ex_ret_brn_tkn
-    "branches-taken": Counter("branches taken", {AMD: _amd(0xC4), _ANY: None}),
+    # AMD: ex_ret_brn_tkn. Intel: br_inst_retired.near_taken of the processors that have `slots`, from Ice Lake on; Atom differs.
+    "branches-taken": Counter(
+        "branches taken", {AMD: _amd(0xC4), INTEL: Event(RAW, 0x20C4, _SLOTS), _ANY: None}
+    ),
     # de_dis_uop_queue_empty_di0
     "stalled-frontend": Counter(
         "cycles without instructions to execute",
@@ -149,6 +156,17 @@ COUNTERS: dict[str, Counter] = {
 }
 
 
+#: What `TOP_DOWN` counts on processors of Intel, whose kernel lists the first: the names and configurations of the kernel
+#: (arch/x86/events/intel/core.c). They count at the same time, the first one as their leader, for user or for kernel.
+TOP_DOWN_EVENTS = {
+    "slots": Event(RAW, 0x0400, _SLOTS),
+    "slots-retiring": Event(RAW, 0x8000, _SLOTS),
+    "slots-bad-speculation": Event(RAW, 0x8100, _SLOTS),
+    "slots-frontend-bound": Event(RAW, 0x8200, _SLOTS),
+    "slots-backend-bound": Event(RAW, 0x8300, _SLOTS),
+}
+
+
 @dataclass(frozen=True)
 class Ratio:
     """A metric derived from two counters of the same invocation."""
@@ -173,6 +191,11 @@ RATIOS: dict[str, Ratio] = {
     "l1d_miss_ratio": Ratio("l1d-misses", "l1d-loads"),
     "stalled_frontend_share": Ratio("stalled-frontend", "cycles"),
     "stalled_backend_share": Ratio("stalled-backend", "cycles"),
+    "retiring_share": Ratio("slots-retiring", "slots", higher=True),
+    **{
+        f"{part.replace('-', '_')}_share": Ratio(f"slots-{part}", "slots")
+        for part in ("bad-speculation", "frontend-bound", "backend-bound")
+    },
     **{
         f"{name.replace('-', '_')}_per_1000_instructions": Ratio(name, "instructions", 1000.0)
         for name in _MISSES
@@ -218,11 +241,10 @@ def metric_of(name: str, per: str = "invocation") -> str:
 
 
 #: all that a spec can ask for without an event of the processor's manual
-NAMES = (*COUNTERS, RUN_DELAY, ENERGY, PROFILE)
+NAMES = (*COUNTERS, TOP_DOWN, RUN_DELAY, ENERGY, PROFILE)
+_COUNTED = (*COUNTERS, *TOP_DOWN_EVENTS, RUN_DELAY, RUN_QUEUE, ENERGY, *OF_PROFILE, *RATIOS)
 #: metric of these and of those derived from them -> name, per
-METRICS = {
-    metric_of(name, per): (name, per) for per in PER for name in (*NAMES, RUN_QUEUE, *OF_PROFILE, *RATIOS)
-}
+METRICS = {metric_of(name, per): (name, per) for per in PER for name in _COUNTED}
 
 
 def split_metric(metric: str) -> tuple[str, str]:

@@ -24,6 +24,8 @@ from regatta.host.values.counters import (
     NAMES,
     RATIOS,
     SPACES,
+    TOP_DOWN,
+    TOP_DOWN_EVENTS,
     Counted,
     Event,
     by_reason,
@@ -121,7 +123,7 @@ def test_every_counter_is_in_one_group_that_fits_and_instructions_are_in_each(
         if COUNTERS.get(name) and COUNTERS[name].by_space:
             assert name in missing or all((name, space) in counted for space in SPACES)
     if "instructions" in asked and counters >= 4:
-        assert all("instructions" in group for group in names_of(found))
+        assert all("instructions" in group or "slots" in group for group in names_of(found))
 
 
 def test_a_processor_with_four_counters_counts_all_in_groups_that_keep_ratios_together(
@@ -132,13 +134,59 @@ def test_a_processor_with_four_counters_counts_all_in_groups_that_keep_ratios_to
     groups = names_of(found)
     assert groups[0][:2] == ["instructions", "cycles"]
     for ratio in RATIOS.values():
-        if ratio.over not in found.missing and ratio.under not in found.missing:
+        if ratio.over in HARDWARE and ratio.over not in found.missing and ratio.under not in found.missing:
             together = any(ratio.over in group and ratio.under in group for group in groups)
             # Branches, taken and mispredicted need six counters.
             assert together or ratio.under == "branches"
     lacking = {"branches-taken", "stalled-frontend", "stalled-backend", "l2-references", "l2-misses"}
     assert set(found.missing) == lacking
-    assert all(INTEL in why for why in found.missing.values())
+    # A kernel without `slots` has no branches taken.
+    reasons = {name: INTEL in why for name, why in found.missing.items()}
+    assert reasons == {name: name != "branches-taken" for name in lacking}
+
+
+def test_the_top_down_method_has_groups_of_its_own_led_by_the_slots(
+    on: Callable[..., Processor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Linux 6.1 on Sapphire Rapids: slots, topdown-retiring, topdown-bad-spec, topdown-fe-bound and topdown-be-bound
+    shares = {0x8000: 500, 0x8100: 100, 0x8200: 150, 0x8300: 250, 0x400: 1000}
+    asked = Counted(("instructions", TOP_DOWN))
+    monkeypatch.setattr(perf_events, "is_listed", lambda event: True)
+    processor = on(5)
+    processor.counts = lambda event, space: Count(shares.get(event.config, 7), 10, 10)
+    assert names_of(offer(asked, INTEL)) == [["instructions"], [*TOP_DOWN_EVENTS], [*TOP_DOWN_EVENTS]]
+    counters, told = Counters(1, "alpha"), {}
+    for place in range(3):
+        one = counters.of(asked.to_json(), place)
+        one.begin()
+        assert {leader for _, _, leader in processor.open.values()} == {min(processor.open)}
+        told |= {(row[1], row[5]["space"]): row[2] for row in one.end()[0]}
+    for space in SPACES:
+        assert told["counter_retiring_share", space] == 0.5
+        assert told["counter_bad_speculation_share", space] == 0.1
+        assert told["counter_frontend_bound_share", space] == 0.15
+        assert told["counter_backend_bound_share", space] == 0.25
+    # Both together are in no invocation.
+    assert ("counter_slots", "all") not in told
+
+
+@pytest.mark.parametrize(("family", "listed"), [(AMD, True), (ARM, True), ("", True), (INTEL, False)])
+def test_the_top_down_method_is_missing_where_the_kernel_does_not_list_its_slots(
+    on: Callable[..., Processor], monkeypatch: pytest.MonkeyPatch, family: str, listed: bool
+) -> None:
+    on(5)
+    monkeypatch.setattr(perf_events, "is_listed", lambda event: listed)
+    found = offer(Counted((TOP_DOWN,)), family)
+    assert (found.groups, list(found.missing)) == ([], [TOP_DOWN])
+
+
+def test_the_top_down_method_that_the_kernel_refuses_is_named_with_the_space(
+    on: Callable[..., Processor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on(4)
+    monkeypatch.setattr(perf_events, "is_listed", lambda event: True)
+    found = offer(Counted((TOP_DOWN,)), INTEL)
+    assert (found.groups, list(found.missing)) == ([], ["top-down user", "top-down kernel"])
 
 
 def test_each_group_is_counted_equally_often_and_alternatives_of_a_round_have_the_same(
