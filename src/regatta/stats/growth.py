@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from regatta.stats.estimate import Interval, undefined
 
@@ -98,6 +97,9 @@ def growth(samples: Sequence[tuple[float, Sequence[float]]], level: float = 0.95
     means = {size: math.fsum(own) / len(own) for size, own in samples}
     if min(means.values()) <= 0.0 or min(means) <= 0.0:
         raise ValueError("a mean or a size is not positive")
+    # Its import takes longer than most answers.
+    from scipy.optimize import nnls
+
     scale = np.array([means[size] for size in sizes])
     found = []
     for kind, curve in GROWTHS.items():
@@ -136,7 +138,7 @@ def _exponent(means: dict[float, float], level: float) -> Interval:
     slope = float(np.sum((x - x.mean()) * (y - y.mean()))) / spread
     rest = y - y.mean() - slope * (x - x.mean())
     error = math.sqrt(float(np.sum(rest**2)) / (n - 2) / spread)
-    half = float(student.ppf((1 + level) / 2, n - 2)) * error
+    half = float(stdtrit(n - 2, (1 + level) / 2)) * error
     if not math.isfinite(half):
         return undefined(n, level, _METHOD, "too few sizes")
     return Interval(n, slope, slope - half, slope + half, level, _METHOD)

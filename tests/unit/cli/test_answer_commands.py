@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,13 @@ def test_analyze_takes_a_path_and_prints_json(results: str) -> None:
     document = json.loads(done.stdout)
     assert [c["n"] for c in document["cells"]] == [5, 5]
     assert document["comparisons"][0]["method"] == "paired-log-t"
+
+
+def test_answering_imports_nothing_that_most_answers_do_not_need() -> None:
+    heavy = "{'scipy.stats', 'scipy.optimize', 'pydantic', 'pandas'}"
+    code = f"import sys, regatta.answers.answer; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_analyze_prints_csv(results: str) -> None:

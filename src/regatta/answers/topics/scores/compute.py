@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from regatta.answers.words import counted, listed
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import LabelParts, parts_of_label
 from regatta.spec.home import known_home, reference_path
-from regatta.spec.references import Reference
 from regatta.stats.estimate import Interval
 from regatta.stats.moments import mean_and_variance
 from regatta.stats.suite_mean import Together, suite_ratio
+
+if TYPE_CHECKING:
+    from regatta.spec.references import Reference
 
 
 @dataclass(frozen=True)
