@@ -155,9 +155,13 @@ def test_compilations_are_those_of_the_log(counted: Counted, name: str) -> None:
     assert run.code == 0, run.stderr
     lines = (run.directory / "jit.log").read_text(encoding="utf-8").splitlines()
     logged = [line for line in lines if "made not entrant" not in line and "made zombie" not in line]
-    assert total(events, "methods_compiled") + total(events, "methods_recompiled") == len(logged) > 100
+    # A line is of the begin of a compilation. One that a thread of the JVM itself needs may not end before the JVM does.
+    unfinished = len(logged) - total(events, "methods_compiled") - total(events, "methods_recompiled")
+    assert len(logged) > 100
+    assert unfinished in (0, 1)
     sizes = [int(size) for line in logged for size in re.findall(r"\((\d+) bytes\)", line)]
-    assert total(events, "bytes_compiled") + total(events, "bytes_recompiled") == sum(sizes)
+    lacking = sum(sizes) - total(events, "bytes_compiled") - total(events, "bytes_recompiled")
+    assert lacking in (sizes[-5:] if unfinished else [0])
     assert total(events, "bytes_compiled") > total(events, "methods_compiled")
     assert total(events, "bytes_recompiled") > total(events, "methods_recompiled") > 0
     assert total(events, "code_bytes") > sum(sizes)
