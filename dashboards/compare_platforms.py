@@ -35,7 +35,7 @@ _NOTHING = (
 )
 _SEVERAL = f"{_NOTHING}; a mean needs at least two benchmarks that the chosen configuration ran on both sides"
 _BARS = (
-    "Solid: the part that is certain. Faint: the part that is possible. A bar without a solid part shows no significant difference. "
+    "Solid: the part that is certain. Faint: the part that is possible. A bar without a solid part shows no significant difference; `practical` says which others remain after adjustment. "
     "Grey: an estimate without an interval."
 )
 
@@ -107,7 +107,7 @@ def _ranking() -> PanelBuilder:
         "What is the ranking, and for which benchmarks and hosts does it hold?",
         "Geometric mean over the benchmarks relative to $baseline, with an interval for each statement: for exactly these benchmarks and "
         "hosts, for similar benchmarks, and for similar hosts. The variation between hosts of a platform is part of the last one, which "
-        "needs two hosts on each side. `rank`: 1 is the best. `practical`: whether the ratio exceeds the least difference of interest. "
+        "needs two hosts on each side. `rank`: 1 is the best. `practical`: significant after adjustment, and beyond the least difference of interest. "
         "`n`: number of benchmarks, or of hosts. If there is no interval, `reason` says why.",
         _SEVERAL,
         [Query(newest("estimate", columns, where, (*SERIES, "kind")))],

@@ -88,7 +88,7 @@ def _ratios() -> PanelBuilder:
     return difference_bars(
         "$benchmark: how far from the baseline is each alternative on $host?",
         "The $metric of each alternative over that of the baseline, less 1, with its interval: 0 % is the baseline. Solid: the part "
-        "that is certain. Faint: the part that is possible. A bar without a solid part shows no significant difference. Grey: an "
+        "that is certain. Faint: the part that is possible. A bar without a solid part shows no significant difference; the table says which others remain after adjustment. Grey: an "
         "estimate without an interval. Names have only what differs within the experiment.",
         f"{INGEST}; an experiment with one configuration has no ratios",
         f"\"kind\" = 'ratio' AND {_OF_ONE}",
@@ -98,19 +98,19 @@ def _ratios() -> PanelBuilder:
 def ratio_table(kind: str, where: str) -> PanelBuilder:
     """Return the table of ratios. `kind`: `ratio` or `runtime`; `where`: further conditions."""
     columns = (
-        ("point", "ratio"), "low", "high", "practical", "p_holm", "n", "theta_percent", ("short", "alternative"), "setting", "reason",
+        ("point", "ratio"), "low", "high", "significant", "practical", "p_holm", "n", "theta_percent", ("short", "alternative"), "setting", "reason",
     )  # fmt: skip
     query = newest("estimate", columns, f"\"kind\" = '{kind}' AND {where}")
     panel = rows_of(
         "Which alternatives differ from the baseline, by how much?",
-        "The metric of the alternative over that of the baseline, with its interval; an interval without 1 shows a difference. "
-        "`practical`: whether it exceeds `theta`, the least difference of interest (`inconclusive`: the interval allows both). `adj. p`: "
-        "adjusted by Holm over all comparisons of the experiment. Host `none`: over all hosts of the platform. If there is no ratio, "
+        "The metric of the alternative over that of the baseline, with its interval; `adj. p`: adjusted by Holm over all comparisons "
+        "of the experiment. `significant`: the interval excludes 1, also after adjustment. `practical`: significant, and the interval exceeds "
+        "`theta`, the least difference of interest (`inconclusive`: both are possible). Host `none`: over all hosts of the platform. If there is no ratio, "
         "`reason` says why.",
         f"{INGEST}; an experiment with one configuration has no ratios",
         [Query(query)],
         "none",
-        columns=("benchmark", "alternative", "baseline", "ratio", "low", "high", "practical", "p_holm", "host", "metric", "setting",
+        columns=("benchmark", "alternative", "baseline", "ratio", "low", "high", "significant", "practical", "p_holm", "host", "metric", "setting",
                  "n", "theta_percent", "reason"),
         units={"n": "none", "theta": "percent"},
         names={"p_holm": "adj. p", "theta_percent": "theta", "setting": "parameters"},

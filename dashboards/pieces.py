@@ -55,7 +55,7 @@ WIDTHS = {
     "Time": 160, "experiment": 170, "host": 110, "benchmark": 190, "configuration": 190, "alternative": 190,
     "runtime": 110, "collector": 100, "modifiers": 100, "heap": 70, "status": 90, "kind": 130, "segment": 80,
     "metric": 110, "parameters": 190, "baseline": 140, "primitive": 130, "system": 150, "quantity": 90,
-    "n": 50, "low": 85, "high": 85, "ratio": 85, "mean": 85, "p": 90, "adj. p": 80, "theta": 70, "practical": 100,
+    "n": 50, "low": 85, "high": 85, "ratio": 85, "mean": 85, "p": 90, "adj. p": 80, "theta": 70, "significant": 95, "practical": 100,
     "drifts": 100, "rank": 60, "predicted": 95, "measured": 95, "measured low": 105, "measured high": 110,
     "error": 70, "count": 90, "cost": 90, "share": 150, "rule": 260,
     "elapsed": 90, "user": 90, "system time": 100, "invocations": 95, "ok": 70, "failed": 70, "perturbed": 90,

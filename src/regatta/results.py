@@ -21,6 +21,7 @@ from regatta.answers.facts import read_facts
 from regatta.answers.parts import Sample
 from regatta.answers.plain import text_of
 from regatta.answers.result import CellAnswer, Comparison
+from regatta.answers.verdicts import VERDICT
 from regatta.store.database import open_database
 from regatta.store.folder import DEFAULT_RESULTS, find_folder
 from regatta.store.tables import CELLS, INVOCATIONS
@@ -81,7 +82,7 @@ _COMPARISONS = pa.schema(
         ("p_holm", _FLOAT),
         *((f"simultaneous_{name}", kind) for name, kind in _RATIO),
         ("p_simultaneous", _FLOAT),
-        ("practical", _TEXT),
+        *((name, _TEXT) for name in VERDICT),
         ("factors", pa.list_(_TEXT)),
         ("words", _TEXT),
     ]

@@ -14,7 +14,7 @@ from regatta.answers.parts import FamilyPair, Place, Sample
 from regatta.answers.result import Answer, CellAnswer, Comparison, Failure
 from regatta.answers.topics.dependence.compute import dependence_words, dependences
 from regatta.answers.topics.dependence.topic import DEPENDENCE
-from regatta.answers.words import practical
+from regatta.answers.verdicts import judge
 from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
@@ -251,7 +251,7 @@ def _comparison(cell: CellAnswer, base: CellAnswer) -> Comparison:
     ratio = replace(log.mapped(math.exp), level=0.95, method="t on log ratios, paired by block")
     p = float(stats.ttest_1samp(logs, 0).pvalue) if len(logs) > 1 else _NOTHING
     return Comparison(
-        cell.cell_id, base.cell_id, cell.place.configuration, base.place.configuration, cell.place, cell.metric, {}, ratio, p, "", practical=practical(ratio, 1.0),
+        cell.cell_id, base.cell_id, cell.place.configuration, base.place.configuration, cell.place, cell.metric, {}, ratio, p, "", verdict=judge(ratio, 1.0),
     )  # fmt: skip
 
 
@@ -261,8 +261,9 @@ def _family(group: list[CellAnswer]) -> Family:
         FamilyPair(
             b.place.collector,
             a.place.collector,
-            replace(_comparison(b, a).ratio, method="Tukey HSD on logs"),
+            ratio := replace(_comparison(b, a).ratio, method="Tukey HSD on logs"),
             0.0123,
+            judge(ratio, 1.0),
         )
         for i, a in enumerate(group)
         for b in group[i + 1 :]

@@ -10,18 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from regatta.answers.methods import method_name
-from regatta.answers.multiplicity import Adjusted, adjusted
+from regatta.answers.multiplicity import Adjusted
 from regatta.answers.names import Names, full_names, short_names
 from regatta.answers.pairs import Pair
 from regatta.answers.result import Comparison
 from regatta.answers.samples import Series
+from regatta.answers.verdicts import Verdict, Verdicts, judge, shows_difference
 from regatta.answers.words import (
     bound_words,
     compared,
     counted,
-    practical,
     sample_words,
-    shows_difference,
     too_small,
 )
 from regatta.stats.estimate import Contrast, undefined
@@ -50,8 +49,8 @@ def compare_pairs(
     found: Sequence[PairContrast],
     names: Names,
     theta_percent: float = 1.0,
-    adjust: bool = True,
-    further: Sequence[float] = (),
+    extra: Sequence[Adjusted] | None = None,
+    verdicts: Verdicts | None = None,
 ) -> tuple[list[Comparison], list[str]]:
     """Compare every alternative with its baseline.
 
@@ -60,17 +59,19 @@ def compare_pairs(
         found: the ratio of each, from `contrasts_of` or `contrasts_by_the_paper`.
         names: names for the sentences.
         theta_percent: smaller differences are not practically significant.
-        adjust: whether to adjust for the number of comparisons (Holm), and for a shared baseline (Sidak).
-        further: p of other comparisons of the answer that Holm's adjustment includes.
+        extra: the adjustment of each, from `adjusted`; None: not adjusted.
+        verdicts: on pairs of series that the answer judges elsewhere, too; these verdicts count.
 
     Returns:
         One comparison per pair, in the same order, and warnings about comparisons that are weaker than they look.
     """
-    extra = adjusted(pairs, [one.contrast for one in found], further) if adjust else [Adjusted()] * len(pairs)
-    comparisons = [
-        _comparison(pair, one.contrast, more, theta_percent, names)
-        for pair, one, more in zip(pairs, found, extra, strict=True)
-    ]
+    adjustments = [Adjusted()] * len(pairs) if extra is None else extra
+    comparisons = []
+    for pair, one, more in zip(pairs, found, adjustments, strict=True):
+        own = judge(one.contrast.interval, theta_percent, more.p_holm)
+        known = Verdict() if verdicts is None or pair.keys is None else verdicts.of(*pair.keys)
+        verdict = known if known.significant else own
+        comparisons.append(_comparison(pair, one.contrast, more, verdict, theta_percent, names))
     apart = Counter(one.why_apart for one in found if one.why_apart)
     partial = sum(one.left_out > 0 for one in found)
     warnings = [
@@ -156,12 +157,11 @@ def _why_apart(a: Series, b: Series) -> str:
 
 
 def _comparison(
-    pair: Pair, contrast: Contrast, more: Adjusted, theta_percent: float, names: Names
+    pair: Pair, contrast: Contrast, more: Adjusted, verdict: Verdict, theta_percent: float, names: Names
 ) -> Comparison:
     cell, base, series = pair.cell, pair.base, pair.series
     parameters = series.parameters if series else {}
     ratio = contrast.interval
-    matters = practical(ratio, theta_percent)
     a_name, b_name, differ = short_names(cell, base)
     sample = sample_words(ratio.n, "block" if ratio.method in (PAIRED, STEIN) else "invocation")
     if math.isnan(ratio.low):
@@ -171,7 +171,9 @@ def _comparison(
         words = f"{compared(a_name, b_name, ratio, cell.metric, unit, cell.better)} {sample}"
         if more.p_holm > 1.0 - ratio.level:
             words += f"; not significant after adjustment for {counted(more.among, 'comparison')} (Holm)"
-        if matters == "no":
+        elif verdict.significant == "no":
+            words += "; not significant after adjustment for all pairs of alternatives"
+        if verdict.practical == "no":
             words += f"; {too_small(theta_percent)}"
     else:
         words = f"no significant difference between {a_name} and {b_name}, {bound_words([ratio])} {sample}"
@@ -190,6 +192,6 @@ def _comparison(
         p_holm=more.p_holm,
         simultaneous=more.simultaneous,
         p_simultaneous=more.p_simultaneous,
-        practical=matters,
+        verdict=verdict,
         factors=tuple(sorted(differ)),
     )

@@ -17,12 +17,14 @@ from regatta.answers.facts import Facts
 from regatta.answers.families.compute import judge_families
 from regatta.answers.families.result import Family
 from regatta.answers.methods import REGATTA
+from regatta.answers.multiplicity import Adjusted, adjusted
 from regatta.answers.names import Names
 from regatta.answers.pairs import Pair, pairs_of
 from regatta.answers.platforms import Platform, impossible_by_platform, planned_platforms
 from regatta.answers.result import CellAnswer, Comparison
 from regatta.answers.samples import Samples, load_samples
 from regatta.answers.stops import Stops, read_stops
+from regatta.answers.verdicts import Verdicts, judge
 from regatta.host.values.levels import CROSSED, Levels, compared_factors
 from regatta.stats.intervals import GEORGES_2007
 from regatta.stats.multiplicity import holm
@@ -63,6 +65,8 @@ class Context:
     #: the ratio of each pair on logarithms, and by the method of the options
     ratios: Sequence[PairContrast]
     contrasts: Sequence[PairContrast]
+    #: on each pair of series, from all comparisons and families that it belongs to
+    verdicts: Verdicts
     comparisons: Sequence[Comparison]
     #: all levels of each ranked factor at each place, on one host
     families: Sequence[Family]
@@ -104,11 +108,13 @@ def make_context(
     platforms = planned_platforms(folder, samples, facts)
     across = across_platforms(samples, platforms, facts.compare, baseline, facts.level)
     further = [one.difference.these.p for one in across.sides]
-    comparisons, apart = compare_pairs(
-        pairs, contrasts, names, facts.theta_percent, adjust=not by_the_paper, further=further
-    )
+    extra = None if by_the_paper else adjusted(pairs, [one.contrast for one in contrasts], further)
+    verdicts = _verdicts(pairs, contrasts, extra, facts.theta_percent)
     every = holm([*further, *(one.contrast.p for one in contrasts)])[: len(further)].tolist()
-    families, unblocked = judge_families(samples, facts.level, names, options.method, ranked)
+    families, unblocked = judge_families(
+        samples, facts.level, names, options.method, ranked, facts.theta_percent, verdicts
+    )
+    comparisons, apart = compare_pairs(pairs, contrasts, names, facts.theta_percent, extra, verdicts)
     return Context(
         folder=folder,
         connection=connection,
@@ -123,6 +129,7 @@ def make_context(
         pairs=pairs,
         ratios=ratios,
         contrasts=contrasts,
+        verdicts=verdicts,
         comparisons=comparisons,
         families=families,
         stops=stops,
@@ -132,3 +139,18 @@ def make_context(
         impossible=impossible_by_platform(facts.impossible, platforms),
         warnings=(*apart, *lacking, *unblocked),
     )
+
+
+def _verdicts(
+    pairs: Sequence[Pair],
+    contrasts: Sequence[PairContrast],
+    extra: Sequence[Adjusted] | None,
+    theta_percent: float,
+) -> Verdicts:
+    """Return the verdicts of the comparisons with the baseline."""
+    found = Verdicts()
+    for place, (pair, one) in enumerate(zip(pairs, contrasts, strict=True)):
+        p_holm = math.nan if extra is None else extra[place].p_holm
+        if pair.keys is not None:
+            found.add(*pair.keys, judge(one.contrast.interval, theta_percent, p_holm))
+    return found

@@ -7,14 +7,15 @@ from typing import Any
 
 from regatta.answers.families.result import Family
 from regatta.answers.families.words import leaders, ranking, winner
-from regatta.answers.plain import finite, place_of, ratio_of, row_of, text_of
+from regatta.answers.plain import finite, place_of, plain, ratio_of, row_of, text_of
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.answers.topics.registry import findings_in_order, in_order
+from regatta.answers.verdicts import VERDICT
 
 #: columns of `rows_of`, the same for all kinds of rows
 COLUMNS = (
     "kind", "platform", "host", "benchmark", "runtime", "collector", "modifiers", "heap_factor", "heap_mib", "metric", "parameters",
-    "a", "b", "n", "value", "low", "high", "unit", "level", "p", "p_holm", "practical", "method", "reason",
+    "a", "b", "n", "value", "low", "high", "unit", "level", "p", "p_holm", *VERDICT, "method", "reason",
 )  # fmt: skip
 
 
@@ -65,7 +66,7 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
         yield {
             **place_of(comparison), "kind": "comparison", "a": comparison.a_name, "b": comparison.b_name,
             **row_of(comparison.ratio), "p": finite(comparison.p), "p_holm": finite(comparison.p_holm),
-            "practical": comparison.practical, "parameters": text_of(comparison.parameters),
+            **plain(comparison.verdict), "parameters": text_of(comparison.parameters),
         }  # fmt: skip
     for comparison in answer.comparisons:
         if comparison.simultaneous is not None:
@@ -78,7 +79,7 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
         for pair in family.pairs:
             yield {
                 **place_of(family), "kind": "pair", "collector": family.place.collector, "a": pair.a_name, "b": pair.b_name,
-                **row_of(pair.ratio), "p": finite(pair.p), "parameters": text_of(family.parameters),
+                **row_of(pair.ratio), "p": finite(pair.p), **plain(pair.verdict), "parameters": text_of(family.parameters),
             }  # fmt: skip
     for topic, rows in in_order(lambda topic: topic.rows):
         yield from rows.of(topic.of(answer))
@@ -126,7 +127,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "p_holm": finite(comparison.p_holm),
         "simultaneous": None if comparison.simultaneous is None else ratio_of(comparison.simultaneous),
         "p_simultaneous": finite(comparison.p_simultaneous),
-        "practical": comparison.practical,
+        **plain(comparison.verdict),
         "factors": list(comparison.factors),
         "words": comparison.words,
     }
@@ -148,7 +149,13 @@ def _family(family: Family) -> dict[str, Any]:
         "method": family.method,
         "reason": family.reason,
         "pairs": [
-            {"a": pair.a_name, "b": pair.b_name, **ratio_of(pair.ratio), "p": finite(pair.p)}
+            {
+                "a": pair.a_name,
+                "b": pair.b_name,
+                **ratio_of(pair.ratio),
+                "p": finite(pair.p),
+                **plain(pair.verdict),
+            }
             for pair in family.pairs
         ],
         "winner": winner(family.pairs, family.names, family.better),

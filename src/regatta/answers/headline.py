@@ -17,7 +17,8 @@ from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer, Comparison
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topic import Lead
-from regatta.answers.words import counted, measured, sample_words, shows_difference
+from regatta.answers.verdicts import Verdict
+from regatta.answers.words import counted, measured, sample_words
 from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import ALWAYS
@@ -138,7 +139,11 @@ def _with_baseline(
 ) -> list[str]:
     """Describe every comparison with the baseline in plan order; many are summarized first."""
     of_key = {(cell.place.host, cell.cell_id): cell for cell in cells}
-    every = [(one.ratio, better[of_key[key].place.family]) for key, many in found.items() for one in many]
+    every = [
+        (one.ratio, one.verdict, better[of_key[key].place.family])
+        for key, many in found.items()
+        for one in many
+    ]
     sentences = []
     if len(found) > MANY_PLACES:
         sentences.append(f"{counted(len(every), 'comparison')} with the baseline: {outcomes_of(every)}")
@@ -147,17 +152,21 @@ def _with_baseline(
             sentences += [one.words for one in many]
             continue
         first = many[0]
-        outcomes = outcomes_of((one.ratio, better[of_key[key].place.family]) for one in many)
+        outcomes = outcomes_of((one.ratio, one.verdict, better[of_key[key].place.family]) for one in many)
         settings = settings_of(one.parameters for one in many)
         where = f"{names.where(of_key[key], {}, (*ALWAYS, *first.factors))} ({settings})"
         sentences.append(f"{where}: {first.a_name} compared with {first.b_name}: {outcomes}")
     return sentences
 
 
-def outcomes_of(many: Iterable[tuple[Interval, Better]]) -> str:
+def outcomes_of(many: Iterable[tuple[Interval, Verdict, Better]]) -> str:
     """Return `better in 3, worse in 1, no significant difference in 2`, from ratios with their better direction."""
     ratios = list(many)
-    shown = [(ratio.high < 1.0) == (way == "lower") for ratio, way in ratios if shows_difference(ratio)]
+    shown = [
+        (ratio.point < 1.0) == (way == "lower")
+        for ratio, verdict, way in ratios
+        if verdict.significant == "yes"
+    ]
     better, worse = shown.count(True), shown.count(False)
     return f"better in {better}, worse in {worse}, no significant difference in {len(ratios) - len(shown)}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
@@ -24,6 +24,11 @@ class Pair:
     def series(self) -> Series | None:
         """Return a series that exists, for unit and parameters."""
         return self.a or self.b
+
+    @property
+    def keys(self) -> tuple[Hashable, Hashable] | None:
+        """Return the keys of both series; None if one does not exist."""
+        return None if self.a is None or self.b is None else (self.a.key, self.b.key)
 
     @property
     def common(self) -> list[BlockKey]:

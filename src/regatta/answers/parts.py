@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from regatta.answers.verdicts import VERDICT, Verdict
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, configuration_name
 from regatta.host.values.experiment import Heap
@@ -103,3 +104,4 @@ class FamilyPair:
     b_name: str
     ratio: Interval
     p: float
+    verdict: Verdict = field(default=Verdict(), metadata={INLINED: VERDICT})

@@ -12,6 +12,7 @@ from typing import Any
 
 from regatta.answers.families.result import Family
 from regatta.answers.parts import HEAP, INLINED, Place, Sample
+from regatta.answers.verdicts import VERDICT, Verdict
 from regatta.host.values.experiment import Better, Scalar, Summary
 from regatta.stats.dispersion import Dispersion
 from regatta.stats.estimate import Interval
@@ -65,8 +66,8 @@ class Comparison:
     #: ratio with its simultaneous interval over all alternatives of its baseline (Sidak); None with one alternative
     simultaneous: Interval | None = None
     p_simultaneous: float = math.nan
-    #: whether it is practically significant, by theta: `yes`, `no`, `open`; "" if undefined
-    practical: str = ""
+    #: by Holm's p; if the pair is also in families, by theirs, too
+    verdict: Verdict = field(default=Verdict(), metadata={INLINED: VERDICT})
     #: factors in which the two differ
     factors: tuple[str, ...] = ()
 

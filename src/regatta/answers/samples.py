@@ -181,6 +181,11 @@ class Series:
         """Return the parameters of the metric."""
         return json.loads(self.parameters_text) if self.parameters_text else {}
 
+    @property
+    def key(self) -> tuple[int, str, str, str]:
+        """Return what distinguishes it from all other series of an answer."""
+        return self.cell.number, self.metric, self.unit, self.parameters_text
+
 
 @dataclass
 class Samples:

@@ -42,7 +42,9 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
     numbers = ["ratio", f"{show_percent(level)} CI", *(("adj. p", "significant") if judged else ("n",))]
     rows = []
     for one, place in zip(comparisons, places, strict=True):
-        judgement = (show_p(one.p_holm), _significant(one, level)) if judged else (str(one.ratio.n),)
+        judgement = (
+            (show_p(one.p_holm), show_significance(one.verdict.practical)) if judged else (str(one.ratio.n),)
+        )
         own = (text for text, varied in zip(place, varies, strict=True) if varied)
         rows.append((*own, show_ratio(one.ratio.point), show_ends(one.ratio), *judgement))
     first = len(columns)
@@ -79,13 +81,6 @@ def _place(one: Comparison) -> tuple[str, ...]:
     heap = _COMPARED if "heap" in one.factors else show_heap(one.place.heap)
     benchmark = _COMPARED if "benchmark" in one.factors else benchmark
     return one.place.host, benchmark, parameters or _COMPARED * bool(hidden), heap, one.metric
-
-
-def _significant(one: Comparison, level: float) -> str:
-    """Return `yes` if the difference is practically significant, also after Holm; `no` if it is not; else `inconclusive`."""
-    if one.practical == "yes" and not one.p_holm < 1 - level:
-        return "inconclusive"
-    return show_significance(one.practical)
 
 
 def _pair(one: Comparison) -> tuple[str, str]:

@@ -10,16 +10,14 @@ from regatta.host.units import UNITS, display_scale
 from regatta.host.values.experiment import Better
 from regatta.stats.estimate import Interval
 
+#: of percentages; ends of intervals that are closer to 0 are shown as 0
+_MOST_DECIMALS = 6
+
 
 def is_speed(unit: str, better: Better) -> bool:
     """Return whether the metric is a speed: a time that should be low, or a rate that should be high."""
     dimension = UNITS.get(unit, ("", 1.0))[0]
     return (dimension, better) in (("time", "lower"), ("rate", "higher"), ("bandwidth", "higher"))
-
-
-def shows_difference(ratio: Interval) -> bool:
-    """Return whether the interval of a ratio excludes 1."""
-    return ratio.low > 1.0 or ratio.high < 1.0
 
 
 def compared(a: str, b: str, ratio: Interval, metric: str, unit: str, better: Better) -> str:
@@ -45,24 +43,17 @@ def superlative(metric: str, unit: str, better: Better) -> str:
 
 
 def bound_words(ratios: Sequence[Interval]) -> str:
-    """Return `likely at most 2.3 %`, the largest difference that the intervals include."""
-    edges = [abs(edge - 1.0) * 100.0 for r in ratios for edge in (r.low, r.high)]
-    largest = max(edges, default=math.nan)
-    if not all(map(math.isfinite, edges)) or not edges:
+    """Return `likely at most 2.3 %`, the largest difference that the intervals include, of a/b and of b/a.
+
+    Of an interval that reaches 0 or less, which only differences of means have, only a/b is bounded.
+    """
+    ends = [end for r in ratios for end in (r.low, r.high)]
+    if not ends or not all(map(math.isfinite, ends)):
         return "size unknown"
+    largest = max(max(abs(end - 1.0), 1.0 / end - 1.0 if end > 0.0 else 0.0) for end in ends) * 100.0
     decimals = _decimals(largest / 2)
     up = math.ceil(largest * 10**decimals - 1e-9) / 10**decimals
     return f"likely at most {up:.{decimals}f} %"
-
-
-def practical(ratio: Interval, theta_percent: float) -> str:
-    """Return practical significance: `yes`: the whole interval is beyond theta; `no`: within theta; `open`; "" undefined."""
-    theta = theta_percent / 100.0
-    if math.isnan(ratio.low) or math.isnan(ratio.high):
-        return ""
-    if ratio.low > 1.0 + theta or ratio.high < 1.0 - theta:
-        return "yes"
-    return "no" if ratio.low >= 1.0 - theta and ratio.high <= 1.0 + theta else "open"
 
 
 def too_small(theta_percent: float) -> str:
@@ -124,6 +115,11 @@ def how_much(ratio: Interval) -> str:
         point, edges = -point, [-edge for edge in edges]
     low, high = sorted(edges)
     decimals = _decimals((high - low) / 2)
+    # An end that differs from 0 is not shown as 0: the reader takes it for "no difference".
+    while decimals < _MOST_DECIMALS and any(
+        end != 0.0 and float(f"{end:.{decimals}f}") == 0.0 for end in (low, high)
+    ):
+        decimals += 1
     return f"{point:.{decimals}f} % [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 

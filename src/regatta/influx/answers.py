@@ -31,6 +31,7 @@ from regatta.answers.topics.platforms.compute import (
 from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.answers.topics.registry import TOPICS
 from regatta.answers.topics.runtimes.topic import RUNTIMES
+from regatta.answers.verdicts import Verdict
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, cell_label, heap_text
 from regatta.host.values.experiment import Heap, Scalar
@@ -196,7 +197,7 @@ class _Maker:
             kind,
             comparison.ratio,
             better=of.better,
-            practical=comparison.practical,
+            **vars(comparison.verdict),
             label=f"{_label(of.place)} / {kind[1]}",
             p=comparison.p,
             p_holm=comparison.p_holm,
@@ -210,7 +211,7 @@ class _Maker:
             (RATIO, comparison.b_name),
             comparison.ratio,
             better=comparison.better,
-            practical=comparison.practical,
+            **vars(comparison.verdict),
             label=f"{_label(comparison.place)} / {comparison.b_name}",
             p=comparison.p,
         )
@@ -219,7 +220,7 @@ class _Maker:
         """Yield ratios of platforms (or hosts), their means over benchmarks, and the drift of each."""
         for one in found.ratios:
             yield self._platform(
-                found, one, PLATFORM, one.these, practical=one.practical, p=one.p,
+                found, one, PLATFORM, one.these, **vars(one.verdict), p=one.p, p_holm=one.p_holm,
                 label=f"these hosts ({len(one.hosts_a)} / {len(one.hosts_b)})",
             )  # fmt: skip
             if found.by == "platform":
@@ -251,13 +252,13 @@ class _Maker:
                 yield self._platform(found, replace(base, a=base.b), PLATFORM, baseline, rank=rank)
                 continue
             statements = [
-                (PLATFORM, mean.these, "these benchmarks and hosts", mean.practical),
-                (SIMILAR_BENCHMARKS, mean.like_these, "similar benchmarks", None),
+                (PLATFORM, mean.these, "these benchmarks and hosts", mean.verdict),
+                (SIMILAR_BENCHMARKS, mean.like_these, "similar benchmarks", Verdict()),
             ]
             if found.by == "platform":
-                statements.append((SIMILAR_HOSTS, mean.similar_hosts, "similar hosts", None))
-            for kind, ratio, label, practical in statements:
-                yield self._platform(found, mean, kind, ratio, label=label, rank=rank, practical=practical)
+                statements.append((SIMILAR_HOSTS, mean.similar_hosts, "similar hosts", Verdict()))
+            for kind, ratio, label, verdict in statements:
+                yield self._platform(found, mean, kind, ratio, label=label, rank=rank, **vars(verdict))
 
     def _platform(
         self, found: Platforms, of: PlatformRatio | PlatformMean, kind: str, ratio: Interval, **more: Any
@@ -294,7 +295,7 @@ class _Maker:
             series = (of.metric, "ratio", of.parameters)
             yield self._point(
                 of.places[pair.a_name], series, kind, pair.ratio, alternative=pair.a_name, better=of.better, p=pair.p,
-                label=f"{pair.a_name} / {pair.b_name}",
+                label=f"{pair.a_name} / {pair.b_name}", **vars(pair.verdict),
             )  # fmt: skip
 
     def overhead(self, overhead: Overhead, of: CellAnswer) -> Point:

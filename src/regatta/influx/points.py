@@ -80,7 +80,7 @@ FIELDS: dict[str, dict[str, type]] = {
     },
     ESTIMATE: {
         "n": int, "point": float, "low": float, "high": float, "level": float, "method": str, "reason": str,
-        "better": str, "practical": str, "label": str, "p": float, "p_holm": float, "theta_percent": float,
+        "better": str, "significant": str, "practical": str, "label": str, "p": float, "p_holm": float, "theta_percent": float,
         "heap_factor": float, "heap_mib": float, "short": str, "setting": str, "place": int, "alternative": str, "rank": int, "leader": str,
         "first_utc_ns": int, "last_utc_ns": int, "number": float, UNHELD: str,
     },

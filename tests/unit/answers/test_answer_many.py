@@ -18,7 +18,7 @@ from regatta.answers.documents import document_of, rows_of
 from regatta.answers.result import Answer, Comparison
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.suites.topic import SUITES
-from regatta.answers.words import practical
+from regatta.answers.verdicts import Verdict, judge
 from regatta.host.errors import SpecError
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
@@ -66,12 +66,12 @@ def ratio(low: float, high: float) -> Interval:
     ],
 )
 def test_what_matters_lies_wholly_beyond_theta(low: float, high: float, expected: str) -> None:
-    assert practical(ratio(low, high), 1.0) == expected
+    assert judge(ratio(low, high), 1.0).practical == expected
 
 
 def test_a_difference_that_is_shown_and_does_not_matter_is_said_so(tmp_path: Path) -> None:
     found = answered(tmp_path, table([1.0, 0.995], noise=0.001)).comparisons[0]
-    assert found.practical == "no"
+    assert found.verdict.practical == "no"
     assert found.words.endswith("; not practically significant (within ±1 %)")
 
 
@@ -120,7 +120,7 @@ def test_an_alternative_that_failed_is_no_comparison_among_the_others(tmp_path: 
     answer = answered(tmp_path, table([1.0, 0.95, 1.1, 1.0]), failing=("parallel",))
     by_name: dict[str, Comparison] = {c.a_name: c for c in answer.comparisons}
     gone = by_name["jdk-21 parallel"]
-    assert gone.practical == ""
+    assert gone.verdict == Verdict()
     assert math.isnan(gone.p_holm)
     assert gone.simultaneous is None
     known = [c.p for c in answer.comparisons if not math.isnan(c.p)]

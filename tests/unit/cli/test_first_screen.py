@@ -11,6 +11,7 @@ from helpers.rich_experiment import write_rich_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer, Failure
 from regatta.answers.short import short_comparisons
+from regatta.answers.verdicts import Verdict
 from regatta.cli.first_screen import LINES, WIDTH, first_screen, notes_of
 
 
@@ -60,20 +61,19 @@ def test_what_is_long_is_cut_and_the_numbers_are_not(rich: Answer) -> None:
     lines = fits(answer)
     assert not any("\x1b" in line for line in lines)
     row = next(line for line in lines if "long" in line and "…" in line)
-    assert row.split()[-1] == one.practical
+    assert row.split()[-1] == one.verdict.practical
     assert any(line.endswith("more conclusions") for line in lines)
     assert any(line.endswith("more kinds of failures") for line in lines)
     assert notes_of(answer)[-1].endswith("more notes")
 
 
-def test_what_does_not_stand_the_correction_for_many_comparisons_is_open(rich: Answer) -> None:
-    one = next(one for one in rich.comparisons if one.practical == "yes" and one.p_holm < 0.05)
-    for p, said in ((0.049, "yes"), (0.051, "inconclusive"), (float("nan"), "inconclusive")):
-        table = short_comparisons([replace(one, p_holm=p)], 0.95, judged=True)
-        assert table.rows[0][-1] == said
-    assert (
-        short_comparisons([replace(one, practical="no", p_holm=0.9)], 0.95, judged=True).rows[0][-1] == "no"
-    )
+def test_the_table_shows_the_practical_significance_of_the_verdict(rich: Answer) -> None:
+    one = rich.comparisons[0]
+    for practical, shown in (("yes", "yes"), ("open", "inconclusive"), ("no", "no"), ("", "")):
+        table = short_comparisons(
+            [replace(one, verdict=Verdict("yes", practical), p_holm=0.9)], 0.95, judged=True
+        )
+        assert table.rows[0][-1] == shown
 
 
 def test_where_nothing_was_measured_the_screen_says_so(rich: Answer) -> None:

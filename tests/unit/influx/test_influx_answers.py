@@ -75,7 +75,7 @@ def test_every_mean_and_ratio_of_an_answer_is_a_point(answer):
         assert f"{tags['runtime']} {tags['collector']}" == comparison.a_name
         assert same(point.fields.get("point"), comparison.ratio.point)
         assert same(point.fields.get("p_holm"), comparison.p_holm)
-        assert point.fields["practical"] == comparison.practical
+        assert point.fields["practical"] == comparison.verdict.practical
 
 
 def test_ratios_over_all_hosts_are_of_no_single_host(answer):

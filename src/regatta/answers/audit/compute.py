@@ -31,7 +31,8 @@ from regatta.answers.families.result import Family
 from regatta.answers.names import Names
 from regatta.answers.parts import FamilyPair, shared_heap
 from regatta.answers.samples import PlannedCell, Series, load_samples
-from regatta.answers.words import counted, shows_difference
+from regatta.answers.verdicts import shows_difference
+from regatta.answers.words import counted
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.stats.estimate import Floats
 from regatta.stats.prevalent import CLASSES, STATISTICS, STEADY_STATISTICS, class_shares, relative_difference

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from regatta.answers.compare.compute import ForeignAnswer
-from regatta.answers.words import bound_words, compared, shows_difference
+from regatta.answers.verdicts import shows_difference
+from regatta.answers.words import bound_words, compared
 from regatta.figures.text import show_percent
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from regatta.answers.names import Names
 from regatta.answers.pairs import comparison_groups, series_key
 from regatta.answers.parts import FamilyPair, level_names, shared_heap
 from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.verdicts import Verdicts, judge
 from regatta.answers.words import counted, listed, sample_words
 from regatta.host.values.levels import ALWAYS, components, parameters_in, place_key
 from regatta.stats.all_pairs import SIDAK, paired_pairs, welch_pairs
@@ -40,6 +41,8 @@ def judge_families(
     names: Names,
     method: str = REGATTA,
     factors: Sequence[str] = ALWAYS,
+    theta_percent: float = 1.0,
+    verdicts: Verdicts | None = None,
 ) -> tuple[list[Family], list[str]]:
     """Compare the levels of each factor, on each host and for each combination of levels of the other factors.
 
@@ -50,6 +53,8 @@ def judge_families(
         method: `regatta`: on logarithms, with blocks where blocks are shared, and pairs that do not assume equal variances.
             `georges2007`: one-way on the values, and Tukey's differences relative to the mean of `b`.
         factors: the compared factors, and crossings of them.
+        theta_percent: smaller differences are not practically significant.
+        verdicts: of the comparisons with the baseline; those of all pairs are added.
 
     Returns:
         Families of at least three planned alternatives (two collectors), in plan order, and warnings about families without
@@ -62,13 +67,19 @@ def judge_families(
     fits = _fit_all(tables if method == GEORGES_2007 else [_logs(one) for one in tables])
     families: list[Family] = []
     unblocked = unpaired = 0
-    judged = iter(zip(tables, fits, _all_pairs(together, tables, fits, method, level), strict=True))
+    verdicts = Verdicts() if verdicts is None else verdicts
+    unjudged = _all_pairs(together, tables, fits, method, level)
+    for one, pairs in zip(together, unjudged, strict=True):
+        for pair in pairs:
+            verdicts.add(*one.keys(pair), judge(pair.ratio, theta_percent, pair.p))
+    judged = iter(zip(tables, fits, unjudged, strict=True))
     for one in asked:
         if one.problem:
             families.append(_without_values(one))
             continue
         values, fit, pairs = next(judged)
-        families.append(_judged(one, values, fit, pairs, method))
+        pairs = tuple(replace(pair, verdict=verdicts.of(*one.keys(pair))) for pair in pairs)
+        families.append(_judged(one, values, fit, pairs, method, theta_percent))
         unblocked += method == REGATTA and not values.blocks
         unpaired += len(unpaired_of(pairs)) if values.blocks else 0
     for factor in factors:
@@ -101,6 +112,11 @@ class _Asked:
     def compared(self) -> list[str]:
         """Return the names of `present`."""
         return [name for name in self.family.names if name not in self.absent]
+
+    def keys(self, pair: FamilyPair) -> tuple[Hashable, Hashable]:
+        """Return the keys of the series of a pair."""
+        of = dict(zip(self.compared, self.present, strict=True))
+        return of[pair.a_name].key, of[pair.b_name].key
 
 
 @dataclass(frozen=True)
@@ -241,13 +257,20 @@ def _without_values(asked: _Asked) -> Family:
     return replace(asked.family, reason=asked.problem, words=words)
 
 
-def _judged(asked: _Asked, values: _Values, fit: Anova, pairs: tuple[FamilyPair, ...], method: str) -> Family:
+def _judged(
+    asked: _Asked,
+    values: _Values,
+    fit: Anova,
+    pairs: tuple[FamilyPair, ...],
+    method: str,
+    theta_percent: float,
+) -> Family:
     factor = asked.family.factor
     if fit.reason:
         words = f"{plural(factor)} not compared ({fit.reason})"
     else:
         first = asked.present[0]
-        sampled = Sampled(first.cell, first.unit, _sample(values, pairs), factor)
+        sampled = Sampled(first.cell, first.unit, _sample(values, pairs), theta_percent, factor)
         words = family_words(ranking(asked.compared, pairs, first.cell.better), pairs, sampled)
     if asked.absent:
         words += f"; no valid invocation: {listed(asked.absent)}"

@@ -14,7 +14,6 @@ from regatta.answers.words import (
     counted,
     difference,
     listed,
-    shows_difference,
     superlative,
 )
 from regatta.host.values.experiment import Better
@@ -32,29 +31,33 @@ _NAMED = 3
 
 
 def winner(pairs: Sequence[FamilyPair], names: Sequence[str], better: Better) -> str:
-    """Return the alternative that is significantly better than every other one with values; "" if none is.
+    """Return the alternative that is better than every other one with values; "" if none is.
 
-    If one with values cannot be compared with it (one value, or no variance), it does not win.
+    All its differences are significant, and none of them is known to be smaller than theta. If one with values cannot be
+    compared with it (one value, or no variance), it does not win.
     """
     for name in names:
-        ratios = [
-            _ratio(pairs, name, other)
+        own = [
+            pair_of(pairs, name, other)
             for other in names
             if any({p.a_name, p.b_name} == {name, other} for p in pairs)
         ]
-        if ratios and all(r.high < 1.0 if better == "lower" else r.low > 1.0 for r in ratios):
+        if own and all(pair.verdict.matters and not _is_worse(pair.ratio, better) for pair in own):
             return name
     return ""
 
 
 def leaders(ranked: Sequence[str], pairs: Sequence[FamilyPair]) -> list[str]:
-    """Return the best of `ranked` (best first) and those that do not differ significantly from it; empty without intervals."""
+    """Return the best of `ranked` (best first) and those that do not differ from it; empty without intervals.
+
+    Those differ whose difference is significant, and not known to be smaller than theta.
+    """
     known = [pair for pair in pairs if not math.isnan(pair.ratio.low)]
     judged = [name for name in ranked if any(name in (pair.a_name, pair.b_name) for pair in known)]
     alike = {
         name
         for pair in known
-        if judged[0] in (pair.a_name, pair.b_name) and not shows_difference(pair.ratio)
+        if judged[0] in (pair.a_name, pair.b_name) and not pair.verdict.matters
         for name in (pair.a_name, pair.b_name)
     }
     return [name for name in judged if name == judged[0] or name in alike]
@@ -114,6 +117,8 @@ class Sampled:
     cell: PlannedCell
     unit: str
     sample: str
+    #: smaller differences are not practically significant
+    theta_percent: float
     factor: str = "collector"
 
 
@@ -170,46 +175,51 @@ def _connected(ranked: Sequence[str], pairs: Sequence[FamilyPair], sampled: Samp
     """Do the same for alternatives that can be compared, best first."""
     cell, unit = sampled.cell, sampled.unit
     best, others = ranked[0], ranked[1:]
-    ratios = {name: _ratio(pairs, best, name) for name in others}
+    with_best = {name: pair_of(pairs, best, name) for name in others}
+
+    def behind_best(name: str) -> str:
+        return compared(name, best, pair_of(pairs, name, best).ratio, cell.metric, unit, cell.better)
+
     ahead = [
-        name for name in others if shows_difference(ratios[name]) and _is_worse(ratios[name], cell.better)
+        name
+        for name, pair in with_best.items()
+        if pair.verdict.matters and _is_worse(pair.ratio, cell.better)
     ]
     if ahead:
         # Pairs that have other blocks can contradict each other.
-        found = [
-            compared(name, best, _ratio(pairs, name, best), cell.metric, unit, cell.better) for name in ahead
-        ]
-        return f"no common order, because pairs have different blocks: {'; '.join(found)} {sampled.sample}"
-    beside = [name for name in others if not shows_difference(ratios[name])]
+        found = "; ".join(behind_best(name) for name in ahead)
+        return f"no common order, because pairs have different blocks: {found} {sampled.sample}"
+    beside = [name for name, pair in with_best.items() if not pair.verdict.matters]
     if not beside:
-        margin = difference(others[0], ratios[others[0]], cell.metric, unit, cell.better)
+        margin = difference(others[0], with_best[others[0]].ratio, cell.metric, unit, cell.better)
         return f"{best} {superlative(cell.metric, unit, cell.better)}, {margin} {sampled.sample}"
     leaders = [best, *beside]
-    between = [_ratio(pairs, a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
-    alike = not any(shows_difference(ratio) for ratio in between)
-    bound = bound_words(between if alike else [ratios[name] for name in beside])
-    behind = [
-        compared(name, best, _ratio(pairs, name, best), cell.metric, unit, cell.better)
-        for name in others
-        if name not in beside
-    ]
+    between = [pair_of(pairs, a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
+    alike = not any(pair.verdict.matters for pair in between)
+    bound = bound_words([pair.ratio for pair in (between if alike else (with_best[n] for n in beside))])
+    behind = [behind_best(name) for name in others if name not in beside]
+    kind = _kind_of_difference(between if alike else [with_best[n] for n in beside], sampled.theta_percent)
     if not alike:
-        leading = f"{listed(leaders)} lead (no significant difference from {best}; {bound})"
+        leading = f"{listed(leaders)} lead (no {kind} from {best}; {bound})"
     elif behind:
-        leading = f"{listed(leaders)} lead, with no significant difference between them ({bound})"
+        leading = f"{listed(leaders)} lead, with no {kind} between them ({bound})"
     else:
-        leading = f"no significant difference between {listed(leaders)} ({bound})"
+        leading = f"no {kind} between {listed(leaders)} ({bound})"
     return f"{'; '.join([leading, *behind])} {sampled.sample}"
+
+
+def _kind_of_difference(pairs: Sequence[FamilyPair], theta_percent: float) -> str:
+    """Return which kind of difference none of these pairs has."""
+    if not any(pair.verdict.significant == "yes" for pair in pairs):
+        return "significant difference"
+    if all(pair.verdict.practical == "no" for pair in pairs):
+        return "practically significant difference"
+    return f"significant difference beyond ±{theta_percent:g} %"
 
 
 def _is_worse(ratio: Interval, better: Better) -> bool:
     """Return whether an alternative with this ratio to another is worse."""
-    return ratio.low > 1.0 if better == "lower" else ratio.high < 1.0
-
-
-def _ratio(pairs: Sequence[FamilyPair], a: str, b: str) -> Interval:
-    """Return the ratio a/b with its simultaneous interval, in whichever direction the pair is stored."""
-    return pair_of(pairs, a, b).ratio
+    return ratio.point > 1.0 if better == "lower" else ratio.point < 1.0
 
 
 def pair_of(pairs: Sequence[FamilyPair], a: str, b: str) -> FamilyPair:
@@ -218,7 +228,7 @@ def pair_of(pairs: Sequence[FamilyPair], a: str, b: str) -> FamilyPair:
         if (pair.a_name, pair.b_name) == (a, b):
             return pair
         if (pair.a_name, pair.b_name) == (b, a):
-            return FamilyPair(a, b, _turned(pair.ratio), pair.p)
+            return FamilyPair(a, b, _turned(pair.ratio), pair.p, pair.verdict)
     raise LookupError(f"no pair of {a} and {b}")
 
 

@@ -15,7 +15,8 @@ from regatta.answers.history.result import History, LevelShift, PastExperiment, 
 from regatta.answers.names import Names
 from regatta.answers.plain import plain
 from regatta.answers.samples import PlannedCell, Samples, Series, load_samples
-from regatta.answers.words import bound_words, counted, difference, is_speed, listed, practical, too_small
+from regatta.answers.verdicts import judge
+from regatta.answers.words import bound_words, counted, difference, is_speed, listed, too_small
 from regatta.figures.text import show_percent
 from regatta.host.units import is_positive
 from regatta.host.values.experiment import Heap, SteadyState
@@ -204,7 +205,7 @@ def _shift(
     ratio = shift.ratio.interval
     how = difference("before", ratio, latest.metric, latest.unit, latest.cell.better)
     verb = "is" if is_speed(latest.unit, latest.cell.better) else "has"
-    small = practical(ratio, theta_percent) == "no"
+    small = judge(ratio, theta_percent).practical == "no"
     words = f"{place} {verb} {how} since {names[since]} (n = {ratio.n} {unit})"
     if small:
         words += f", {too_small(theta_percent)}"

@@ -166,7 +166,7 @@ def _table(
                     _range(cell, panel.scale),
                     _ratio(comparison, series_key(cell) in baselines, footnotes),
                     _verdict(comparison, panel.better),
-                    "" if comparison is None else show_significance(comparison.practical),
+                    "" if comparison is None else show_significance(comparison.verdict.practical),
                     _bar(cell, widest),
                     looks.of(cell),
                     number == 0,
@@ -259,10 +259,10 @@ def _footnote(reason: str, footnotes: list[str]) -> int:
 
 
 def _verdict(row: Comparison | None, better: Better) -> str:
-    """Return `better` or `worse` if the whole interval lies on one side of 1."""
-    if row is None or not (row.ratio.low > 1 or row.ratio.high < 1):
+    """Return `better` or `worse` if the difference is significant."""
+    if row is None or row.verdict.significant != "yes":
         return ""
-    return "better" if (row.ratio.high < 1) == (better == "lower") else "worse"
+    return "better" if (row.ratio.point < 1) == (better == "lower") else "worse"
 
 
 def _bar(cell: CellAnswer, widest: float) -> Bar | None:

@@ -17,6 +17,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.families.words import pair_of, ranking, winner
 from regatta.answers.parts import FamilyPair
+from regatta.answers.verdicts import judge
 from regatta.stats.anova import block_anova, one_way
 from regatta.stats.estimate import Interval
 from regatta.stats.multiplicity import benjamini_hochberg
@@ -167,7 +168,8 @@ def test_an_alternative_that_was_measured_later_and_is_faster_is_not_ignored(
 
 
 def pair(a: str, b: str, point: float, low: float, high: float) -> FamilyPair:
-    return FamilyPair(a, b, Interval(5, point, low, high, 0.95, "sidak"), 0.01)
+    ratio = Interval(5, point, low, high, 0.95, "sidak")
+    return FamilyPair(a, b, ratio, 0.01, judge(ratio, 1.0))
 
 
 def test_an_alternative_without_any_ratio_is_ranked_last_in_both_directions() -> None:

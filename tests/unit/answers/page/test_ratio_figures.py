@@ -16,6 +16,7 @@ from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.families.topic import FAMILIES
 from regatta.answers.topics.ratios.topic import RATIOS
+from regatta.answers.verdicts import Verdict, judge
 from regatta.figures.axes import Figure
 from regatta.figures.section import Section
 from regatta.stats.estimate import Interval
@@ -36,7 +37,9 @@ def labels(figure: Figure) -> list[str]:
 def test_the_table_says_beside_better_and_worse_whether_it_matters() -> None:
     answer = java_answer(benchmarks=("x",), runtimes=("r",), heaps=(2,), collectors=("serial", "g1", "z"))
     words = ("open", "yes")
-    marked = tuple(replace(c, practical=word) for c, word in zip(answer.comparisons, words, strict=True))
+    marked = tuple(
+        replace(c, verdict=Verdict("yes", word)) for c, word in zip(answer.comparisons, words, strict=True)
+    )
     (table,) = tables_of(View(replace(answer, comparisons=marked)))
     assert [row.significant for row in table.rows] == ["", "inconclusive", "yes"]
     assert '<th scope="col">significant</th>' in render(replace(answer, comparisons=marked))
@@ -82,7 +85,10 @@ def test_pairs_that_are_not_shown_to_differ_are_faint() -> None:
     family = answer.families[0]
     ratios = (ratio(0.8, 0.9), ratio(0.9, 1.1), ratio(1.1, 1.2))
     family = replace(
-        family, pairs=tuple(replace(p, ratio=r) for p, r in zip(family.pairs, ratios, strict=True))
+        family,
+        pairs=tuple(
+            replace(p, ratio=r, verdict=judge(r, 1.0)) for p, r in zip(family.pairs, ratios, strict=True)
+        ),
     )
     topic = pairs(replace(answer, families=(family,)))
     assert topic is not None

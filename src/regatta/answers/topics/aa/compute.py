@@ -11,7 +11,8 @@ import numpy as np
 from regatta.answers.context import Context
 from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
-from regatta.answers.words import counted, shows_difference
+from regatta.answers.verdicts import shows_difference
+from regatta.answers.words import counted
 from regatta.figures.text import show_percent
 from regatta.stats.estimate import Floats, Interval, undefined
 from regatta.stats.proportion import proportion_interval, too_often_p

@@ -15,7 +15,7 @@ from typing import Literal
 from regatta.answers.context import Context
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
-from regatta.answers.words import shows_difference
+from regatta.answers.verdicts import judge
 from regatta.host.values.counters import METRIC_PREFIX, SPACE
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
@@ -204,15 +204,15 @@ def _contrasts(curves: Sequence[ChatCurve], level: float) -> list[ModeContrast]:
     return [
         ModeContrast(
             *(place, connections, mode, base, metric, ratio, p, p_holm),
-            _verdict(ratio, p_holm, level, higher_is_better=metric == DELIVERED[0]),
+            _verdict(ratio, p_holm, higher_is_better=metric == DELIVERED[0]),
         )
         for (place, connections, mode, base, metric, ratio, p), p_holm in zip(found, adjusted, strict=True)
     ]
 
 
-def _verdict(ratio: Interval, p_holm: float, level: float, higher_is_better: bool) -> ModeVerdict:
+def _verdict(ratio: Interval, p_holm: float, higher_is_better: bool) -> ModeVerdict:
     if math.isnan(ratio.low) or math.isnan(p_holm):
         return "unknown"
-    if not shows_difference(ratio) or p_holm > 1.0 - level:
+    if judge(ratio, 0.0, p_holm).significant == "no":
         return "open"
     return "better" if (ratio.point > 1.0) == higher_is_better else "worse"

@@ -20,7 +20,7 @@ from regatta.figures.text import (
 
 _COLUMNS = (
     "host", "benchmark", "heap", "comparison", "metric", "n", "ratio", "CI", "p", "adj. p (Holm)", "simultaneous CI (Šidák)",
-    "beyond theta", "method", "reason",
+    "significant", "beyond theta", "method", "reason",
 )  # fmt: skip
 #: longer tables belong in a file: `regatta analyze --csv`
 _ROWS_AT_MOST = 400
@@ -35,8 +35,10 @@ def comparisons_section(_: None, view: View) -> Section | None:
         "comparisons",
         words=f"Ratios alternative / baseline, each with a {show_percent(answer.level)} confidence interval. Šidák's intervals are "
         "simultaneous for all alternatives of a baseline, each with its own variance. Holm's p is adjusted for all comparisons of this table. The column "
-        f"“beyond ±{answer.theta_percent:g} %” shows practical significance: yes if the whole interval of the ratio is further "
-        f"than {answer.theta_percent:g} % from 1, no if it is within, else inconclusive.",
+        f"“significant” is yes if adj. p is below {1 - answer.level:.3g}; for a pair that is also part of all pairs of a factor, "
+        f"p of these pairs, too. “beyond ±{answer.theta_percent:g} %” shows practical significance: yes if the difference is "
+        f"significant and the whole interval of the ratio is further than {answer.theta_percent:g} % from 1, no if it is within, "
+        "else inconclusive.",
     )
 
 
@@ -67,7 +69,8 @@ def _row(one: Comparison, view: View, several_methods: bool) -> tuple[str, ...]:
         show_p(one.p),
         show_p(one.p_holm),
         "" if one.simultaneous is None else show_interval(one.simultaneous),
-        show_significance(one.practical),
+        one.verdict.significant,
+        show_significance(one.verdict.practical),
         method_name(one.ratio.method) if several_methods else "",
         one.ratio.reason,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from regatta.answers.topics.events.result import NO_PHASE, TIMES, TracedCell, Tracing
-from regatta.answers.words import counted, how_much, measured, shows_difference
+from regatta.answers.verdicts import shows_difference
+from regatta.answers.words import counted, how_much, measured
 from regatta.figures.text import show_percent, show_quantity
 
 #: Longer headlines are not read.

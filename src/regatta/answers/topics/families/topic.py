@@ -23,12 +23,31 @@ from regatta.answers.result import Answer
 from regatta.answers.topic import Topic
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
-from regatta.figures.text import parameters_text, show_ends, show_heap, show_p, show_percent, show_ratio
+from regatta.figures.text import (
+    parameters_text,
+    show_ends,
+    show_heap,
+    show_p,
+    show_percent,
+    show_ratio,
+    show_significance,
+)
 from regatta.stats.all_pairs import SIDAK
 from regatta.stats.ratios import WELCH
 
 _TESTS = ("benchmark", "setting", "compared", "F", "p (F)", "p (pairs)", "q", "method", "conclusion")
-_PAIRS = ("benchmark", "setting", "compared", "comparison", "ratio", "simultaneous CI", "p", "note")
+_PAIRS = (
+    "benchmark",
+    "setting",
+    "compared",
+    "comparison",
+    "ratio",
+    "simultaneous CI",
+    "p",
+    "significant",
+    "practically significant",
+    "note",
+)
 
 
 def families_section(_: None, view: View) -> Section | None:
@@ -41,7 +60,8 @@ def families_section(_: None, view: View) -> Section | None:
         words="ANOVA tests whether any alternatives of a factor differ, and assumes that they vary equally. The smallest "
         "adjusted p of the pairs does not; q is this p, adjusted over all settings (Benjamini-Hochberg; with georges2007, p of "
         f"F). The ratios of pairs show which ones differ. Their {show_percent(answer.level)} intervals are simultaneous for "
-        "all pairs of a setting. Dark intervals exclude 1 (significant); faint intervals include 1 (not significant)."
+        "all pairs of a setting. Dark intervals are significant; faint intervals are not. For a comparison with the baseline, the "
+        "difference must also be significant after adjustment for all of them."
         f"{band_words(answer.theta_percent)}",
         groups=[
             group for panel, families in by_panel if (group := _group(answer, panel, families)) is not None
@@ -99,12 +119,14 @@ def _test(family: Family, method: str) -> tuple[str, ...]:
     )
 
 
-def _pair(pair: FamilyPair) -> tuple[str, str, str, str]:
+def _pair(pair: FamilyPair) -> tuple[str, ...]:
     return (
         f"{pair.a_name} / {pair.b_name}",
         show_ratio(pair.ratio.point),
         show_ends(pair.ratio) or pair.ratio.reason,
         show_p(pair.p),
+        pair.verdict.significant,
+        show_significance(pair.verdict.practical),
     )
 
 
@@ -126,7 +148,7 @@ def _group(answer: Answer, panel: Panel, families: Sequence[Family]) -> Group | 
 
 def _row(pair: FamilyPair, family: Family) -> RatioRow:
     name = f"{pair.a_name} / {pair.b_name}"
-    apart = math.isfinite(pair.ratio.low) and (pair.ratio.low > 1 or pair.ratio.high < 1)
+    apart = pair.verdict.significant == "yes"
     return RatioRow(
         name,
         pair.ratio,

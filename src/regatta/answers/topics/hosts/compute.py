@@ -6,8 +6,8 @@ Platforms are never pooled: results of one platform do not apply to another.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from regatta.answers.result import Comparison
 from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio
 from regatta.answers.topics.hosts.words import comparison_words
-from regatta.answers.words import f_words, practical
+from regatta.answers.verdicts import Verdict, Verdicts, judge
+from regatta.answers.words import f_words
 from regatta.host.values.levels import ALWAYS, CROSSED, parameters_in, place_key
 from regatta.stats.estimate import Floats, Interval, safe_exp
 from regatta.stats.hosts import (
@@ -34,6 +35,7 @@ from regatta.stats.hosts import (
     unpaired_effect,
 )
 from regatta.stats.intervals import why_no_logs
+from regatta.stats.multiplicity import holm
 
 #: for two alternatives, their comparison already has an F test
 _LEAST_ALTERNATIVES = 3
@@ -42,22 +44,65 @@ _LEAST_ALTERNATIVES = 3
 Sides = list[tuple[Pair, Comparison]]
 
 
-def compare_over_hosts(context: Context) -> list[HostComparison]:
+def compare_over_hosts(context: Context, verdicts: Verdicts) -> Callable[[], list[HostComparison]]:
     """Pool every comparison over the hosts of each platform.
 
+    Args:
+        context: context of the experiment.
+        verdicts: on the first pair of each comparison; those of the comparisons are added.
+
     Returns:
-        By platform, in plan order. With one host, the result of that host.
+        A function that returns the comparisons with the verdicts known by then: by platform, in plan order. With one host,
+        the result of that host.
     """
     groups: dict[tuple[object, ...], Sides] = {}
     for pair, comparison in zip(context.pairs, context.comparisons, strict=True):
         groups.setdefault(_identity(pair), []).append((pair, comparison))
     _give_missing_parameters(groups)
-    by_name: dict[str, list[HostComparison]] = {platform.name: [] for platform in context.platforms}
     of = {platform.name: platform for platform in context.platforms}
-    for sides in groups.values():
-        platform = of[sides[0][0].cell.place.platform]
-        by_name[platform.name].append(_over_hosts(platform, sides, context))
-    return [one for many in by_name.values() for one in many]
+    pooled = [_over_hosts(of[sides[0][0].cell.place.platform], sides, context) for sides in groups.values()]
+    pooled.sort(key=lambda one: list(of).index(one.platform.name))
+    adjusted = iter(holm([one.found.p for one in pooled if one.several]).tolist())
+    pooled = [
+        replace(one, found=replace(one.found, p_holm=next(adjusted))) if one.several else one
+        for one in pooled
+    ]
+    for one in pooled:
+        if one.several and one.keys:
+            own = judge(one.found.ratio, context.facts.theta_percent, one.found.p_holm)
+            verdicts.add(*one.keys, own)
+    return lambda: [_judged(one, verdicts, context) for one in pooled]
+
+
+def keys_of(pairs: Sequence[Pair]) -> tuple[Hashable, Hashable] | None:
+    """Return the keys of the first pair that has both series: it stands for the same alternatives on all hosts."""
+    return next((keys for pair in pairs if (keys := pair.keys) is not None), None)
+
+
+@dataclass(frozen=True)
+class _Pooled:
+    """A comparison without its verdict and words; `what`: unit of the sample size."""
+
+    found: HostComparison
+    platform: Platform
+    sides: Sides
+    first: Pair
+    what: str
+    #: whether it is over several hosts, or about hosts like them
+    several: bool
+
+    @property
+    def keys(self) -> tuple[Hashable, Hashable] | None:
+        return keys_of([pair for pair, _ in self.sides])
+
+
+def _judged(one: _Pooled, verdicts: Verdicts, context: Context) -> HostComparison:
+    found = one.found
+    if one.several and one.keys:
+        own = [comparison for _, comparison in one.sides if comparison.place.host in found.hosts]
+        depends = found.interaction.p < 1.0 - context.facts.level
+        found = replace(found, verdict=_over(verdicts.of(*one.keys), found.ratio, own, depends))
+    return comparison_words(found, one.first, one.sides, one.platform, one.what, context)
 
 
 def _identity(pair: Pair) -> tuple[object, ...]:
@@ -78,17 +123,20 @@ def _give_missing_parameters(groups: dict[tuple[object, ...], Sides]) -> None:
             del groups[key]
 
 
-def _over_hosts(platform: Platform, sides: Sides, context: Context) -> HostComparison:
-    level, theta_percent = context.facts.level, context.facts.theta_percent
+def _over_hosts(platform: Platform, sides: Sides, context: Context) -> _Pooled:
+    level = context.facts.level
     # Inference is for these hosts, or for similar hosts (t on the hosts' means).
     random = context.options.random_hosts
     effects = [host_effect(pair) for pair, _ in sides]
     pooled = pool_hosts(effects, level, random)
     hosts = tuple(c.place.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
     ratio, p = pooled.contrast.interval.mapped(safe_exp), pooled.contrast.p
-    if len(platform.hosts) == 1 and not random:
+    p_holm, verdict = math.nan, Verdict()
+    several = len(platform.hosts) > 1 or random
+    if not several:
         # The result of the single host applies, with its method.
-        ratio, p = sides[0][1].ratio, sides[0][1].p
+        alone = sides[0][1]
+        ratio, p, p_holm, verdict = alone.ratio, alone.p, alone.p_holm, alone.verdict
         hosts = () if math.isnan(ratio.point) else platform.hosts
     what = counted_as([pair for pair, comparison in sides if comparison.place.host in hosts])
     shown = pooled.interaction.p < 1.0 - level
@@ -109,20 +157,22 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> HostCompa
         parameters=series.parameters if series else {},
         ratio=ratio,
         p=p,
-        practical=_practical(ratio, [c for _, c in sides if c.place.host in hosts], shown, theta_percent),
+        p_holm=p_holm,
+        verdict=verdict,
         per_host=tuple(HostRatio(comparison.place.host, comparison.ratio) for _, comparison in sides),
         interaction=pooled.interaction,
         differing=tuple(sides[place][1].place.host for place in odd),
         words="",
     )
-    return comparison_words(found, first, sides, platform, what, context)
+    return _Pooled(found, platform, sides, first, what, several)
 
 
-def _practical(ratio: Interval, own: Sequence[Comparison], depends: bool, theta_percent: float) -> str:
-    """Return the pooled verdict; `open` if the difference depends on the host and matters on only some hosts."""
-    pooled = practical(ratio, theta_percent)
-    same = {(one.practical, one.ratio.point < 1.0) for one in own} == {(pooled, ratio.point < 1.0)}
-    return pooled if same or not depends or not pooled else "open"
+def _over(pooled: Verdict, ratio: Interval, own: Sequence[Comparison], depends: bool) -> Verdict:
+    """Return the pooled verdict; practically `open` if the difference depends on the host and matters on only some hosts."""
+    same = {(one.verdict.practical, one.ratio.point < 1.0) for one in own} == {
+        (pooled.practical, ratio.point < 1.0)
+    }
+    return pooled if same or not depends or not pooled.practical else replace(pooled, practical="open")
 
 
 def host_effect(pair: Pair) -> HostEffect:

@@ -11,14 +11,14 @@ from regatta.answers.context import Context
 from regatta.answers.families.compute import least_levels
 from regatta.answers.families.result import Family
 from regatta.answers.families.words import Sampled, family_words, plural, ranking, winner
-from regatta.answers.names import Names
 from regatta.answers.pairs import Pair, series_key
 from regatta.answers.parts import FamilyPair, Place, level_names, shared_heap
 from regatta.answers.platforms import Platform
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.hosts.compute import counted_as, host_effect, table_of
+from regatta.answers.topics.hosts.compute import counted_as, host_effect, keys_of, table_of
 from regatta.answers.topics.hosts.result import PlatformFamily
 from regatta.answers.topics.hosts.words import dependence_words
+from regatta.answers.verdicts import Verdicts, judge
 from regatta.answers.words import listed, sample_words
 from regatta.host.values.experiment import Scalar
 from regatta.host.values.levels import components, parameters_in, place_key
@@ -30,8 +30,12 @@ from regatta.stats.intervals import why_no_logs
 _Key = tuple[str, Place, str, str]
 
 
-def leaders_over_hosts(context: Context) -> list[PlatformFamily]:
+def leaders_over_hosts(context: Context, verdicts: Verdicts) -> list[PlatformFamily]:
     """Return one family per ranked factor, platform, place and parameters, of at least three levels (two collectors).
+
+    Args:
+        context: context of the experiment.
+        verdicts: of the comparisons with the baseline, on the first pair of series; those of all pairs are added.
 
     Returns:
         By platform, in plan order. With one host, the family of that host.
@@ -56,9 +60,7 @@ def leaders_over_hosts(context: Context) -> list[PlatformFamily]:
         for members in _by_parameters(samples, cells, levels, factor):
             family = _Members(platform, factor, cells, levels, members, of_host)
             found[platform.name].append(
-                _alone(family)
-                if len(platform.hosts) == 1
-                else _together(family, context.facts.level, context.names)
+                _alone(family) if len(platform.hosts) == 1 else _together(family, context, verdicts)
             )
     return [one for many in found.values() for one in many]
 
@@ -136,7 +138,8 @@ def _alone(of: _Members) -> PlatformFamily:
     return _made(of, hosts, pairs, unknown, f"{of.platform.title()}, {words}")
 
 
-def _together(of: _Members, level: float, names: Names) -> PlatformFamily:
+def _together(of: _Members, context: Context, verdicts: Verdicts) -> PlatformFamily:
+    level, names, theta_percent = context.facts.level, context.names, context.facts.theta_percent
     present = [name for name in of.names if any((host, name) in of.series for host in of.platform.hosts)]
     cell = of.first.cell if of.first else of.cells[0]
     compared = components([of.factor])
@@ -148,13 +151,15 @@ def _together(of: _Members, level: float, names: Names) -> PlatformFamily:
         unknown = HostInteraction(math.nan, 0, math.nan, math.nan, why)
         words = f"{of.platform.title()}, {place}: {plural(of.factor)} not compared ({why})"
         return _made(of, (), (), unknown, words)
-    pooled = _pairs(of, present, level)
+    pooled = _pairs(of, present, level, theta_percent, verdicts)
     pairs, hosts = pooled.pairs, pooled.hosts
     alternatives = list(dict.fromkeys(name for _, name in of.series))
     test = host_interaction([table_of(of.series, host, alternatives) for host in hosts])
     ranked = ranking(present, pairs, cell.better)
     n = max(pair.ratio.n for pair in pairs)
-    sampled = Sampled(cell, of.first.unit if of.first else "", sample_words(n, pooled.what), of.factor)
+    sampled = Sampled(
+        cell, of.first.unit if of.first else "", sample_words(n, pooled.what), theta_percent, of.factor
+    )
     parts = [family_words(ranked, pairs, sampled), *_lacking(of, present, hosts)]
     if len(hosts) > 1:
         parts.append(_dependence(of, pooled, ranked[0], test, level))
@@ -193,7 +198,9 @@ class _Pooled:
     what: str
 
 
-def _pairs(of: _Members, present: Sequence[str], level: float) -> _Pooled:
+def _pairs(
+    of: _Members, present: Sequence[str], level: float, theta_percent: float, verdicts: Verdicts
+) -> _Pooled:
     made = {(a, b): of.pairs(a, b) for a, b in combinations(present, 2)}
     effects, found, depends, used = {}, [], {}, set()
     for (a, b), pairs in made.items():
@@ -203,7 +210,11 @@ def _pairs(of: _Members, present: Sequence[str], level: float) -> _Pooled:
         depends[a, b] = pooled.interaction.p
         used |= {host for host, taken in zip(on, pooled.taken, strict=True) if taken}
         ratio = pooled.contrast.interval.mapped(safe_exp)
-        found.append(FamilyPair(a, b, ratio, pooled.contrast.p))
+        verdict = judge(ratio, theta_percent, pooled.contrast.p)
+        if keys := keys_of(pairs):
+            verdicts.add(*keys, verdict)
+            verdict = verdicts.of(*keys)
+        found.append(FamilyPair(a, b, ratio, pooled.contrast.p, verdict))
     hosts = tuple(host for host in of.platform.hosts if host in used)
     what = counted_as([pair for pairs in made.values() for pair in pairs if pair.cell.place.host in used])
     return _Pooled(effects, tuple(found), depends, hosts, what)

@@ -132,7 +132,7 @@ def _comparisons(platform: PlatformHosts, compared: Sequence[HostComparison], na
         first = many[0]
         sentences.append(
             f"{platform.title}, {names.benchmark(first.place.benchmark)} ({settings_of(one.parameters for one in many)}):"
-            f" {first.a_name} compared with {first.b_name}: {outcomes_of((one.ratio, one.better) for one in many)}"
+            f" {first.a_name} compared with {first.b_name}: {outcomes_of((one.ratio, one.verdict, one.better) for one in many)}"
         )
     return sentences
 

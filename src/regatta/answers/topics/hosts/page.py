@@ -72,6 +72,7 @@ def hosts_tables(over: OverHosts, view: View) -> list[Table]:
         "hosts",
         f"pooled ratio, {show_percent(view.answer.level)} CI",
         "p",
+        "adj. p (Holm)",
         f"beyond ±{view.answer.theta_percent:g} %",
         "host × alternative",
         "p (interaction)",
@@ -117,9 +118,9 @@ def _without_metric(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Ta
     """Return the table; a metric that all rows share is in the title."""
     metrics = {row[3] for row in rows}
     if len(metrics) > 1:
-        return Table("", columns, rows, frozenset({5, 7, 10}))
+        return Table("", columns, rows, frozenset({5, 7, 8, 11}))
     shorter = [(*row[:3], *row[4:]) for row in rows]
-    return Table(metrics.pop(), (*columns[:3], *columns[4:]), shorter, frozenset({4, 6, 9}))
+    return Table(metrics.pop(), (*columns[:3], *columns[4:]), shorter, frozenset({4, 6, 7, 10}))
 
 
 def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
@@ -172,7 +173,8 @@ def _pair(one: HostComparison) -> tuple[str, ...]:
         _hosts(one),
         show_interval(one.ratio),
         show_p(one.p),
-        show_significance(one.practical),
+        show_p(one.p_holm),
+        show_significance(one.verdict.practical),
         _f(test) if len(one.per_host) > 1 else "one host",
         show_p(test.p),
     )
@@ -187,6 +189,7 @@ def _family(one: HostFamily) -> tuple[str, ...]:
         _metric(one),
         f"all {len(one.names)}",
         "",
+        ABSENT,
         ABSENT,
         ABSENT,
         "",

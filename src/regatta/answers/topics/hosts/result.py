@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place
+from regatta.answers.verdicts import VERDICT, Verdict
 from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.hosts import HostInteraction
@@ -40,7 +41,10 @@ class HostComparison:
     #: over these hosts; with one host, the ratio on it
     ratio: Interval
     p: float
-    practical: str
+    #: adjusted over all comparisons on platforms with several hosts (Holm)
+    p_holm: float
+    #: by Holm's p, and among all pairs of a family; with one host, the verdict there
+    verdict: Verdict = field(metadata={INLINED: VERDICT})
     per_host: tuple[HostRatio, ...]
     interaction: HostInteraction
     #: hosts that differ from the others, if the others agree

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from regatta.answers.context import Context
-from regatta.answers.plain import finite, place_of, row_of, text_of
+from regatta.answers.plain import finite, place_of, plain, row_of, text_of
 from regatta.answers.platforms import machine_words
 from regatta.answers.topic import Document, Lead, Rows, Topic, Words
 from regatta.answers.topics.hosts.compute import compare_over_hosts, families_over_hosts
@@ -15,6 +15,7 @@ from regatta.answers.topics.hosts.headline import headline_of_hosts
 from regatta.answers.topics.hosts.page import hosts_section, hosts_tables
 from regatta.answers.topics.hosts.result import OverHosts, PlatformHosts
 from regatta.answers.topics.hosts.words import host_words
+from regatta.answers.verdicts import Verdicts
 
 
 def _compute(context: Context) -> OverHosts:
@@ -26,16 +27,19 @@ def _compute(context: Context) -> OverHosts:
     machines = machine_words({host: facts.hosts[host] for host in hosts if host in facts.hosts})
     if len(hosts) < 2:
         return OverHosts(hosts, random, machines=machines)
+    verdicts = Verdicts()
+    comparisons = compare_over_hosts(context, verdicts)
+    leaders = () if random else tuple(leaders_over_hosts(context, verdicts))
     return OverHosts(
         hosts,
         random,
-        tuple(compare_over_hosts(context)),
+        tuple(comparisons()),
         tuple(families_over_hosts(context)),
         tuple(
             PlatformHosts(p.name, p.hosts, tuple(h for h in p.hosts if h in p.measured), p.title(p.measured))
             for p in platforms
         ),
-        () if random else tuple(leaders_over_hosts(context)),
+        leaders,
         machines,
     )
 
@@ -57,7 +61,7 @@ def _rows(over: OverHosts) -> Iterator[dict[str, Any]]:
     for one in over.comparisons:
         yield {
             **place_of(one), "kind": "hosts", "a": one.a_name, "b": one.b_name, **row_of(one.ratio), "p": finite(one.p),
-            "practical": one.practical, "parameters": text_of(one.parameters),
+            "p_holm": finite(one.p_holm), **plain(one.verdict), "parameters": text_of(one.parameters),
         }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from regatta.answers.pairs import Pair
 from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
 from regatta.answers.topics.hosts.result import HostComparison, OverHosts
+from regatta.answers.verdicts import shows_difference
 from regatta.answers.words import (
     bound_words,
     compared,
@@ -19,7 +20,6 @@ from regatta.answers.words import (
     f_words,
     listed,
     sample_words,
-    shows_difference,
     too_small,
 )
 from regatta.stats.estimate import Interval
@@ -74,7 +74,9 @@ def comparison_words(
     sample = sample_words(ratio.n, what)
     if shows_difference(ratio):
         words = f"{compared(a_name, b_name, ratio, cell.metric, found.unit, cell.better)} {sample}"
-        if found.practical == "no":
+        if found.verdict.significant == "no":
+            words += "; not significant after adjustment for all comparisons"
+        if found.verdict.practical == "no":
             words += f"; {too_small(context.facts.theta_percent)}"
     else:
         words = f"no significant difference between {a_name} and {b_name}, {bound_words([ratio])} {sample}"

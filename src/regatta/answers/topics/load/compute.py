@@ -8,7 +8,6 @@ single process is all of these.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from regatta.answers.facts import Facts
 from regatta.answers.pairs import Pair
 from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import Samples, Series
-from regatta.answers.words import practical, shows_difference
+from regatta.answers.verdicts import judge
 from regatta.host.units import UNITS, is_positive
 from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval
@@ -266,11 +265,12 @@ def _walk(
 
 
 def _verdict(ratio: Interval, p_holm: float, theta_percent: float) -> Verdict:
-    if math.isnan(ratio.low):
+    verdict = judge(ratio, theta_percent, p_holm)
+    if not verdict.significant:
         return "unknown"
-    if practical(ratio, theta_percent) == "no":
+    if verdict.practical == "no":
         return "same"
-    if shows_difference(ratio) and p_holm <= 1.0 - ratio.level:
+    if verdict.significant == "yes":
         return "up" if ratio.point > 1.0 else "down"
     return "open"
 

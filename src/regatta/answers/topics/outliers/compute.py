@@ -13,7 +13,8 @@ from regatta.answers.names import Names
 from regatta.answers.pairs import comparison_groups, pairs_of
 from regatta.answers.result import Comparison
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
-from regatta.answers.words import counted, shows_difference
+from regatta.answers.verdicts import shows_difference
+from regatta.answers.words import counted
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.outliers import far_out
@@ -161,7 +162,7 @@ def _compared(samples: Samples, context: Context) -> list[Comparison]:
     pairs, _ = pairs_of(samples, context.baseline, context.compared)
     level = context.facts.level
     contrasts = contrasts_of(pairs, level, context.stops.pilot_pairs)
-    return compare_pairs(pairs, contrasts, context.names, adjust=False)[0]
+    return compare_pairs(pairs, contrasts, context.names)[0]
 
 
 def _identity(of: Comparison) -> tuple[str, str, str, str]:

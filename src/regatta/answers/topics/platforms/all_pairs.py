@@ -16,6 +16,7 @@ from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place, shared_heap
 from regatta.answers.rounds import round_means
 from regatta.answers.samples import Series
 from regatta.answers.suite_means import LEAST_BENCHMARKS
+from regatta.answers.verdicts import agreed, judge
 from regatta.answers.words import sample_words
 from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without
@@ -124,8 +125,21 @@ def _compared(
         simultaneous(_ratio(list(logs[a].values()), list(logs[b].values()), level), len(made))
         for a, b in made
     ]
-    pairs = tuple(FamilyPair(a, b, one.interval, one.p) for (a, b), one in zip(made, found, strict=True))
     first, several = _first(members[0]), len(members) > 1
+    theta_percent = context.facts.theta_percent
+    pairs = tuple(
+        FamilyPair(a, b, one.interval, one.p, judge(one.interval, theta_percent, one.p))
+        for (a, b), one in zip(made, found, strict=True)
+    )
+    if not several:
+        # A pair with the baseline is also one of the comparisons with a baseline of the whole answer.
+        adjusted = _adjusted(members[0], context)
+        pairs = tuple(
+            replace(pair, verdict=agreed(pair.verdict, judge(pair.ratio, theta_percent, adjusted[key])))
+            if (key := frozenset((pair.a_name, pair.b_name))) in adjusted
+            else pair
+            for pair in pairs
+        )
     cells = [one.cell.place for on_host in members for one in on_host.values()]
     place = replace(first.cell.place, host="", platform="", heap=shared_heap(cells))
     ranked = ranking(list(logs), pairs, first.cell.better)
@@ -150,13 +164,23 @@ def _compared(
     words = family_words(
         [titles[name] for name in ranked],
         [replace(pair, a_name=titles[pair.a_name], b_name=titles[pair.b_name]) for pair in pairs],
-        Sampled(first.cell, first.unit, sample, across.by),
+        Sampled(first.cell, first.unit, sample, theta_percent, across.by),
     )
     where = context.names.place(first.cell, first.parameters)
     if several:
         where = f"geometric mean of {len(members)} benchmarks{heap_words(place.heap)}"
     scope = "; valid for these hosts only" if across.by == PLATFORM else ""
     return replace(found_all, words=f"{where}{context.names.within(first.cell)}: {words}{scope}")
+
+
+def _adjusted(on_host: _OnHosts, context: Context) -> dict[frozenset[str], float]:
+    """Return pair of names -> Holm's p, for the comparisons with the baseline in one place."""
+    own = {series.key for series in on_host.values()}
+    return {
+        frozenset((sides.a, sides.b)): p_holm
+        for sides, p_holm in zip(context.across.sides, context.across_p_holm, strict=True)
+        if sides.series_a[0].key in own
+    }
 
 
 def _title(name: str, logs: Mapping[str, Floats], context: Context) -> str:

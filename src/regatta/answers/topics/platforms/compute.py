@@ -20,10 +20,11 @@ from regatta.answers.rounds import FEW_ROUNDS, round_means
 from regatta.answers.samples import Series
 from regatta.answers.suite_means import LEAST_BENCHMARKS
 from regatta.answers.topics.platforms.all_pairs import AllPairs, all_pairs, varying_parameters
-from regatta.answers.words import practical
+from regatta.answers.verdicts import VERDICT, Verdict, agreed, judge
 from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without
-from regatta.stats.estimate import Floats, Interval, safe_exp, undefined
+from regatta.stats.all_pairs import simultaneous
+from regatta.stats.estimate import Contrast, Floats, Interval, safe_exp, undefined
 from regatta.stats.hosts import (
     RANDOM_HOSTS,
     HostEffect,
@@ -56,8 +57,8 @@ class PlatformRatio:
     p: float
     #: for hosts like these; undefined with one host on a side
     like_these: Interval
-    #: of `these`, by theta: `yes`, `no`, `open`; "" if undefined
-    practical: str
+    #: of `these`, by Holm's p and among all pairs of the place
+    verdict: Verdict = field(metadata={INLINED: VERDICT})
     #: degrees of freedom of `these`
     df: float = math.nan
     #: p adjusted over all comparisons of the answer with a baseline (Holm)
@@ -88,7 +89,8 @@ class PlatformMean:
     like_these: Interval
     #: for these benchmarks on similar hosts; undefined with one host on a side
     similar_hosts: Interval
-    practical: str
+    #: of `these`, among all pairs of platforms
+    verdict: Verdict = field(metadata={INLINED: VERDICT})
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,10 @@ def _measured(sides: Sides, p_holm: float, context: Context) -> _Measured:
         these=these,
         p=found.these.p,
         like_these=found.like_these.interval.mapped(safe_exp),
-        practical=practical(these, context.facts.theta_percent),
+        verdict=agreed(
+            judge(these, context.facts.theta_percent, p_holm),
+            _among_all(Contrast(these, found.these.p, found.these.df), context),
+        ),
         df=found.these.df,
         p_holm=p_holm,
     )
@@ -302,8 +307,16 @@ def _mean(
         mean.these,
         mean.like_these,
         similar_hosts,
-        practical(mean.these, context.facts.theta_percent),
+        _among_all(Contrast(mean.these, mean.p, mean.df), context),
     )
+
+
+def _among_all(ratio: Contrast, context: Context) -> Verdict:
+    """Return the verdict on a ratio as one of all pairs of platforms with values."""
+    if math.isnan(ratio.interval.low):
+        return Verdict()
+    one = simultaneous(ratio, math.comb(len(context.across.hosts), 2))
+    return judge(one.interval, context.facts.theta_percent, one.p)
 
 
 def _rounds(members: Sequence[Mapping[str, Series]]) -> dict[str, Floats]:

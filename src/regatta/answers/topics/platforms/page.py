@@ -99,7 +99,7 @@ def _ranking(found: Platforms, level: str) -> Table:
         for rank, mean in ranking:
             name, cells = first.b, ("1 (baseline)", "", "", "")
             if mean is not None:
-                name, cells = mean.a, (*_intervals(mean, found.by), show_significance(mean.practical))
+                name, cells = mean.a, (*_intervals(mean, found.by), show_significance(mean.verdict.practical))
             rows.append((*place, str(rank), name, *cells, "yes" if name in leading else ""))
     for of_place in alone(found):
         first_ratio = of_place[0]
@@ -115,7 +115,10 @@ def _ranking(found: Platforms, level: str) -> Table:
             name, cells = first_ratio.b, ("1 (baseline)", "", "", "")
             if one is not None:
                 hosts = show_interval(one.like_these) if found.by == "platform" else ""
-                name, cells = one.a, (show_interval(one.these), "", hosts, show_significance(one.practical))
+                name, cells = (
+                    one.a,
+                    (show_interval(one.these), "", hosts, show_significance(one.verdict.practical)),
+                )
             rows.append((*place, str(rank), name, *cells, "yes" if name in leading else ""))
     columns = (
         "configuration", "heap", "metric", "benchmarks", "rank", found.by, f"geometric mean, {level} CI", "similar benchmarks",
@@ -181,7 +184,7 @@ def _ratios(found: Platforms, level: str) -> Table:
             show_p(one.p),
             show_p(one.p_holm),
             show_interval(one.like_these) if found.by == "platform" else "",
-            show_significance(one.practical),
+            show_significance(one.verdict.practical),
         )
         for one in found.ratios
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from regatta.answers.plain import finite, place_of, row_of, text_of
+from regatta.answers.plain import finite, place_of, plain, row_of, text_of
 from regatta.answers.ranking import Standings
 from regatta.answers.result import Answer
 from regatta.answers.topic import Document, Lead, Rows, Topic, Words
@@ -19,12 +19,12 @@ def _rows(found: Platforms) -> Iterator[dict[str, Any]]:
     for one in found.ratios:
         yield {
             **place_of(one), "collector": one.place.collector, "kind": "platform", "a": one.a, "b": one.b, **row_of(one.these), "p": finite(one.p),
-            "p_holm": finite(one.p_holm), "practical": one.practical, "parameters": text_of(one.parameters),
+            "p_holm": finite(one.p_holm), **plain(one.verdict), "parameters": text_of(one.parameters),
         }  # fmt: skip
     for mean in found.means:
         yield {
             **place_of(mean), "collector": mean.place.collector, "kind": "platform-mean", "a": mean.a, "b": mean.b, **row_of(mean.these),
-            "practical": mean.practical,
+            **plain(mean.verdict),
         }  # fmt: skip
     for every in found.all_pairs:
         for pair in every.pairs:

@@ -11,13 +11,13 @@ from regatta.answers.headline import FEW, outcomes_of
 from regatta.answers.names import heap_words
 from regatta.answers.topics.platforms.all_pairs import AllPairs
 from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, PlatformTimes
+from regatta.answers.verdicts import shows_difference
 from regatta.answers.words import (
     bound_words,
     compared,
     counted,
     how_much,
     listed,
-    shows_difference,
     too_small,
 )
 from regatta.figures.text import parameters_text
@@ -49,7 +49,9 @@ def leading_words(found: Platforms, context: Context) -> tuple[str, ...]:
     pairs = dict.fromkeys((one.a, one.b) for one in found.ratios)
     return tuple(
         f"{_title(a, found, context)} compared with {_title(b, found, context)}: "
-        + outcomes_of((one.these, one.better) for one in found.ratios if (one.a, one.b) == (a, b))
+        + outcomes_of(
+            (one.these, one.verdict, one.better) for one in found.ratios if (one.a, one.b) == (a, b)
+        )
         + _drift((a, b), found)
         for a, b in pairs
     )
@@ -101,7 +103,9 @@ def _difference(one: PlatformRatio | PlatformMean, unit: str, found: Platforms, 
     words = compared(a, b, these, one.metric, unit, one.better)
     if isinstance(one, PlatformRatio) and one.p_holm > 1.0 - these.level:
         words += "; not significant after adjustment for all comparisons (Holm)"
-    return f"{words}; {too_small(context.facts.theta_percent)}" if one.practical == "no" else words
+    elif one.verdict.significant == "no":
+        words += f"; not significant after adjustment for all pairs of {found.by}s"
+    return f"{words}; {too_small(context.facts.theta_percent)}" if one.verdict.practical == "no" else words
 
 
 def _similar_hosts(these: Interval, like_these: Interval, found: Platforms) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 from regatta.answers.families.result import Family
 from regatta.answers.names import heap_words
 from regatta.answers.parts import HEAP, INLINED, Place
-from regatta.answers.words import counted, listed, shows_difference
+from regatta.answers.verdicts import shows_difference
+from regatta.answers.words import counted, listed
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.experiment import Scalar, SteadyMethod
 from regatta.stats.estimate import Interval

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from regatta.answers.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
 from regatta.answers.context import Context
+from regatta.answers.multiplicity import adjusted
 from regatta.answers.pairs import pairs_of
 from regatta.answers.result import Comparison
 from regatta.answers.topic import Topic
@@ -29,7 +30,8 @@ def compare_runtimes(context: Context) -> tuple[Comparison, ...]:
         if by_the_paper
         else contrasts_of(pairs, facts.level, context.stops.pilot_pairs)
     )
-    compared, _ = compare_pairs(pairs, contrasts, context.names, facts.theta_percent, adjust=not by_the_paper)
+    extra = None if by_the_paper else adjusted(pairs, [one.contrast for one in contrasts])
+    compared, _ = compare_pairs(pairs, contrasts, context.names, facts.theta_percent, extra, context.verdicts)
     return tuple(compared)
 
 

@@ -15,6 +15,7 @@ from regatta.answers.pairs import Pair, differing
 from regatta.answers.parts import INLINED, FamilyPair, Place, shared_heap
 from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.suite_means import LEAST_BENCHMARKS, suite_mean, suite_of, why_no_ratio
+from regatta.answers.verdicts import judge
 from regatta.answers.words import sample_words
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import Better, Heap
@@ -104,7 +105,11 @@ def _compared(
     }
     made = list(combinations(sides, 2))
     ratios = [simultaneous(_mean(sides[a], sides[b], context), len(made)) for a, b in made]
-    pairs = tuple(FamilyPair(a, b, one.interval, one.p) for (a, b), one in zip(made, ratios, strict=True))
+    theta_percent = context.facts.theta_percent
+    pairs = tuple(
+        FamilyPair(a, b, one.interval, one.p, judge(one.interval, theta_percent, one.p))
+        for (a, b), one in zip(made, ratios, strict=True)
+    )
     first = usable[first_name][common[0]]
     cell, better = first.cell, first.cell.better
     ranked = ranking(list(sides), pairs, better)
@@ -129,7 +134,7 @@ def _compared(
         leaders=tuple(leaders(ranked, pairs)),
         winner=winner(pairs, ranked, better),
         words=f"{where}, on {context.names.host(cell)}: "
-        + family_words(ranked, pairs, Sampled(cell, unit, sample, "alternative")),
+        + family_words(ranked, pairs, Sampled(cell, unit, sample, theta_percent, "alternative")),
         places=tuple(_place(sides[name][common[0]][0].place, heap, factors) for name in ranked),
     )
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from regatta.answers.context import Context
 from regatta.answers.names import Names, full_names, heap_words, short_names
 from regatta.answers.pairs import Pair, differing
-from regatta.answers.parts import shared_heap
+from regatta.answers.parts import INLINED, shared_heap
 from regatta.answers.suite_means import LEAST_BENCHMARKS, Measured, suite_mean, suite_of, why_no_ratio
-from regatta.answers.words import bound_words, compared, how_much, listed, practical, shows_difference
+from regatta.answers.verdicts import VERDICT, Verdict, judge, shows_difference
+from regatta.answers.words import bound_words, compared, how_much, listed, too_small
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without
-from regatta.stats.estimate import Interval
+from regatta.stats.all_pairs import simultaneous
+from regatta.stats.estimate import Contrast, Interval
+
+_NOT_ADJUSTED = "not significant after adjustment for all pairs of alternatives"
+#: host, suite, heap, metric, better, name of the alternative and of the baseline
+_Key = tuple[str, str, Heap, str, Better, str, str]
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,8 @@ class SuiteComparison:
     these: Interval
     #: mean with an interval for similar benchmarks, treating these as a random sample
     like_these: Interval
-    #: whether it is practically significant on these benchmarks: `yes`, `no`, `open`; "" if undefined
-    practical: str
+    #: on these benchmarks, adjusted for all pairs of the alternatives of a baseline (Sidak)
+    verdict: Verdict = field(metadata={INLINED: VERDICT})
     words: str
     #: factors in which the alternatives differ
     factors: tuple[str, ...] = ()
@@ -68,7 +74,7 @@ def judge_suites(context: Context) -> tuple[SuiteComparison, ...]:
         Suites of which both sides completed at least two benchmarks, in plan order. A benchmark that a side did not
         complete, or that has many settings and thus several ratios, is excluded and reported.
     """
-    groups: dict[tuple[object, ...], Measured] = {}
+    groups: dict[_Key, Measured] = {}
     for pair, of_pair in zip(context.pairs, context.ratios, strict=True):
         cell = pair.cell
         if "benchmark" in differing(cell, pair.base):
@@ -77,11 +83,23 @@ def judge_suites(context: Context) -> tuple[SuiteComparison, ...]:
             cell.place.host, suite_of(pair), cell.place.heap.asked, cell.metric, cell.better, *full_names(cell, pair.base),
         )  # fmt: skip
         groups.setdefault(key, []).append((pair, of_pair.contrast))
-    found = (_one(measured, context) for measured in groups.values())
+    names: dict[tuple[object, ...], set[str]] = {}
+    for key, measured in groups.items():
+        names.setdefault(_baseline(key, measured), set()).add(key[-2])
+    found = (
+        _one(measured, len(names[_baseline(key, measured)]), context) for key, measured in groups.items()
+    )
     return tuple(suite for suite in found if suite is not None)
 
 
-def _one(given: Measured, context: Context) -> SuiteComparison | None:
+def _baseline(key: _Key, measured: Measured) -> tuple[object, ...]:
+    """Return what the alternatives of one baseline share: all pairs of them are compared together (topic `suite_pairs`)."""
+    host, suite, heap, metric, better, _, b_name = key
+    compares_heaps = "heap" in differing(measured[0][0].cell, measured[0][0].base)
+    return host, suite, None if compares_heaps else heap, metric, better, b_name
+
+
+def _one(given: Measured, alternatives: int, context: Context) -> SuiteComparison | None:
     by_benchmark: dict[str, Measured] = {}
     for pair, contrast in given:
         by_benchmark.setdefault(pair.cell.place.benchmark, []).append((pair, contrast))
@@ -97,6 +115,10 @@ def _one(given: Measured, context: Context) -> SuiteComparison | None:
         return None
     found = suite_mean(measured, context.facts.level)
     these, like_these = found.these, found.like_these
+    df = found.df if math.isfinite(found.p) else math.nan
+    adjusted = simultaneous(Contrast(these, found.p, df), math.comb(alternatives + 1, 2))
+    theta_percent = context.facts.theta_percent
+    verdict = judge(adjusted.interval, theta_percent, adjusted.p)
     first = measured[0][0]
     a_name, b_name = full_names(first.cell, first.base)
     factors = differing(first.cell, first.base)
@@ -116,8 +138,10 @@ def _one(given: Measured, context: Context) -> SuiteComparison | None:
         left_out=tuple(left_out),
         these=these,
         like_these=like_these,
-        practical=practical(these, context.facts.theta_percent),
-        words=_words(first, these, like_these, [benchmark for benchmark, _ in left_out], context.names),
+        verdict=verdict,
+        words=_words(first, these, like_these, [benchmark for benchmark, _ in left_out], context.names)
+        + (f"; {_NOT_ADJUSTED}" if shows_difference(these) and verdict.significant == "no" else "")
+        + (f"; {too_small(theta_percent)}" if verdict == Verdict("yes", "no") else ""),
         factors=factors,
         p=found.p,
     )

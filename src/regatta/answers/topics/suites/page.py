@@ -95,7 +95,7 @@ def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
             str(len(suite.members)),
             show_interval(suite.these),
             show_interval(suite.like_these),
-            show_significance(suite.practical),
+            show_significance(suite.verdict.practical),
             "; ".join(f"{benchmark}: {reason}" for benchmark, reason in suite.left_out),
         )
         for suite in found
@@ -121,7 +121,7 @@ def _ranking(found: Sequence[SuiteComparison], view: View) -> list[Table]:
         entries = [
             (
                 suite.these.point,
-                (suite.a_name, show_interval(suite.these), show_significance(suite.practical)),
+                (suite.a_name, show_interval(suite.these), show_significance(suite.verdict.practical)),
             )
             for suite in suites
         ]

@@ -24,7 +24,7 @@ def _rows(suites: Sequence[SuiteComparison]) -> Iterator[dict[str, Any]]:
             "kind": "suite",
             **row_of(suite.these),
             "p": finite(suite.p),
-            "practical": suite.practical,
+            **plain(suite.verdict),
         }
         yield {**common, "kind": "suite-like-these", **row_of(suite.like_these)}
 

@@ -80,7 +80,7 @@ def test_the_host_that_differs_from_its_platform_is_named(tmp_path: Path, golden
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
     g1 = next(one for one in HOSTS.of(answer).comparisons if one.place.platform == "x86")
     assert g1.differing == ("ryzen",)
-    assert g1.practical == "open"
+    assert g1.verdict.practical == "open"
     golden("host-that-differs", g1.words)
     (leader,) = [one for one in answer.headline if "x86" in one and "h2" in one]
     assert leader.endswith(" on ryzen") or " on ryzen, " in leader

@@ -23,6 +23,7 @@ from regatta.answers.parts import Place
 from regatta.answers.topics.platforms.all_pairs import _ratio as _pair
 from regatta.answers.topics.platforms.compute import PlatformRatio, _change, _means, _Measured, rankings
 from regatta.answers.topics.platforms.topic import PLATFORMS
+from regatta.answers.verdicts import Verdict
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Heap
 from regatta.stats.all_pairs import simultaneous
@@ -48,7 +49,7 @@ def test_each_benchmark_has_the_ratio_of_the_platforms_for_these_hosts(tmp_path:
         assert one.these.high / one.these.low < 1.05
         # One Arm host says nothing of others.
         assert math.isnan(one.like_these.low)
-        assert one.practical == "yes"
+        assert one.verdict.practical == "yes"
 
 
 def test_with_several_hosts_on_each_side_their_variation_is_part_of_the_wider_statement(
@@ -268,7 +269,9 @@ def test_the_drift_of_conditions_that_all_series_share_covers_none_as_often_as_i
     assert 3 <= missed <= 30
 
 
-CONTEXT: Any = SimpleNamespace(facts=SimpleNamespace(level=0.95, theta_percent=1.0))
+CONTEXT: Any = SimpleNamespace(
+    facts=SimpleNamespace(level=0.95, theta_percent=1.0), across=SimpleNamespace(hosts=("arm", "x86"))
+)
 
 
 def rounds_of(logs: np.ndarray) -> Any:
@@ -285,7 +288,7 @@ def measured(benchmark: str, a: dict[str, np.ndarray], b: dict[str, np.ndarray])
     place = Place("", "", benchmark, "native", "", "none", Heap())
     means = ({host: float(np.exp(own.mean())) for host, own in side.items()} for side in (a, b))
     ratio = PlatformRatio(
-        "arm", "x86", *means, place, benchmark, "elapsed", "ns", "lower", {}, these, found.these.p, these, "yes",
+        "arm", "x86", *means, place, benchmark, "elapsed", "ns", "lower", {}, these, found.these.p, these, Verdict("yes", "yes"),
         found.these.df,
     )  # fmt: skip
     return _Measured(ratio, *({host: rounds_of(own) for host, own in side.items()} for side in (a, b)))

@@ -83,7 +83,7 @@ def test_what_generalises_does_so_as_far_as_the_sample_is_fair(tmp_path: Path, g
     answer = measured(tmp_path, [0.9, 0.91, 0.89])
     assert SUITES.of(answer)[0].generalises
     golden("generalises", SUITES.of(answer)[0].words)
-    assert SUITES.of(answer)[0].practical == "yes"
+    assert SUITES.of(answer)[0].verdict.practical == "yes"
 
 
 def test_where_nothing_is_shown_the_bounds_are_told(tmp_path: Path, golden: Golden) -> None:
