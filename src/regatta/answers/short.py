@@ -39,7 +39,7 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
     varies[_PLACES.index("comparison")] = True
     shared = [text for text, varied in zip(places[0], varies, strict=True) if text and not varied]
     columns = [name for name, varied in zip(_PLACES, varies, strict=True) if varied]
-    numbers = ["ratio", f"{show_percent(level)} CI", *(("adj. p", "significant") if judged else ("n",))]
+    numbers = ["ratio", f"{show_percent(level)} CI", *(("adj. p", "practical") if judged else ("n",))]
     rows = []
     for one, place in zip(comparisons, places, strict=True):
         judgement = (
@@ -52,9 +52,9 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
 
 
 def judged_title(answer: Answer, table: Table) -> str:
-    """Return the title of a table of `short_comparisons`: the criterion of significance, and the place that all rows share."""
+    """Return the title of a table of `short_comparisons`: the criterion of practical significance, and the place that all rows share."""
     alpha = f"{1 - answer.level:.3g}"
-    title = f"Comparisons (significant: interval beyond ±{answer.theta_percent:g} % and adj. p < {alpha})"
+    title = f"Comparisons (practical: adj. p < {alpha} and interval beyond ±{answer.theta_percent:g} %)"
     return f"{title}: {table.title}" if table.title else title
 
 

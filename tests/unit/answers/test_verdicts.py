@@ -106,7 +106,7 @@ def test_as_many_pairs_are_significant_in_every_output(tmp_path: Path, seed: int
     assert [Verdict(row["significant"], row["practical"]) for row in rows] == expected
     said = [row.verdict for table in tables_of(View(answer)) for row in table.rows]
     assert sum(bool(one) for one in said) == count
-    shown = Counter(row.significant for table in tables_of(View(answer)) for row in table.rows)
+    shown = Counter(row.practical for table in tables_of(View(answer)) for row in table.rows)
     practical = Counter({"open": "inconclusive"}.get(one.practical, one.practical) for one in expected)
     assert {word: shown[word] for word in practical} == practical
     short = short_comparisons(answer.comparisons, answer.level, judged=True)

@@ -33,7 +33,7 @@ def test_a_large_answer_fits_and_says_what_it_leaves_out(rich: Answer, golden: G
     assert lines[0] == f"{rich.experiment}: {rich.question}"
     assert f"{rich.recorded} of {rich.planned} planned invocations recorded: " in lines[1]
     at = next(at for at, line in enumerate(lines) if line.startswith("Comparisons ("))
-    assert lines[at + 1].split()[-7:] == ["ratio", "95", "%", "CI", "adj.", "p", "significant"]
+    assert lines[at + 1].split()[-7:] == ["ratio", "95", "%", "CI", "adj.", "p", "practical"]
     shown = (
         lines.index(next(line for line in lines if line.startswith("  and ") and line.endswith(" more")))
         - at

@@ -55,7 +55,7 @@ class Row:
     """One cell. `place`: host, benchmark, heap, configuration, metric. `perturbed`: number of perturbed invocations.
 
     `first` marks the first row of a heap setting. `verdict` is `better`, `worse` or empty.
-    `significant`: practical significance: `yes`, `no`, `inconclusive` or empty.
+    `practical`: practical significance: `yes`, `no`, `inconclusive` or empty.
     """
 
     cell_id: str
@@ -70,7 +70,7 @@ class Row:
     range: str
     ratio: Figures
     verdict: str
-    significant: str
+    practical: str
     bar: Bar | None
     look: Look
     first: bool

@@ -41,8 +41,8 @@ def test_the_table_says_beside_better_and_worse_whether_it_matters() -> None:
         replace(c, verdict=Verdict("yes", word)) for c, word in zip(answer.comparisons, words, strict=True)
     )
     (table,) = tables_of(View(replace(answer, comparisons=marked)))
-    assert [row.significant for row in table.rows] == ["", "inconclusive", "yes"]
-    assert '<th scope="col">significant</th>' in render(replace(answer, comparisons=marked))
+    assert [row.practical for row in table.rows] == ["", "inconclusive", "yes"]
+    assert '<th scope="col">practical</th>' in render(replace(answer, comparisons=marked))
 
 
 def test_the_band_is_as_wide_as_theta_and_gone_at_0() -> None:

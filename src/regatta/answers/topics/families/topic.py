@@ -45,7 +45,7 @@ _PAIRS = (
     "simultaneous CI",
     "p",
     "significant",
-    "practically significant",
+    "practical",
     "note",
 )
 

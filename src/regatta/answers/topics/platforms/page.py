@@ -122,7 +122,7 @@ def _ranking(found: Platforms, level: str) -> Table:
             rows.append((*place, str(rank), name, *cells, "yes" if name in leading else ""))
     columns = (
         "configuration", "heap", "metric", "benchmarks", "rank", found.by, f"geometric mean, {level} CI", "similar benchmarks",
-        "similar hosts", "significant", "leader",
+        "similar hosts", "practical", "leader",
     )  # fmt: skip
     return Table("Ranking", columns, rows, frozenset({3, 4}))
 
@@ -190,6 +190,6 @@ def _ratios(found: Platforms, level: str) -> Table:
     ]
     columns = (
         "benchmark", "configuration", "heap", "metric", "comparison", "hosts", f"ratio, {level} CI", "p", "adj. p (Holm)", "similar hosts",
-        "significant",
+        "practical",
     )  # fmt: skip
     return Table("Ratios", columns, rows, frozenset({5, 7, 8}))

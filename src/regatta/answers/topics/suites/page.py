@@ -83,7 +83,7 @@ def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
         "benchmarks",
         "these benchmarks",
         "similar benchmarks",
-        "significant",
+        "practical",
         "excluded",
     )
     rows = [
@@ -129,6 +129,6 @@ def _ranking(found: Sequence[SuiteComparison], view: View) -> list[Table]:
         rows += [(*place, str(rank), *cells) for rank, cells in ranked(baseline, entries, first.better)]
     level = show_percent(view.answer.level)
     columns = (
-        "host", "suite", "heap", "benchmarks", "rank", "alternative", f"geometric mean, {level} CI", "significant",
+        "host", "suite", "heap", "benchmarks", "rank", "alternative", f"geometric mean, {level} CI", "practical",
     )  # fmt: skip
     return [Table("Ranking", columns, rows, frozenset({3, 4}))] if rows else []
