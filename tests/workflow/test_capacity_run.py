@@ -48,8 +48,9 @@ def test_the_highest_load_is_in_the_answer_and_the_report(tmp_path: Path) -> Non
     found = capacity_of(small)
     assert [point["load"] for point in found["points"]] == [100, 200, 400, 800]
     assert [point["met"] for point in found["points"]] == [2, 2, 0, 0]
-    # Half of the way from 4 ms to 16 ms on logarithms.
-    assert found["estimate"]["point"] == pytest.approx(300)
+    # A server without noise: 1, 4 and 16 ms give a point, and no interval. The truth is 283.
+    assert found["estimate"]["point"] == pytest.approx(283, rel=0.05)
+    assert found["estimate"]["low"] is None
     assert 'id="capacity"' in small.folder.report.read_text()
 
     before, plan = small.records(), small.header()
@@ -58,5 +59,5 @@ def test_the_highest_load_is_in_the_answer_and_the_report(tmp_path: Path) -> Non
     small.step_by_step()
     assert (small.records(), small.header()) == (before, plan)
     found = capacity_of(small)
-    assert found["estimate"]["point"] == 400
-    assert {one["kind"] for one in found["rounds"]} == {"lower"}
+    assert found["estimate"]["point"] is None
+    assert found["bound"] == {"low": 400, "high": 800}

@@ -102,8 +102,8 @@ def test_the_highest_load_that_meets_a_target_is_found(tmp_path: Path) -> None:
     target = {"parameter": "rate", "metric": "latency", "parameters": {"percentile": 50}, "unit": "s"}
     answer = measured("web-model", tmp_path, [nginx], rounds=2, capacity={**target, "at_most": 3600})
     (capacity,) = answer["capacity"]
-    assert capacity["bound"] == {"kind": "above", "load": 200, "rounds": 2}
-    assert len(capacity["rounds"]) == 2
+    assert capacity["bound"] == {"low": 200, "high": None}
+    assert capacity["estimate"]["n"] == 2
 
 
 @needs_servers

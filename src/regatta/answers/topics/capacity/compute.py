@@ -1,4 +1,4 @@
-"""Compute the highest load at which a metric meets a target, in each round and over rounds.
+"""Compute the highest load at which a metric meets a target, from the curve of the metric over the loads in all rounds.
 
 The loads are the values of a parameter that the spec sets. Each round measures every load once.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from statistics import fmean
 
 import duckdb
@@ -16,25 +15,19 @@ import duckdb
 from regatta.answers.context import Context
 from regatta.answers.parts import Place, shared_heap
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.capacity.result import (
-    Bound,
-    Capacities,
-    Capacity,
-    CapacityPoint,
-    Kind,
-    RoundCapacity,
-)
-from regatta.answers.words import counted, listed
+from regatta.answers.topics.capacity.result import Bound, Capacities, Capacity, CapacityPoint
+from regatta.answers.words import listed
 from regatta.figures.text import parameters_key, parameters_text
 from regatta.host.journal.record import FAILURES
 from regatta.host.units import UNITS, is_positive
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import CapacityTarget
 from regatta.host.values.levels import PARAMETERS, label_without
+from regatta.stats.crossing import METHOD, crossing
 from regatta.stats.estimate import Interval, undefined
 from regatta.stats.intervals import mean_interval
 
-_METHOD = "t"
+_METHOD_OF_POINTS = "t"
 #: digits of a target in the unit of the metric: factors such as 1e-9 are not exact in binary
 _DIGITS = 12
 
@@ -56,8 +49,8 @@ def judge_capacity(context: Context) -> Capacities:
 
     Returns:
         A capacity for each target, host, benchmark without the load, configuration and heap with a measured load, in plan
-        order. Over rounds: the mean with Student's interval; if the capacity of a round is outside of the measured loads,
-        a bound without an interval.
+        order: the load at which the curve over all rounds crosses the target, with its interval
+        (`regatta.stats.crossing.crossing`). If the interval exceeds the measured loads, bounds without an interval.
     """
     groups = [
         (target, place, cells)
@@ -68,37 +61,6 @@ def judge_capacity(context: Context) -> Capacities:
     statuses = _statuses(context.connection, wanted) if wanted else {}
     found = (_capacity(context, *group, statuses) for group in groups)
     return Capacities(tuple(one for one in found if one is not None))
-
-
-def capacity_of_round(
-    loads: Sequence[float], values: Sequence[float | None], at_most: float
-) -> tuple[float, Kind]:
-    """Return the highest load that meets the target there and at every lower load.
-
-    Args:
-        loads: ascending, at least one.
-        values: of the metric at each load; None: failed or not reported, which does not meet the target.
-        at_most: largest value that meets the target, > 0, in the unit of the values.
-
-    Returns:
-        Between the last load a that meets the target and the next load b: a + (b - a) * (ln t - ln y(a)) / (ln y(b) - ln y(a)),
-        that is, the metric y grows exponentially in the load between neighbors. The load a itself if a value is missing or
-        not positive. If every load meets the target, the highest load and `above`; if the lowest does not, it and `below`.
-    """
-    met = sum(1 for _ in takewhile(lambda value: _meets(value, at_most), values))
-    if met == len(loads):
-        return loads[-1], "above"
-    if met == 0:
-        return loads[0], "below"
-    low, high = values[met - 1], values[met]
-    if low is None or low <= 0.0 or high is None:
-        return loads[met - 1], "lower"
-    share = math.log(at_most / low) / math.log(high / low)
-    return loads[met - 1] + share * (loads[met] - loads[met - 1]), "interpolated"
-
-
-def _meets(value: float | None, at_most: float) -> bool:
-    return value is not None and value <= at_most
 
 
 def _groups(cells: Iterable[PlannedCell], parameter: str) -> dict[Place, dict[float, PlannedCell]]:
@@ -158,8 +120,8 @@ def _capacity(
         name=context.names.where(first, {}, (PARAMETERS + target.parameter,)),
         place=replace(place, heap=shared_heap(cell.place for cell in cells.values())),
         unit=unit,
-        points=tuple(CapacityPoint(one.load, one.cell.cell_id, _mean(one, unit, level), 0) for one in loads),
-        estimate=undefined(0, level, _METHOD, _why_not(target, matching, statuses, cells)),
+        points=tuple(CapacityPoint(one.load, one.cell.cell_id, _mean(one, unit, level)) for one in loads),
+        estimate=undefined(0, level, METHOD, _why_not(target, matching, statuses, cells)),
     )
     if result.estimate.reason:
         return result
@@ -221,7 +183,7 @@ def _mean(one: _Measured, unit: str, level: float) -> Interval:
     values = (
         [] if one.series is None else [_in(sample.value, one.series, unit) for sample in one.series.samples]
     )
-    return mean_interval(values, level, _METHOD, is_positive(unit))
+    return mean_interval(values, level, _METHOD_OF_POINTS, is_positive(unit))
 
 
 def _in(value: float, series: Series, unit: str) -> float:
@@ -230,34 +192,37 @@ def _in(value: float, series: Series, unit: str) -> float:
 
 
 def _over_rounds(result: Capacity, loads: Sequence[_Measured], statuses: _Statuses) -> Capacity:
-    """Return the result with the capacity of each complete round, and its mean or bound."""
+    """Return the result with the capacity over complete rounds, or its bounds."""
     at_most = converted(result.target.at_most, result.target.unit, result.unit)
     by_load = [_values(one, statuses[one.cell.number], result.unit) for one in loads]
     every = sorted(set().union(*by_load))
     complete = [number for number in every if all(number in own for own in by_load)]
-    values = {number: [own[number] for own in by_load] for number in complete}
-    rounds = tuple(
-        RoundCapacity(number, *capacity_of_round([one.load for one in loads], values[number], at_most))
-        for number in complete
-    )
     incomplete = len(set().union(*(statuses[one.cell.number] for one in loads))) - len(complete)
-    estimate, bound = _estimate(rounds, result.estimate.level)
+    values = [[own[number] for own in by_load] for number in complete]
+    reason = "no round with a valid invocation at every load"
+    estimate, bound = undefined(0, result.estimate.level, result.estimate.method, reason), None
+    if values:
+        found = crossing([one.load for one in loads], values, at_most, result.estimate.level)
+        estimate, known = found.estimate, found.low is not None or found.high is not None
+        bound = Bound(found.low, found.high) if known else None
     return replace(
         result,
         points=tuple(
-            replace(point, met=sum(_meets(own[number], at_most) for number in complete))
+            replace(
+                point,
+                met=sum(own[number] <= at_most for number in complete),
+                failed=sum(math.isnan(own[number]) for number in complete),
+            )
             for point, own in zip(result.points, by_load, strict=True)
         ),
         estimate=estimate,
         bound=bound,
-        rounds=rounds,
         incomplete_rounds=incomplete,
-        nonmonotone_rounds=sum(_meets_again(own, at_most) for own in values.values()),
     )
 
 
-def _values(one: _Measured, statuses: Mapping[int, frozenset[str]], unit: str) -> dict[int, float | None]:
-    """Return round -> value; None: failed or without a value. Rounds with only perturbed invocations are omitted.
+def _values(one: _Measured, statuses: Mapping[int, frozenset[str]], unit: str) -> dict[int, float]:
+    """Return round -> value; NaN: failed or without a value. Rounds with only perturbed invocations are omitted.
 
     A round that several plans have counts once, with its mean.
     """
@@ -265,40 +230,11 @@ def _values(one: _Measured, statuses: Mapping[int, frozenset[str]], unit: str) -
     if one.series is not None:
         for sample in one.series.samples:
             by_round.setdefault(sample.round, []).append(_in(sample.value, one.series, unit))
-    found: dict[int, float | None] = {}
+    found: dict[int, float] = {}
     for number, own in statuses.items():
         if own.intersection(FAILURES):
-            found[number] = None
+            found[number] = math.nan
         elif "ok" in own:
             value = fmean(by_round[number]) if number in by_round else math.nan
-            found[number] = value if math.isfinite(value) else None
+            found[number] = value if math.isfinite(value) else math.nan
     return found
-
-
-def _meets_again(values: Sequence[float | None], at_most: float) -> bool:
-    met = [_meets(value, at_most) for value in values]
-    return False in met and True in met[met.index(False) :]
-
-
-def _estimate(rounds: Sequence[RoundCapacity], level: float) -> tuple[Interval, Bound | None]:
-    """Return the mean capacity over rounds, or its bound and why it is undefined.
-
-    With the highest load in place of each capacity above it, the mean is too small, so it is a lower bound; with the lowest
-    load in place of each capacity below it, it is an upper bound.
-    """
-    n = len(rounds)
-    above, below = (sum(one.kind == kind for one in rounds) for kind in ("above", "below"))
-    if not n:
-        return undefined(0, level, _METHOD, "no round with a valid invocation at every load"), None
-    of = counted(n, "round")
-    loads = [one.load for one in rounds]
-    if not above and not below:
-        return mean_interval(loads, level, _METHOD, positive=True), None
-    if above and below:
-        reason = f"target met at every load in {above} and not at the lowest load in {below} of {of}"
-        return undefined(n, level, _METHOD, reason), None
-    if above:
-        reason = f"target met at every load in {above} of {of}"
-        return undefined(n, level, _METHOD, reason), Bound("above", fmean(loads), above)
-    reason = f"target not met at the lowest load in {below} of {of}"
-    return undefined(n, level, _METHOD, reason), Bound("below", fmean(loads), below)

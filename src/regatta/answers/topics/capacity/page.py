@@ -36,13 +36,14 @@ def capacity_section(found: Capacities, view: View) -> Section | None:
         return None
     return Section(
         "capacity",
-        words="The capacity of a round is the highest load at which the metric meets the target, there and at every lower measured "
-        "load. Between that load and the next, it is interpolated: linearly in the load, against the logarithm of the metric. "
-        "A failed invocation, or one without the metric, does not meet the target; without a value at one of the two loads, "
-        "the capacity is the lower one. Rounds with a perturbed or missing invocation are excluded. The capacity is the mean "
-        f"over rounds with Student's {show_percent(view.answer.level)} confidence interval. If a round meets the target at every "
-        "load or at none, only a bound of the mean is known. In the figures, points are means over invocations with a value, the "
-        "dashed line is the target, and dotted lines mark capacities.",
+        words="The capacity is the load at which the curve of the metric, over all rounds, crosses the target: the geometric mean "
+        "of the rounds meets the target at every lower load. Near the crossing, a parabola in the load is fitted to the logarithms "
+        f"of the metric. The {show_percent(view.answer.level)} confidence interval is Fieller's, with rounds as replicates, and "
+        "includes the difference between the parabola and a line. A load without a value in at least half of the rounds ends the "
+        "curve; any other missing value counts as the larger of the target and the largest value at that load. Rounds with a "
+        "perturbed or missing invocation are excluded. If the interval exceeds the measured loads, the capacity has only bounds: the "
+        "loads at which the target is significantly met, or significantly missed. In the figures, points are means over invocations "
+        "with a value, the dashed line is the target, and dotted lines mark capacities.",
         groups=_groups(found, view),
     )
 
@@ -113,7 +114,7 @@ def _points(one: Capacity, unit: str) -> list[Point]:
             one.unit,
             name,
             f"{one.target.parameter} {load_words(point.load)}",
-            f"target met in {point.met} of {len(one.rounds)} rounds",
+            f"target met in {point.met} of {one.estimate.n} rounds",
             shown=unit,
         )
         for point in one.points

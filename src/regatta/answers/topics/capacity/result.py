@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.host.values.experiment import CapacityTarget
 from regatta.stats.estimate import Interval
-
-#: `interpolated`: between the last load that meets the target and the next; `lower`: that load, because the metric at one
-#: of the two has no logarithm; `above`: every load meets the target; `below`: the lowest load does not
-Kind = Literal["interpolated", "lower", "above", "below"]
-
-
-@dataclass(frozen=True)
-class RoundCapacity:
-    """The capacity of one round. `load`: with `above` the highest and with `below` the lowest measured load, else the capacity."""
-
-    round: int
-    load: float
-    kind: Kind
 
 
 @dataclass(frozen=True)
@@ -31,17 +17,17 @@ class CapacityPoint:
     cell_id: str
     estimate: Interval
     #: number of complete rounds in which this load meets the target, whatever the lower loads do
-    met: int
+    met: int = 0
+    #: number of complete rounds without a value at this load
+    failed: int = 0
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound of the mean capacity over rounds: `above`: at least `load`; `below`: less than `load`."""
+    """What is known without an interval: the capacity is at least `low` and below `high`; None: not known, at least one is."""
 
-    kind: Literal["above", "below"]
-    load: float
-    #: number of rounds whose capacity is outside of the measured loads
-    rounds: int
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -57,15 +43,11 @@ class Capacity:
     #: unit of the metric as reported; that of the target if it is not reported
     unit: str
     points: tuple[CapacityPoint, ...]
-    #: mean over rounds, in the unit of the load; undefined with a reason if there is a bound
+    #: in the unit of the load; `n`: complete rounds; undefined with a reason if there is a bound
     estimate: Interval
     bound: Bound | None = None
-    #: complete rounds, ascending
-    rounds: tuple[RoundCapacity, ...] = ()
     #: number of rounds without a usable invocation at some load: perturbed, or not measured
     incomplete_rounds: int = 0
-    #: number of rounds in which a load above the capacity meets the target again
-    nonmonotone_rounds: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from regatta.answers.topics.capacity.compute import metric_words
 from regatta.answers.topics.capacity.result import Capacities, Capacity
 from regatta.answers.words import counted, measured
-from regatta.figures.text import show_number, with_unit
+from regatta.figures.text import with_unit
 from regatta.host.values.experiment import CapacityTarget
 
 #: with more series of one target, the first sentences name only the smallest and the largest capacity
 FEW_SERIES = 6
-_LOAD_DIGITS = 4
 
 
 def target_words(target: CapacityTarget) -> str:
@@ -27,16 +26,17 @@ def load_words(load: float) -> str:
 
 
 def bound_words(one: Capacity) -> str:
-    """Return `at least 8,000` or `below 2,000`; "" without a bound."""
+    """Return `at least 8,000`, `below 2,000` or `between 2,000 and 8,000`; "" without a bound."""
     if one.bound is None:
         return ""
-    whole = one.bound.load == round(one.bound.load)
-    load = load_words(one.bound.load) if whole else show_number(one.bound.load, _LOAD_DIGITS)
-    return f"{'at least' if one.bound.kind == 'above' else 'below'} {load}"
+    low, high = (None if load is None else load_words(load) for load in (one.bound.low, one.bound.high))
+    if low is None:
+        return f"below {high}"
+    return f"at least {low}" if high is None else f"between {low} and {high}"
 
 
 def capacity_words(found: Capacities) -> tuple[str, ...]:
-    """Return one sentence per series, with the rounds that are excluded or not interpolated."""
+    """Return one sentence per series, with the rounds that are excluded."""
     return tuple(map(_sentence, found.found))
 
 
@@ -53,21 +53,11 @@ def first_words(found: Capacities) -> tuple[str, ...]:
 
 
 def notes(one: Capacity) -> list[str]:
-    """Return what limits a capacity: excluded rounds, rounds without interpolation, loads that meet the target again."""
-    lower = sum(each.kind == "lower" for each in one.rounds)
-    return [
-        words
-        for count, words in (
-            (one.incomplete_rounds, f"{_rounds(one.incomplete_rounds)} excluded (perturbed or incomplete)"),
-            (lower, f"{_rounds(lower)} without interpolation"),
-            (one.nonmonotone_rounds, f"a higher load meets the target in {_rounds(one.nonmonotone_rounds)}"),
-        )
-        if count
-    ]
-
-
-def _rounds(count: int) -> str:
-    return counted(count, "round")
+    """Return what limits a capacity: excluded rounds, and loads without a value in some rounds."""
+    incomplete = counted(one.incomplete_rounds, "round")
+    found = [f"{incomplete} excluded (perturbed or incomplete)"] if one.incomplete_rounds else []
+    failed = [f"{load_words(point.load)} ({point.failed})" for point in one.points if point.failed]
+    return found + ([f"rounds without a value: {', '.join(failed)}"] if failed else [])
 
 
 def _highest(target: CapacityTarget) -> str:
