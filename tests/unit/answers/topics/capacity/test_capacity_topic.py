@@ -82,7 +82,7 @@ def only(directory: Path, rounds: Sequence[Sequence[Measured]], **options: Any) 
 def test_the_answer_has_the_crossing_of_the_curve_over_rounds(tmp_path: Path) -> None:
     rounds: list[tuple[Measured, ...]] = [(1.0, 4.0, 16.0), (1.1, 4.5, 16.5), (1.05, 4.2, 16.1)]
     found = only(tmp_path, rounds)
-    wanted = crossing(RATES, rounds, 8.0).estimate
+    wanted = crossing(RATES, [(1.0, 4.0, 16.0), (1.1, 4.5, 16.5), (1.05, 4.2, 16.1)], 8.0).estimate
     assert (found.estimate.point, found.estimate.low) == pytest.approx((wanted.point, wanted.low))
     assert found.estimate.high == pytest.approx(wanted.high)
     assert 4000 < found.estimate.low < found.estimate.high < 8000
