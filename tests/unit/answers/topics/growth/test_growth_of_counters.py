@@ -43,7 +43,7 @@ def test_each_series_has_its_kind_and_its_row(tmp_path: Path, golden: Golden) ->
     answer = answer_of(tmp_path, (20, 50, 100, 200, 400))
     found: tuple[Grown, ...] = answer.topics["growth"]
     kinds = {one.metric: one.growth.plausible for one in found if "symbol" not in one.parameters}
-    assert kinds["counter_context_switches"] == ("quadratic",)
+    assert kinds["counter_context_switches"][0] == "quadratic"
     assert kinds["counter_page_faults"][0] == "constant"
     assert kinds["elapsed"] == ("linear",)
     # Without events there is no growth, and other metrics are not counters.
