@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import native, record, write_experiment
@@ -19,7 +23,7 @@ def answer_of(folder: Path, connections: tuple[int, ...]) -> Answer:
     records = []
     for number in range(4):
         for position, (cell, n) in enumerate(zip(cells, connections, strict=True)):
-            rows = [
+            rows: list[list[Any]] = [
                 [0, "elapsed", (1000 + 5 * n) * (1 + number / 1000), "ns", None, None],
                 [0, "counter_context_switches", 3 * n * n + number, "count", None, None],
                 [0, "counter_page_faults", 100 + number % 2, "count", None, {"space": "user"}],
@@ -60,3 +64,45 @@ def test_three_values_of_a_parameter_have_no_growth(tmp_path: Path) -> None:
     answer = answer_of(tmp_path, (20, 50, 100))
     assert answer.topics.get("growth", ()) == ()
     assert GROWTH.section_of(View(answer)) is None
+
+
+def growths_of(folder: Path, curve: Callable[[int], float], rounds: int = 4) -> list[str]:
+    """Return the cells exponent, growth and best fit of a metric that follows a curve, with noise of 0.2 %."""
+    random = np.random.default_rng(1)
+    sizes = (20, 50, 100, 200, 400)
+    cells = [native(f"chat/chat:short connections={n}") for n in sizes]
+    records = [
+        record(
+            cell,
+            number,
+            [[0, "elapsed", curve(n) * (1 + 0.002 * random.standard_normal()), "ns", None, None]],
+        )
+        for number in range(rounds)
+        for cell, n in zip(cells, sizes, strict=True)
+    ]
+    answer = answer_experiment(write_experiment(folder / "made-up", cells, records, rounds, method="fixed"))
+    table = GROWTH.tables_of(View(answer))[0]
+    (row,) = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return [row[column] for column in ("exponent", "growth", "best fit")]
+
+
+def test_a_falling_quantity_has_a_negative_exponent_and_its_own_kinds(tmp_path: Path) -> None:
+    exponent, kinds, formula = growths_of(tmp_path, lambda n: 1e6 / n)
+    assert exponent.startswith("-1.0")
+    assert kinds.startswith("1/n")
+    assert "× 1/n" in formula
+    exponent, kinds, formula = growths_of(tmp_path / "slow", lambda n: 1e6 * n**-0.152)
+    assert exponent.startswith("-0.15")
+    assert kinds == "power law"
+    assert "× n^-0.15" in formula
+
+
+def test_a_quantity_that_no_kind_describes_fits_none(tmp_path: Path) -> None:
+    _, kinds, _ = growths_of(tmp_path, lambda n: 1000.0 if n < 150 else 3000.0)
+    assert kinds.startswith("none fits (p <")
+
+
+def test_without_repetitions_the_fit_is_not_tested(tmp_path: Path) -> None:
+    _, kinds, _ = growths_of(tmp_path, lambda n: 5.0 * n, rounds=1)
+    assert kinds.startswith("linear")
+    assert "not tested" in kinds
