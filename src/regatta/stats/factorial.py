@@ -88,9 +88,9 @@ def factorial_anova(
     and 12; Olejnik and Algina, Psychological Methods 8 (2003), for the effect sizes.
     """
     y = np.asarray(values, dtype=np.float64)
-    _check(y, factors, kind, order)
+    check_factors(y, factors, kind, order)
     names = [name for name, _ in factors]
-    terms = _terms(len(names), order or len(names))
+    terms = terms_of(len(names), order or len(names))
     if not y.size:
         return _unknown(kind, names, terms, 0, "no values")
     largest = float(np.abs(y).max())
@@ -102,7 +102,7 @@ def factorial_anova(
     y = np.ldexp(y, -exponent)
     y = y - y.mean()
     y -= y.mean()
-    cells = _cells([np.asarray(codes) for _, codes in factors])
+    cells = cells_of([np.asarray(codes) for _, codes in factors])
     counts = np.bincount(cells.of_value).astype(np.float64)
     means = np.bincount(cells.of_value, weights=y) / counts
     within = y - means[cells.of_value]
@@ -120,12 +120,12 @@ def factorial_anova(
     )
 
 
-def _terms(factors: int, order: int) -> list[Term]:
+def terms_of(factors: int, order: int) -> list[Term]:
     return [term for size in range(1, order + 1) for term in combinations(range(factors), size)]
 
 
 @dataclass(frozen=True)
-class _Cells:
+class Cells:
     """`of_value`: shape (n,), the cell of each value; `levels`: shape (cells, factors); `sizes`: levels of each factor.
 
     Only cells with values are listed, in the order of their levels; the last factor varies fastest.
@@ -136,7 +136,7 @@ class _Cells:
     sizes: tuple[int, ...]
 
 
-def _cells(codes: Sequence[NDArray[np.generic]]) -> _Cells:
+def cells_of(codes: Sequence[NDArray[np.generic]]) -> Cells:
     of_value = np.zeros(codes[0].size, dtype=np.intp)
     levels = np.zeros((1, 0), dtype=np.intp)
     sizes = []
@@ -147,7 +147,7 @@ def _cells(codes: Sequence[NDArray[np.generic]]) -> _Cells:
         present, of_value = _dense(combined)
         levels = np.column_stack([levels[present // found], present % found])
         sizes.append(found)
-    return _Cells(of_value, levels, tuple(sizes))
+    return Cells(of_value, levels, tuple(sizes))
 
 
 def _ranked(code: NDArray[np.generic]) -> tuple[int, NDArray[np.intp]]:
@@ -194,15 +194,15 @@ def _finished(
     rows = []
     for term, ss, df in zip(terms, fitted.ss, fitted.df, strict=True):
         nominal = math.prod(sizes[factor] - 1 for factor in term)
-        problem = reason or _why_not(term, names, sizes, df, fitted.all_cells)
+        problem = reason or why_not_estimated(term, names, sizes, df, fitted.all_cells)
         note = (
             f"{df} of {nominal} degrees of freedom: cells are empty" if not problem and df < nominal else ""
         )
         mean_square = error / df_error if df_error > 0 else NAN
         rows.append(
-            _row(_name(term, names), df, ss, mean_square, df_error, error, n, exponent, problem, note)
+            _row(term_name(term, names), df, ss, mean_square, df_error, error, n, exponent, problem, note)
         )
-    return FactorialAnova(kind, tuple(rows), max(df_error, 0), _square(error, exponent), n, method, reason)
+    return FactorialAnova(kind, tuple(rows), max(df_error, 0), unscaled(error, exponent), n, method, reason)
 
 
 def _row(
@@ -219,7 +219,7 @@ def _row(
 ) -> FactorialRow:
     if df < 1:
         return _nothing(source, problem)
-    given = _square(ss, exponent)
+    given = unscaled(ss, exponent)
     if problem:
         return FactorialRow(source, df, given, given / df, NAN, NAN, NAN, NAN, problem)
     f = ss / df / mean_square
@@ -242,7 +242,9 @@ def _nothing(source: str, reason: str) -> FactorialRow:
     return FactorialRow(source, 0, NAN, NAN, NAN, NAN, NAN, NAN, reason)
 
 
-def _why_not(term: Term, names: Sequence[str], sizes: Sequence[int], df: int, all_cells: bool) -> str:
+def why_not_estimated(
+    term: Term, names: Sequence[str], sizes: Sequence[int], df: int, all_cells: bool
+) -> str:
     alone = [names[factor] for factor in term if sizes[factor] < 2]
     if alone:
         return f"only one level of {alone[0]}"
@@ -251,11 +253,11 @@ def _why_not(term: Term, names: Sequence[str], sizes: Sequence[int], df: int, al
     return ""
 
 
-def _name(term: Term, names: Sequence[str]) -> str:
+def term_name(term: Term, names: Sequence[str]) -> str:
     return ":".join(names[factor] for factor in term)
 
 
-def _square(ss: float, exponent: int) -> float:
+def unscaled(ss: float, exponent: int) -> float:
     """Return a sum of squares in the unit of the values."""
     try:
         return math.ldexp(ss, 2 * exponent)
@@ -264,11 +266,11 @@ def _square(ss: float, exponent: int) -> float:
 
 
 def _unknown(kind: int, names: Sequence[str], terms: Sequence[Term], n: int, reason: str) -> FactorialAnova:
-    rows = tuple(_nothing(_name(term, names), reason) for term in terms)
+    rows = tuple(_nothing(term_name(term, names), reason) for term in terms)
     return FactorialAnova(kind, rows, 0, NAN, n, _METHODS[kind], reason)
 
 
-def _check(y: Floats, factors: Sequence[tuple[str, ArrayLike]], kind: int, order: int | None) -> None:
+def check_factors(y: Floats, factors: Sequence[tuple[str, ArrayLike]], kind: int, order: int | None) -> None:
     names = [name for name, _ in factors]
     if not names or len(set(names)) != len(names):
         raise ValueError(f"factors: expected at least one, each with a unique name · got {names}")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from regatta.stats.estimate import Floats
 
 #: A column whose projection residual is below this share of its length lies in the space of the others.
-_DEPENDENT = 1e-9
+DEPENDENT = 1e-9
 #: Maximum numbers in a design matrix (800 MB) and multiplications to triangularize it (some seconds).
 _MOST_NUMBERS, _MOST_WORK = 10**8, 5 * 10**10
 
@@ -136,7 +136,7 @@ def marginal(
     # The model is saturated, so the contrasts of the means are the coefficients, without a system of equations.
     ss, df, space = [], [], design.constant
     for term in terms[:-1]:
-        contrasts = _columns(np.ones(means.size), levels, sizes, term)
+        contrasts = columns_of(np.ones(means.size), levels, sizes, term)
         coefficients = contrasts.T @ means
         covariance = contrasts.T @ (contrasts / counts[:, None])
         ss.append(float(coefficients @ np.linalg.solve(covariance, coefficients)))
@@ -179,7 +179,7 @@ class _Design:
                 f"too large: {means.size} cells with unequal numbers of values, {parameters} parameters; use a lower order"
             )
         root = np.sqrt(counts)
-        columns = [_columns(root, levels, sizes, term) for term in lower]
+        columns = [columns_of(root, levels, sizes, term) for term in lower]
         turned = np.linalg.qr(
             np.column_stack([root / math.sqrt(counts.sum()), *columns, root * means]), mode="r"
         )
@@ -198,7 +198,7 @@ class _Design:
             # All factors together give every cell its own mean, so no residual remains.
             left = _beside(self._values[:, None], space)
             return float((left**2).sum()), self._cells - space.shape[1], space[:, :0]
-        basis = _orthonormal(self._blocks[term], space)
+        basis = orthonormal(self._blocks[term], space)
         explained = basis.T @ self._values
         return float(explained @ explained), basis.shape[1], np.column_stack([space, basis])
 
@@ -218,7 +218,7 @@ class _Design:
         parameters = self._turned.shape[1] - 1
         square = self._turned[:parameters, :parameters]
         lengths = np.sqrt((square**2).sum(axis=0))
-        if len(square) < parameters or float((np.abs(np.diag(square)) / lengths).min()) < _DEPENDENT:
+        if len(square) < parameters or float((np.abs(np.diag(square)) / lengths).min()) < DEPENDENT:
             raise aliased
         inverse = np.linalg.inv(square)
         coefficients = inverse @ self._values[:parameters]
@@ -234,7 +234,7 @@ class _Design:
         return Fitted(ss, df, parameters - 1, residual, self._all_cells)
 
 
-def _columns(rows: Floats, levels: NDArray[np.intp], sizes: Sequence[int], term: tuple[int, ...]) -> Floats:
+def columns_of(rows: Floats, levels: NDArray[np.intp], sizes: Sequence[int], term: tuple[int, ...]) -> Floats:
     """Return shape (cells, df): products of the contrasts of the term's factors, each row times its number in `rows`."""
     block: Floats = rows[:, None]
     for factor in term:
@@ -243,7 +243,7 @@ def _columns(rows: Floats, levels: NDArray[np.intp], sizes: Sequence[int], term:
     return block
 
 
-def _orthonormal(block: Floats, space: Floats) -> Floats:
+def orthonormal(block: Floats, space: Floats) -> Floats:
     """Return orthonormal columns that `block` adds to `space`, one per added dimension."""
     if not block.shape[1]:
         return block
@@ -254,7 +254,7 @@ def _orthonormal(block: Floats, space: Floats) -> Floats:
     if block.shape[1] > block.shape[0] - space.shape[1] or float(diagonal.min()) <= 1e-6 * longest:
         # Some columns depend on others. Singular values determine the number of dimensions reliably.
         left, size, _ = np.linalg.svd(beside, full_matrices=False)
-        basis = left[:, size > _DEPENDENT * longest]
+        basis = left[:, size > DEPENDENT * longest]
     return _beside(basis, space) if basis.shape[1] else basis
 
 
