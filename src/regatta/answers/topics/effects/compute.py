@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -13,14 +14,14 @@ from numpy.typing import NDArray
 from regatta.answers.context import Context
 from regatta.answers.pairs import series_key
 from regatta.answers.parts import INLINED
-from regatta.answers.samples import PlannedCell, Series
+from regatta.answers.samples import BlockKey, PlannedCell, Series
 from regatta.answers.topics.effects.manovas import Manova, judge_manovas, manova_words
-from regatta.answers.words import f_words, listed
+from regatta.answers.words import counted, f_words, listed
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.levels import PARAMETERS, label_without, parameters_in
 from regatta.stats.estimate import Floats
-from regatta.stats.factorial import FactorialAnova, FactorialRow, factorial_anova
 from regatta.stats.intervals import why_no_logs
+from regatta.stats.strata import VALUES, StrataAnova, StrataRow, independent_anova, strata_anova
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class EffectTable:
     kind: int
     #: number of factors in the highest interaction of the model
     order: int
-    found: FactorialAnova = field(metadata={INLINED: ("rows", "df_error", "ss_error", "n", "method")})
+    found: StrataAnova = field(metadata={INLINED: ("rows", "strata", "n", "method")})
     words: tuple[str, ...]
     reason: str = ""
     #: platform of its hosts; "" in an experiment with one platform
@@ -51,7 +52,8 @@ class Effects:
 
 #: maximum number of factors for the full model; with more, only interactions of two factors are readable
 _CROSSED_IN_FULL = 3
-#: Unbalanced combinations cost about terms² x combinations x parameters² operations: this many take 1 to 2 seconds.
+#: A fit costs about combinations x parameters² operations, terms² / 2 times as many if it is unbalanced: this many take 1 to 2
+#: seconds.
 _DEAREST = 2e10
 #: maximum number of interactions per table in sentences
 _INTERACTIONS_NAMED = 3
@@ -59,11 +61,19 @@ _INTERACTIONS_NAMED = 3
 
 @dataclass(frozen=True)
 class _Part:
-    """Series of one table, and the levels of the factors that vary."""
+    """Values of one table, their levels of the factors that vary, and their units.
+
+    `factors`: name, and the level of each value. `blocks`: host and block of each value; None if no block or round holds two
+    values. `outside`: number of excluded values without a block. `constant`: factors that cannot be separated from the host.
+    """
 
     metric: str
-    series: list[Series]
+    values: Floats
     factors: list[tuple[str, list[str]]]
+    blocks: list[tuple[str, BlockKey]] | None
+    outside: int = 0
+    by_host: bool = False
+    constant: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> list[int]:
@@ -71,10 +81,61 @@ class _Part:
         return [len(set(levels)) for _, levels in self.factors]
 
     @property
-    def balanced(self) -> bool:
-        """Return whether all combinations of levels have equally many values."""
-        same = len({len(one.values) for one in self.series}) == 1
-        return same and len(self.series) == math.prod(self.sizes)
+    def cells(self) -> Counter[tuple[str, ...]]:
+        """Return the number of values of each combination of levels."""
+        return Counter(zip(*(levels for _, levels in self.factors), strict=True))
+
+
+def _part(metric: str, series: Sequence[Series], compared: Sequence[str]) -> _Part:
+    """Return the values of a table with their units."""
+    places = [
+        (one, (one.cell.place.host, key), value) for one in series for key, value in one.by_block.items()
+    ]
+    blocks = [block for _, block, _ in places]
+    rounds = {(host, key[:2]) for host, key in blocks}
+    blocked = len(rounds) < len(blocks)
+    if blocked:
+        many, values = [one for one, _, _ in places], [value for _, _, value in places]
+    else:
+        many = [one for one in series for _ in one.values]
+        values = np.concatenate([one.values for one in series]).tolist()
+    part = _Part(
+        metric,
+        np.array(values, dtype=np.float64),
+        _factors(many, compared),
+        blocks if blocked else None,
+        sum(len(one.values) for one in series) - len(values),
+    )
+    return _without_confounded_hosts(part) if blocked else part
+
+
+def _without_confounded_hosts(part: _Part) -> _Part:
+    """Test a factor that is constant on every host against hosts, or exclude it if each of its levels has one host."""
+    hosts = dict(part.factors).get("host")
+    if hosts is None:
+        return part
+    confounded = [
+        (name, levels)
+        for name, levels in part.factors
+        if name != "host" and len(set(zip(hosts, levels, strict=True))) == len(set(hosts))
+    ]
+    separable = [name for name, levels in confounded if len(set(levels)) < len(set(hosts))]
+    constant = tuple(name for name, _ in confounded if name not in separable)
+    factors = [(name, levels) for name, levels in part.factors if name not in constant]
+    if not separable:
+        return replace(part, factors=factors, constant=constant)
+    # Hosts are the units, so each host counts with one value per combination.
+    means: dict[tuple[str, ...], list[float]] = {}
+    for value, *levels in zip(part.values.tolist(), *(levels for _, levels in factors), strict=True):
+        means.setdefault(tuple(levels), []).append(value)
+    columns = zip(*means, strict=True)
+    return replace(
+        part,
+        values=np.array([_geometric(values) for values in means.values()], dtype=np.float64),
+        factors=[(name, list(column)) for (name, _), column in zip(factors, columns, strict=True)],
+        by_host=True,
+        constant=constant,
+    )
 
 
 def judge_effects(context: Context) -> Effects:
@@ -95,8 +156,8 @@ def judge_effects(context: Context) -> Effects:
     tables = []
     several = len({cell.place.platform for cell in samples.cells}) > 1
     for (platform, metric, _, _), many in groups.items():
-        part = _Part(metric, many, _factors(many, context.compared))
-        if len(part.factors) >= 2:
+        part = _part(metric, many, context.compared)
+        if len(part.factors) - part.by_host >= 2:
             table = _table(part, context.options.anova_type, level)
             if several:
                 words = tuple(f"{platform}, {sentence}" for sentence in table.words)
@@ -142,12 +203,18 @@ def _one_a_process(own: Sequence[Series]) -> list[Series]:
     for series in own:
         for sample in series.samples:
             of_process.setdefault(sample.invocation_id, []).append(sample.value)
-    means = [
-        math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0.0 else math.nan
-        for values in of_process.values()
-        if len(values) == len(own)
-    ]
-    return [replace(own[0], parameters_text="", values=np.array(means, dtype=np.float64))]
+    means = [_geometric(values) for values in of_process.values() if len(values) == len(own)]
+    by_block = {
+        key: _geometric([series.by_block[key] for series in own])
+        for key in own[0].by_block
+        if all(key in series.by_block for series in own)
+    }
+    values = np.array(means, dtype=np.float64)
+    return [replace(own[0], parameters_text="", values=values, by_block=by_block)]
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0.0 else math.nan
 
 
 def _benchmark(series: Series, compared: Sequence[str]) -> str:
@@ -168,61 +235,82 @@ def _modifiers(cell: PlannedCell) -> str:
 
 
 def _table(part: _Part, kind: int, level: float) -> EffectTable:
-    factors = tuple((name, tuple(dict.fromkeys(levels))) for name, levels in part.factors)
+    factors = [(name, levels) for name, levels in part.factors if not (part.by_host and name == "host")]
+    named = tuple((name, tuple(dict.fromkeys(levels))) for name, levels in factors)
     most = len(factors) if len(factors) <= _CROSSED_IN_FULL else 2
-    order = next(
-        (order for order in range(most, 0, -1) if part.balanced or _cost(part, order) <= _DEAREST), 0
-    )
-    values = np.concatenate([one.values for one in part.series])
-    problem = why_no_logs(values)
+    order = next((order for order in range(most, 0, -1) if _cost(part, order) <= _DEAREST), 0)
+    problem = why_no_logs(part.values)
     if not order:
-        problem = problem or f"too many unbalanced combinations ({len(part.series):,})"
-    sizes = [len(one.values) for one in part.series]
-    codes = [(name, _codes(levels, sizes)) for name, levels in part.factors]
-    fit = factorial_anova(_logs(values, problem), codes, kind, order or 1)
+        problem = problem or f"too many combinations ({len(part.cells):,})"
+    codes = [(name, _codes(levels)) for name, levels in factors]
+    logs = _logs(part.values, problem)
+    units = _units(part)
+    if units:
+        fit = strata_anova(logs, codes, units, kind, order or 1)
+    else:
+        fit = independent_anova(logs, codes, kind, order or 1)
     reason = problem or fit.reason
     return EffectTable(
         metric=part.metric,
-        factors=factors,
+        factors=named,
         kind=kind,
         order=order,
         found=fit,
         words=(
             *_words(part.metric, [name for name, _ in factors], fit, reason, level),
-            *_left_out(order, most),
+            *_remarks(part, order, most),
         ),
         reason=reason,
     )
 
 
+def _units(part: _Part) -> list[tuple[str, NDArray[np.int64]]]:
+    """Return the nested units whose values are not independent, from the smallest to the largest."""
+    if part.by_host:
+        return [("hosts", _codes(dict(part.factors)["host"]))]
+    if part.blocks is None:
+        return []
+    rounds = [(host, key[:2]) for host, key in part.blocks]
+    return [("blocks", _codes(part.blocks)), ("rounds", _codes(rounds))]
+
+
 def _cost(part: _Part, order: int) -> float:
-    """Return the number of operations of a fit that is not possible by sums over groups."""
+    """Return the number of operations of a fit."""
+    cells = part.cells
+    balanced = len(cells) == math.prod(part.sizes) and len(set(cells.values())) == 1
     terms = [term for size in range(1, order + 1) for term in combinations(part.sizes, size)]
-    # The interaction of all factors gives each combination a separate mean, which needs no columns.
-    parameters = sum(math.prod(size - 1 for size in term) for term in terms if len(term) < len(part.sizes))
-    return len(terms) ** 2 / 2 * len(part.series) * parameters**2
+    parameters = sum(math.prod(size - 1 for size in term) for term in terms)
+    return (1 if balanced else len(terms) ** 2 / 2) * len(cells) * parameters**2
 
 
-def _left_out(order: int, most: int) -> tuple[str, ...]:
-    if not 0 < order < most:
-        return ()
-    what = "all interactions" if order == 1 else f"interactions of more than {order} factors"
-    return (f"{what} are part of the error: too many unbalanced combinations",)
+def _remarks(part: _Part, order: int, most: int) -> list[str]:
+    remarks = []
+    if 0 < order < most:
+        what = "interactions" if order == 1 else f"interactions of more than {order} factors"
+        remarks.append(f"the model has no {what}: too many combinations")
+    if part.blocks is None:
+        remarks.append("no blocks are shared: the ANOVA assumes independent values with equal variances")
+    elif part.outside:
+        remarks.append(f"{counted(part.outside, 'value')} outside blocks excluded from the ANOVA")
+    if part.by_host:
+        remarks.append("all effects are tested against hosts, each with one mean per combination")
+    remarks += [f"{part.metric}: {name} is not testable (one host per level)" for name in part.constant]
+    return remarks
 
 
 def _logs(values: Floats, problem: str) -> Floats:
     return np.full(len(values), math.nan) if problem else np.log(values)
 
 
-def _codes(levels: Sequence[str], sizes: Sequence[int]) -> NDArray[np.int64]:
+def _codes(levels: Sequence[Hashable]) -> NDArray[np.int64]:
     numbers = {name: number for number, name in enumerate(dict.fromkeys(levels))}
-    return np.repeat(np.array([numbers[name] for name in levels], dtype=np.int64), sizes)
+    return np.array([numbers[name] for name in levels], dtype=np.int64)
 
 
 def _words(
     metric: str,
     factors: Sequence[str],
-    fit: FactorialAnova,
+    fit: StrataAnova,
     reason: str,
     level: float,
 ) -> tuple[str, ...]:
@@ -234,7 +322,8 @@ def _words(
     shares = ", ".join(f"{_source(row)} {_percent(row.eta2_partial)} %" for row in found)
     sentences = [f"{metric}: significant effects (partial η²): {shares}"] if found else []
     sentences += [
-        f"{metric}: no significant effect of {row.source} ({f_words(row.f, row.df, fit.df_error, row.p)})"
+        f"{metric}: no significant effect of {row.source}"
+        f" ({f_words(row.f, row.df_approx, row.df_error_approx, row.p)}{_tested(row)})"
         for row in main
         if row.p >= 1.0 - level
     ]
@@ -247,13 +336,17 @@ def _words(
     return tuple(sentences)
 
 
-def _interactions(rows: Sequence[FactorialRow], level: float) -> list[FactorialRow]:
+def _tested(row: StrataRow) -> str:
+    return "" if row.stratum == VALUES else f", tested {row.stratum}"
+
+
+def _interactions(rows: Sequence[StrataRow], level: float) -> list[StrataRow]:
     """Return the strongest significant interactions of two factors."""
     found = [row for row in rows if row.source.count(":") == 1 and row.p < 1.0 - level]
     return sorted(found, key=lambda row: -row.eta2_partial)[:_INTERACTIONS_NAMED]
 
 
-def _source(row: FactorialRow) -> str:
+def _source(row: StrataRow) -> str:
     """Return `heap × collector`."""
     return row.source.replace(":", " × ")
 

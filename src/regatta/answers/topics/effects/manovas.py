@@ -28,7 +28,9 @@ class ManovaRow:
     """One statistic with its F approximation."""
 
     statistic: str
-    found: ManovaStatistic = field(metadata={INLINED: ("value", "f", "df_between", "df_error", "p")})
+    found: ManovaStatistic = field(
+        metadata={INLINED: ("value", "f", "df_between", "df_error", "p", "p_lower_bound")}
+    )
 
 
 @dataclass(frozen=True)

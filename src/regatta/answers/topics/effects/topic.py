@@ -20,9 +20,11 @@ def effects_section(effects: Effects, view: View) -> Section | None:
         return None
     return Section(
         "effects",
-        words="ANOVA of logarithms over all factors with several levels. Partial η² is the share of the variation that a factor "
-        "explains after all others; ω² is a less biased estimate of it. Blocks are not a factor, so drift is part of the error; "
-        "comparisons within blocks are more precise. MANOVA subtracts the mean of each round.",
+        words="ANOVA of logarithms over all factors with several levels. A factor that varies within blocks is tested there; one "
+        "that is constant in each block is tested against the blocks of a round, and the host against rounds. Partial η² is the "
+        "share of the variation in this stratum that a factor explains after all others; ω² is a less biased estimate of it. p "
+        "uses approximate degrees of freedom, so that levels may vary unequally. MANOVA subtracts the mean of each round. The p "
+        "of Roy's statistic is a lower bound.",
     )
 
 
@@ -52,13 +54,26 @@ def effects_tables(effects: Effects, view: View) -> list[Table]:
 
 def _anova(table: EffectTable) -> Table:
     found = table.found
-    columns = ("source", "df", "SS", "F", "p", "partial η²", "partial ω²", "note")
+    columns = (
+        "source",
+        "stratum",
+        "df",
+        "SS",
+        "F",
+        "approximate df",
+        "p",
+        "partial η²",
+        "partial ω²",
+        "note",
+    )
     rows: list[tuple[str, ...]] = [
         (
             row.source,
-            str(row.df),
+            row.stratum,
+            str(row.df) if math.isnan(row.f) else show_dfs(row.df, row.df_error),
             show_number(row.ss, 4),
             show_number(row.f, 4),
+            "" if math.isnan(row.f) else show_dfs(row.df_approx, row.df_error_approx),
             show_p(row.p),
             show_number(row.eta2_partial, 3),
             show_number(row.omega2_partial, 3),
@@ -66,11 +81,19 @@ def _anova(table: EffectTable) -> Table:
         )
         for row in found.rows
     ]
-    rows.append(("error", str(found.df_error), show_number(found.ss_error, 4), "", "", "", "", table.reason))
+    rows += [
+        ("error", one.name, str(one.df_error), show_number(one.ss_error, 4), "", "", "", "", "", table.reason)
+        for one in found.strata
+    ]
     factors = ", ".join(f"{name} ({len(levels)})" for name, levels in table.factors)
     where = f"{table.platform}, " if table.platform else ""
     title = f"{where}{table.metric}: {factors}; type {table.kind}, n = {found.n:,}"
-    return Table(title, columns, rows, frozenset(range(1, 7)))
+    return Table(title, columns, rows, frozenset(range(2, 9)))
+
+
+def show_dfs(between: float, error: float) -> str:
+    """Format both degrees of freedom of an F: `2, 17.9`."""
+    return f"{show_df(between)}, {show_df(error)}"
 
 
 def _manova(one: Manova) -> list[tuple[str, ...]]:
@@ -83,15 +106,19 @@ def _manova(one: Manova) -> list[tuple[str, ...]]:
             row.statistic,
             show_number(row.found.value, 3),
             show_number(row.found.f, 3),
-            ""
-            if math.isnan(row.found.f)
-            else f"{show_df(row.found.df_between)}, {show_df(row.found.df_error)}",
-            show_p(row.found.p),
+            "" if math.isnan(row.found.f) else show_dfs(row.found.df_between, row.found.df_error),
+            show_p(row.found.p) if math.isnan(row.found.p_lower_bound) else _bound(row.found.p_lower_bound),
             method_name(one.method),
             one.reason,
         )
         for row in one.rows
     ]
+
+
+def _bound(p: float) -> str:
+    """Format the lower bound of a p: `> 0.0131 (lower bound)`."""
+    shown = show_p(p)
+    return f"> {'0' if shown.startswith('<') else shown} (lower bound)"
 
 
 EFFECTS: Topic[Effects] = Topic(

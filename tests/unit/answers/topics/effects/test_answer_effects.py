@@ -16,12 +16,13 @@ from helpers.one_at_a_time import variance_levels
 from helpers.synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.levels.topic import LEVELS
-from regatta.stats.factorial import factorial_anova
 from regatta.stats.levels import optimal_repetitions
 from regatta.stats.manova import block_manova, manova
+from regatta.stats.strata import VALUES, strata_anova
 
 BENCHMARKS, COLLECTORS, HEAPS = ("apps/h2:small", "vm/compress:s10"), ("serial", "g1", "z"), (1.5, 3.0)
 ROUNDS = 6
@@ -65,18 +66,108 @@ def test_the_table_is_that_of_the_logarithms_over_all_factors(tmp_path: Path, ki
         ("collector", 3),
     ]
     codes = np.repeat(np.array(places), ROUNDS, axis=0)
-    expected = factorial_anova(
+    number = np.tile(np.arange(ROUNDS), len(places))
+    expected = strata_anova(
         logs.T.ravel(),
         [(name, codes[:, i]) for i, name in enumerate(("benchmark", "heap", "collector"))],
+        [("blocks", number * 4 + codes[:, 0] * 2 + codes[:, 1]), ("rounds", number)],
         kind,
     )
-    assert (table.kind, table.found.n, table.found.df_error) == (kind, 72, 60)
+    assert (table.kind, table.found.n) == (kind, 72)
+    assert [(one.name, one.df_error) for one in table.found.strata] == [
+        ("within blocks", 40), ("between blocks", 15)
+    ]  # fmt: skip
     for row, one in zip(table.found.rows, expected.rows, strict=True):
-        assert row.source == one.source
+        assert (row.source, row.stratum) == (one.source, one.stratum)
+        assert row.stratum == ("within blocks" if "collector" in row.source else "between blocks")
         assert (row.ss, row.f, row.p, row.eta2_partial) == pytest.approx(
             (one.ss, one.f, one.p, one.eta2_partial), rel=1e-6
         )
-    json.dumps(document_of(answer), allow_nan=False)
+    # By hand: heap against the round-to-round variation of the difference between heaps.
+    blocks = logs.reshape(ROUNDS, 2, 2, 3).mean(axis=3)
+    difference = (blocks[:, :, 1] - blocks[:, :, 0]).mean(axis=1)
+    heap = next(row for row in table.found.rows if row.source == "heap")
+    assert heap.f == pytest.approx(ROUNDS * difference.mean() ** 2 / difference.var(ddof=1), rel=1e-6)
+    (shown,) = json.loads(json.dumps(document_of(answer), allow_nan=False))["effects"]["tables"]
+    assert [one["stratum"] for one in shown["rows"][:3]] == ["between blocks"] * 2 + ["within blocks"]
+    assert {"df_error", "df_approx", "df_error_approx", "ms_error", "p"} <= shown["rows"][0].keys()
+    assert shown["strata"][0] == {
+        "name": "within blocks", "units": 72, "df_error": 40, "ss_error": pytest.approx(expected.strata[0].ss_error)
+    }  # fmt: skip
+    assert next(t for t in EFFECTS.tables_of(View(answer)) if "type" in t.title).columns[:2] == (
+        "source", "stratum"
+    )  # fmt: skip
+
+
+def blocked(effect: float, seed: int, collectors: int = 3, heaps: int = 3) -> tuple[list[Any], np.ndarray]:
+    """Cells of one benchmark, and logs of 10 rounds: blocks (one per heap) vary by 3 %, invocations by 1 %."""
+    names = ("serial", "parallel", "g1", "z", "shenandoah")[:collectors]
+    cells = [cell(c, heap_factor=1.0 + h, heap_mib=64 * (1 + h)) for h in range(heaps) for c in names]
+    rng = np.random.default_rng(seed)
+    logs = 20 + np.repeat(rng.normal(0, 0.03, (10, heaps)), collectors, axis=1)
+    return cells, logs + rng.normal(0, 0.01, logs.shape) + effect * (np.arange(len(cells)) % collectors == 1)
+
+
+def test_differences_of_blocks_are_no_effect_of_heap_and_hide_none_of_collectors(tmp_path: Path) -> None:
+    heap = collector = 0
+    for seed in range(12):
+        cells, logs = blocked(0.02, seed)
+        (table,) = EFFECTS.of(answered(tmp_path / str(seed), cells, logs)).tables
+        p = {row.source: row.p for row in table.found.rows}
+        heap += p["heap"] < 0.05
+        collector += p["collector"] < 0.05
+        assert any("significant effects" in w and "collector" in w for w in table.words)
+    assert collector == 12
+    assert heap <= 3
+
+
+def test_an_experiment_without_blocks_says_that_values_count_as_independent(tmp_path: Path) -> None:
+    cells, logs = blocked(0.0, 1)
+    records = [
+        record(one, r, [float(np.exp(logs[r, i]))], position=i, order="back-to-back")
+        for i, one in enumerate(cells)
+        for r in range(10)
+    ]
+    (table,) = EFFECTS.of(answer_experiment(write_experiment(tmp_path, cells, records, 10))).tables
+    assert {row.stratum for row in table.found.rows} == {VALUES}
+    assert table.found.n == 90
+    assert any("assumes independent values" in w for w in table.words)
+
+
+def on_hosts(directory: Path, runtime_of: dict[str, str], spread: float = 0.1) -> Answer:
+    """Answer of hosts that differ by `spread` and run one runtime each, with two collectors."""
+    rng = np.random.default_rng(13)
+    for host, runtime in runtime_of.items():
+        cells = [cell(c, runtime=runtime) for c in ("serial", "g1")]
+        write_plan(directory, cells, 8, host=host, plan_id=host)
+        luck = rng.normal(0, spread)
+        records = [
+            record(
+                one, r, [float(np.exp(20 + luck + rng.normal(0, 0.01)))], host=host, plan_id=host, position=i
+            )
+            for r in range(8)
+            for i, one in enumerate(cells)
+        ]
+        write_journal(directory, records, host=host)
+    write_facts(directory, host_facts={host: {} for host in runtime_of})
+    return answer_experiment(directory)
+
+
+def test_a_factor_that_is_constant_on_hosts_is_tested_against_hosts(tmp_path: Path) -> None:
+    hosts = {f"h{i}": "jdk-21" if i < 4 else "jdk-25" for i in range(8)}
+    (table,) = EFFECTS.of(on_hosts(tmp_path, hosts)).tables
+    runtime = next(row for row in table.found.rows if row.source == "runtime")
+    assert (runtime.stratum, runtime.df) == ("between hosts", 1)
+    assert runtime.df_error == pytest.approx(6)
+    assert runtime.p > 0.05
+    assert next(row for row in table.found.rows if row.source == "collector").stratum == "within hosts"
+    assert any("tested against hosts" in w for w in table.words)
+
+
+def test_a_factor_with_one_host_per_level_is_not_testable(tmp_path: Path) -> None:
+    (table,) = EFFECTS.of(on_hosts(tmp_path, {"h0": "jdk-21", "h1": "jdk-25"})).tables
+    assert [row.source for row in table.found.rows] == ["collector", "host", "collector:host"]
+    assert any("runtime is not testable (one host per level)" in w for w in table.words)
 
 
 def test_sentences_say_what_is_explained_and_what_depends_on_what(tmp_path: Path) -> None:
@@ -116,9 +207,10 @@ def test_what_would_cost_too_much_is_left_out_and_said(
     assert not any(" × " in sentence for sentence in words)
     monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 0.0)
     none = EFFECTS.of(answered(tmp_path / "none", cells, logs)).tables[0]
-    assert "too many unbalanced combinations" in none.reason
+    assert "too many combinations" in none.reason
     assert all(math.isnan(row.f) for row in none.found.rows)
-    # Equally often measured combinations go by sums over groups, whatever their number.
+    # Equally often measured combinations cost less.
+    monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 5000.0)
     assert EFFECTS.of(answered(tmp_path / "whole", *made(crossing()))).tables[0].order == 3
 
 
@@ -144,6 +236,14 @@ def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path, golden:
         (expected.pillai.value, expected.pillai.f, expected.pillai.p), rel=1e-6
     )
     golden("manova", large.words)
+    roy = next(row.found for row in large.rows if row.statistic == "Roy")
+    assert math.isnan(roy.p)
+    assert roy.p_lower_bound == pytest.approx(expected.roy.p_lower_bound, rel=1e-6)
+    shown = next(one for one in EFFECTS.tables_of(View(answer)) if "MANOVA" in one.title)
+    bounds = [row[shown.columns.index("p")] for row in shown.rows if "Roy" in row]
+    assert all(one.startswith("> ") and one.endswith("(lower bound)") for one in bounds)
+    document = document_of(answer)["effects"]["manovas"][1]["rows"][3]
+    assert (document["p"], document["p_lower_bound"]) == (None, pytest.approx(roy.p_lower_bound))
     assert small.place.heap.factor == 1.5
 
 

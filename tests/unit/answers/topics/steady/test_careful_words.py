@@ -63,7 +63,7 @@ def test_the_settings_of_one_process_count_once(tmp_path: Path) -> None:
         answer = answer_experiment(write_experiment(tmp_path / str(seed), cells, records, 8))
         (table,) = EFFECTS.of(answer).tables
         row = next(row for row in table.found.rows if row.source == "collector")
-        assert table.found.df_error == 4 * 8 - 4
+        assert [(one.name, one.df_error) for one in table.found.strata] == [("within blocks", 3 * 7)]
         alarms += row.p < 0.05
     assert alarms <= 3
 
