@@ -80,7 +80,7 @@ _SENTENCES_AT_MOST = 24
     type=click.Choice(["1", "2", "3"]),
     default="2",
     show_default=True,
-    help="Type of the sums of squares in the ANOVA over all factors.",
+    help="Type of the sums of squares in the ANOVA over all factors, in each stratum.",
 )
 def analyze(
     experiment: str,

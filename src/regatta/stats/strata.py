@@ -51,7 +51,7 @@ class StrataRow:
 
     `stratum`: where the term is tested, such as `within blocks`. `df`, `df_error`: degrees of freedom if all variances are equal.
     `df_approx`, `df_error_approx`: those that the estimated variances leave, used for `p`. `ss`: sum of squares in the stratum,
-    unit of the values squared; `ms_error`: mean square of the error of this term. `f` = `ss` / `df` / `ms_error`.
+    unit of the values squared; `ms` = `ss` / `df`; `ms_error`: mean square of the error of this term. `f` = `ms` / `ms_error`.
     `eta2_partial` = SS / (SS + MSE df_error); `omega2_partial` = df (F - 1) / (df (F - 1) + N) with N units of the stratum, is less
     biased and can be negative. NaN when undefined, with `reason`; `note` qualifies a defined number.
     """
@@ -61,6 +61,7 @@ class StrataRow:
     df: int
     df_error: float
     ss: float
+    ms: float
     ms_error: float
     f: float
     df_approx: float
@@ -407,7 +408,7 @@ class _Level:
         ss = float(explained @ explained)
         given = unscaled(self._weight * ss, exponent)
         if problem:
-            return replace(_nothing(source, problem), stratum=self._name, df=df, ss=given)
+            return replace(_nothing(source, problem), stratum=self._name, df=df, ss=given, ms=given / df)
         mean_square, df_error, approx, error_approx = self._error(basis)
         f = ss / df / mean_square
         excess = df * (f - 1.0)
@@ -420,6 +421,7 @@ class _Level:
             df,
             df_error,
             given,
+            given / df,
             unscaled(self._weight * mean_square, exponent),
             f,
             approx,
@@ -471,7 +473,7 @@ class _Level:
 
 def _whole(x: float) -> float:
     """Remove the rounding error of a whole number."""
-    return round(x) if math.isclose(x, round(x), rel_tol=1e-9) else x
+    return float(round(x)) if math.isclose(x, round(x), rel_tol=1e-9) else x
 
 
 def _between(low: float, x: float, high: float) -> float:
@@ -506,7 +508,7 @@ def _why_not(term: Term, names: Sequence[str], sizes: Sequence[int], empty: int)
 
 
 def _nothing(source: str, reason: str) -> StrataRow:
-    return StrataRow(source, "", 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, reason)
+    return StrataRow(source, "", 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, reason)
 
 
 def _undefined(kind: int, names: Sequence[str], terms: Sequence[Term], n: int, reason: str) -> StrataAnova:
@@ -536,6 +538,7 @@ def _of_values(row: FactorialRow, fit: FactorialAnova) -> StrataRow:
         row.df,
         df_error,
         row.ss,
+        row.ms,
         fit.ss_error / fit.df_error if known else NAN,
         row.f,
         float(row.df) if known else NAN,
