@@ -1,5 +1,7 @@
 """Single collections, from the logs of real JVMs (cut to two forced collections) and from made ones."""
 
+import math
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -94,6 +96,16 @@ def test_seconds_and_decimal_commas() -> None:
         "2026-01-01 collector started\n",
         "[1ns][gc] Using Serial\n[2ns][gc] GC(0) Pause Fu",
         "[1ns][gc] Using Serial\n[2ns][gc,start] GC(0) Pause Full (System.gc())\n",
+        # without a time: decorations `none` and `level,tags`
+        "Using The Z Garbage Collector\nAllocation Stall (main) 4.376ms\n",
+        "[info][gc] Using Serial\n[info][gc] GC(0) Pause Full (System.gc()) 3M->1M(8M) 2.500ms\n",
+        # numbers that no JVM writes
+        f"[1ns][gc] GC({'1' * 5000}) Pause Full (System.gc()) 3M->1M(8M) 2.500ms\n",
+        f"[1ns][gc] GC(0) Pause Full (System.gc()) 3M->1M(8M) {'9' * 400}.0ms\n",
+        "[1000000ns][gc] GC(0) Pause Full (System.gc()) 3M->1M(8M) 2.500ms\n",
+        # two JVMs in one file
+        "[9000000000ns][gc] GC(0) Pause Remark 3M->3M(8M) 1.0ms\n[5000000000ns][gc] GC(0) Concurrent Mark 1.0ms\n",
+        "[1ns][gc] Using Serial\n[2ns][gc] Using Serial\n",
     ],
 )
 def test_other_or_cut_logs_are_refused(text: str, tmp_path: Path) -> None:
@@ -101,10 +113,110 @@ def test_other_or_cut_logs_are_refused(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(RegattaError) as caught:
         read_collection_log(path)
-    assert caught.value.problems[0].where == str(path)
+    assert re.fullmatch(re.escape(str(path)) + r"(:\d+)?", caught.value.problems[0].where)
     assert caught.value.problems[0].fix
 
 
 def test_a_missing_log_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RegattaError):
         read_collection_log(tmp_path / "gc.log")
+
+
+def test_stalls_of_z_are_no_pauses() -> None:
+    log = read_collection_log(LOGS / "z-stalls-17.log")
+    allocating = [each for each in log.stalls if each.kind == "allocation"]
+    assert max(each.ns for each in log.stalls) == pytest.approx(65.166e6)
+    assert (allocating[0].thread, allocating[0].ns) == ("worker-1", pytest.approx(56.408e6))
+    # The stall of a compiler's thread is left out.
+    assert Counter(each.kind for each in log.stalls) == {"allocation": 13, "relocation": 2}
+    assert max(each.pause_ns for each in log.collections) < 0.1e6
+    assert (log.stalls_missing, log.is_whole, log.notes) == ("", True, ())
+
+
+def test_stalls_of_generational_z_are_read() -> None:
+    log = read_collection_log(LOGS / "z-stalls-25.log")
+    assert [each.ns / 1e6 for each in log.stalls] == pytest.approx([2.388, 2.742, 3.282, 6.043, 4.916])
+
+
+@pytest.mark.parametrize("name", ["main", "pool (1) worker", ""])
+def test_a_thread_that_stalls_can_have_any_name(name: str) -> None:
+    text = f"[5000000ns][info][gc] Allocation Stall ({name}) 2,500ms\n"
+    (stall,) = parse_collection_log(text, "log").stalls
+    assert (stall.thread, stall.started_ns, stall.ended_ns) == (name, 2.5e6, 5e6)
+
+
+def test_pacing_of_shenandoah_makes_single_stalls_undefined() -> None:
+    log = read_collection_log(LOGS / "shenandoah-paced-17.log")
+    assert log.paced_ns == 75_990_000
+    assert "ShenandoahPacing" in log.stalls_missing
+    assert any("stalls: undefined" in note for note in log.notes)
+
+
+def test_a_log_without_phases_has_no_concurrent_time() -> None:
+    """As `-Xlog:gc` writes it."""
+    text = (
+        "[0.100s][info][gc] Using G1\n"
+        "[0.300s][info][gc] GC(0) Pause Young (Concurrent Start) (G1 Evacuation Pause) 6M->2M(32M) 2.000ms\n"
+        "[0.310s][info][gc] GC(1) Concurrent Mark Cycle\n"
+        "[0.320s][info][gc] GC(1) Pause Remark 3M->3M(32M) 0.500ms\n"
+        "[0.330s][info][gc] GC(1) Concurrent Mark Cycle 20.000ms\n"
+    )
+    log = parse_collection_log(text, "log")
+    young, cycle = log.collections
+    assert (young.concurrent_ns, cycle.pause_ns) == (0, 5e5)
+    assert math.isnan(cycle.concurrent_ns)
+    assert any("-Xlog:gc*" in note for note in log.notes)
+
+
+def test_a_log_of_z_without_phases_has_cycles_without_times() -> None:
+    text = "[0.1s][gc] Using The Z Garbage Collector\n[0.3s][gc] GC(0) Garbage Collection (Warmup) 22M(34%)->10M(15%)\n"
+    (cycle,) = parse_collection_log(text, "log").collections
+    assert (cycle.kind, cycle.cause, cycle.after_bytes) == (CYCLE, "Warmup", 10 << 20)
+    assert math.isnan(cycle.pause_ns)
+    assert math.isnan(cycle.concurrent_ns)
+
+
+def test_a_log_that_begins_later_is_not_whole() -> None:
+    line = "[{}ns][gc] GC({}) Pause Full (System.gc()) 3M->1M(8M) 2.500ms\n"
+    later = parse_collection_log("".join(line.format(10**7 * i, i) for i in (7, 8)), "log")
+    assert not later.is_whole
+    assert any("begins at collection 7" in note for note in later.notes)
+    assert parse_collection_log("".join(line.format(10**7 * i, i - 1) for i in (1, 2)), "log").is_whole
+
+
+@pytest.mark.parametrize(
+    ("decorations", "ended_ns"),
+    [
+        ("[0.334s]", 334e6),
+        ("[1795848298453ms][info][gc]", 1795848298453e6),
+        ("[2026-11-28T06:44:58.455+0000][gc]", 1795848298455e6),
+        ("[2026-11-28T08:44:58,455+0200][gc]", 1795848298455e6),
+        ("[0.334s][vm][2070][2073][info][gc  ]", 334e6),
+        (
+            "[2026-11-28T06:44:58.455+0000][2026-11-28T06:44:58.455+0000][0.335s][1795848298455ms][2430301652232ns]"
+            "[335344767ns][vm][2070][2077][info][gc]",
+            335344767,
+        ),
+    ],
+)
+def test_any_decorations_with_a_time_are_read(decorations: str, ended_ns: float) -> None:
+    (only,) = parse_collection_log(
+        f"{decorations} GC(0) Pause Full (System.gc()) 3M->1M(8M) 2.500ms\n", "log"
+    ).collections
+    assert (only.ended_ns, only.pause_ns) == pytest.approx((ended_ns, 2.5e6), abs=300)
+
+
+def test_lines_that_are_written_a_little_late_do_not_end_before_they_start() -> None:
+    text = (
+        "[9000000ns][gc] GC(0) Pause Remark 6M->2M(128M) 1.0ms\n[8000000ns][gc] GC(0) Concurrent Mark 1.0ms\n"
+    )
+    (only,) = parse_collection_log(text, "log").collections
+    assert only.started_ns <= only.ended_ns
+
+
+def test_many_phases_of_one_cycle_are_summed_once() -> None:
+    """In a time that grows with their number; 100,000 took minutes when it grew with the square."""
+    count = 100_000
+    lines = (f"[{10**6 * i}ns][gc] GC(0) Concurrent Mark 0.5ms\n" for i in range(1, count + 1))
+    (only,) = parse_collection_log("".join(lines), "log").collections
+    assert only.concurrent_ns == count * 5e5
