@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.workloads.java_cases import GC_LOG, PAIRS, Cases, by_parameter, of_iteration
-from helpers.workloads.java_runs import Run
+from helpers.workloads.java_cases import GC_LOG, PAIRS, READ, SAFEPOINTS, Cases, by_parameter, of_iteration
+from helpers.workloads.java_runs import Run, jvm
 
 KINDS = {
     "serial": {"Pause Young", "Pause Full"},
@@ -318,3 +318,75 @@ def test_a_log_that_is_not_there_is_told_and_exits_with_2(cases: Cases) -> None:
     run = cases.run("churn", "--size", "1", "--iterations", "1", "--gc-log", "none.log")
     assert run.code == 2
     assert "-Xlog:gc,gc+marking,gc+phases:file=none.log:timenanos:filecount=0" in run.stderr
+
+
+def test_stalls_of_an_iteration_are_reported_apart_from_pauses(cases: Cases, tmp_path: Path) -> None:
+    log = tmp_path / "some.log"
+    log.write_text("[1ns] Using The Z Garbage Collector\n", encoding="utf-8")
+    lines = tmp_path / "lines"
+    lines.with_name("lines0").write_text("""\
+[10000000ns][gc] Allocation Stall (main) 29.013ms
+[10000000ns][gc] Relocation Stall (C2 CompilerThread0) 70.000ms
+[11000000ns][gc] Allocation Stall (pool (1) worker) 2,500ms
+[11100000ns][gc] GC(0) Garbage Collection (Allocation Stall)
+[11200000ns][gc,stats] Critical: Allocation Stall 20.000 / 20.000 ops/s
+[12000000ns][gc] Relocation Stall (main) 0.116ms
+""")  # fmt: skip
+    lines.with_name("lines1").write_text("", encoding="utf-8")
+    run = cases.run(
+        "logged", "--size", "1", "--iterations", "2", "--gc-log", str(log),
+        flags=(f"-Dlog={log}", f"-Dlines={lines}", "-XX:+UseZGC"), program=jvm("17"),
+    )  # fmt: skip
+    assert run.code == 0, run.stderr
+    assert run.values("gc_stall_count") == [3, 0]
+    assert run.values("gc_stall_time") == [29_013_000 + 2_500_000 + 116_000, 0]
+    found = {
+        line["parameters"]["percentile"]: line["value"]
+        for line in run.lines
+        if line.get("metric") == "gc_stall"
+    }
+    assert found == {50: 2_500_000, 100: 29_013_000}
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_known"),
+    [
+        (("-XX:+UseZGC",), True),
+        (("-XX:+UnlockExperimentalVMOptions", "-XX:+UseShenandoahGC"), False),
+        (("-XX:+UnlockExperimentalVMOptions", "-XX:+UseShenandoahGC", "-XX:-ShenandoahPacing"), True),
+        (("-XX:+UseShenandoahGC",), False),
+        (("-XX:+UseG1GC",), False),
+    ],
+)
+def test_stalls_are_reported_where_the_log_has_every_one(
+    cases: Cases, flags: tuple[str, ...], is_known: bool
+) -> None:
+    run = cases.run(
+        "churn", "--size", "1", "--iterations", "1", "--gc-log", "gc.log",
+        flags=("-Xmx96m", GC_LOG, *flags), program=jvm("17"),
+    )  # fmt: skip
+    assert run.code == 0, run.stderr
+    assert bool(run.values("gc_stall_count")) == is_known
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["17", "21", "25"])
+def test_a_small_heap_makes_z_stall_the_program_longer_than_any_pause(cases: Cases, name: str) -> None:
+    run = cases.run(
+        "churn", "--size", "3000", "--iterations", "2", *READ,
+        flags=("-Xmx48m", "-XX:+UseZGC", SAFEPOINTS, GC_LOG), program=jvm(name),
+    )  # fmt: skip
+    assert run.code == 0, run.stderr
+    logged = re.findall(
+        r"(?:Allocation|Relocation) Stall \((?!C\d Comp).*\) ([\d.]+)ms$", gc_log(run), re.MULTILINE
+    )
+    assert 0 < sum(run.values("gc_stall_count")) <= len(logged)
+    assert sum(run.values("gc_stall_time")) <= sum(round(float(ms) * 1e6) for ms in logged)
+    longest = [by_parameter_value(run, "gc_stall", i) for i in (0, 1)]
+    paused = [by_parameter_value(run, "gc_pause", i) for i in (0, 1)]
+    assert max(longest) > max(paused)
+
+
+def by_parameter_value(run: Run, metric: str, iteration: int) -> int:
+    """The longest one."""
+    return max(of_iteration(run, metric, iteration), default=0)

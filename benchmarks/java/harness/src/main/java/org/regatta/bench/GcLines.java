@@ -30,6 +30,13 @@ final class GcLines {
     /** {@code Young (Normal) (G1 Evacuation Pause)}: of two parentheses, the first is the kind. */
     private static final Pattern KIND_OF_YOUNG = Pattern.compile("^(Young \\([^)]*\\)) \\(.*");
 
+    /**
+     * A thread waited for memory, or for an object in relocation, while Z collected. The last parenthesis ends the name
+     * of the thread. Threads of the compilers do not count: the program goes on.
+     */
+    private static final Pattern STALLED = Pattern.compile("^\\[\\d+ns\\](?:\\[[^\\]]*\\])* (?:GC\\(\\d+\\) )?(?:\\w: )?"
+            + "(?:Allocation|Relocation) Stall \\((?!C[12] CompilerThread\\d+\\) ).*\\) (\\d+[.,]\\d+)ms$");
+
     private static final String UNITS = "BKMG";
     private static final double NS_PER_MS = 1e6;
     private static final long UNKNOWN = -1;
@@ -50,6 +57,9 @@ final class GcLines {
     /** Heap occupancy in the last line of each cycle, bytes. */
     private final Map<String, Long> heaps = new HashMap<>();
 
+    /** Duration of each stall in this iteration. */
+    private final List<Long> stallsNs = new ArrayList<>();
+
     private long lastHeapBytes;
     /** Before the first collection that ended in this iteration; negative without one. */
     private long firstHeapBytes = UNKNOWN;
@@ -68,6 +78,7 @@ final class GcLines {
         pauseCounts.clear();
         phases.clear();
         heaps.clear();
+        stallsNs.clear();
         firstHeapBytes = UNKNOWN;
         while (outermostPauses.size() > MOST_KEPT_PAUSES) {
             outermostPauses.removeFirst();
@@ -95,6 +106,10 @@ final class GcLines {
                 hasPhases = true;
             }
         }
+        Matcher stalled = STALLED.matcher(line);
+        if (stalled.matches()) {
+            stallsNs.add(ns(stalled.group(1)));
+        }
         hasCycles |= CYCLE_ENDED.matcher(line).matches();
         Matcher collected = COLLECTED.matcher(line);
         if (collected.find()) {
@@ -117,6 +132,11 @@ final class GcLines {
     /** @return number by kind, for the kinds that occurred in this iteration */
     Map<String, Integer> pauseCounts() {
         return pauseCounts;
+    }
+
+    /** @return duration of each stall of a thread that ended in this iteration, in ns, ascending */
+    long[] stallsNs() {
+        return stallsNs.stream().mapToLong(Long::longValue).sorted().toArray();
     }
 
     /** @return ns, summed over the cycles */
@@ -170,8 +190,11 @@ final class GcLines {
 
     private static long[] interval(Matcher ended) {
         long end = Long.parseLong(ended.group(1));
-        long ns = Math.round(Double.parseDouble(ended.group(6).replace(',', '.')) * NS_PER_MS);
-        return new long[] {end - ns, end};
+        return new long[] {end - ns(ended.group(6)), end};
+    }
+
+    private static long ns(String ms) {
+        return Math.round(Double.parseDouble(ms.replace(',', '.')) * NS_PER_MS);
     }
 
     /** {@code Mark Cycle}, {@code Undo Cycle}: all phases of G1 with the time between them. */

@@ -1,6 +1,8 @@
 package org.regatta.bench;
 
+import com.sun.management.HotSpotDiagnosticMXBean;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -13,7 +15,8 @@ import java.util.stream.Collectors;
  * <p>{@code gc_concurrent} is the time of concurrent collector work: for each cycle, the time that its phases cover
  * (nested ones once), without the pauses in it. {@code gc_pause_total} is the total time of the pauses of each kind,
  * {@code heap_after} the heap occupancy after collections. Kinds of pauses that did not occur have 0: the known kinds
- * of the collector and those that occurred earlier.
+ * of the collector and those that occurred earlier. {@code gc_stall}, {@code gc_stall_count} and {@code gc_stall_time}
+ * are the times in which single threads wait for memory while the collector runs.
  *
  * <p>The line is written at the end: a phase or a collection belongs to the iteration in which it ended.
  */
@@ -27,6 +30,9 @@ final class GcLog {
 
     /** The beans of concurrent collectors. */
     private static final Pattern CONCURRENT = Pattern.compile("G1 .*|ZGC.*|Shenandoah.*|ConcurrentMarkSweep");
+
+    /** The beans of collectors under which an allocating thread can wait without a pause. */
+    private static final Pattern STALLING = Pattern.compile("ZGC.*|Shenandoah.*");
 
     private static final List<String> STOPPING = List.of("Young", "Full");
 
@@ -62,12 +68,16 @@ final class GcLog {
     private final String path;
     private final LogWindow log;
     private final boolean concurrent;
+    /** Whether threads can stall, and the log has every stall. */
+    private final boolean logsStalls;
     private final GcLines lines;
 
     private GcLog(String path, LogWindow log, List<String> collectors) {
         this.path = path;
         this.log = log;
         concurrent = collectors.stream().anyMatch(name -> CONCURRENT.matcher(name).matches());
+        logsStalls = collectors.stream().anyMatch(name -> STALLING.matcher(name).matches())
+                && !(collectors.stream().anyMatch(name -> name.startsWith("Shenandoah")) && paces());
         lines = new GcLines(KINDS.entrySet().stream()
                 .filter(known -> collectors.stream()
                         .anyMatch(name -> known.getKey().matcher(name).matches()))
@@ -89,6 +99,20 @@ final class GcLog {
                     + LogWindow.flag(SELECTOR, path, "timenanos"));
         }
         return new GcLog(path, log, collectors);
+    }
+
+    /**
+     * Shenandoah delays allocating threads ("pacing") and logs only their sums. Without pacing, threads that find no
+     * memory wait for a pause.
+     */
+    private static boolean paces() {
+        try {
+            HotSpotDiagnosticMXBean jvm = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
+            return jvm == null || !jvm.getVMOption("ShenandoahPacing").getValue().equals("false");
+        } catch (IllegalArgumentException unknown) {
+            // a locked flag, whose default is true
+            return true;
+        }
     }
 
     /** Discard earlier lines; call {@link LogWindow#finishLines} first. */
@@ -128,6 +152,12 @@ final class GcLog {
         }
         lines.pausesNs().forEach((kind, ns) ->
                 measurements.add(new Measurement("gc_pause_total", ns, "ns", Map.of("kind", kind))));
+        if (logsStalls) {
+            long[] stallsNs = lines.stallsNs();
+            measurements.add(new Measurement("gc_stall_time", SafepointLog.sum(stallsNs), "ns"));
+            measurements.add(new Measurement("gc_stall_count", stallsNs.length, "count"));
+            PauseMeter.addPercentiles(measurements, "gc_stall", stallsNs);
+        }
         if (lines.hasCollected()) {
             measurements.add(new Measurement("heap_after", lines.lastHeapBytes(), "bytes", Map.of("of", "last")));
             measurements.add(new Measurement("heap_after", lines.mostHeapBytes(), "bytes", Map.of("of", "maximum")));

@@ -27,11 +27,25 @@ abstract class PauseMeter {
         return safepointLog == null ? new ByBeans(beans) : new ByLog(safepointLog);
     }
 
-    private static final class ByLog extends PauseMeter {
-        private static final int[] PERCENT = {50, 90, 99, 100};
-        /** Minimum number of pauses; with fewer, the percentile would be the maximum. */
-        private static final int[] LEAST_PAUSES = {1, 10, 100, 1};
+    private static final int[] PERCENT = {50, 90, 99, 100};
+    /** Minimum number of values; with fewer, the percentile would be the maximum. */
+    private static final int[] LEAST_VALUES = {1, 10, 100, 1};
 
+    /**
+     * Add percentiles as {@code metric}.
+     *
+     * @param ascendingNs may be empty
+     */
+    static void addPercentiles(List<Measurement> measurements, String metric, long[] ascendingNs) {
+        for (int i = 0; i < PERCENT.length; i++) {
+            if (ascendingNs.length >= LEAST_VALUES[i]) {
+                long ns = SafepointLog.percentile(ascendingNs, PERCENT[i]);
+                measurements.add(new Measurement(metric, ns, "ns", Map.of("percentile", PERCENT[i])));
+            }
+        }
+    }
+
+    private static final class ByLog extends PauseMeter {
         private final SafepointLog log;
 
         ByLog(SafepointLog log) {
@@ -53,13 +67,7 @@ abstract class PauseMeter {
             long[] pausesNs = log.pausesNs();
             measurements.add(new Measurement("gc_time", SafepointLog.sum(pausesNs), "ns"));
             measurements.add(new Measurement("gc_count", pausesNs.length, "count"));
-            for (int i = 0; i < PERCENT.length; i++) {
-                if (pausesNs.length >= LEAST_PAUSES[i]) {
-                    long pauseNs = SafepointLog.percentile(pausesNs, PERCENT[i]);
-                    Map<String, Object> parameters = Map.of("percentile", PERCENT[i]);
-                    measurements.add(new Measurement("gc_pause", pauseNs, "ns", parameters));
-                }
-            }
+            addPercentiles(measurements, "gc_pause", pausesNs);
         }
 
         @Override
