@@ -40,7 +40,9 @@ def advise() -> None:
     metavar="PERCENT",
     help="Permitted time above the least time of the best collector, such as `5%`.",
 )
-@click.option("--latency", metavar="MS", help="Limit of the 99th percentile of pauses, such as `10ms`.")
+@click.option(
+    "--latency", metavar="MS", help="Limit of 99 % of pauses, and of each allocation stall: `10ms`."
+)
 @click.option(
     "--experiment", metavar="NAME", help="Experiment that measured APP. [default: APP is a CSV file]"
 )
@@ -124,7 +126,7 @@ def heap(
         document: Any = overheads
     else:
         assert limit_ms is not None
-        pauses = advise_latency(measured.points, limit_ms, level)
+        pauses = advise_latency(measured.points, limit_ms, level, measured.stalls_ms)
         sentences, table = latency_sentences(pauses), latency_table(pauses, level)
         document = pauses
     if as_json:

@@ -31,6 +31,10 @@ _SUPPORTED = 2.0
 #: Heaps at which two models of a collector are compared: this many up to this multiple of the largest measured heap, or up to the
 #: recommended heap.
 _COMPARED, _BEYOND = 40, 1.5
+#: why stalls are unknown, and what to do
+UNKNOWN_STALLS = (
+    "measure the metric gc_stall, or the CSV column stall_max_ms; Shenandoah needs -XX:-ShenandoahPacing"
+)
 
 
 @dataclass(frozen=True)
@@ -86,30 +90,35 @@ class OverheadAdvice:
 
 
 @dataclass(frozen=True)
-class PauseRow:
-    """The pause percentile at a measured heap, as the geometric mean over invocations, in milliseconds."""
+class WaitRow:
+    """How long a thread waits for the collector at a measured heap, in milliseconds.
+
+    `wait_ms`, `low`, `high`: geometric mean over invocations of the larger of the percentile of the pauses and the longest allocation
+    stall, with its interval. `stall_ms`: mean over invocations of the longest stall; NaN if unknown.
+    """
 
     collector: str
     heap_bytes: float
-    pause_ms: float
+    wait_ms: float
     low: float
     high: float
+    stall_ms: float
     seconds: float
     invocations: int
-    #: `yes`, `no` or `open`, if the interval contains the limit or is undefined
+    #: `yes`, `no` or `open`, if the interval contains the limit or is undefined, or if stalls are unknown
     meets: str
 
 
 @dataclass(frozen=True)
 class LatencyAdvice:
-    """The measured collector and heap with pauses below a limit: the least heap, then the least time; None if no one is known."""
+    """The measured collector and heap with waits below a limit: the least heap, then the least time; None if no one is known."""
 
-    chosen: PauseRow | None
+    chosen: WaitRow | None
     limit_ms: float
     refusals: tuple[str, ...]
     #: collector and heap in bytes to measure next; None if nothing is open
     next: tuple[str, float] | None
-    rows: tuple[PauseRow, ...]
+    rows: tuple[WaitRow, ...]
 
 
 def advise_overhead(
@@ -185,16 +194,21 @@ def advise_overhead(
 
 
 def advise_latency(
-    points: Mapping[str, Sequence[HeapPoint]], limit_ms: float, level: float = 0.95
+    points: Mapping[str, Sequence[HeapPoint]],
+    limit_ms: float,
+    level: float = 0.95,
+    stalls_ms: Mapping[tuple[str, float], float] | None = None,
 ) -> LatencyAdvice:
-    """Choose the measured collector and heap whose pauses are below a limit.
+    """Choose the measured collector and heap whose pauses and allocation stalls are below a limit.
 
-    Pauses are never extrapolated to other heaps or collectors: a few long pauses decide their percentile.
+    Waits are never extrapolated to other heaps or collectors: a few long pauses decide their percentile.
 
     Args:
-        points: collector -> measurements; only those with `pauses_ms` count.
-        limit_ms: limit of the pause percentile in milliseconds, > 0.
+        points: collector -> measurements; only those with `pauses_ms` count, which include stalls as in `HeapMeasurements`.
+        limit_ms: limit in milliseconds, > 0.
         level: of the intervals over invocations, between 0 and 1.
+        stalls_ms: collector and heap in bytes -> mean longest stall, NaN if unknown; None or without an entry: no stalls. A
+            cell with unknown stalls is never chosen.
 
     Returns:
         The least heap, and then the least time, among cells whose whole interval is at most the limit.
@@ -205,7 +219,7 @@ def advise_latency(
     if not (math.isfinite(limit_ms) and limit_ms > 0):
         raise ValueError(f"limit_ms: expected a positive number · got {limit_ms:g}")
     rows = [
-        _pause_row(name, point, limit_ms, level)
+        _wait_row(name, point, (stalls_ms or {}).get((name, point.heap_bytes), 0.0), limit_ms, level)
         for name, given in points.items()
         for point in sorted(given, key=lambda one: one.heap_bytes)
         if len(point.pauses_ms)
@@ -216,8 +230,11 @@ def advise_latency(
     if not rows:
         refusals.append("no pauses were measured")
     elif chosen is None:
-        refusals.append("at no measured heap are the pauses known to be below the limit")
-    return LatencyAdvice(chosen, limit_ms, tuple(refusals), _next_pauses(rows, chosen), tuple(rows))
+        refusals.append("at no measured heap are the pauses and stalls known to be below the limit")
+    unknown = dict.fromkeys(row.collector for row in rows if math.isnan(row.stall_ms) and row.meets == "open")
+    if unknown:
+        refusals.append(f"allocation stalls of {', '.join(unknown)}: unknown ({UNKNOWN_STALLS})")
+    return LatencyAdvice(chosen, limit_ms, tuple(refusals), _next_waits(rows, chosen), tuple(rows))
 
 
 # Overhead
@@ -375,25 +392,28 @@ def _predicted_rows(
 # Latency
 
 
-def _pause_row(name: str, point: HeapPoint, limit_ms: float, level: float) -> PauseRow:
-    found = geometric_mean([max(pause, 1e-6) for pause in point.pauses_ms], level)
+def _wait_row(name: str, point: HeapPoint, stall_ms: float, limit_ms: float, level: float) -> WaitRow:
+    found = geometric_mean([max(wait, 1e-6) for wait in point.pauses_ms], level)
     if not (math.isfinite(found.low) and math.isfinite(found.high)):
         meets = "open"
     else:
         meets = "yes" if found.high <= limit_ms else "no" if found.low > limit_ms else "open"
-    return PauseRow(
+    if meets == "yes" and math.isnan(stall_ms):
+        meets = "open"
+    return WaitRow(
         name,
         point.heap_bytes,
         found.point,
         found.low,
         found.high,
+        stall_ms,
         float(np.mean(point.seconds)),
         len(point.pauses_ms),
         meets,
     )
 
 
-def _next_pauses(rows: Sequence[PauseRow], chosen: PauseRow | None) -> tuple[str, float] | None:
+def _next_waits(rows: Sequence[WaitRow], chosen: WaitRow | None) -> tuple[str, float] | None:
     """Return the smallest open cell below the chosen heap; else the middle between the chosen heap and one that fails."""
     below = [row for row in rows if chosen is None or row.heap_bytes < chosen.heap_bytes]
     undecided = [row for row in below if row.meets == "open"]
@@ -403,7 +423,7 @@ def _next_pauses(rows: Sequence[PauseRow], chosen: PauseRow | None) -> tuple[str
     if chosen is None:
         if not rows:
             return None
-        row = min(rows, key=lambda one: one.pause_ms)
+        row = min(rows, key=lambda one: one.wait_ms)
         return row.collector, 2 * row.heap_bytes
     failing = [row.heap_bytes for row in below if row.collector == chosen.collector]
     if not failing:

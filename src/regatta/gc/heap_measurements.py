@@ -11,21 +11,26 @@ from pathlib import Path
 
 from regatta.answers.result import Answer, CellAnswer
 from regatta.gc.heap_curve import HeapCurve, HeapPoint, fit_curve
+from regatta.gc.heap_policy import can_stall
 from regatta.host.errors import Problem, SpecError
 
 _MIB = float(1 << 20)
 _NEEDED = ("collector", "heap_mib", "seconds")
-#: optional columns: minimum heap; time in pauses; 99th percentile of the pauses of an invocation
-_MINHEAP, _PAUSED, _PAUSE = "minheap_mib", "paused_seconds", "pause_p99_ms"
+#: optional columns: minimum heap; time in pauses; 99th percentile of the pauses of an invocation, and its longest stall
+_MINHEAP, _PAUSED, _PAUSE, _STALL = "minheap_mib", "paused_seconds", "pause_p99_ms", "stall_max_ms"
 _SHOWN = 5
 _NS_PER_S, _NS_PER_MS = 1e9, 1e6
-#: percentile of `gc_pause` that counts
-PERCENT = 99.0
+#: percentile of `gc_pause` that counts; with fewer than 100 pauses in an iteration, it is the longest
+PERCENT, LONGEST = 99.0, 100.0
 
 
 @dataclass(frozen=True)
 class HeapMeasurements:
-    """Measurements of one program. `points`: collector -> measurements, ascending by heap."""
+    """Measurements of one program.
+
+    `points`: collector -> measurements, ascending by heap. Their `pauses_ms` include stalls: of each invocation, the larger of the
+    percentile of its pauses and its longest stall.
+    """
 
     name: str
     points: Mapping[str, tuple[HeapPoint, ...]]
@@ -35,6 +40,9 @@ class HeapMeasurements:
     host: str = ""
     runtime: str = ""
     modifiers: frozenset[str] = frozenset()
+    #: collector and heap in bytes -> mean of the longest stalls of the invocations, ms: 0 without a stall, NaN if an invocation
+    #: may have stalled, but was not measured
+    stalls_ms: Mapping[tuple[str, float], float] = field(default_factory=dict)
 
     def curves(self) -> dict[str, HeapCurve]:
         """Return the curve of each collector."""
@@ -45,12 +53,23 @@ class HeapMeasurements:
 class _Cell:
     seconds: list[float] = field(default_factory=list)
     paused: list[float] = field(default_factory=list)
-    pauses_ms: list[float] = field(default_factory=list)
+    #: invocation -> ms
+    pauses_ms: dict[object, float] = field(default_factory=dict)
+    stalls_ms: dict[object, float] = field(default_factory=dict)
+
+    def stall_ms(self, collector: str) -> float:
+        """Return the mean of the longest stalls; NaN if one may be missing."""
+        unknown = math.nan if can_stall(collector) else 0.0
+        waits = [self.stalls_ms.get(each, unknown) for each in self.pauses_ms]
+        return math.fsum(waits) / len(waits) if waits else unknown
 
     def point(self, heap_bytes: float) -> HeapPoint:
         share = sum(self.paused) / sum(self.seconds) if len(self.paused) == len(self.seconds) else math.nan
         return HeapPoint(
-            heap_bytes, tuple(self.seconds), share if 0 <= share < 1 else math.nan, tuple(self.pauses_ms)
+            heap_bytes,
+            tuple(self.seconds),
+            share if 0 <= share < 1 else math.nan,
+            tuple(max(pause, self.stalls_ms.get(each, 0.0)) for each, pause in self.pauses_ms.items()),
         )
 
 
@@ -59,7 +78,7 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
 
     Args:
         path: columns `collector`, `heap_mib`, `seconds`; optional `minheap_mib` (equal in all rows), `paused_seconds` (sum of the
-            pauses) and `pause_p99_ms`. Other columns are ignored, and so are empty optional cells.
+            pauses), `pause_p99_ms` and `stall_max_ms` (the longest allocation stall; 0 without one). Other columns are ignored, and so are empty optional cells.
         minheap_mib: the minimum heap, instead of the one in the file; NaN if not given.
 
     Raises:
@@ -90,7 +109,7 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
                 value = float(text)
             except ValueError:
                 value = math.nan
-            zero_ok = name in (_PAUSED, _PAUSE)
+            zero_ok = name in (_PAUSED, _PAUSE, _STALL)
             if not math.isfinite(value) or value < 0 or (value == 0 and not zero_ok):
                 problems.append(Problem(f"{where}:{line}:{name}", "a positive number", repr(text)))
                 return math.nan
@@ -101,6 +120,7 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
             problems.append(Problem(f"{where}:{line}:collector", "a name", "an empty cell"))
         heap, seconds = number("heap_mib", True), number("seconds", True)
         paused, pause, minheap = number(_PAUSED, False), number(_PAUSE, False), number(_MINHEAP, False)
+        stall = number(_STALL, False)
         if problems:
             continue
         cell = cells[collector][heap * _MIB]
@@ -108,7 +128,9 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
         if math.isfinite(paused):
             cell.paused.append(paused)
         if math.isfinite(pause):
-            cell.pauses_ms.append(pause)
+            cell.pauses_ms[line] = pause
+        if math.isfinite(stall):
+            cell.stalls_ms[line] = stall
         if math.isfinite(minheap):
             least.add(minheap)
     if not rows:
@@ -141,7 +163,8 @@ def heaps_of_answer(
         runtime: which counts; "": the only one.
 
     Returns:
-        One point per collector and heap, with `elapsed` (or another metric in ns) of each invocation, and pauses if measured.
+        One point per collector and heap, with `elapsed` (or another metric in ns) of each invocation, and pauses and stalls if
+        measured.
 
     Raises:
         SpecError: no such benchmark; no heaps; several hosts, runtimes or modifiers, which the advice cannot mix.
@@ -183,7 +206,14 @@ def heaps_of_answer(
         if one.metric == "gc_time" and not one.parameters:
             cell.paused += [sample.value / _NS_PER_S for sample in one.samples]
         if one.metric == "gc_pause" and one.parameters == {"percentile": PERCENT}:
-            cell.pauses_ms += [sample.value / _NS_PER_MS for sample in one.samples]
+            cell.pauses_ms |= _by_invocation(one)
+        elif one.metric == "gc_pause" and one.parameters == {"percentile": LONGEST}:
+            cell.pauses_ms = _by_invocation(one) | cell.pauses_ms
+        elif one.metric == "gc_stall" and one.parameters == {"percentile": LONGEST}:
+            cell.stalls_ms |= _by_invocation(one)
+        elif one.metric == "gc_stall_count" and not one.parameters:
+            # Without a stall, there is no percentile.
+            cell.stalls_ms = dict.fromkeys(_by_invocation(one), 0.0) | cell.stalls_ms
     least = {
         one.place.heap.mib / one.place.heap.factor
         for one in times
@@ -198,6 +228,11 @@ def heaps_of_answer(
         runtime=ran,
         modifiers=frozenset(modifiers.split("+")),
     )
+
+
+def _by_invocation(cell: CellAnswer) -> dict[object, float]:
+    """Return invocation -> milliseconds."""
+    return {sample.invocation_id: sample.value / _NS_PER_MS for sample in cell.samples}
 
 
 def _time_cells(cells: Iterable[CellAnswer]) -> list[CellAnswer]:
@@ -230,7 +265,12 @@ def _measurements(
             f"{minheap_bytes / _MIB:g} MiB",
             "correct the minimum heap",
         )
-    return HeapMeasurements(name, points, minheap_bytes)
+    stalls = {
+        (collector, heap): cell.stall_ms(collector)
+        for collector, by_heap in cells.items()
+        for heap, cell in by_heap.items()
+    }
+    return HeapMeasurements(name, points, minheap_bytes, stalls_ms=stalls)
 
 
 def _one(where: str, expected: str, got: str, fix: str = "") -> SpecError:

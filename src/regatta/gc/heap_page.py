@@ -110,7 +110,7 @@ def latency_sentences(advice: LatencyAdvice) -> list[str]:
         row = advice.chosen
         found.append(
             f"Use {row.collector} with a heap of {mib(row.heap_bytes)} MiB: "
-            f"99 % of pauses take at most {show_brief(row.pause_ms)} ms "
+            f"99 % of pauses and all allocation stalls take at most {show_brief(row.wait_ms)} ms "
             f"[{show_brief(row.low)}, {show_brief(row.high)}]."
         )
     else:
@@ -153,8 +153,9 @@ def latency_table(advice: LatencyAdvice, level: float) -> Table:
         (
             row.collector,
             mib(row.heap_bytes),
-            show_brief(row.pause_ms),
+            show_brief(row.wait_ms),
             f"[{show_brief(row.low)}, {show_brief(row.high)}]" if math.isfinite(row.low) else ABSENT,
+            _stall(row.stall_ms),
             str(row.invocations),
             _seconds(row.seconds),
             row.meets,
@@ -162,10 +163,16 @@ def latency_table(advice: LatencyAdvice, level: float) -> Table:
         for row in advice.rows
     ]
     columns = (
-        "collector", "heap (MiB)", "99 % of pauses (ms)", f"{show_percent(level)} interval", "measured",
-        "time (s)", f"at most {show_brief(advice.limit_ms)} ms",
+        "collector", "heap (MiB)", "pauses and stalls (ms)", f"{show_percent(level)} interval",
+        "longest stall (ms)", "measured", "time (s)", f"at most {show_brief(advice.limit_ms)} ms",
     )  # fmt: skip
-    return Table("Pauses by heap", columns, rows, frozenset({1, 2, 3, 4, 5}))
+    return Table("Pauses and stalls by heap", columns, rows, frozenset({1, 2, 3, 4, 5, 6}))
+
+
+def _stall(ms: float) -> str:
+    if math.isnan(ms):
+        return "unknown"
+    return show_brief(ms) if ms else ABSENT
 
 
 def write_heap_page(

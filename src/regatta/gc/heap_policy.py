@@ -7,12 +7,15 @@ the files serialVMOperations.cpp, genArguments.cpp, defNewGeneration.cpp, psScav
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 
 from regatta.host.errors import Problem, SpecError
 
 CONCURRENT = ("z", "shenandoah")
 NONE = "epsilon"
+#: names of their kind: `ZGC`, `Zgen`, `z-generational`, `GenShen`
+_STALLING = re.compile(r"(?<![a-z])(?:gen)?(?:z(?:gc|gen)?|shen(?:andoah)?)(?![a-z])", re.IGNORECASE)
 COLLECTORS = ("serial", "parallel", "g1", *CONCURRENT, NONE)
 
 #: Part of the heap that is occupied when a cycle starts: of Shenandoah during its first cycles (ShenandoahInitFreeThreshold 70),
@@ -169,6 +172,11 @@ def _no_generations(where: str, collector: str) -> Problem:
         collector,
         "--collector serial",
     )
+
+
+def can_stall(collector: str) -> bool:
+    """Return whether threads of the program can wait for memory without a pause under a collector, by its name."""
+    return _STALLING.search(collector) is not None
 
 
 def region_bytes(heap: int) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ from click.testing import CliRunner, Result
 from helpers.golden import Golden
 from helpers.synthetic_answers import java_answer
 from helpers.synthetic_journal import cell, record, write_experiment
+from regatta.answers.result import Answer
 from regatta.cli.advise import advise
+from regatta.gc.heap_advice import advise_latency
 from regatta.gc.heap_measurements import heaps_of_answer
 from regatta.host.errors import RegattaError, SpecError
 
@@ -186,3 +190,50 @@ def test_one_runtime_of_several_can_be_chosen() -> None:
     assert found.host == "alpha"
     with pytest.raises(SpecError):
         heaps_of_answer(java_answer(), "apps/h2", runtime="graal")
+
+
+def answer_with_waits(collector: str, waits_ms: dict[str, dict[float, float]]) -> Answer:
+    """An answer with percentiles in each invocation: metric -> percentile -> ms; 0 is a value without a percentile."""
+    answer = java_answer(runtimes=("temurin-21",), heaps=(2.0,))
+    more = []
+    for given in answer.cells:
+        if given.place.collector == collector:
+            for metric, values in waits_ms.items():
+                for percentile, ms in values.items():
+                    samples = tuple(
+                        replace(one, value=ms * 1e6 * (1 + at)) for at, one in enumerate(given.samples)
+                    )
+                    parameters = {"percentile": percentile} if percentile else {}
+                    more.append(replace(given, metric=metric, parameters=parameters, samples=samples))
+    return replace(answer, cells=(*answer.cells, *more))
+
+
+def test_waits_of_an_answer_are_the_longer_of_pauses_and_stalls() -> None:
+    waits = {"gc_pause": {99: 1.0, 100: 9.0}, "gc_stall_count": {0: 14.0}, "gc_stall": {50: 2.0, 100: 29.0}}
+    found = heaps_of_answer(answer_with_waits("g1", waits), "apps/h2")
+    (point,) = found.points["g1"]
+    count = len(point.seconds)
+    assert list(point.pauses_ms) == pytest.approx([29.0 * (1 + at) for at in range(count)])
+    assert found.stalls_ms["g1", point.heap_bytes] == pytest.approx(29.0 * (1 + count) / 2)
+
+
+def test_with_fewer_than_100_pauses_the_longest_counts_and_without_a_stall_it_is_0() -> None:
+    found = heaps_of_answer(
+        answer_with_waits("g1", {"gc_pause": {50: 1.0, 100: 9.0}, "gc_stall_count": {0: 0.0}}), "apps/h2"
+    )
+    (point,) = found.points["g1"]
+    assert list(point.pauses_ms) == pytest.approx([9.0 * (1 + at) for at in range(len(point.seconds))])
+    assert found.stalls_ms["g1", point.heap_bytes] == 0
+
+
+def test_stalls_of_a_concurrent_collector_are_unknown_unless_they_were_counted() -> None:
+    answer = answer_with_waits("g1", {"gc_pause": {99: 1.0}})
+    z = tuple(
+        replace(cell, place=replace(cell.place, collector="z")) if cell.place.collector == "g1" else cell
+        for cell in answer.cells
+    )
+    found = heaps_of_answer(replace(answer, cells=z), "apps/h2")
+    assert math.isnan(found.stalls_ms["z", found.points["z"][0].heap_bytes])
+    advice = advise_latency(found.points, 1e6, stalls_ms=found.stalls_ms)
+    assert [row.meets for row in advice.rows] == ["open"]
+    assert advice.chosen is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from regatta.gc.collector_choice import COLLECTORS, RATIOS, RELEVANT, choose_collector
 from regatta.gc.heap_advice import advise_latency, advise_overhead
 from regatta.gc.heap_curve import HeapCurve, HeapPoint, fit_curve
+from regatta.gc.heap_measurements import read_heap_csv
+from regatta.gc.heap_policy import can_stall
 
 MIB = float(1 << 20)
 LIVE, MINHEAP = 48 * MIB, 64 * MIB
@@ -117,6 +120,47 @@ def test_without_pauses_nothing_is_answered() -> None:
     assert advice.chosen is None
     assert advice.rows == ()
     assert advice.refusals
+
+
+def test_a_heap_with_unknown_stalls_is_open() -> None:
+    given = {"z": [paused(128, (0.02, 0.021, 0.022)), paused(256, (0.02, 0.021, 0.022))]}
+    advice = advise_latency(given, 10.0, stalls_ms={("z", 128 * MIB): math.nan})
+    assert [row.meets for row in advice.rows] == ["open", "yes"]
+    assert advice.chosen is not None
+    assert advice.chosen.heap_bytes == 256 * MIB
+    assert any("stalls of z: unknown" in text for text in advice.refusals)
+
+
+def test_stalls_of_a_csv_file_count_like_pauses(tmp_path: Path) -> None:
+    """A log with pauses of 0.02 ms, and with stalls of 29 ms."""
+    path = tmp_path / "z.csv"
+    rows = [
+        f"z,{heap},{s},0.02{i},{stall}"
+        for heap, stall in ((64, 29 + 1), (128, 0))
+        for i, s in enumerate((1, 1.1, 1.2))
+    ]
+    path.write_text("collector,heap_mib,seconds,pause_p99_ms,stall_max_ms\n" + "\n".join(rows) + "\n")
+    measured = read_heap_csv(path)
+    assert measured.stalls_ms == {("z", 64 * MIB): 30, ("z", 128 * MIB): 0}
+    assert [list(point.pauses_ms) for point in measured.points["z"]] == [[30, 30, 30], [0.02, 0.021, 0.022]]
+
+
+def test_a_csv_file_without_stalls_does_not_tell_them_for_z(tmp_path: Path) -> None:
+    path = tmp_path / "both.csv"
+    path.write_text("collector,heap_mib,seconds,pause_p99_ms\nz,64,1,0.02\ng1,64,1,0.02\n")
+    stalls = read_heap_csv(path).stalls_ms
+    assert math.isnan(stalls["z", 64 * MIB])
+    assert stalls["g1", 64 * MIB] == 0
+
+
+@pytest.mark.parametrize("name", ["z", "ZGC", "Zgen", "z-generational", "GenZGC", "Shenandoah", "genshen"])
+def test_concurrent_collectors_can_stall(name: str) -> None:
+    assert can_stall(name)
+
+
+@pytest.mark.parametrize("name", ["g1", "Serial", "parallel", "zero", "freeze", "epsilon", "default"])
+def test_other_collectors_do_not_stall(name: str) -> None:
+    assert not can_stall(name)
 
 
 # Collectors from the profile of G1
