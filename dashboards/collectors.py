@@ -1,4 +1,4 @@
-"""The dashboard of garbage collectors: time over heap size, pauses, and lower-bound overhead of one benchmark and runtime."""
+"""The dashboard of garbage collectors: time over heap size, pauses, stalls, and lower-bound overhead of one benchmark and runtime."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def collectors() -> Dashboard:
     overhead = "\"kind\" = 'overhead'"
     return board(
         "collectors",
-        "What is the lower-bound cost of each collector at each heap size, in time and in pauses?",
+        "What is the lower-bound cost of each collector at each heap size, in time, in pauses and in stalls?",
         (
             experiments("estimate"),
             hidden(many("platform")),
@@ -41,8 +41,9 @@ def collectors() -> Dashboard:
                                         "Processor time of all threads in the measured part, the collector's included")))),
                 Row(10, ((8, _intervals()), (8, _overhead("wall", "elapsed")), (8, _overhead("cpu", "processor")))),
             ), collapsed=False),
-            Section(f"Pauses (Java experiments with logs of the collector: {_JAVA})", (
-                Row(9, ((11, _pauses()), (13, _kinds()))),
+            Section(f"Pauses and stalls (Java experiments with logs of the collector: {_JAVA})", (
+                Row(9, ((12, _pauses()), (12, _stalls()))),
+                Row(9, ((24, _kinds()),)),
             ), collapsed=False),
             Section("Details: work of the collectors", (Row(10, ((24, _work()),)),)),
         ),
@@ -88,17 +89,36 @@ def _overhead(metric: str, what: str) -> PanelBuilder:
 
 
 def _pauses() -> PanelBuilder:
+    return _percentiles(
+        "How long does each collector stop the program?",
+        "Pauses in the log of the JVM: percentiles of each invocation, mean over invocations, on a logarithmic axis. The maximum is "
+        "the longest time in which no thread ran. A thread can wait longer for memory: see the stalls.",
+        "gc_pause",
+        _PAUSES,
+    )
+
+
+def _stalls() -> PanelBuilder:
+    return _percentiles(
+        "How long does a thread wait for memory while the collector works?",
+        "Allocation stalls in the log of Z: percentiles of each invocation, mean over the invocations with a stall, on a logarithmic "
+        "axis. They are in no pause. Shenandoah logs none while it paces the program.",
+        "gc_stall",
+        f"run a Java benchmark that stalls (Z in a small heap): {_JAVA}",
+    )
+
+
+def _percentiles(title: str, description: str, metric: str, otherwise: str) -> PanelBuilder:
     shares = ((50, "median"), (90, "90 %"), (99, "99 %"), (100, "maximum"))
     queries = [
         Query(newest("estimate", (("point", name), *(("short", "place") if share == 50 else ())),
-                     _mean("gc_pause", f"\"parameters\" = '{{\"percentile\":{share}}}'"), without("parameters")))
+                     _mean(metric, f"\"parameters\" = '{{\"percentile\":{share}}}'"), without("parameters")))
         for share, name in shares
     ]  # fmt: skip
     panel = bars(
-        "How long does each collector stop the program?",
-        "Pauses in the log of the JVM: percentiles of each invocation, mean over invocations, on a logarithmic axis. The maximum is "
-        "the longest wait of a request.",
-        _PAUSES,
+        title,
+        description,
+        otherwise,
         queries,
         "short",
         "ns",
@@ -129,10 +149,10 @@ def _kinds() -> PanelBuilder:
 
 
 def _work() -> PanelBuilder:
-    metrics = "gc_count|gc_time|gc_concurrent|collections|collection_time|allocated|heap_after"
+    metrics = "gc_count|gc_time|gc_stall_count|gc_stall_time|gc_concurrent|collections|collection_time|allocated|heap_after"
     panel = rows_of(
         "How often and how long do they work?",
-        "Mean of an invocation with its interval, from the log of the JVM: collections, their time, time in concurrent phases, "
+        "Mean of an invocation with its interval, from the log of the JVM: collections, their time, allocation stalls and their sum over all threads, time in concurrent phases, "
         "allocated bytes, heap in use after the last collection.",
         _PAUSES,
         estimates(f'{_WHERE} AND "metric" =~ /^({metrics})$/', more=("n", "setting", "place", "reason")),

@@ -139,3 +139,17 @@ def test_the_page_holds_both_topics(sweep: Answer) -> None:
     page = render(sweep)
     assert 'id="collectors"' in page
     assert 'id="latency"' in page
+
+
+def test_allocation_stalls_have_figures_beside_the_pauses_and_are_no_latency(sweep: Answer) -> None:
+    stalls = tuple(
+        replace(c, metric="gc_stall")
+        for c in sweep.cells
+        if (c.metric, c.place.collector) == ("gc_pause", "z")
+    )
+    collectors, latency = topics(replace(sweep, cells=(*sweep.cells, *stalls)))
+    assert collectors is not None
+    assert latency is not None
+    titles = [figure.title for group in collectors.groups for figure in group.figures]
+    assert any("longest allocation stall per iteration" in title for title in titles)
+    assert not [group.title for group in latency.groups if "gc_stall" in group.title]

@@ -1,4 +1,4 @@
-"""The section of collectors: lower-bound overhead over the heap, and pauses."""
+"""The section of collectors: lower-bound overhead over the heap, pauses, and allocation stalls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, Scale, hover, joined, show_ends, show_heap, show_percent, show_ratio
 from regatta.stats.estimate import Interval
 
-_PAUSES = "gc_pause"
+#: metric with percentiles -> its name in titles
+WAITS = {"gc_pause": "pause", "gc_stall": "allocation stall"}
 _RATIO = Scale(1.0, "", 3)
 _NAMES: dict[Resource, str] = {"wall": "time", "cpu": "CPU time"}
 
@@ -27,22 +28,21 @@ _Cells = Mapping[tuple[str, str], CellAnswer]
 
 
 def collectors_section(found: Overheads, view: View) -> Section | None:
-    """Return lower-bound overheads and pauses; None if no program reports its pauses."""
+    """Return lower-bound overheads, pauses and stalls; None if no program reports its pauses."""
     cells: dict[tuple[str, str], CellAnswer] = {}
     for cell in view.answer.cells:
         cells.setdefault((cell.place.host, cell.cell_id), cell)
-    paused = [
-        panel for panel in view.panels if panel.metric == _PAUSES and panel.series_parameter == PERCENTILE
-    ]
-    groups = [*_overhead_groups(found, cells, view.looks), *_pause_groups(paused, view.looks)]
+    waits = [panel for panel in view.panels if panel.metric in WAITS and panel.series_parameter == PERCENTILE]
+    groups = [*_overhead_groups(found, cells, view.looks), *_wait_groups(waits, view.looks)]
     if not groups and not found.overheads:
         return None
     return Section(
         "collectors",
         words="Total cost / distilled cost: a lower bound of the cost of a collector. The distilled cost is the smallest mean cost of "
         "the benchmark on this runtime, over collectors and heaps, without pauses. For CPU time, one thread's time during pauses is "
-        f"subtracted. Bars or bands are {show_percent(view.answer.level)} intervals. A pause stops all threads. Allocation stalls "
-        "during concurrent collection are part of the overhead, but not of the pauses.",
+        f"subtracted. Bars or bands are {show_percent(view.answer.level)} intervals. A pause stops all threads. In an "
+        "allocation stall, one thread waits for memory during concurrent collection: stalls are part of the overhead, but not of the "
+        "pauses, and have figures of their own if the log has them. Shenandoah logs none while it paces the program.",
         groups=groups,
     )
 
@@ -107,20 +107,21 @@ def _point(one: Overhead, collector: str, factors: bool) -> Point:
     return Point(heap_of(one.place, factors), ratio.point, ratio.low, ratio.high, text)
 
 
-def _pause_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
+def _wait_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
     groups = []
     for panel in panels:
+        wait = WAITS[panel.metric]
         figures: list[Figure | None] = []
         for name, cells in variants(panel).items():
             at_usual = usual_heap(cells)
             figures += [
-                percentile_over_heap(f"median pause {name}".strip(), cells, 50.0, panel, looks),
+                percentile_over_heap(f"median {wait} {name}".strip(), cells, 50.0, panel, looks),
                 percentile_over_heap(
-                    f"longest pause per iteration {name}".strip(), cells, 100.0, panel, looks
+                    f"longest {wait} per iteration {name}".strip(), cells, 100.0, panel, looks
                 ),
             ]
             if not any(figures):
-                figures.append(percentile_figure(f"pauses {name}".strip(), at_usual, panel, looks))
+                figures.append(percentile_figure(f"{wait}s {name}".strip(), at_usual, panel, looks))
         drawn = [figure for figure in figures if figure is not None]
         if drawn:
             groups.append(Group(panel.title, drawn, looks.legend(panel.cells)))

@@ -1,4 +1,4 @@
-"""The topic of collectors: lower-bound overhead and pauses."""
+"""The topic of collectors: lower-bound overhead, pauses and allocation stalls."""
 
 from __future__ import annotations
 

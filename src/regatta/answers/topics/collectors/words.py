@@ -1,4 +1,4 @@
-"""Describe collectors: lower-bound overhead, pauses, and latency of requests."""
+"""Describe collectors: lower-bound overhead, pauses, allocation stalls, and latency of requests."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def collector_words(
     Args:
         overheads: see `regatta.answers.topics.collectors.compute`.
         samples: samples of the experiment, for the names of cells.
-        answers: estimates of the same cells; their `gc_pause` and `latency` percentiles are described.
+        answers: estimates of the same cells; their `gc_pause`, `gc_stall` and `latency` percentiles are described.
         names: names for the sentences.
     """
     series: dict[Key, list[CellAnswer]] = {}
     for answer in answers:
-        if answer.metric in ("gc_pause", "latency"):
+        if answer.metric in ("gc_pause", "gc_stall", "latency"):
             series.setdefault((answer.place.host, answer.cell_id), []).append(answer)
     by_key = {(one.place.host, one.cell_id, one.resource): one for one in overheads.overheads}
     sources = _Sources(by_key, series, names)
@@ -60,7 +60,8 @@ def collector_words(
         sentences += [
             _overhead_words(usual, "wall", sources),
             _overhead_words(usual, "cpu", sources),
-            _pause_words(usual, sources),
+            _wait_words(usual, sources, "gc_pause", "GC pauses"),
+            _wait_words(usual, sources, "gc_stall", "allocation stalls"),
             _latency_words(usual, sources),
         ]
     return tuple(sentence for sentence in sentences if sentence)
@@ -85,9 +86,9 @@ def _overhead_words(cells: Sequence[PlannedCell], resource: Resource, sources: _
     return f"{_where(cells, sources)}: lower-bound GC overhead ({_COST[resource]}): {parts} {sample}{rest}"
 
 
-def _pause_words(cells: Sequence[PlannedCell], sources: _Sources) -> str:
-    parts = _both(cells, sources, _pause_at(50.0), _pause_at(100.0))
-    return f"{_where(cells, sources)}: GC pauses (median, longest per iteration): {parts}" if parts else ""
+def _wait_words(cells: Sequence[PlannedCell], sources: _Sources, metric: str, what: str) -> str:
+    parts = _both(cells, sources, _wait_at(metric, 50.0), _wait_at(metric, 100.0))
+    return f"{_where(cells, sources)}: {what} (median, longest per iteration): {parts}" if parts else ""
 
 
 def _latency_words(cells: Sequence[PlannedCell], sources: _Sources) -> str:
@@ -106,8 +107,8 @@ def _both(cells: Sequence[PlannedCell], sources: _Sources, first: _Wanted, secon
     return "; ".join(f"{cell.place.collector} {_time(a)}, {_time(b)}" for cell, a, b in found if a and b)
 
 
-def _pause_at(percentile: float) -> _Wanted:
-    return lambda one: one.metric == "gc_pause" and _parameters(one) == {"percentile": percentile}
+def _wait_at(metric: str, percentile: float) -> _Wanted:
+    return lambda one: one.metric == metric and _parameters(one) == {"percentile": percentile}
 
 
 def _latency_at(kind: str, window: str) -> _Wanted:

@@ -7,23 +7,22 @@ from regatta.answers.page.panels import PERCENTILE, Panel, group_heap_label
 from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
 from regatta.answers.page.view import View
 from regatta.answers.topic import Topic
+from regatta.answers.topics.collectors.page import WAITS
 from regatta.figures.axes import Figure, Group
 from regatta.figures.section import Section
 from regatta.figures.text import show_percent
 
-#: the topic of collectors covers pauses
-_PAUSES = "gc_pause"
 #: percentile shown over the heap
 _PERCENT = 99.0
 
 
 def latency_section(_: None, view: View) -> Section | None:
-    """Return percentiles of all metrics that have them, except pauses; None without any."""
+    """Return percentiles of all metrics that have them, except those of the topic of collectors; None without any."""
     groups = [
         Group(panel.title, figures, view.looks.legend(panel.cells))
         for panel in view.panels
         if panel.series_parameter == PERCENTILE
-        and panel.metric != _PAUSES
+        and panel.metric not in WAITS
         and (figures := _figures(panel, view.looks))
     ]
     if not groups:
