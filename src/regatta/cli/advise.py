@@ -177,6 +177,8 @@ def _predicted(
     vector = read_heap_vector(profile)
     with database_progress() as progress:
         found = read_measured(find_folder(costs, results).path, progress)
+    for note in found.notes:
+        click.echo(f"note: {printable(note)}", err=True)
     if FIXED not in measured.modifiers:
         note = f"predicted with the generations of modifier {FIXED}, which the measurements do not name"
         click.echo(f"note: {note}", err=True)

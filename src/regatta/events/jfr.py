@@ -3,6 +3,7 @@
     event of the JVM                         abstract events
     jdk.JavaMonitorEnter, jdk.ThreadPark     REQUEST, WAIT of a lock; ACCEPT at the end (`peer`: the previous owner)
     jdk.JavaMonitorWait                      the same of the lock CLASS.wait (`peer`: the thread that notifies)
+    jdk.ZAllocationStall                     the same of the lock "Java heap" (`peer`: the collector)
     jdk.SocketRead, jdk.SocketWrite          REQUEST, ACCEPT, WAIT of a network; FINISH at the end (`value`: bytes)
     jdk.FileRead, jdk.FileWrite, ...Force    the same of a disk
     jdk.ThreadSleep                          the same of the timer `sleep`
@@ -52,6 +53,8 @@ _MILLISECOND_NS = 1_000_000
 _UNNAMED = "unnamed"
 #: actor of a collection: the recorder does not name its threads
 _COLLECTOR = "GC"
+#: for which a thread waits in an allocation stall
+_HEAP = "Java heap"
 
 
 def import_jfr(
@@ -255,12 +258,17 @@ def _lock(reader: _Reader, values: Mapping[str, Any], field: str, suffix: str, p
     name = ((values.get(field) or {}).get("name") or _UNNAMED).replace("/", ".") + suffix
     address = values.get("address") or 0
     lock = reader.object("lock", name, (name, address))
-    actor, number = reader.thread(values["eventThread"]), reader.pair()
+    actor = reader.thread(values["eventThread"])
     cause = values.get(peer) if peer else None
+    _granted(reader, span, actor, lock, reader.thread(cause) if cause else NONE)
+
+
+def _granted(reader: _Reader, span: tuple[int, int], actor: int, lock: int, by: int) -> None:
+    """Add a request for which the thread waits until the resource is granted."""
+    number = reader.pair()
     reader.add(span[0], Kind.REQUEST, actor, lock, request=number)
     reader.add(span[0], Kind.WAIT, actor, lock, request=number)
-    granted_by = reader.thread(cause) if cause else NONE
-    reader.add(span[1], Kind.ACCEPT, actor, lock, peer=granted_by, request=number)
+    reader.add(span[1], Kind.ACCEPT, actor, lock, peer=by, request=number)
 
 
 def _work(reader: _Reader, values: Mapping[str, Any], of: int, value: int) -> None:
@@ -314,8 +322,18 @@ def _pause(reader: _Reader, values: Mapping[str, Any]) -> None:
 
 
 def _collection(reader: _Reader, values: Mapping[str, Any]) -> None:
-    collector = reader.object("thread", _COLLECTOR, ("system", 0, _COLLECTOR))
-    _function(reader, values, values["name"], collector)
+    _function(reader, values, values["name"], _collector(reader))
+
+
+def _collector(reader: _Reader) -> int:
+    return reader.object("thread", _COLLECTOR, ("system", 0, _COLLECTOR))
+
+
+def _stall(reader: _Reader, values: Mapping[str, Any]) -> None:
+    span = reader.span(values)
+    if span is not None:
+        actor = reader.thread(values["eventThread"])
+        _granted(reader, span, actor, reader.object("lock", _HEAP), _collector(reader))
 
 
 def _function(reader: _Reader, values: Mapping[str, Any], name: str | None, actor: int) -> None:
@@ -363,6 +381,7 @@ _READERS: dict[str, Callable[[_Reader, Mapping[str, Any]], None]] = {
     "jdk.ThreadSleep": _sleep,
     "jdk.GCPhasePause": _pause,
     "jdk.GarbageCollection": _collection,
+    "jdk.ZAllocationStall": _stall,
     "jdk.ThreadStart": _start,
     "jdk.ThreadEnd": _end,
 }

@@ -116,7 +116,28 @@ def compare(
             )
         )
     pairs = _pairs(prediction.runs, runs, warmup)
-    return Comparison(name, per, vm, prediction.policy, rows, pairs, prediction.notes, level)
+    notes = (*prediction.notes, *_stall_notes(name, runs))
+    return Comparison(name, per, vm, prediction.policy, rows, pairs, notes, level)
+
+
+def _stall_notes(name: str, runs: Sequence[Ran]) -> list[str]:
+    """Return what the measured collections leave out: the waits of single threads for memory."""
+    known = [run for run in runs if not run.stalls_missing]
+    stalls = [one for run in known for one in run.stalls]
+    notes = []
+    if stalls:
+        per_run = f"{len(stalls) / len(known):.3g} per invocation"
+        total, longest = math.fsum(one.ns for one in stalls) / len(known), max(one.ns for one in stalls)
+        notes.append(
+            f"{name}: allocation stalls, in no collection: {per_run}, {total / 1e6:.3g} ms over all threads, longest "
+            f"{longest / 1e6:.3g} ms"
+        )
+    notes += [
+        f"{name}: allocation stalls: undefined ({reason})"
+        for reason in dict.fromkeys(run.stalls_missing for run in runs)
+        if reason
+    ]
+    return notes
 
 
 def time_of(collection: Collection) -> float:

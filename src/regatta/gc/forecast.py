@@ -51,7 +51,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
             fit.
     """
     vms = _vms(measured, asked)
-    found, notes = [], []
+    found, notes = [], list(measured.notes)
     for vector in vectors:
         lives = [Lifetimes(run.profile, asked.objects, asked.rate) for run in vector.runs]
         for vm in vms:

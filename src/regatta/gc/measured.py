@@ -13,7 +13,7 @@ from regatta.answers.facts import read_facts
 from regatta.answers.kept_files import runs_with
 from regatta.answers.samples import PlannedCell, Series, load_samples
 from regatta.gc.cases import CODE, COLLECTOR_CPU, SUITE, work_of_case
-from regatta.gc.collection_log import CYCLE, FULL, YOUNG, Collection, read_collection_log
+from regatta.gc.collection_log import CYCLE, FULL, YOUNG, Collection, Stall, read_collection_log
 from regatta.gc.costs import Costs, Observation, fit_costs
 from regatta.gc.heap_policy import policy_of
 from regatta.host.errors import RegattaError
@@ -54,6 +54,10 @@ class Ran:
     iterations: Mapping[int, Sequence[Collection]]
     #: processor time of the collector in an iteration, without the `System.gc()` before it, ns; NaN if unknown
     collector_cpu_ns: float = math.nan
+    #: of the whole invocation; they are in no collection
+    stalls: Sequence[Stall] = ()
+    #: why `stalls` is incomplete; "" if it is complete
+    stalls_missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class MeasuredCollections:
     applications: Sequence[Application]
     #: runtime -> release of Java, such as 21, if known
     releases: Mapping[str, int] = field(default_factory=dict)
+    #: logs that are excluded, with the reason
+    notes: Sequence[str] = ()
 
 
 def read_measured(experiment_dir: Path, progress: Progress | None = None) -> MeasuredCollections:
@@ -84,14 +90,17 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
 
     Raises:
         StoreError: the folder holds no plan.
-        RegattaError: several sets of modifiers, no heap size in MiB, or a log that has another form or is cut off.
+        RegattaError: several sets of modifiers, or no heap size in MiB.
+
+    A log that has another form, is cut off, or lacks collections or their times is excluded, with a note.
     """
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
         samples = load_samples(connection, facts.steady)
     _check_modifiers(experiment_dir, samples.cells)
     observed: dict[Vm, dict[str, dict[int, list[Observation]]]] = {}
-    applications = []
+    applications: list[Application] = []
+    notes: list[str] = []
     for cell in samples.cells:
         vm = Vm(cell.place.host, cell.place.runtime, cell.place.collector)
         if parts_of_label(cell.place.benchmark).suite == SUITE:
@@ -104,14 +113,12 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
             if each.metric == COLLECTOR_CPU
             for sample in each.samples
         }
-        runs = [
-            Ran(
-                sample.invocation_id,
-                iterations_of(read_collection_log(path).collections),
-                cpu.get(sample.invocation_id, math.nan),
-            )
-            for sample, path in runs_with(experiment_dir, samples, cell, LOG)
-        ]
+        runs = []
+        for sample, path in runs_with(experiment_dir, samples, cell, LOG):
+            try:
+                runs.append(_ran(path, sample.invocation_id, cpu.get(sample.invocation_id, math.nan)))
+            except RegattaError as error:
+                notes.append(f"{cell.label}: collections of {sample.invocation_id} excluded: {error}")
         if runs and cell.place.heap.mib and {FIXED, COLLECTED} <= _modifiers(cell):
             heap = round(cell.place.heap.mib * 2**20)
             applications.append(Application(vm, cell.place.benchmark, heap, runs))
@@ -119,7 +126,22 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
     releases = {
         name: int(found[1]) for name, text in facts.runtimes.items() if (found := _RELEASE.search(text))
     }
-    return MeasuredCollections(facts.level, facts.steady.warmup, costs, applications, releases)
+    return MeasuredCollections(facts.level, facts.steady.warmup, costs, applications, releases, tuple(notes))
+
+
+def _ran(path: Path, invocation: str, cpu_ns: float) -> Ran:
+    """Read the log of an invocation.
+
+    Raises:
+        RegattaError: the log is unreadable, or the collections of an iteration or their times are missing.
+    """
+    log = read_collection_log(path)
+    times = (time for each in log.collections for time in (each.pause_ns, each.concurrent_ns))
+    if not log.is_whole or any(map(math.isnan, times)):
+        raise RegattaError(
+            str(path), "all collections with their times", "; ".join(log.notes), "use modifier collection-log"
+        )
+    return Ran(invocation, iterations_of(log.collections), cpu_ns, log.stalls, log.stalls_missing)
 
 
 def _modifiers(cell: PlannedCell) -> set[str]:

@@ -192,7 +192,7 @@ def test_one_runtime_of_several_can_be_chosen() -> None:
         heaps_of_answer(java_answer(), "apps/h2", runtime="graal")
 
 
-def answer_with_waits(collector: str, waits_ms: dict[str, dict[float, float]]) -> Answer:
+def answer_with_waits(collector: str, waits_ms: dict[str, dict[int, float]]) -> Answer:
     """An answer with percentiles in each invocation: metric -> percentile -> ms; 0 is a value without a percentile."""
     answer = java_answer(runtimes=("temurin-21",), heaps=(2.0,))
     more = []

@@ -323,6 +323,27 @@ def test_unknown_events_are_skipped_and_counted(tmp_path: Path) -> None:
     assert pq.read_table(trace.events).num_rows == 1
 
 
+def test_an_allocation_stall_is_a_wait_for_the_heap(tmp_path: Path) -> None:
+    """As JDK 25 prints it."""
+    worker = {"osName": "worker-2", "osThreadId": 28443, "javaName": "worker-2", "javaThreadId": 30}
+    values = {
+        "startTime": "2023-11-14T22:13:20.870484411Z",
+        "duration": "PT0.002383573S",
+        "eventThread": worker,
+        "type": "Small",
+        "size": 2 << 20,
+    }
+    java = stub(tmp_path, printed(("jdk.ZAllocationStall", values)))
+    trace = import_jfr(recording_of(tmp_path), tmp_path / "trace", java=java, monotonic_offset_ns=None)
+    found = Rows(trace, pq.read_table(trace.events).to_pylist(), trace.read_objects().to_pylist())
+    request, wait, accept = found.of("lock", "Java heap")
+    assert [row["kind"] for row in (request, wait, accept)] == [Kind.REQUEST, Kind.WAIT, Kind.ACCEPT]
+    assert {row["actor"] for row in (request, wait, accept)} == {found.named("thread", "worker-2")}
+    assert accept["time_ns"] - request["time_ns"] == 2_383_573
+    assert accept["peer"] == found.named("thread", "GC")
+    assert trace.facts.remarks == ()
+
+
 def test_a_clock_of_whole_milliseconds_is_remarked(tmp_path: Path) -> None:
     recording = recording_of(tmp_path, 1_700_000_000_001_000_000)
     java = stub(tmp_path, printed(ENDED))

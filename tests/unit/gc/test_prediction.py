@@ -3,20 +3,22 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from helpers.golden import Golden
 from helpers.heap_vectors import MIB, SIZE, checkpoint, made_vector, profile
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.gc.cases import CPU
-from regatta.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection
+from regatta.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection, Stall
 from regatta.gc.comparison import ALL, compare
 from regatta.gc.costs import Costs, Observation, fit_costs
 from regatta.gc.forecast import Asked, as_document, forecast_of
 from regatta.gc.heap_policy import policy_of
 from regatta.gc.heap_vector import heap_vector
-from regatta.gc.measured import Application, MeasuredCollections, Ran, Vm, iterations_of
+from regatta.gc.measured import LOG, Application, MeasuredCollections, Ran, Vm, iterations_of, read_measured
 from regatta.gc.prediction import GcPrediction, predict_collections
 from regatta.gc.tables import (
     answer_of,
@@ -181,6 +183,17 @@ def test_processor_time_is_that_of_cycles_that_the_program_does_not_ask_for() ->
     assert [row.measured for row in unknown.rows if row.kind == CPU] == [None]
 
 
+def test_stalls_of_measured_runs_are_noted_because_no_collection_has_them() -> None:
+    found = predict_collections(made_vector(), policy_of("z", 64 * MIB), {CYCLE: costs(), CPU: costs()})
+    stalls = [Stall("allocation", "main", 0.0, ms * 1e6) for ms in (1.0, 29.0)]
+    run = replace(ran(1.0, 1.0), stalls=stalls)
+    paced = replace(ran(1.0, 1.0), stalls_missing="it paces")
+    application = Application(VM, "vm/made", 64 * MIB, [run, paced])
+    notes = compare("made", "iteration", VM, found, application, 1, 0.95).notes
+    assert any("2 per invocation" in note and "30 ms" in note and "longest 29 ms" in note for note in notes)
+    assert any("undefined (it paces)" in note for note in notes)
+
+
 def test_a_young_collection_before_a_forced_full_one_is_part_of_it() -> None:
     log = [
         collection(YOUNG, "Allocation Failure", 1.0),
@@ -265,3 +278,35 @@ def test_unknown_names_and_no_heap_are_refused(asked: Asked) -> None:
     with pytest.raises(RegattaError) as caught:
         forecast(asked)
     assert caught.value.problems[0].where in ("--collector", "--runtime", "--heap")
+
+
+LINE = "[{}ms][gc] GC({}) Pause Full (System.gc()) 3M->1M(8M) 2.500ms\n"
+
+
+def test_logs_that_lack_something_are_excluded_with_a_note_and_the_others_count(tmp_path: Path) -> None:
+    logs = {
+        "whole": LINE.format(10, 0) + LINE.format(20, 1),
+        "later": LINE.format(10, 7) + LINE.format(20, 8),
+        "cut": LINE.format(10, 0) + "[20ms][gc] GC(1) Pause Fu",
+        "without phases": LINE.format(10, 0)
+        + "[20ms][gc] GC(1) Garbage Collection (Warmup) 22M(34%)->10M(15%)\n",
+        "stalled": LINE.format(10, 0) + "[15ms][gc] Allocation Stall (main) 4.000ms\n" + LINE.format(20, 1),
+    }
+    of = cell("serial", modifiers="fixed-young+full-collection+collection-log", benchmark="vm/db:s1")
+    records = [record(of, number, [1.0, 1.0]) for number in range(len(logs))]
+    write_experiment(tmp_path, [of], records, len(logs))
+    for one, text in zip(records, logs.values(), strict=True):
+        folder = tmp_path / "journal" / "alpha" / "kept" / f"{one['invocation_id']}-a0"
+        folder.mkdir(parents=True)
+        (folder / LOG).write_text(text, encoding="utf-8")
+    found = read_measured(tmp_path)
+    (application,) = found.applications
+    assert [len(run.iterations) for run in application.runs] == [2, 2]
+    assert [[stall.ns for stall in run.stalls] for run in application.runs] == [[], [4e6]]
+    assert len(found.notes) == 3
+    for number, note in zip((1, 2, 3), found.notes, strict=True):
+        assert records[number]["invocation_id"] in note
+    assert "begins at collection 7" in found.notes[0]
+    assert "-Xlog:gc*" in found.notes[2]
+    # The costs are not needed here.
+    assert found.costs == {}
