@@ -32,7 +32,7 @@ _STALL = re.compile(
     r"^(?:\w: )?(?P<kind>Allocation|Relocation) Stall \((?P<thread>.*)\) (?P<ms>\d+[.,]\d+)ms$"
 )
 #: of the JVM; its stalls do not stop the program
-_COMPILER = re.compile(r"^C[12] CompilerThread\d+$")
+_COMPILER = re.compile(r"^(?:C[12]|JVMCI) CompilerThread\d+$")
 #: of Shenandoah, in the statistics of a cycle: the delays of all threads
 _PACING = re.compile(r"^Pacing +(\d+) us$")
 #: of G1: all phases with the time between them

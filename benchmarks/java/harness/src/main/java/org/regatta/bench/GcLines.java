@@ -35,7 +35,7 @@ final class GcLines {
      * of the thread. Threads of the compilers do not count: the program goes on.
      */
     private static final Pattern STALLED = Pattern.compile("^\\[\\d+ns\\](?:\\[[^\\]]*\\])* (?:GC\\(\\d+\\) )?(?:\\w: )?"
-            + "(?:Allocation|Relocation) Stall \\((?!C[12] CompilerThread\\d+\\) ).*\\) (\\d+[.,]\\d+)ms$");
+            + "(?:Allocation|Relocation) Stall \\((?!(?:C[12]|JVMCI) CompilerThread\\d+\\) ).*\\) (\\d+[.,]\\d+)ms$");
 
     private static final String UNITS = "BKMG";
     private static final double NS_PER_MS = 1e6;
