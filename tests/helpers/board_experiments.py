@@ -204,7 +204,10 @@ def _told(path: Path, name: str, start_ns: int) -> Iterator[dict[str, Any]]:
 def _more(name: str, parameters: Any) -> list[list[Any]]:
     """What real programs tell beside."""
     if name == "collectors":
-        return [[0, "gc_pause_total", 2e6, "ns", None, {"kind": "Pause Young"}]]
+        stalls = (
+            [0, "gc_stall", 1e5 * share, "ns", None, {"percentile": share}] for share in (50, 90, 99, 100)
+        )
+        return [[0, "gc_pause_total", 2e6, "ns", None, {"kind": "Pause Young"}], *stalls]
     return [[0, "threads", 40, "count", None, parameters]] if "chat" in name else []
 
 
