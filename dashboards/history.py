@@ -64,16 +64,27 @@ def _shifts() -> PanelBuilder:
     panel = rows_of(
         "What has changed?",
         "Shifts that `regatta history` found, with the time of the first experiment after them. `ratio`: the level after a shift over that "
-        "before it, with its interval. In the panels below, the shifts of their lines are vertical lines.",
+        "before it, with its interval. `false_rate`: the share of unchanged series that show a shift all the same. In the panels below, the shifts of their lines are vertical lines.",
         "no shift is known in the selected time; `regatta history EXPERIMENT... --ingest` looks for them",
         [
             Query(
-                'SELECT "experiment", "host", "benchmark", "metric", "point" AS "ratio", "low", "high", "label" AS "text" FROM "estimate"'
+                'SELECT "experiment", "host", "benchmark", "metric", "point" AS "ratio", "low", "high", "false_rate", "label" AS "text" FROM "estimate"'
                 f" WHERE {chosen('experiment', also=(_SHIFT, TIMES))} ORDER BY time DESC"
             )
         ],
         "none",
-        columns=("Time", "experiment", "host", "benchmark", "metric", "ratio", "low", "high", "text"),
+        columns=(
+            "Time",
+            "experiment",
+            "host",
+            "benchmark",
+            "metric",
+            "ratio",
+            "low",
+            "high",
+            "false_rate",
+            "text",
+        ),
     )
     return show_ratios(panel)
 
@@ -82,8 +93,8 @@ def _band() -> PanelBuilder:
     panel = over_time(
         "$benchmark with $collector: how did it develop?",
         "Mean $metric of each selected experiment on $host at a heap of $heap, with its interval as a band, at the time of the newest record. "
-        "All selected experiments form one line: choose those that measured the same, such as every night's. A step that exceeds the "
-        "bands is a change; a vertical line is a shift that `regatta history` found.",
+        "All selected experiments form one line: choose those that measured the same, such as every night's. A band covers the "
+        "invocations of one experiment; experiments on the same code differ by more. A vertical line is a shift that `regatta history` found.",
         _EMPTY,
         [
             Query(

@@ -82,7 +82,8 @@ FIELDS: dict[str, dict[str, type]] = {
         "n": int, "point": float, "low": float, "high": float, "level": float, "method": str, "reason": str,
         "better": str, "significant": str, "practical": str, "label": str, "p": float, "p_holm": float, "theta_percent": float,
         "heap_factor": float, "heap_mib": float, "short": str, "setting": str, "place": int, "alternative": str, "rank": int, "leader": str,
-        "first_utc_ns": int, "last_utc_ns": int, "number": float, UNHELD: str,
+        "first_utc_ns": int, "last_utc_ns": int, "number": float,
+        "false_rate": float, UNHELD: str,
     },
     VECTOR: {
         "value": float, "low": float, "high": float, "n": int, "level": float, "method": str, "reason": str, "cost": float,

@@ -37,7 +37,7 @@ def _point(history: History, series: SeriesHistory, shift: LevelShift) -> Point:
     fields = {
         "n": ratio.n, "point": ratio.point, "low": ratio.low, "high": ratio.high, "level": ratio.level,
         "method": ratio.method, "reason": ratio.reason, "p": shift.p, "better": series.better, "label": shift.words,
-        "heap_factor": heap.factor, "heap_mib": heap.mib,
+        "heap_factor": heap.factor, "heap_mib": heap.mib, "false_rate": series.false_rate,
     }  # fmt: skip
     return make_point(ESTIMATE, tags, fields, since.started_utc_ns)
 

@@ -19,7 +19,9 @@ AR1 = "ar1-log-t"
 LEAST = 2
 #: Autocorrelations that are considered, all equally likely beforehand. A series with more than the last is not
 #: distinguishable from one whose level shifts, at the lengths of a history.
-RHOS = np.linspace(0.0, 0.7, 8)
+RHOS = np.linspace(0.0, 0.6, 7)
+#: Autocorrelations for which the rate of false shifts is known: a stronger one than `RHOS` is not assumed, but reported.
+WIDE = np.linspace(0.0, 0.9, 10)
 #: Unchanged series that are simulated per autocorrelation: at most, and at least for long series, which take longer.
 _SIMULATED, _SIMULATED_LONG = 400, 100
 #: values that are simulated per autocorrelation
@@ -42,7 +44,7 @@ class Levels:
 
     `breaks`: index of the first value after each shift. `p`: of each shift, the share of unchanged series with such a
     difference at any place. `changes`: of each shift, the mean after it minus the mean before it. `autocorrelation`: of the
-    deviations from the levels, 0 to 0.7. `false_rate`: share of unchanged series with this autocorrelation that show a shift.
+    deviations from the levels, 0 to 0.9. `false_rate`: share of unchanged series with this autocorrelation that show a shift.
     """
 
     breaks: tuple[int, ...]
@@ -57,7 +59,7 @@ def levels_of(
 ) -> Levels:
     """Find the shifts of the level of a series with correlated values.
 
-    The model is a constant level with normal deviations, and an autocorrelation of first order between 0 and 0.7 that is
+    The model is a constant level with normal deviations, and an autocorrelation of first order between 0 and 0.6 that is
     unknown: likelihoods are averaged over it, with mean, shift and variance integrated out. The statistic is the largest
     ratio of this likelihood with one shift (two shifts) to the one without, over all places. p is the share of simulated
     unchanged series that exceed it, averaged over the autocorrelation. The series is split where p is below 1 - `level`, and each
@@ -94,7 +96,7 @@ def levels_of(
         breaks,
         tuple(found[at] for at in breaks),
         changes,
-        float(weights @ RHOS),
+        float(weights @ WIDE),
         float(weights @ rates),
     )
 
@@ -208,9 +210,9 @@ def _simulated(n: int) -> tuple[Floats, Floats]:
     random = np.random.default_rng([_SEED, n])
     many = min(_SIMULATED, max(_SIMULATED_LONG, _VALUES // n))
     one, two = [], []
-    for rho in RHOS.tolist():
+    for rho in WIDE.tolist():
         innovations = random.normal(size=(many, n))
-        rows = np.linalg.solve(_whitening(n, rho), innovations.T).T
+        rows: Floats = np.linalg.solve(_whitening(n, rho), innovations.T).T.astype(np.float64, copy=False)
         rows -= rows.mean(axis=1, keepdims=True)
         rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, np.newaxis]
         singles, pairs = _statistics(rows)
@@ -222,7 +224,7 @@ def _simulated(n: int) -> tuple[Floats, Floats]:
 @lru_cache(maxsize=512)
 def _tail(n: int, which: int) -> tuple[Floats, float, float]:
     """Return the sorted simulated statistics, where their tail begins, and its mean excess."""
-    ordered = np.sort(_simulated(n)[which], axis=None)
+    ordered = np.sort(_simulated(n)[which][: len(RHOS)], axis=None)
     start = float(np.quantile(ordered, 1.0 - _TAIL))
     return ordered, start, float((ordered[ordered > start] - start).mean()) if math.isfinite(start) else 1.0
 
@@ -256,7 +258,7 @@ def _limit(n: int, which: int, alpha: float) -> float:
 
 
 def _fitted(values: Floats, breaks: tuple[int, ...], level: float) -> tuple[tuple[Contrast, ...], Floats]:
-    """Return the change at each break, and the weight of each autocorrelation, given the breaks."""
+    """Return the change at each break, and the weight of each autocorrelation of `WIDE`, given the breaks."""
     n, parts = int(values.size), len(breaks) + 1
     ends = (0, *breaks, n)
     design = np.zeros((n, parts))
@@ -273,13 +275,13 @@ def _fitted(values: Floats, breaks: tuple[int, ...], level: float) -> tuple[tupl
             Contrast(undefined(size, level, AR1, reason, float(b - a)), NAN)
             for size, (a, b) in zip(sizes, pairwise(means), strict=True)
         ]
-        return tuple(unknown), np.full(len(RHOS), 1.0 / len(RHOS))
+        return tuple(unknown), np.full(len(WIDE), 1.0 / len(WIDE))
     scale = float(np.abs(rest).max())
     averages = design / design.sum(axis=0)
     contrasts = averages[:, 1:] - averages[:, :-1]
     logs, errors = [], []
     lags = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    for rho in RHOS.tolist():
+    for rho in WIDE.tolist():
         matrix = _whitening(n, rho)
         x, z = matrix @ design, matrix @ (rest / scale)
         z = z - x @ np.linalg.lstsq(x, z, rcond=None)[0]
@@ -291,15 +293,15 @@ def _fitted(values: Floats, breaks: tuple[int, ...], level: float) -> tuple[tupl
         )
         covariance = rho**lags / (1.0 - rho * rho) * squares / df
         errors.append(np.sqrt(np.einsum("ij,ik,kj->j", contrasts, covariance, contrasts)) * scale)
-    weights = np.exp(np.array(logs) - max(logs))
-    weights /= weights.sum()
+    wide = np.exp(np.array(logs) - max(logs))
+    weights = wide[: len(RHOS)] / wide[: len(RHOS)].sum()
     changes = []
     for number, size in enumerate(sizes):
-        point, error = float(means[number + 1] - means[number]), np.array(errors)[:, number]
+        point, error = float(means[number + 1] - means[number]), np.array(errors)[: len(RHOS), number]
         half = _half_width(error, weights, df, level)
         p = 2.0 * float(weights @ stdtr(df, -abs(point) / error))
         changes.append(Contrast(Interval(size, point, point - half, point + half, level, AR1), p, df))
-    return tuple(changes), weights
+    return tuple(changes), wide / wide.sum()
 
 
 def _half_width(errors: Floats, weights: Floats, df: float, level: float) -> float:

@@ -39,7 +39,7 @@ class Shifts:
     """The shifts of one series, oldest first.
 
     `unit`: the replicate, `invocations` or `experiments`. `autocorrelation`: between successive experiments, around the
-    levels, 0 to 0.7. `false_rate`: share of unchanged series of this length and autocorrelation that show a shift. Both are NaN
+    levels, 0 to 0.9. `false_rate`: share of unchanged series of this length and autocorrelation that show a shift. Both are NaN
     with fewer than five experiments, which do not show how much experiments vary. `reason`: why there is no result, else "".
     """
 
@@ -86,8 +86,8 @@ def find_shifts(groups: Sequence[ArrayLike], level: float = 0.95) -> Shifts:
         arrays = [arrays[number] for number in kept]
 
         def beyond_invocations(before: int, at: int, end: int) -> bool:
-            sides = (np.concatenate(part) for part in (arrays[at:end], arrays[before:at]))
-            return welch_log_ratio(*sides, level).p < (1.0 - level) / (len(arrays) - 1)
+            ratio = welch_log_ratio(np.concatenate(arrays[at:end]), np.concatenate(arrays[before:at]), level)
+            return ratio.p < (1.0 - level) / (len(arrays) - 1)
 
         means = np.array([float(log.mean()) for log in logs])
         levels = levels_of(means, level, beyond_invocations)

@@ -31,7 +31,9 @@ def series(place: str, *since: int) -> SeriesHistory:
         {"percentile": 99},
         (),
         shifts,
-        "invocations",
+        "experiments",
+        autocorrelation=0.4,
+        false_rate=0.04,
     )
 
 
@@ -92,4 +94,5 @@ def test_a_shift_is_an_estimate_of_the_first_experiment_after_it_when_that_began
     fields = points[0].fields
     assert (fields["n"], fields["point"], fields["low"], fields["high"]) == (10, 1.2, 1.1, 1.3)
     assert (fields["label"], fields["p"]) == ("h2 is slower since 1", 0.01)
+    assert fields["false_rate"] == 0.04
     assert "heap_mib" not in fields

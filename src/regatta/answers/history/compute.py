@@ -23,7 +23,7 @@ from regatta.host.values.experiment import Heap, SteadyState
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import welch_log_ratio
-from regatta.stats.shifts import EXPERIMENTS, LEAST_TO_SEE_VARIATION, Shift, find_shifts
+from regatta.stats.shifts import INVOCATIONS, LEAST_TO_SEE_VARIATION, Shift, Shifts, find_shifts
 from regatta.store.database import Progress, open_database
 
 #: key of comparable series: host, benchmark, configuration, heap, metric, unit, parameters and steady-state method
@@ -89,7 +89,7 @@ def history_of(
         experiments,
         series,
         confidence,
-        tuple(_sentences(series, len(experiments), confidence)),
+        tuple(_sentences(series, len(experiments))),
         tuple(_warnings(read, used, many, names)),
     )
 
@@ -188,6 +188,9 @@ def _history(
             _shift(one, points, latest, names, title, found.unit, theta_percent) for one in found.shifts
         ),
         replicates=found.unit,
+        autocorrelation=found.autocorrelation,
+        false_rate=found.false_rate,
+        rate_reason=_why_no_rate(found),
         reason=found.reason,
     )
 
@@ -212,7 +215,7 @@ def _shift(
     return LevelShift(since, ratio, shift.ratio.p, shift.before, shift.after, words)
 
 
-def _sentences(series: Sequence[SeriesHistory], experiments: int, level: float) -> list[str]:
+def _sentences(series: Sequence[SeriesHistory], experiments: int) -> list[str]:
     if not series:
         return []
     shifted = [shift for one in series for shift in one.shifts]
@@ -223,24 +226,39 @@ def _sentences(series: Sequence[SeriesHistory], experiments: int, level: float) 
         first = f"{len(still)} of {len(series)} series: no significant shift over {counted(experiments, 'experiment')}"
         latest = [_first_to_last(one) for one in still if len(one.points) == 2]
         found.append(f"{first} ({bound_words(latest)})" if len(latest) == len(still) else first)
-    varied = [one.title for one in series if one.replicates == EXPERIMENTS]
-    if varied:
-        more = f" and {len(varied) - 3} more" if len(varied) > 3 else ""
+    known = [one for one in series if not math.isnan(one.false_rate)]
+    if known:
+        found.append(_false_shifts(known))
+    few = sum(one.replicates == INVOCATIONS and not one.reason for one in series)
+    if few:
+        which = f"{few} of {len(series)} series have fewer than {LEAST_TO_SEE_VARIATION} experiments"
         found.append(
-            "Experiments differ by more than their invocations explain. Replicates are therefore experiments in "
-            f"{'; '.join(varied[:3])}{more}"
-        )
-    if len(series) * (1.0 - level) >= 0.5:
-        found.append(
-            f"Series are tested separately: expect about {len(series) * (1.0 - level):.0f} false shifts in {len(series)} "
-            f"series (level {show_percent(level)})"
-        )
-    if experiments < LEAST_TO_SEE_VARIATION:
-        found.append(
-            f"{counted(experiments, 'experiment')}: a shift is not distinguishable from day-to-day variation. Repeat the "
-            "experiment unchanged, or collect more experiments"
+            f"{counted(experiments, 'experiment') if experiments < LEAST_TO_SEE_VARIATION else which}: a shift is not "
+            "distinguishable from day-to-day variation. Repeat the experiment unchanged, or collect more experiments"
         )
     return found
+
+
+def _false_shifts(known: Sequence[SeriesHistory]) -> str:
+    """Return the rate of false shifts of these series, and their expected number."""
+    rate = math.fsum(one.false_rate for one in known) / len(known)
+    autocorrelation = math.fsum(one.autocorrelation for one in known) / len(known)
+    expected = rate * len(known)
+    number = f"{expected:.0f}" if expected >= 10 else f"{expected:.1g}"
+    return (
+        f"False shifts: about {rate * 100.0:.1f} % of unchanged series show one, {number} of {len(known)} series "
+        f"(simulated with the autocorrelation between these experiments, {autocorrelation:.1f}"
+        f"{' on average' if len(known) > 1 else ''})"
+    )
+
+
+def _why_no_rate(found: Shifts) -> str:
+    if not math.isnan(found.false_rate):
+        return ""
+    return (
+        found.reason
+        or f"fewer than {LEAST_TO_SEE_VARIATION} experiments do not show how much experiments vary"
+    )
 
 
 def _first_to_last(one: SeriesHistory) -> Interval:

@@ -28,6 +28,7 @@ from regatta.figures.text import (
     show_ratio,
     tidy,
 )
+from regatta.stats.shifts import EXPERIMENTS
 
 _HEIGHT_PX = 300
 #: maximum characters of an experiment's name below a figure
@@ -36,7 +37,18 @@ _NAME = 18
 _NAMES_AT_MOST = 12
 #: Share of the space between two experiments over which the invocations of one are spread.
 _SPREAD = 0.5
-_COLUMNS = ("series", "since", "ratio", "CI", "p", "experiments after / before", "n", "replicates")
+_COLUMNS = (
+    "series",
+    "since",
+    "ratio",
+    "CI",
+    "p",
+    "experiments after / before",
+    "n",
+    "replicates",
+    "autocorrelation",
+    "false shifts",
+)
 
 
 def write_history(history: History, path: Path) -> None:
@@ -61,7 +73,9 @@ def sections_of_history(history: History) -> list[Section]:
     shifts = Section(
         "shifts",
         "Shifts",
-        f"Ratio of the mean after a shift to the mean before it, up to the neighboring shifts, with its {level} confidence interval.",
+        f"Ratio of the geometric mean after a shift to that before it, up to the neighboring shifts, with its {level} confidence "
+        "interval. p: share of unchanged series with such a shift at any place. Autocorrelation: of successive experiments, around "
+        "the levels. False shifts: share of unchanged series with this length and autocorrelation that show a shift (simulated).",
         tables=[_shifts(history)],
     )
     over_time = Section(
@@ -96,9 +110,15 @@ def _shifts(history: History) -> Table:
                     f"{shift.after} / {shift.before}",
                     str(ratio.n),
                     one.replicates,
+                    _or_undefined(one, f"{one.autocorrelation:.2f}"),
+                    _or_undefined(one, f"{one.false_rate * 100.0:.1f} %"),
                 )
             )
     return Table("", _COLUMNS, rows, frozenset({2, 4, 6}))
+
+
+def _or_undefined(one: SeriesHistory, text: str) -> str:
+    return f"undefined ({one.rate_reason})" if one.rate_reason else text
 
 
 def _experiments(history: History) -> Table:
@@ -173,14 +193,22 @@ def _means(history: History, one: SeriesHistory, scale: Scale) -> Trace:
 
 
 def _levels(one: SeriesHistory, scale: Scale) -> list[Trace]:
-    """Draw a line between two shifts at the geometric mean of the values, which the ratios compare."""
+    """Draw a line between two shifts at the geometric mean that the ratios compare."""
     starts = [-1, *(shift.since for shift in one.shifts), math.inf]
     lines: list[Trace] = []
     for first, end in pairwise(starts):
         points = [point for point in one.points if first <= point.experiment < end]
-        values = [value for point in points for value in point.values if value > 0]
-        if values:
-            level = math.exp(math.fsum(math.log(value) for value in values) / len(values))
+        logs = [
+            [math.log(value) for value in point.values]
+            for point in points
+            if all(value > 0 for value in point.values)
+        ]
+        if one.replicates == EXPERIMENTS:
+            # each experiment has the same weight in the ratios
+            logs = [[math.fsum(values) / len(values)] for values in logs]
+        everything = [value for values in logs for value in values]
+        if everything:
+            level = math.exp(math.fsum(everything) / len(everything))
             ends = [points[0].experiment - 0.4, points[-1].experiment + 0.4]
             lines.append(segment(ends, [level * scale.factor] * 2, "@c1", width=2))
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -43,6 +44,7 @@ class LevelShift:
 
     since: int
     ratio: Interval
+    #: share of unchanged series with such a shift at any place; with invocations as replicates, of Welch's test
     p: float
     before: int
     after: int
@@ -62,8 +64,14 @@ class SeriesHistory:
     parameters: Mapping[str, Scalar]
     points: tuple[PastPoint, ...]
     shifts: tuple[LevelShift, ...]
-    #: unit of replication: "invocations" or "experiments"
+    #: unit of replication: "experiments", or "invocations" with fewer than five experiments
     replicates: str
+    #: autocorrelation of successive experiments around the levels, 0 to 0.9
+    autocorrelation: float = math.nan
+    #: share of unchanged series of this length and autocorrelation that show a shift (simulated)
+    false_rate: float = math.nan
+    #: why `autocorrelation` and `false_rate` are undefined, else ""
+    rate_reason: str = ""
     #: why the result is undefined, else ""
     reason: str = ""
 

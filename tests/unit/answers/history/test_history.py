@@ -37,7 +37,7 @@ def test_a_shift_is_told_with_its_ratio_and_the_commit_since_which_it_is(
     before = [value for point in g1.points[:4] for value in point.values]
     after = [value for point in g1.points[4:] for value in point.values]
     assert shift.ratio.point == pytest.approx(welch_log_ratio(after, before).interval.point)
-    assert (shift.before, shift.after, shift.ratio.n) == (4, 3, 56)
+    assert (shift.before, shift.after, shift.ratio.n) == (4, 3, 7)
     golden("shift", "\n".join(found.sentences))
 
 
@@ -62,17 +62,34 @@ def test_names_that_are_the_same_get_their_time(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_days_that_differ_by_themselves_make_experiments_the_replicates(tmp_path: Path) -> None:
+def test_from_five_experiments_on_they_are_the_replicates_and_false_shifts_have_a_rate(
+    tmp_path: Path,
+) -> None:
     rng = np.random.default_rng(5)
     folders = [
         write_day(tmp_path / str(day), day, (float(np.exp(rng.normal(0, 0.1))), 1.0)) for day in range(8)
     ]
     found = history_of(folders)
     serial, g1 = found.series
-    assert (serial.replicates, g1.replicates) == ("experiments", "invocations")
+    assert (serial.replicates, g1.replicates) == ("experiments", "experiments")
     assert not serial.shifts
-    (told,) = [sentence for sentence in found.sentences if "Replicates are therefore experiments" in sentence]
-    assert told.endswith("(jdk-21 serial)")
+    for one in found.series:
+        assert 0.0 <= one.autocorrelation <= 0.9
+        assert 0.0 < one.false_rate < 0.2
+        assert one.rate_reason == ""
+    mean = (serial.false_rate + g1.false_rate) / 2
+    assert sum(f"about {100 * mean:.1f} % of unchanged series" in words for words in found.sentences) == 1
+
+
+def test_fewer_than_five_experiments_have_no_rate_of_false_shifts_but_a_reason(tmp_path: Path) -> None:
+    folders = [write_day(tmp_path / str(day), day) for day in range(4)]
+    document = history_document(history_of(folders))
+    for one in document["series"]:
+        assert (one["replicates"], one["false_rate"], one["autocorrelation"]) == ("invocations", None, None)
+        assert "fewer than 5 experiments" in one["rate_reason"]
+    (told,) = [words for words in document["sentences"] if "not distinguishable" in words]
+    assert told.startswith("4 experiments")
+    assert not any("False shifts" in words for words in document["sentences"])
 
 
 def test_cells_of_one_experiment_only_have_no_history(tmp_path: Path, golden: Golden) -> None:
@@ -121,6 +138,8 @@ def test_the_document_is_json(week: list[Path]) -> None:
     assert document["experiments"][4]["labels"] == {"commit": "c4"}
     assert document["series"][1]["shifts"][0]["since"] == 4
     assert len(document["series"][1]["points"][0]["values"]) == ROUNDS
+    assert document["series"][1]["shifts"][0]["ratio"]["method"] == "ar1-log-t"
+    assert 0.0 < document["series"][1]["false_rate"] < 0.2
 
 
 def test_the_command_prints_and_draws(week: list[Path], tmp_path: Path) -> None:
@@ -132,6 +151,7 @@ def test_the_command_prints_and_draws(week: list[Path], tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "commit c4" in text
     assert 'id="time"' in text
+    assert "false shifts" in text
 
 
 def test_the_command_gives_json(week: list[Path]) -> None:
