@@ -59,7 +59,7 @@ _DIGITS = 6
     type=click.Choice(["regatta", "georges2007"]),
     default="regatta",
     show_default=True,
-    help="`georges2007` uses z from 30 values on, and whole degrees of freedom.",
+    help="`regatta`: ratios from logarithms, paired by block. `georges2007`: differences of means, and Tukey.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the bootstrap."
@@ -93,8 +93,8 @@ def compare(
 
 
 def _show(answer: ForeignAnswer) -> None:
-    from regatta.answers.compare.words import foreign_sentences
-    from regatta.figures.text import show_p, show_percent
+    from regatta.answers.compare.words import foreign_sentences, simultaneous_method
+    from regatta.figures.text import show_percent
 
     console, table = plain_console(), answer.table
     for sentence in foreign_sentences(answer):
@@ -106,15 +106,8 @@ def _show(answer: ForeignAnswer) -> None:
         title = f"Paired differences a - b by {printable(table.block.column)}, ratio a / b"
         _show_pairs(console, title, answer.paired, level, paired=True)
     _show_anova(console, answer)
-    names = table.by.names
-    rows = [
-        (
-            names[p.first], names[p.second], _number(p.difference.point), _interval(p.difference), show_p(p.p), p.difference.reason,
-        )
-        for p in answer.tukey
-    ]  # fmt: skip
-    header = ("a", "b", "a - b", f"{level} CI", "adj. p", "reason")
-    show_table(console, "Simultaneous differences a - b (Tukey)", header, rows, _TEXT)
+    title = f"Simultaneous differences a - b ({printable(simultaneous_method(answer))}), ratio a / b"
+    _show_pairs(console, title, answer.simultaneous, level, paired=table.block is not None, p="adj. p")
     console.print()
     console.print(
         printable(
@@ -145,7 +138,12 @@ def _show_means(console: Console, answer: ForeignAnswer, level: str) -> None:
 
 
 def _show_pairs(
-    console: Console, title: str, pairs: tuple[PairAnswer, ...], level: str, paired: bool = False
+    console: Console,
+    title: str,
+    pairs: tuple[PairAnswer, ...],
+    level: str,
+    paired: bool = False,
+    p: str = "p",
 ) -> None:
     from regatta.figures.text import show_p
 
@@ -160,7 +158,7 @@ def _show_pairs(
             )
         )  # fmt: skip
     header = (
-        "a", "b", "blocks", "a - b", f"{level} CI", "df", "p", "ratio", "ratio CI", "reason",
+        "a", "b", "blocks", "a - b", f"{level} CI", "df", p, "ratio", "ratio CI", "reason",
     )  # fmt: skip
     show_table(console, title, header, rows, _TEXT)
 

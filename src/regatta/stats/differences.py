@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,6 +126,56 @@ def welch_t(
         df = math.inf
     elif paper:
         df = float(math.floor(df + 0.5))
+    return _contrast(difference, math.sqrt(total), df, exponent, n, level, method)
+
+
+def stratified_t(
+    a: Sequence[Floats], b: Sequence[Floats], level: float, method: str, least: float = 0.0
+) -> Contrast:
+    """Return the difference of the means of two independent samples within strata, such as the heap sizes of both.
+
+    Args:
+        a, b: the values of each stratum, finite; strata without values of one side do not count.
+        level: confidence, between 0 and 1.
+        method: name stored in the result.
+        least: as in `welch_t`.
+
+    Returns:
+        Mean of the strata's differences, weighted by m n / (m + n), ± t(1 - α/2; ν) · standard error. Every stratum and side has
+        its own variance, and ν is after Satterthwaite. With one stratum: `welch_t`. NaN with a reason if no stratum has both
+        sides, or one has a single value of a side.
+
+    Source: Satterthwaite, Biometrics Bulletin 2 (1946).
+    """
+    both = [(x, y) for x, y in zip(a, b, strict=True) if x.size and y.size]
+    n = sum(x.size + y.size for x, y in both)
+    if not both:
+        return Contrast(undefined(0, level, method, "no combination of the factors has values of both"), NAN)
+    if len(both) == 1:
+        return welch_t(*both[0], level, method, least)
+    largest = max(float(np.abs(side).max()) for pair in both for side in pair)
+    exponent = math.frexp(largest)[1]
+    both = [(np.ldexp(x, -exponent), np.ldexp(y, -exponent)) for x, y in both]
+    sizes = np.array([x.size * y.size / (x.size + y.size) for x, y in both])
+    weights = sizes / sizes.sum()
+    difference = float(weights @ [float(x.mean() - y.mean()) for x, y in both])
+    if any(side.size < 2 for pair in both for side in pair):
+        reason = "one value of a combination of the factors has no variance"
+        return _point_alone(n, difference, exponent, level, method, reason)
+    spread = max(float(np.ptp(side)) for pair in both for side in pair)
+    if only_rounding(spread, ldexp(max(least, largest), -exponent)):
+        reason = "all values of each combination of the factors are equal, so the variance is unknown"
+        return _point_alone(n, difference, exponent, level, method, reason)
+    parts = np.array(
+        [
+            weight**2 * mean_and_variance(side)[1] / side.size
+            for weight, pair in zip(weights.tolist(), both, strict=True)
+            for side in pair
+        ]
+    )
+    total = float(parts.sum())
+    free = np.array([side.size - 1 for pair in both for side in pair])
+    df = 1.0 / float(((parts / total) ** 2 / free).sum())
     return _contrast(difference, math.sqrt(total), df, exponent, n, level, method)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -13,14 +14,21 @@ from regatta.answers.compare.table import ForeignTable
 from regatta.answers.methods import METHODS, REGATTA
 from regatta.stats.anova import Anova, block_anova, one_way
 from regatta.stats.bca import BCA, bca_means
-from regatta.stats.differences import PAIRED_DIFFERENCE, WELCH_DIFFERENCE, paired_difference, welch_difference
-from regatta.stats.estimate import Contrast, Floats, Interval, undefined
+from regatta.stats.differences import (
+    PAIRED_DIFFERENCE,
+    WELCH_DIFFERENCE,
+    paired_difference,
+    stratified_t,
+    welch_difference,
+)
+from regatta.stats.estimate import Contrast, Floats, Interval, safe_exp, undefined
 from regatta.stats.factorial import FactorialAnova, factorial_anova
-from regatta.stats.intervals import GEORGES_2007, mean_interval
+from regatta.stats.intervals import GEORGES_2007, mean_interval, why_no_logs
 from regatta.stats.median import median_interval
 from regatta.stats.moments import standard_deviation
-from regatta.stats.ratios import georges_ratio, paired_log_ratio, welch_log_ratio
-from regatta.stats.tukey import PairDifference, tukey
+from regatta.stats.multiplicity import sidak_level, sidak_p
+from regatta.stats.ratios import WELCH, georges_ratio, paired_log_ratio, welch_log_ratio
+from regatta.stats.tukey import TUKEY, tukey
 
 RESAMPLES = 9999
 #: with more values, t and BCa agree, and resampling takes seconds
@@ -49,8 +57,8 @@ class PairAnswer:
 class ForeignAnswer:
     """The result of `regatta compare`.
 
-    `anova`: one factor (with a block column: after blocks). `factorial`: several factors, replaces `anova`. `tukey`:
-    pairs by group number. `notes`: properties of the data that the reader must know.
+    `welch`, `paired`: every pair by itself. `anova`: one factor (with a block column: after blocks). `factorial`: several
+    factors, replaces `anova`. `simultaneous`: all pairs, with intervals that hold together and adjusted p values. `notes`: properties of the data that the reader must know.
     """
 
     table: ForeignTable
@@ -63,7 +71,7 @@ class ForeignAnswer:
     paired: tuple[PairAnswer, ...]
     anova: Anova | None
     factorial: FactorialAnova | None
-    tukey: tuple[PairDifference, ...]
+    simultaneous: tuple[PairAnswer, ...]
     medians: Mapping[str, Interval]
     bca: Mapping[str, Interval]
     notes: tuple[str, ...]
@@ -77,8 +85,8 @@ def answer_foreign(
     Args:
         table: from `read_foreign`.
         level: confidence, between 0 and 1.
-        method: `regatta`, or `georges2007`: z from 30 values on, integer degrees of freedom, ratios relative to the mean
-            of b.
+        method: `regatta`: ratios of logarithms, and pairs that do not assume equal variances. `georges2007`: z from 30
+            values on, integer degrees of freedom, ratios relative to the mean of b, and Tukey's simultaneous intervals.
         kind: type of the sums of squares of several factors: 1, 2 or 3.
         seed: seed of the bootstrap.
 
@@ -90,7 +98,7 @@ def answer_foreign(
     names, groups = table.by.names, table.groups()
     blocks = table.blocks() if table.block else None
     several = len(table.order) > 1
-    factorial = _factorial(table, kind) if several else None
+    factorial = _factorial_with_error(table, kind) if several else None
     fit = one_way(groups) if blocks is None else block_anova(blocks)
     return ForeignAnswer(
         table=table,
@@ -106,7 +114,9 @@ def answer_foreign(
         paired=_paired(names, blocks, level),
         anova=None if several else fit,
         factorial=factorial,
-        tukey=tukey(_with_error_of(fit, factorial) if factorial and blocks is None else fit, level),
+        simultaneous=_by_tukey(table, fit, factorial, level)
+        if method == GEORGES_2007
+        else simultaneous_pairs(table, groups, blocks, level),
         medians={name: median_interval(x, level) for name, x in zip(names, groups, strict=True)},
         bca=dict(zip(names, _bca(groups, level, seed), strict=True)),
         notes=_notes(table),
@@ -144,6 +154,108 @@ def _paired(names: tuple[str, ...], blocks: Floats | None, level: float) -> tupl
     return tuple(found)
 
 
+def simultaneous_pairs(
+    table: ForeignTable, groups: Sequence[Floats], blocks: Floats | None, level: float
+) -> tuple[PairAnswer, ...]:
+    """Compare all pairs together, each with its own variance: paired by block, or by Welch's t within the further factors.
+
+    Args:
+        table: from `read_foreign`.
+        groups: the values of each group.
+        blocks: shape (blocks, groups), NaN where missing; None without a block column.
+        level: simultaneous confidence of all intervals, between 0 and 1.
+
+    Returns:
+        The m pairs (i < j) at the confidence level^(1/m) (Sidak), with p values adjusted over them. The difference of a pair is in
+        the unit of the values, the ratio on logarithms. A pair with fewer than two common blocks is NaN with a reason.
+
+    Source: as `stats.all_pairs`.
+    """
+    names = table.by.names
+    if len(names) < 2:
+        return ()
+    strata = table.strata() if blocks is None and table.factors else None
+    pairs = list(combinations(range(len(names)), 2))
+    single = sidak_level(level, len(pairs))
+    if blocks is not None:
+        alone = [(pair.difference, pair.ratio) for pair in _paired(names, blocks, single)]
+    elif strata is None:
+        alone = [
+            (pair.difference, pair.ratio)
+            for i, j in pairs
+            for pair in [_welch(names[i], names[j], groups[i], groups[j], single, REGATTA)]
+        ]
+    else:
+        alone = [_within(strata[i], strata[j], single) for i, j in pairs]
+    return tuple(
+        PairAnswer(
+            names[i],
+            names[j],
+            Contrast(
+                replace(difference.interval, level=level, method=f"sidak-{difference.interval.method}"),
+                sidak_p(difference.p, len(pairs)),
+                difference.df,
+            ),
+            replace(ratio, level=level, method=f"sidak-{ratio.method}"),
+        )
+        for (i, j), (difference, ratio) in zip(pairs, alone, strict=True)
+    )
+
+
+def _within(a: Sequence[Floats], b: Sequence[Floats], level: float) -> tuple[Contrast, Interval]:
+    difference = stratified_t(a, b, level, WELCH_DIFFERENCE)
+    used = [side for x, y in zip(a, b, strict=True) if x.size and y.size for side in (x, y)]
+    problem = next(filter(None, map(why_no_logs, used)), "")
+    if problem:
+        return difference, undefined(difference.interval.n, level, WELCH, problem)
+    log_a, log_b = ([np.log(x) for x in side] for side in (a, b))
+    return difference, stratified_t(log_a, log_b, level, WELCH, least=1.0).interval.mapped(safe_exp)
+
+
+def _by_tukey(
+    table: ForeignTable, fit: Anova, factorial: FactorialAnova | None, level: float
+) -> tuple[PairAnswer, ...]:
+    """Return Tukey's differences, and as ratio their share of the mean of b, which is taken as known."""
+    names = table.by.names
+    if factorial is not None and table.block is None:
+        fit = _with_error_of(fit, factorial)
+    found = []
+    for pair in tukey(fit, level):
+        baseline = _baseline(table, pair.first, pair.second)
+        if baseline > 0.0:
+            ratio = pair.difference.mapped(partial(_share, baseline=baseline))
+        else:
+            reason = pair.difference.reason or "the baseline's mean is not positive"
+            ratio = undefined(pair.difference.n, level, TUKEY, reason)
+        found.append(
+            PairAnswer(names[pair.first], names[pair.second], Contrast(pair.difference, pair.p), ratio)
+        )
+    return tuple(found)
+
+
+def _share(difference: float, baseline: float) -> float:
+    return 1.0 + difference / baseline
+
+
+def _baseline(table: ForeignTable, first: int, second: int) -> float:
+    """Return the mean of the second group, with blocks: over those that contain both; NaN without any."""
+    if table.block is None:
+        return mean_interval(table.groups()[second]).point
+    blocks = table.blocks()
+    both = ~np.isnan(blocks[:, first]) & ~np.isnan(blocks[:, second])
+    return mean_interval(blocks[both, second]).point
+
+
+def _factorial_with_error(table: ForeignTable, kind: int) -> FactorialAnova:
+    """Return the analysis of several factors, with the error even if an empty cell leaves its type undefined."""
+    fit = _factorial(table, kind)
+    if not fit.reason:
+        return fit
+    # The error is the same for all types.
+    sequential = _factorial(table, 1)
+    return replace(fit, df_error=sequential.df_error, ss_error=sequential.ss_error)
+
+
 def _factorial(table: ForeignTable, kind: int) -> FactorialAnova:
     labels = {labels.column: labels for labels in (table.by, *table.factors)}
     return factorial_anova(table.values, [(name, labels[name].codes) for name in table.order], kind)
@@ -151,7 +263,7 @@ def _factorial(table: ForeignTable, kind: int) -> FactorialAnova:
 
 def _with_error_of(fit: Anova, factorial: FactorialAnova) -> Anova:
     """Compare the group means with the error of the factorial model, as R's TukeyHSD does for the first factor."""
-    if factorial.reason:
+    if not factorial.df_error or math.isnan(factorial.ss_error):
         return replace(fit, reason=factorial.reason)
     return replace(
         fit,

@@ -40,17 +40,9 @@ def document_of_comparison(answer: ForeignAnswer) -> dict[str, Any]:
         "welch": [_pair(pair) for pair in answer.welch],
         "paired": [{**_pair(pair), "n": pair.difference.interval.n} for pair in answer.paired],
         "anova": _anova(answer),
-        "tukey": [
-            {
-                "a": table.by.names[pair.first],
-                "b": table.by.names[pair.second],
-                "difference": pair.difference.point,
-                "low": pair.difference.low,
-                "high": pair.difference.high,
-                "p": pair.p,
-                "reason": pair.difference.reason,
-            }
-            for pair in answer.tukey
+        "simultaneous": [
+            {**_pair(pair), "method": pair.difference.interval.method, "n": pair.difference.interval.n}
+            for pair in answer.simultaneous
         ],
         "median": {name: _value(interval) for name, interval in answer.medians.items()},
         "bca": {name: _value(interval) for name, interval in answer.bca.items()},

@@ -58,6 +58,18 @@ class ForeignTable:
         """Return the values of each group in group order; empty for a group without values."""
         return [self.values[self.by.codes == code] for code in range(len(self.by.names))]
 
+    def strata(self) -> list[list[Floats]]:
+        """Return the values of each group in each combination of the further factors; empty if it has none."""
+        keys = np.zeros(len(self.values), dtype=np.int64)
+        for other in self.factors:
+            keys = np.unique(keys * len(other.names) + other.codes, return_inverse=True)[1].ravel()
+        found = [np.array_split(np.empty(0), int(keys.max()) + 1) for _ in self.by.names]
+        order = np.lexsort((keys, self.by.codes))
+        edges = np.flatnonzero(np.diff(keys[order]) | np.diff(self.by.codes[order])) + 1
+        for rows in np.split(order, edges):
+            found[int(self.by.codes[rows[0]])][int(keys[rows[0]])] = self.values[rows]
+        return found
+
     def blocks(self) -> Floats:
         """Return a table of shape (blocks, groups): one value per group and block, NaN where missing.
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from regatta.answers.compare.compute import ForeignAnswer
+from regatta.answers.compare.compute import ForeignAnswer, PairAnswer
 from regatta.answers.verdicts import shows_difference
 from regatta.answers.words import bound_words, compared
 from regatta.figures.text import show_percent
 from regatta.stats.estimate import Interval
-from regatta.stats.intervals import mean_interval
+from regatta.stats.intervals import GEORGES_2007
 
 #: further significant pairs appear in the table only
 _MOST = 10
@@ -27,18 +25,18 @@ def foreign_sentences(answer: ForeignAnswer) -> list[str]:
     differ: list[str] = []
     alike: list[tuple[str, Interval | None, Interval]] = []
     unknown: dict[str, list[str]] = {}
-    baselines = _baselines(answer)
-    for a, b, interval in pairs:
+    for pair in pairs:
+        a, b, interval = pair.a, pair.b, pair.difference.interval
         if math.isnan(interval.low):
             unknown.setdefault(interval.reason, []).append(f"{a} / {b}")
             continue
-        share = _share(interval, baselines[a, b])
-        if interval.low <= 0.0 <= interval.high:
-            alike.append((f"{a} / {b}", share, interval))
-        elif share is not None:
-            differ.append(compared(a, b, share, value, "", "lower"))
-        else:
+        ratio = None if math.isnan(pair.ratio.low) else pair.ratio
+        if ratio is not None and shows_difference(ratio):
+            differ.append(compared(a, b, ratio, value, "", "lower"))
+        elif ratio is None and not interval.low <= 0.0 <= interval.high:
             differ.append(_absolute(a, b, interval, value))
+        else:
+            alike.append((f"{a} / {b}", ratio, interval))
     sentences = [f"{sentence} ({how})" for sentence in differ[:_MOST]]
     if len(differ) > _MOST:
         sentences.append(f"{len(differ)} of {len(pairs)} pairs differ significantly (all in the table)")
@@ -52,45 +50,26 @@ def _named(pairs: Sequence[str]) -> str:
     return ", ".join(pairs) if len(pairs) <= _MOST else f"{len(pairs)} pairs"
 
 
-def _pairs(answer: ForeignAnswer) -> tuple[list[tuple[str, str, Interval]], str]:
+def _pairs(answer: ForeignAnswer) -> tuple[tuple[PairAnswer, ...], str]:
     """Return the pairs that answer the question, and their method."""
-    names, level = answer.table.by.names, show_percent(answer.level)
-    if len(names) == 2 and answer.factorial is None:
+    table, level = answer.table, show_percent(answer.level)
+    if len(table.by.names) == 2 and answer.factorial is None:
         # Two alternatives need no correction for multiple comparisons, and Tukey's interval would assume equal variances.
-        pair = (answer.paired or answer.welch)[0]
-        interval = pair.difference.interval
-        blocks = f"paired, n = {interval.n} blocks, {level} CI"
-        return [(pair.a, pair.b, interval)], blocks if answer.paired else f"Welch, {level} CI"
-    found = [(names[p.first], names[p.second], p.difference) for p in answer.tukey]
-    return found, f"Tukey, simultaneous {level} CI"
+        if answer.paired:
+            n = answer.paired[0].difference.interval.n
+            return answer.paired, f"paired, n = {n} blocks, {level} CI"
+        return answer.welch, f"Welch, {level} CI"
+    return answer.simultaneous, f"{simultaneous_method(answer)}, simultaneous {level} CI"
 
 
-def _baselines(answer: ForeignAnswer) -> dict[tuple[str, str], float]:
-    """Return b's mean for every a and b, over the values behind their difference.
-
-    With blocks, these are the values of the blocks that contain both.
-
-    NaN if no block contains both: a difference through a chain of other groups is not relative to a single level.
-    """
-    names = answer.table.by.names
-    if answer.table.block is None:
-        return {(a, b): answer.means[b].interval.point for a in names for b in names}
-    blocks = answer.table.blocks()
-    found = {}
-    for i, a in enumerate(names):
-        for j, b in enumerate(names):
-            both = ~np.isnan(blocks[:, i]) & ~np.isnan(blocks[:, j])
-            found[a, b] = mean_interval(blocks[both, j]).point
-    return found
-
-
-def _share(difference: Interval, baseline: float) -> Interval | None:
-    """Return the difference relative to b's mean, plus 1; None if that mean is not positive."""
-    if not baseline > 0.0:
-        return None
-    point, low, high = (1.0 + edge / baseline for edge in (difference.point, difference.low, difference.high))
-    share = Interval(difference.n, point, low, high, difference.level, difference.method, "")
-    return share if shows_difference(share) == (not difference.low <= 0.0 <= difference.high) else None
+def simultaneous_method(answer: ForeignAnswer) -> str:
+    """Return the method of the simultaneous intervals in words: `paired`, `Welch within heap`, `Tukey`."""
+    table = answer.table
+    if answer.method == GEORGES_2007:
+        return "Tukey"
+    if table.block:
+        return "paired"
+    return f"Welch within {', '.join(one.column for one in table.factors)}" if table.factors else "Welch"
 
 
 def _absolute(a: str, b: str, difference: Interval, value: str) -> str:

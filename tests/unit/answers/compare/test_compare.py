@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from helpers.golden import Golden
 from regatta.cli.compare import compare
+from regatta.stats.all_pairs import paired_pairs, welch_pairs
 from regatta.stats.median import median_interval
 
 ROOT = Path(__file__).parents[4]
@@ -57,13 +58,16 @@ def agrees(found: dict[str, Any], expected: dict[str, Any], rel: float = 1e-9) -
 
 def test_one_factor_agrees_with_rs_aov_tukeyhsd_and_t_test(tmp_path: Path) -> None:
     expected = R["plant"]
-    document = answered(file_of(tmp_path, expected["rows"]), "--value", "weight", "--by", "group")
+    path = file_of(tmp_path, expected["rows"])
+    document = answered(path, "--value", "weight", "--by", "group")
     assert document["anova"]["df"] == expected["df"]
     assert document["anova"]["F"] == pytest.approx(expected["F"], rel=1e-12)
     assert document["anova"]["p"] == pytest.approx(expected["p"], rel=1e-9)
     assert (document["anova"]["method"], document["anova"]["reason"]) == ("anova", "")
-    for found, pair in zip(document["tukey"], expected["tukey"], strict=True):
+    paper = answered(path, "--value", "weight", "--by", "group", "--method", "georges2007")
+    for found, pair in zip(paper["simultaneous"], expected["tukey"], strict=True):
         agrees(found, pair, 1e-6)
+        assert found["method"] == "tukey"
     first = document["welch"][0]
     assert (first["a"], first["b"], first["reason"]) == ("ctrl", "trt1", "")
     agrees(first, expected["welch"], 1e-9)
@@ -80,7 +84,7 @@ def test_every_key_of_the_document_is_there(tmp_path: Path) -> None:
     document = answered(file_of(tmp_path, rows), "--value", "weight", "--by", "group", "--seed", "7")
     assert list(document) == [
         "file", "value", "by", "block", "factors", "level", "method", "seed", "resamples", "rows", "left_out",
-        "means", "welch", "paired", "anova", "tukey", "median", "bca", "notes",
+        "means", "welch", "paired", "anova", "simultaneous", "median", "bca", "notes",
     ]  # fmt: skip
     assert (document["value"], document["by"], document["block"]) == ("weight", "group", None)
     assert (document["factors"], document["level"], document["method"]) == ([], 0.95, "regatta")
@@ -113,7 +117,10 @@ def test_blocks_agree_with_rs_aov_and_tukeyhsd(tmp_path: Path) -> None:
     assert document["anova"]["method"] == "block-anova"
     assert document["anova"]["df"] == expected["df"]
     assert document["anova"]["F"] == pytest.approx(expected["F"], rel=1e-12)
-    for found, pair in zip(document["tukey"], expected["tukey"], strict=True):
+    paper = answered(
+        path, "--value", "yield", "--by", "process", "--block", "blend", "--method", "georges2007"
+    )
+    for found, pair in zip(paper["simultaneous"], expected["tukey"], strict=True):
         agrees(found, pair, 1e-6)
     assert [pair["n"] for pair in document["paired"]] == [5] * 6
 
@@ -151,7 +158,10 @@ def test_tukeys_pairs_of_several_factors_are_judged_by_the_error_that_all_leave(
     assert document["factors"] == ["tension", "wool"]
     assert [row["factor"] for row in document["anova"]["factors"]] == ["tension", "wool", "tension:wool"]
     assert document["notes"] == []
-    for found, expected in zip(document["tukey"], R["warpbreaks"]["tukey"], strict=True):
+    paper = answered(
+        path, "--value", "breaks", "--by", "tension", "--factors", "wool", "--method", "georges2007"
+    )
+    for found, expected in zip(paper["simultaneous"], R["warpbreaks"]["tukey"], strict=True):
         agrees(found, expected, 1e-6)
 
 
@@ -208,7 +218,7 @@ def test_undefined_numbers_are_null_with_a_reason(tmp_path: Path) -> None:
     assert document["anova"]["reason"]
     for entry in (
         *document["welch"],
-        *document["tukey"],
+        *document["simultaneous"],
         *document["median"].values(),
         *document["bca"].values(),
     ):
@@ -325,7 +335,7 @@ def test_one_group_has_its_means_and_nothing_to_be_compared_with(tmp_path: Path)
     answer = json.loads(result.stdout)
     assert answer["means"]["only"]["mean"] == pytest.approx(10000000.2, rel=1e-15)
     assert answer["means"]["only"]["sd"] == pytest.approx(0.1, rel=1e-7)
-    assert answer["welch"] == answer["tukey"] == []
+    assert answer["welch"] == answer["simultaneous"] == []
     assert answer["anova"]["F"] is None
     assert answer["anova"]["reason"]
     told = CliRunner().invoke(compare, [str(file), "--value", "x", "--by", "of"]).stdout
@@ -364,6 +374,112 @@ def test_a_difference_within_blocks_is_a_share_of_the_mean_in_those_blocks(
 def test_groups_that_share_no_block_differ_by_no_share(tmp_path: Path, golden: Golden) -> None:
     groups = {"a": (1.5, range(6)), "b": (1.0, range(6, 12)), "c": (1.0, range(12))}
     path = file_of(tmp_path, [{**row, "t": row["t"] + 100} for row in _lopsided(groups)])
-    output, _ = shown(path, "--value", "t", "--by", "who", "--block", "run", "--level", "0.5")
-    (sentence,) = (line for line in output.splitlines() if "than b" in line)
+    options = ("--value", "t", "--by", "who", "--block", "run", "--level", "0.5")
+    output, _ = shown(path, *options)
+    (sentence,) = (line for line in output.splitlines() if line.startswith("• a / b"))
     golden("groups-without-a-common-block", sentence)
+    output, _ = shown(path, *options, "--method", "georges2007")
+    (sentence,) = (line for line in output.splitlines() if "than b" in line)
+    golden("groups-connected-by-a-third", sentence)
+
+
+def _noisy(counts: tuple[int, ...], spreads: tuple[float, ...]) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(21)
+    return [
+        {"vm": "abc"[i], "t": float(rng.normal(100.0, spread))}
+        for i, (count, spread) in enumerate(zip(counts, spreads, strict=True))
+        for _ in range(count)
+    ]
+
+
+def test_every_pair_of_three_groups_has_its_own_variance(tmp_path: Path) -> None:
+    rows = _noisy((10, 10, 3), (1.0, 1.0, 10.0))
+    document = answered(file_of(tmp_path, rows), "--value", "t", "--by", "vm")
+    values = [np.array([row["t"] for row in rows if row["vm"] == name]) for name in "abc"]
+    for pair, ratio in zip(document["simultaneous"], welch_pairs(values), strict=True):
+        assert (pair["a"], pair["b"]) == ("abc"[ratio.first], "abc"[ratio.second])
+        assert [pair[key] for key in ("ratio", "ratio_low", "ratio_high")] == pytest.approx(
+            [ratio.ratio.point, ratio.ratio.low, ratio.ratio.high], rel=1e-12
+        )
+        assert pair["method"] == "sidak-welch"
+    for single, pair in zip(document["welch"], document["simultaneous"], strict=True):
+        assert pair["difference"] == pytest.approx(single["difference"], rel=1e-12)
+        assert pair["p"] == pytest.approx(1 - (1 - single["p"]) ** 3, rel=1e-9)
+        assert pair["high"] - pair["low"] > single["high"] - single["low"]
+
+
+def test_pairs_in_blocks_have_the_ratios_of_an_experiments_pairs(tmp_path: Path) -> None:
+    rows = R["penicillin"]["rows"]
+    document = answered(
+        file_of(tmp_path, rows), "--value", "yield", "--by", "process", "--block", "blend", "--level", "0.9"
+    )
+    names = list(document["means"])
+    blends = list(dict.fromkeys(row["blend"] for row in rows))
+    table = np.full((len(blends), len(names)), np.nan)
+    for row in rows:
+        table[blends.index(row["blend"]), names.index(row["process"])] = row["yield"]
+    (pairs,) = paired_pairs([table], 0.9)
+    for pair, ratio in zip(document["simultaneous"], pairs, strict=True):
+        assert [pair[key] for key in ("ratio_low", "ratio_high")] == pytest.approx(
+            [ratio.ratio.low, ratio.ratio.high], rel=1e-12
+        )
+        assert (pair["method"], pair["n"]) == ("sidak-paired-t", 5)
+
+
+def test_values_that_are_not_positive_are_compared_in_their_unit_with_a_reason_for_no_ratio(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"vm": vm, "t": level + i / 10}
+        for vm, level in (("a", -0.2), ("b", 9.0), ("c", 9.0))
+        for i in range(6)
+    ]
+    path = file_of(tmp_path, rows)
+    document = answered(path, "--value", "t", "--by", "vm")
+    first, _, last = document["simultaneous"]
+    assert first["ratio"] is None
+    assert "not positive" in first["reason"]
+    assert first["low"] < -9.2 < first["high"] < 0.0
+    assert last["ratio"] == pytest.approx(1.0)
+    out, _ = shown(path, "--value", "t", "--by", "vm")
+    assert re.search(r"• a has 9\.2 \[[0-9.]+, [0-9.]+\] lower t than b \(Welch, simultaneous", out)
+
+
+def test_pairs_within_factors_are_the_mean_of_the_differences_in_each_combination(tmp_path: Path) -> None:
+    rows = R["warpbreaks"]["rows"]
+    document = answered(file_of(tmp_path, rows), "--value", "breaks", "--by", "tension", "--factors", "wool")
+    first = document["simultaneous"][0]
+    sides = [
+        [
+            np.array([r["breaks"] for r in rows if r["tension"] == first[key] and r["wool"] == wool], float)
+            for wool in "AB"
+        ]
+        for key in ("a", "b")
+    ]
+    assert first["difference"] == pytest.approx(np.mean(sides[0]) - np.mean(sides[1]))
+    parts = np.array([x.var(ddof=1) / x.size / 4 for side in sides for x in side])
+    df = parts.sum() ** 2 / (parts**2 / 8).sum()
+    half = scipy.stats.t.ppf(0.5 + 0.95 ** (1 / 3) / 2, df) * math.sqrt(parts.sum())
+    assert first["df"] == pytest.approx(df)
+    assert first["high"] - first["difference"] == pytest.approx(half)
+
+
+@pytest.mark.parametrize("method", ["regatta", "georges2007"])
+def test_pairs_do_not_depend_on_the_type_of_the_sums_of_squares(tmp_path: Path, method: str) -> None:
+    rng = np.random.default_rng(22)
+    rows = [
+        {"vm": vm, "heap": heap, "t": float(rng.normal(100 + 10 * (vm == "c") + heap / 10, 1))}
+        for vm in "abc"
+        for heap in (64, 128)
+        for _ in range(5)
+        if (vm, heap) != ("b", 128)
+    ]
+    path = file_of(tmp_path, rows)
+    options = ("--value", "t", "--by", "vm", "--factors", "heap", "--method", method)
+    second, third = (answered(path, *options, "--type", kind) for kind in "23")
+    assert third["anova"]["reason"]
+    assert second["anova"]["reason"] == ""
+    for key in ("simultaneous", "welch", "means", "median", "bca", "notes"):
+        assert third[key] == second[key]
+    assert all(pair["low"] is not None for pair in third["simultaneous"])
+    assert third["anova"]["error"] == second["anova"]["error"]
