@@ -39,8 +39,9 @@ BALANCED_STRATA = f"{STRATA}-balanced"
 
 #: the only stratum of values that share no units
 VALUES = "independent values"
-#: With fewer degrees of freedom per group of cells, its covariance is too uncertain: equal variances are assumed.
-_LEAST_DF = 3
+#: With fewer degrees of freedom per group of cells (complete units: 1 less than units), equal variances are assumed, because the
+#: correction for bias divides by this number minus 1.
+_LEAST_DF = 1.5
 #: Maximum numbers in a design matrix (800 MB).
 _MOST_NUMBERS = 10**8
 
@@ -118,7 +119,7 @@ def strata_anova(
         varies. Its error is the
         interaction of its own contrasts with the units, with the variances and covariances estimated in each group of cells that
         share units: levels may vary unequally. F has the numerator and denominator degrees of freedom of Box's approximation,
-        from unbiased estimates. With fewer than four units per group, variances are assumed equal. If units are complete and
+        from unbiased estimates. With fewer than three units per group, variances are assumed equal. If units are complete and
         variances are equal, F is that of the split-plot analysis. NaN with a reason if undefined.
 
     Raises:
