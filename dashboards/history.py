@@ -64,11 +64,11 @@ def _shifts() -> PanelBuilder:
     panel = rows_of(
         "What has changed?",
         "Shifts that `regatta history` found, with the time of the first experiment after them. `ratio`: the level after a shift over that "
-        "before it, with its interval. `false_rate`: the share of unchanged series that show a shift all the same. In the panels below, the shifts of their lines are vertical lines.",
+        "before it, with its interval. `false shifts`: the share of unchanged series that show one. In the panels below, the shifts of their lines are vertical lines.",
         "no shift is known in the selected time; `regatta history EXPERIMENT... --ingest` looks for them",
         [
             Query(
-                'SELECT "experiment", "host", "benchmark", "metric", "point" AS "ratio", "low", "high", "false_rate", "label" AS "text" FROM "estimate"'
+                'SELECT "experiment", "host", "benchmark", "metric", "point" AS "ratio", "low", "high", "false_rate" AS "false shifts", "label" AS "text" FROM "estimate"'
                 f" WHERE {chosen('experiment', also=(_SHIFT, TIMES))} ORDER BY time DESC"
             )
         ],
@@ -82,7 +82,7 @@ def _shifts() -> PanelBuilder:
             "ratio",
             "low",
             "high",
-            "false_rate",
+            "false shifts",
             "text",
         ),
     )

@@ -62,7 +62,7 @@ WIDTHS = {
     "done": 160, "time left": 90, "planned": 80, "begun": 170, "newest": 170, "percentile": 130,
     "kind of pause": 170,
     **{f"{name}{ending}": 90 for ending, _ in UNITS.values() for name in ("mean", "low", "high")},
-    "latency": 90, "latency low": 95, "latency high": 95, "bandwidth": 95, "bandwidth low": 110, "bandwidth high": 115, "cell": 330,
+    "false shifts": 110, "latency": 90, "latency low": 95, "latency high": 95, "bandwidth": 95, "bandwidth low": 110, "bandwidth high": 115, "cell": 330,
     "share perturbed": 170, "compared": 110, "relative to": 110, "leader": 70, "suite": 110, "holds for": 175, "measured on": 110, "drift": 85,
 }  # fmt: skip
 #: A line is not drawn across a longer gap, in ms.

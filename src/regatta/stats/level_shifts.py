@@ -28,10 +28,12 @@ _SIMULATED, _SIMULATED_LONG = 400, 100
 _VALUES = 40_000
 #: Seed of the simulated series, so that equal data give equal answers.
 _SEED = 1
+#: Lengths of the simulated series. Between them, p is interpolated: parts of many series have all lengths.
+_LENGTHS = (*range(2 * LEAST, 12), 12, 14, 17, 20, 25, 32, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000)
 #: Share of the errors that one shift may make; the rest is left to a level that changes twice.
 _ONE = 0.8
 #: With more places for a pair of shifts, the simulation takes seconds. The final places are taken from all.
-_PLACES_OF_PAIRS = 25
+_PLACES_OF_PAIRS = 20
 #: Sum of squares, of values with a sum of squares of 1, that is only rounding.
 _NOTHING = 1e-24
 #: The tail of the simulated statistics from this share on is continued as an exponential.
@@ -175,7 +177,7 @@ def _likelihoods(rows: Floats, models: Sequence[tuple[int, ...]]) -> Floats:
         return np.empty((r, 0))
     shifts = len(models[0])
     places = sorted({place for model in models for place in model})
-    index = np.array([[places.index(place) for place in model] for model in models])
+    index = np.searchsorted(places, models)
     steps = (np.arange(n) >= np.array(places)[:, np.newaxis]).astype(np.float64)
     none, some = np.zeros(r), np.zeros((r, len(models)))
     for rho in RHOS.tolist():
@@ -229,18 +231,42 @@ def _tail(n: int, which: int) -> tuple[Floats, float, float]:
     return ordered, start, float((ordered[ordered > start] - start).mean()) if math.isfinite(start) else 1.0
 
 
+def _around(n: int) -> tuple[tuple[int, float], ...]:
+    """Return the neighboring simulated lengths, and their weights."""
+    place = int(np.searchsorted(_LENGTHS, n))
+    if place == len(_LENGTHS) or _LENGTHS[place] == n:
+        return ((min(n, _LENGTHS[-1]), 1.0),)
+    low, high = _LENGTHS[place - 1 : place + 1]
+    share = math.log(n / low) / math.log(high / low)
+    return (low, 1.0 - share), (high, share)
+
+
 def _p_of(statistic: float, n: int, which: int) -> float:
     """Return the share of unchanged series with at least this statistic."""
+    return sum(weight * _p_at(statistic, length, which) for length, weight in _around(n))
+
+
+def _p_at(statistic: float, n: int, which: int) -> float:
     ordered, start, excess = _tail(n, which)
+    if not math.isfinite(start):
+        # too short for a pair of shifts
+        return 1.0
     if statistic > start:
         # The ratio of sums of squares has a power as its tail, so that its logarithm has an exponential one.
         return _TAIL * math.exp(-(statistic - start) / excess)
     return 1.0 - float(np.searchsorted(ordered, statistic)) / ordered.size
 
 
-@lru_cache(maxsize=512)
 def _rates(n: int, alpha: float) -> Floats:
-    """Return the share of unchanged series that show a shift, for each autocorrelation."""
+    """Return the share of unchanged series that show a shift, for each autocorrelation of `WIDE`."""
+    rates: Floats = sum(
+        (weight * _rates_at(length, alpha) for length, weight in _around(n)), np.zeros(len(WIDE))
+    )
+    return rates
+
+
+@lru_cache(maxsize=512)
+def _rates_at(n: int, alpha: float) -> Floats:
     one, two = _simulated(n)
     shown = one > _limit(n, 0, alpha * _ONE)
     if math.isfinite(float(two.max())):
