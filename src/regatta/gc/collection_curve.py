@@ -147,5 +147,5 @@ def predicted_curve(asymptote: Floats, times: CollectionTimes, minheap_bytes: fl
     reference = float(times.seconds.max()) or _NO_TIME
     scale = np.exp(SCALE_SD * scrambled_normals(CURVES, _BRONZE))
     shape = CollectionShape(times, reference)
-    noise = HEAP_PRIORS.model_sd
-    return HeapCurve((), minheap_bytes, asymptote, scale * reference / asymptote, shape, noise, noise)
+    overhead = scale * reference / asymptote
+    return HeapCurve((), minheap_bytes, asymptote, overhead, shape, 0.0, HEAP_PRIORS.model_sd)

@@ -164,7 +164,7 @@ def advise_overhead(
     refusals = _refusals(curves, chosen, heap, certainty, level)
     shown = heap.heap_bytes if math.isfinite(heap.heap_bytes) else curve.largest_measured
     prediction = curve.at(shown, level)
-    overheads = np.sort(curve.times_at(shown)[orders[chosen]] / best - 1)
+    overheads = np.sort(curve.predicted_times(shown)[orders[chosen]] / best - 1)
     low, middle, high = (
         float(overheads[round(p * (CURVES - 1))]) for p in ((1 - level) / 2, 0.5, (1 + level) / 2)
     )

@@ -12,6 +12,13 @@ The model of the time at heap `h` is
 
 Few heaps do not determine four parameters. `live` and `p` therefore have prior distributions, which `heap_priors` keeps with
 their origin. All results are quantiles of the posterior distribution, so their intervals include what the data do not determine.
+
+No program follows the curve exactly. The logarithm of the time at a heap therefore has a model error with the variance
+
+    model_sd ** 2 + (overhead_sd * (t - a) / t) ** 2
+
+The second term is an error of the overhead, which is relative: without it, measurements at heaps with a large overhead would
+determine all other heaps too precisely.
 """
 
 from __future__ import annotations
@@ -143,10 +150,12 @@ class HeapCurve:
     asymptote: Floats = field(repr=False)
     extra: Floats = field(repr=False)
     shape: Shape = field(repr=False)
-    #: standard deviation of the logarithm of the mean time at one more measured heap
+    #: standard error of the logarithm of the mean time at one more measured heap
     noise: float
-    #: standard deviation of the logarithm of the model error at one heap
+    #: standard deviation of the logarithm of the model error at a heap without overhead
     model_sd: float
+    #: standard deviation of the logarithm of the error of the overhead at one heap
+    overhead_sd: float = 0.0
 
     @property
     def least_measured(self) -> float:
@@ -161,6 +170,21 @@ class HeapCurve:
     def times_at(self, heap_bytes: float) -> Floats:
         """Return the time of each curve at a heap, shape (CURVES,), in seconds; infinite where the live data do not fit."""
         return self.asymptote * (1.0 + self.extra * self.shape.reach(heap_bytes))
+
+    def predicted_times(self, heap_bytes: float) -> Floats:
+        """Return `times_at` with the model error, unless the heap was measured: the fit then includes it."""
+        times = self.times_at(heap_bytes)
+        if self._measured(heap_bytes):
+            return times
+        return times * np.exp(self.model_errors(times) * scrambled_normals(CURVES, _SILVER))
+
+    def _measured(self, heap_bytes: float) -> bool:
+        return any(math.isclose(point.heap_bytes, heap_bytes) for point in self.points)
+
+    def model_errors(self, times: Floats) -> Floats:
+        """Return the standard deviation of the logarithm of the model error where each curve has these times."""
+        errors: Floats = np.hypot(self.model_sd, self.overhead_sd * (1.0 - self.asymptote / times))
+        return errors
 
     def at(self, heap_bytes: float, level: float = 0.95) -> HeapPrediction:
         """Predict the mean run time at a heap.
@@ -180,17 +204,13 @@ class HeapCurve:
         """
         _check_level(level)
         _check_positive("heap_bytes", heap_bytes)
-        measured = any(math.isclose(point.heap_bytes, heap_bytes) for point in self.points)
+        measured = self._measured(heap_bytes)
         if heap_bytes < self.minheap_bytes * (1 - 1e-9):
             return HeapPrediction(
                 heap_bytes, math.nan, math.nan, math.nan, level, measured, "below the minimum heap"
             )
-        times = self.times_at(heap_bytes)
-        middle = _least_relative_error(times)
-        if not measured:
-            # The model error of a measured heap is part of the fit.
-            times = times * np.exp(self.model_sd * scrambled_normals(CURVES, _SILVER))
-        low, _, high = quantiles(times, level)
+        middle = _least_relative_error(self.times_at(heap_bytes))
+        low, _, high = quantiles(self.predicted_times(heap_bytes), level)
         return HeapPrediction(heap_bytes, middle, low, high, level, measured, self.why_refused(heap_bytes))
 
     def why_refused(self, heap_bytes: float) -> str:
@@ -222,10 +242,12 @@ class HeapCurve:
             seconds: the time, a number or shape (CURVES,), one per curve.
 
         Returns:
-            Shape (CURVES,), bytes: the model solved for the heap. At least the minimum heap; infinite where the time is not
-            above the asymptote.
+            Shape (CURVES,), bytes: the model, with its error, solved for the heap. At least the minimum heap; infinite where the
+            time is not above the asymptote.
         """
-        r = np.asarray(seconds, dtype=float) / self.asymptote - 1.0
+        wanted = np.maximum(np.asarray(seconds, dtype=float), self.asymptote)
+        errors = self.model_errors(wanted) * scrambled_normals(CURVES, _SILVER)
+        r = np.asarray(seconds, dtype=float) * np.exp(-errors) / self.asymptote - 1.0
         heaps = np.where(r > 0, self.shape.heaps_for(np.maximum(r, 1e-300) / self.extra), np.inf)
         return np.maximum(heaps, 0.0 if math.isnan(self.minheap_bytes) else self.minheap_bytes)
 
@@ -272,7 +294,8 @@ class HeapCurve:
             if variance == 0:
                 continue
             correlation = float(np.corrcoef(answer, _ranks(logs))[0, 1])
-            rho2 = min(1.0, correlation**2 * variance / (variance + self.noise**2))
+            error = self.noise**2 + float(np.square(self.model_errors(self.times_at(float(heap)))[ok]).mean())
+            rho2 = min(1.0, correlation**2 * variance / (variance + error))
             shrinks = 1.0 - math.sqrt(1.0 - rho2)
             if shrinks > found.shrinks_by:
                 found = NextHeap(float(heap), shrinks)
@@ -316,6 +339,7 @@ def fit_curve(
         prior,
         lambda shape: PowerShape(float(heaps[0]), live[shape], powers[shape]),
         priors.model_sd,
+        priors.overhead_sd,
     )
 
 
@@ -326,6 +350,7 @@ def curve_of_shapes(
     prior: Callable[[Floats, Floats], Floats],
     shape_of: Callable[[NDArray[np.int64]], Shape],
     model_sd: float,
+    overhead_sd: float = 0.0,
 ) -> HeapCurve:
     """Fit the asymptote and the overhead of curves whose shapes are on a grid. For the source see `fit_curve`.
 
@@ -335,20 +360,23 @@ def curve_of_shapes(
         reach: shape (shapes, points), the `Shape.reach` of each shape at each heap.
         prior: log of the overhead and log of the asymptote, each of shape (shapes, n) -> -2 log of the prior density.
         shape_of: the shape of each curve, as an index of shape (CURVES,) -> the shape.
-        model_sd: standard deviation of the logarithm of the model error at one heap.
+        model_sd, overhead_sd: as in `HeapCurve`.
     """
     logs = [np.log(np.asarray(point.seconds, dtype=float)) for point in points]
     # Logarithms of arithmetic means: the answer is a mean time.
     means = np.array([math.log(float(np.mean(point.seconds))) for point in points])
     errors = np.array([_squared_error(values) for values in logs])
-    weights = 1.0 / (errors + model_sd**2)
 
-    def cost_of(log_extra: Floats) -> tuple[Floats, Floats]:
-        """Return -2 log of the posterior density, and the mean of log a; shape of `log_extra`: (shapes, n)."""
-        rest = means[None, None, :] - np.log1p(np.exp(log_extra)[:, :, None] * reach[:, None, :])
-        log_a = (rest * weights).sum(axis=2) / weights.sum()
-        cost = (np.square(rest - log_a[:, :, None]) * weights).sum(axis=2)
-        return cost + prior(log_extra, log_a), log_a
+    def cost_of(log_extra: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return -2 log of the posterior density, and mean and variance of log a; shape of `log_extra`: (shapes, n)."""
+        overhead = np.exp(log_extra)[:, :, None] * reach[:, None, :]
+        variances = errors + model_sd**2 + np.square(overhead_sd * overhead / (1.0 + overhead))
+        weights = 1.0 / variances
+        total = weights.sum(axis=2)
+        rest = means - np.log1p(overhead)
+        log_a = (rest * weights).sum(axis=2) / total
+        cost = (np.square(rest - log_a[:, :, None]) * weights + np.log(variances)).sum(axis=2)
+        return cost + np.log(total) + prior(log_extra, log_a), log_a, 1.0 / total
 
     coarse = np.broadcast_to(
         np.linspace(math.log(_LEAST_EXTRA), math.log(_MOST_EXTRA), _COARSE), (reach.shape[0], _COARSE)
@@ -356,19 +384,20 @@ def curve_of_shapes(
     # A second and a third grid resolve narrow peaks, which precise measurements give.
     fine = _narrowed(coarse, cost_of(coarse)[0])
     fine = _narrowed(fine, cost_of(fine)[0])
-    cost, log_a = cost_of(fine)
+    cost, log_a, variance = cost_of(fine)
     spacing = fine[:, 1] - fine[:, 0]
     weight = np.exp(-(cost - cost.min()) / 2) * spacing[:, None]
     chosen = _resampled(weight.ravel())
-    normal = scrambled_normals(CURVES) / math.sqrt(weights.sum())
+    normal = scrambled_normals(CURVES) * np.sqrt(variance.ravel()[chosen])
     return HeapCurve(
         tuple(points),
         float(minheap_bytes),
         np.exp(log_a.ravel()[chosen] + normal),
         np.exp(fine.ravel()[chosen]),
         shape_of(chosen // fine.shape[1]),
-        math.sqrt(float(np.median(errors)) + model_sd**2),
+        math.sqrt(float(np.median(errors))),
         model_sd,
+        overhead_sd,
     )
 
 
@@ -457,7 +486,7 @@ def _shape_grid(priors: HeapPriors, least_heap: float, minheap_bytes: float) -> 
     centre, width = (priors.live_share, priors.live_sd) if known else (0.5 * priors.live_share, 0.3)
     # At the least measured heap, the live data must leave room; that heap can be the minimum heap itself.
     shares = np.linspace(0.02, 0.98, 25)
-    powers = np.linspace(0.8, 2.8, 11)
+    powers = np.linspace(0.6, 3.4, 15)
     grid_shares, grid_powers = (grid.ravel() for grid in np.meshgrid(shares, powers, indexing="ij"))
     cost = ((grid_shares - centre) / width) ** 2 + ((grid_powers - priors.power) / priors.power_sd) ** 2
     return grid_shares, grid_powers, cost

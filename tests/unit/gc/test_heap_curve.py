@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import csv
+import importlib
 import math
-from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from regatta.gc.heap_curve import CURVES, HeapCurve, HeapPoint, fit_curve, pause_share
-from regatta.gc.heap_priors import HEAP_PRIORS
+from regatta.gc.heap_priors import HEAP_PRIORS, HeapPriors
 
-REFERENCE = Path(__file__).parents[2] / "reference" / "dacapo_heaps.csv"
 MINHEAP = 64.0
 EXACT = [0.999, 1.0, 1.001]
 
@@ -35,7 +36,7 @@ def test_a_curve_recovers_times_between_measured_heaps(power: float) -> None:
     curve = curve_of([1.25, 1.5, 2, 3, 4, 6, 8], power)
     for factor in (1.35, 1.75, 2.5, 3.5, 5.0, 7.0):
         predicted = curve.at(factor * MINHEAP)
-        assert predicted.seconds == pytest.approx(time_at(factor * MINHEAP, power=power), rel=0.01)
+        assert predicted.seconds == pytest.approx(time_at(factor * MINHEAP, power=power), rel=0.03)
         assert predicted.low < predicted.seconds < predicted.high
         assert not predicted.refused
 
@@ -43,7 +44,7 @@ def test_a_curve_recovers_times_between_measured_heaps(power: float) -> None:
 def test_a_curve_solves_for_the_heap_of_a_time() -> None:
     curve = curve_of([1.25, 1.5, 2, 3, 4, 6, 8])
     needed = curve.heap_for(time_at(2.5 * MINHEAP))
-    assert needed.heap_bytes == pytest.approx(2.5 * MINHEAP, rel=0.02)
+    assert needed.heap_bytes == pytest.approx(2.5 * MINHEAP, rel=0.05)
     assert needed.low < 2.5 * MINHEAP < needed.high
     below = curve.heap_for(1.0)
     assert math.isinf(below.heap_bytes)
@@ -53,21 +54,28 @@ def test_intervals_contain_the_true_mean_about_as_often_as_they_say() -> None:
     rng = np.random.default_rng(11)
     level, covered, asked = 0.9, 0, 0
     for _ in range(120):
-        live, power = rng.normal(HEAP_PRIORS.live_share, HEAP_PRIORS.live_sd), rng.normal(1.5, 0.4)
+        live, power = (
+            rng.normal(HEAP_PRIORS.live_share, HEAP_PRIORS.live_sd),
+            rng.normal(HEAP_PRIORS.power, 0.4),
+        )
         live, power = min(live, 0.95), max(power, 0.9)
         extra = math.exp(rng.normal(-2.3, 1.0))
 
         def true(factor: float, live: float = live, power: float = power, extra: float = extra) -> float:
             return float(1.0 + extra * ((2 - live) / (factor - live)) ** power)
 
+        def error(factor: float, true: Callable[[float], float] = true) -> float:
+            share = 1 - 1 / true(factor)
+            return float(rng.normal(0, math.hypot(HEAP_PRIORS.model_sd, HEAP_PRIORS.overhead_sd * share)))
+
         points = [
-            HeapPoint(factor, (true(factor) * np.exp(rng.normal(0, 0.006) + rng.normal(0, 0.01, 6))).tolist())
+            HeapPoint(factor, (true(factor) * np.exp(error(factor) + rng.normal(0, 0.01, 6))).tolist())
             for factor in (2.0, 6.0)
         ]
         curve = fit_curve(points, 1.0)
         for factor in (1.2, 1.6, 3.0, 9.0):
             found = curve.at(factor, level)
-            covered += found.low <= true(factor) <= found.high
+            covered += found.low <= true(factor) * math.exp(error(factor)) <= found.high
             asked += 1
     assert 0.86 <= covered / asked <= 0.995
 
@@ -156,42 +164,61 @@ def test_bad_arguments_of_a_curve_are_refused() -> None:
 # Published data
 
 
-def published() -> tuple[dict[str, dict[float, list[float]]], dict[tuple[str, float], float]]:
-    times: dict[str, dict[float, list[float]]] = defaultdict(dict)
-    shares = {}
-    lines = [line for line in REFERENCE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    for row in csv.DictReader(lines):
-        factor = float(row["heap_factor"])
-        times[row["benchmark"]][factor] = [float(text) for text in row["seconds"].split()]
-        shares[row["benchmark"], factor] = float(row["pause_share"] or "nan")
-    return times, shares
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the program that leaves one program out, `perf/heap_advice.py`."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "perf")
+    return importlib.import_module("heap_advice")
 
 
-def summary(errors: list[float]) -> np.ndarray:
-    found = np.abs(errors)
-    return np.array([np.median(found), np.percentile(found, 90), found.max()])
+def p90(errors: Iterable[tuple[float, float]], least: float) -> float:
+    return float(np.percentile([abs(error) for factor, error in errors if factor >= least], 90))
 
 
-def test_errors_on_published_programs_are_below_those_of_simple_baselines() -> None:
-    times, shares = published()
-    ours, nearest, covered = [], [], []
-    by_live: dict[float, list[float]] = defaultdict(list)
-    for name, by_factor in times.items():
-        means = {factor: float(np.mean(values)) for factor, values in by_factor.items()}
-        points = [HeapPoint(factor, by_factor[factor], shares[name, factor]) for factor in (2.0, 6.0)]
-        curve = fit_curve(points, 1.0)
-        for factor, measured in means.items():
-            if factor in (2.0, 6.0):
-                continue
-            found = curve.at(factor)
-            ours.append(found.seconds / measured - 1)
-            covered.append(found.low <= measured <= found.high)
-            nearest.append(means[2.0 if factor < 4 else 6.0] / measured - 1)
-            for live in (0.0, 0.5, 0.7, 0.9):
-                k = (means[2.0] - means[6.0]) / (1 / (2 - live) - 1 / (6 - live))
-                predicted = means[6.0] + k * (1 / (factor - live) - 1 / (6 - live))
-                by_live[live].append(predicted / measured - 1)
-    assert len(times) == 11
-    for baseline in (nearest, *by_live.values()):
-        assert (summary(ours) < summary(baseline)).all()
-    assert np.mean(covered) >= 0.9
+def test_programs_left_out_are_predicted_better_than_by_a_formula_and_their_intervals_hold(
+    study: Any,
+) -> None:
+    programs = study.read_reference()
+    assert len(programs) == 22
+    found = study.LeaveOneOut(programs, [study.MEASURED], {"power": (1.5, 1.75)}).predictions()
+    held = [one for each in found.values() for one in each[study.MEASURED]]
+    assert len(held) == 176
+    assert np.mean([one.covered for one in held]) >= 0.93
+    assert np.mean([one.covered for one in held if one.factor >= 1.5]) >= 0.93
+    ours = [(one.factor, one.error) for one in held]
+    formula = study.errors_of(programs, lambda one, factor: study.by_live(one, factor, 0.7))
+    for least in (1.0, 1.5):
+        assert p90(ours, least) <= p90(formula, least)
+
+
+def test_intervals_hold_if_a_heap_with_a_large_overhead_was_measured(study: Any) -> None:
+    def coverage(priors: HeapPriors) -> float:
+        held = [
+            one
+            for program in study.read_reference().values()
+            for one in study.held_out(program, (1.0, 3.0, 6.0), priors)
+        ]
+        return float(np.mean([one.covered for one in held]))
+
+    assert coverage(HEAP_PRIORS) >= 0.93
+    # Without an error of the overhead, the heap of 1 x determines all others.
+    assert coverage(replace(HEAP_PRIORS, overhead_sd=0.0)) < 0.9
+
+
+def test_priors_chosen_without_a_program_do_not_depend_on_it(study: Any) -> None:
+    programs = {
+        name: one for name, one in study.read_reference().items() if name in ("avrora", "fop", "h2", "xalan")
+    }
+    changed = dict(programs, xalan=replace(programs["xalan"], times=programs["fop"].times))
+    choices = [
+        study.LeaveOneOut(some, [study.MEASURED], {"live_share": (0.7, 0.9)}).chosen("xalan")
+        for some in (programs, changed)
+    ]
+    assert choices[0] == choices[1]
+
+
+def test_pairs_of_collectors_are_seldom_decided_wrongly_for_a_program_left_out(study: Any) -> None:
+    pairs = study.collector_pairs(study.read_reference())
+    decided = pairs["right"] + pairs["wrong"] + pairs["near"]
+    assert decided > 100
+    assert pairs["wrong"] <= 0.05 * decided
