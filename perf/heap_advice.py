@@ -268,15 +268,16 @@ def errors_of(
     ]
 
 
-def collector_pairs(programs: Mapping[str, Program]) -> dict[str, int]:
+def collector_pairs(programs: Mapping[str, Program], firsts: Sequence[str] = COLLECTORS) -> dict[str, int]:
     """Decide every pair of collectors at 2 x minheap from the profile of G1 and from other programs.
 
-    `near`: decided pairs that differ by at most 10 %. They count as wrong if the other one is faster.
+    `firsts`: collectors that can be the first of a pair, in the order of COLLECTORS. In the result, `near` counts decided pairs
+    that differ by at most 10 %; they count as wrong if the other one is faster.
     """
     counts = {"right": 0, "wrong": 0, "near": 0, "refused": 0}
     for name, program in programs.items():
         for a, b in itertools.combinations(COLLECTORS, 2):
-            if a not in program.collectors or b not in program.collectors:
+            if a not in firsts or a not in program.collectors or b not in program.collectors:
                 continue
             ratio = float(np.mean(program.collectors[a]) / np.mean(program.collectors[b]))
             differ = max(ratio, 1 / ratio) > RELEVANT
@@ -365,6 +366,7 @@ def document_of(programs: Mapping[str, Program]) -> dict[str, Any]:
         "errors": tables,
         "coverage": coverage,
         "pairs": pairs,
+        "pairs_with_g1": collector_pairs(programs, ("G1",)),
         "goals": goals,
     }
 
@@ -381,7 +383,8 @@ def show(document: Mapping[str, Any]) -> None:
             "  {name:31} n {n:4}  covered {covered:5.1f}  half width: median {half_width:5.2f}"
             "  p90 {half_width_p90:6.1f}".format(**row)
         )
-    print("pairs of collectors: " + ", ".join(f"{count} {name}" for name, count in document["pairs"].items()))
+    for name, title in (("pairs", "pairs of collectors"), ("pairs_with_g1", "pairs with G1")):
+        print(f"{title}: " + ", ".join(f"{count} {verdict}" for verdict, count in document[name].items()))
     for name, title in (("priors", "priors chosen from all programs"), ("package", "priors of the package")):
         print(f"{title}: " + ", ".join(f"{key} {value:g}" for key, value in document[name].items()))
     for one in document["goals"]:

@@ -1,7 +1,7 @@
 """Choose between two collectors for a program that was measured with G1 only.
 
-The profile of one collector seldom decides between two others. The rule therefore uses only what was equal in other programs,
-and refuses in all other cases.
+The profile of one collector seldom decides between two others. The rule therefore uses only what was equal in nearly
+all other programs, and refuses in all other cases.
 """
 
 from __future__ import annotations
