@@ -18,7 +18,7 @@ from regatta.gc.heap_profile import (
     survival,
 )
 from regatta.host.errors import Problem, SpecError
-from regatta.host.files import write_whole
+from regatta.host.files import parse_json, write_whole
 from regatta.host.values.from_json import value_from_json
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
@@ -144,7 +144,7 @@ def read_heap_vector(path: Path) -> HeapVector:
         SpecError: no such file, or it has another shape.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = parse_json(path.read_bytes())
     except OSError as error:
         raise SpecError([Problem(str(path), "a heap vector", error.strerror or str(error), _FIX)]) from error
     except ValueError as error:

@@ -179,17 +179,46 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
     return bytes(data)
 
 
+def parse_json(text: bytes | str, finite: bool = True) -> Any:
+    """Parse JSON that another program wrote.
+
+    Args:
+        text: of one document.
+        finite: refuse NaN and Infinity, which are not JSON.
+
+    Raises:
+        ValueError: it is not JSON, an object has a key twice, or it is nested too deeply. Parsers disagree on which of two equal
+            keys is valid.
+    """
+    try:
+        return json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse_constant if finite else None
+        )
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for at, name in enumerate(names) if name in names[:at])
+        raise ValueError(f"the key {repeated[:100]!r} occurs twice in one object")
+    return found
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
 def parse_object(path: Path, most_bytes: int = LARGEST_OBJECT_BYTES) -> dict[str, Any]:
     """Read a JSON object.
 
     Raises:
         OSError: the file cannot be read; see `read_bounded`.
-        ValueError: the file does not contain a JSON object.
+        ValueError: the file does not contain a JSON object; see `parse_json`.
     """
-    try:
-        value = json.loads(read_bounded(path, most_bytes))
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    value = parse_json(read_bounded(path, most_bytes), finite=False)
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, got {type(value).__name__}")
     return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from regatta.host.errors import RegattaError
+from regatta.host.files import parse_json
 
 #: what a part of a line means; `msec`: seconds since 1970 with a fraction; `usec`: microseconds since 1970; `cache`: what the cache
 #: of a proxy did; `origin`: seconds that the server behind it took
@@ -250,8 +250,8 @@ def _json_format(lines: Sequence[str], where: str) -> LogFormat:
     keys: dict[str, str] = {}
     for line in lines:
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
+            value = parse_json(line)
+        except ValueError:
             continue
         if isinstance(value, dict):
             keys |= {

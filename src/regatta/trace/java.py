@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import defaultdict
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TypedDict, TypeVar
 
 from regatta.host.errors import RegattaError
+from regatta.host.files import parse_json
 from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
 from regatta.host.values.from_json import value_from_json
@@ -94,7 +94,7 @@ def iteration_ns(results: Path, warmup: int, metric: str = "elapsed") -> float |
     elapsed = []
     try:
         for text in results.read_text(encoding="utf-8").splitlines():
-            line = json.loads(text)
+            line = parse_json(text)
             if line.get("metric") == metric and line["iteration"] >= warmup:
                 elapsed.append(float(line["value"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -136,7 +136,7 @@ def read_of_jvm(kind: type[T], path: Path, where: str) -> T:
             f"start a JVM (`java ...`) that exits normally; a killed or halted JVM writes no {where}",
         ) from error
     try:
-        told = json.loads(text)
+        told = parse_json(text)
     except ValueError as error:
         raise RegattaError(where, "JSON", str(error)) from error
     return value_from_json(kind, told, where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 from regatta.events.jfr_recording import find_jfr
 from regatta.host.errors import RegattaError
+from regatta.host.files import parse_json
 from regatta.stats.proportion import proportion_interval
 
 _NATIVE = "jdk.NativeMethodSample"
@@ -82,7 +82,7 @@ def read_samples(recording: Path, java: str) -> list[Sample]:
     ]
     done = subprocess.run(wanted, capture_output=True, text=True, check=False)
     try:
-        events = json.loads(done.stdout)["recording"]["events"]
+        events = parse_json(done.stdout, finite=False)["recording"]["events"]
         return [sample for event in events if (sample := _sample(event)) is not None]
     except (ValueError, KeyError, TypeError, IndexError) as error:
         got = done.stderr.strip()[-200:] or repr(error)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import RegattaError, VerificationError
+from regatta.host.files import parse_json
 from regatta.spec.calls import Seen, Tally
 from regatta.trace.gate import Finished, GatedCommand
 from regatta.trace.processes import is_there, tree_of, user_ns
@@ -84,7 +85,7 @@ def read_figure(figure: Figure, printed: str) -> float:
             raise RegattaError(where, "a file with a JSON object", error.strerror or str(error)) from error
     for line in reversed(text.splitlines()):
         try:
-            value = json.loads(line)
+            value = parse_json(line)
         except ValueError:
             continue
         if isinstance(value, dict) and figure.key in value:

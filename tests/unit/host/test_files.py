@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from regatta.host.files import locked, read_bounded, read_object, replaced, write_first, write_object
+from regatta.host.files import (
+    locked,
+    parse_json,
+    parse_object,
+    read_bounded,
+    read_object,
+    replaced,
+    write_first,
+    write_object,
+)
 from regatta.spec.vector_files import write_vector
 from regatta.spec.vectors import ConstantCost, PrimitiveCost, SystemVector, Value
 from regatta.store.folder import write_json
@@ -128,3 +137,20 @@ def test_a_small_object_is_read_where_memory_is_short(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", code, str(tmp_path / "plan.json")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("{'a': 1}\n", "")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '[{"b": {"a": 1, "c": 2, "a": 1}}]', "[" * 100_000])
+def test_json_with_a_repeated_key_or_too_many_brackets_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"occurs twice|nested too deeply"):
+        parse_json(text)
+    (tmp_path / "object.json").write_text(text)
+    with pytest.raises(ValueError, match=r"occurs twice|nested too deeply"):
+        parse_object(tmp_path / "object.json")
+
+
+def test_numbers_that_are_not_json_are_refused_unless_they_are_unused() -> None:
+    assert parse_json('{"a": 1}') == {"a": 1}
+    for name in ("NaN", "Infinity", "-Infinity"):
+        with pytest.raises(ValueError, match=f"{name} is not a number"):
+            parse_json(f"[{name}]")
+    assert str(parse_json('{"unused": NaN}', finite=False)["unused"]) == "nan"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from regatta.host.adapters.result import Left
+from regatta.host.files import parse_json
 
 
 class BadDocument(ValueError):
@@ -16,13 +16,14 @@ def document(left: Left, harness: str) -> Any:
     """Read the document.
 
     Raises:
-        BadDocument: the file is missing, was refused, or is not complete JSON.
+        BadDocument: the file is missing, was refused, or is not valid JSON.
     """
     if left.refused or not left.results:
         raise BadDocument(left.refused or f"no result: {harness} wrote no file")
     try:
-        return json.loads(left.results)
-    except (ValueError, RecursionError) as error:
+        # Unused numbers can be NaN, as the error of a score of one value. Adapters check those that they use.
+        return parse_json(left.results, finite=False)
+    except ValueError as error:
         raise BadDocument(f"the file of {harness} is not valid JSON: {str(error)[:200]}") from error
 
 

@@ -38,6 +38,8 @@ _OTHER_UNITS = {
 }
 #: secondary metrics that repeat percentiles of the samples: `p0.99`, or `bench:·p0.99` in earlier releases
 _PERCENTILE = re.compile(r"(?:\A|[:·])p[01]\.[0-9]+\Z")
+#: parameters of measurements that this adapter sets; one of JMH with such a name gets the prefix `param_`
+_OWN = ("benchmark", "mode", "kind", "percentile")
 _MAXIMUM_ROWS = 1_000_000
 #: limit of samples per iteration for percentiles
 _MAXIMUM_SAMPLES = 4_000_000
@@ -89,7 +91,9 @@ def _add(result: dict[str, Any], several: bool, modes: bool, reported: Reported)
     if modes:
         parameters["mode"] = mode
     primary = part(result, "primaryMetric", dict, where)
-    unit, factor = _unit(part(primary, "scoreUnit", str, where), where)
+    written = part(primary, "scoreUnit", str, where)
+    unit, factor = _unit(written, where)
+    _check_mode(written, mode, where)
     if mode == "sample":
         rows = _samples(primary, unit, factor, parameters, where)
     else:
@@ -212,12 +216,28 @@ def _unit(text: str, where: str) -> tuple[str, float]:
     raise BadDocument(f"{where}: unknown unit {text!r:.40}")
 
 
+def _check_mode(text: str, mode: str, where: str) -> None:
+    """Check that the unit of a primary metric is one of its mode: a rate in mode `thrpt`, a time in the others.
+
+    Raises:
+        BadDocument: it is not.
+    """
+    first, _, second = text.partition("/")
+    rate = mode == "thrpt"
+    if first == "ops" and second in _SECONDS if rate else first in _SECONDS and second == "op":
+        return
+    like = "ops/s" if rate else "ms/op"
+    raise BadDocument(f"{where}: expected a unit such as {like} in mode {mode}, got {text!r:.40}")
+
+
 def _parameters(result: Mapping[str, Any], where: str) -> dict[str, object]:
     given = result.get("params")
     named: dict[str, object] = {}
     for name, value in given.items() if isinstance(given, dict) else ():
         called = _snake(name)
-        if not called or called in named or called in ("benchmark", "mode", "kind", "percentile"):
+        if called in _OWN:
+            called = f"param_{called}"
+        if not called or called in named:
             raise BadDocument(f"{where}: no unique name for the parameter {name!r:.60}")
         if not isinstance(value, str):
             raise BadDocument(f"{where}: expected a string for the parameter {name[:60]}, got {value!r:.80}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from regatta.host.adapters.latency import latency_rows
 from regatta.host.adapters.result import Left, Reported
+from regatta.host.files import parse_json
 from regatta.host.journal.record_shape import is_number, is_plain
 from regatta.host.units import UNITS
 
@@ -99,10 +100,6 @@ def _take(line: dict[str, Any], reported: Reported, requests: _Requests) -> None
         raise _BadLine(f"expected metric, requests, digest, info or error, got {json.dumps(line):.80}")
 
 
-def _reject_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number")
-
-
 def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Read the lines. The first invalid line becomes the error, with its number."""
     reported = Reported()
@@ -114,11 +111,11 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         if not text.strip():
             continue
         try:
-            line = json.loads(text, parse_constant=_reject_constant)
+            line = parse_json(text)
             if not isinstance(line, dict):
                 raise _BadLine("not an object")
             _take(line, reported, requests)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             reported.error = f"line {number} of the results: {error}"
             return reported
     for iteration, (starts, ends) in sorted(requests.items()):

@@ -12,10 +12,17 @@ from regatta.host.adapters.document import BadDocument, document, part
 from regatta.host.adapters.result import Left, Reported
 from regatta.host.journal.record_shape import is_number
 
+#: warning of a benchmark that does not check its result, so that a silent failure is possible
+_NOT_VALIDATED = b"no result that can be validated"
+
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Return `elapsed` in ns for each repetition of the single benchmark."""
+    """Return `elapsed` in ns for each repetition of the single benchmark; in `info` whether it validates no result."""
     reported = Reported()
+    if any(_NOT_VALIDATED in output for output in (left.stdout, left.stderr)):
+        reported.info["not_validated"] = (
+            "Renaissance: this benchmark provides no result that can be validated"
+        )
     try:
         value = document(left, "Renaissance")
         if not isinstance(value, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,63 @@ def test_parameters_of_jmh_are_parameters_of_the_record() -> None:
         (0, 50.0, {"array_size": "100", "kind_of_data": "random"}),
         (1, 60.0, {"array_size": "100", "kind_of_data": "random"}),
     ]
+
+
+def changed(file: str, change: Callable[[dict[str, Any]], object], **more: Any) -> Reported:
+    """Read a changed output of JMH."""
+    document = json.loads(kept(file))
+    for result in document:
+        change(result)
+    return ADAPTERS["jmh"](left(results=json.dumps(document).encode(), **more), {})
+
+
+@pytest.mark.parametrize(
+    ("file", "unit", "right"),
+    [
+        ("jmh-throughput.json", "ms/op", False), ("jmh-throughput.json", "ops/ms", True),
+        ("jmh-throughput.json", "B/op", False), ("jmh-average.json", "ops/s", False), ("jmh-average.json", "ns/op", True),
+        ("jmh-average.json", "ns", False), ("jmh-single-shot.json", "ops/min", False), ("jmh-samples.json", "ops/us", False),
+    ],
+)  # fmt: skip
+def test_the_unit_of_a_jmh_result_is_one_of_its_mode(file: str, unit: str, right: bool) -> None:
+    reported = changed(file, lambda result: result["primaryMetric"].update(scoreUnit=unit))
+    assert (reported.error == "") is right
+    assert right or f"got '{unit}'" in reported.error
+
+
+def test_a_parameter_of_jmh_named_as_one_of_the_record_gets_a_prefix() -> None:
+    named = {"mode": "fast", "benchmark": "x", "size": "1"}
+    reported = changed("jmh-average.json", lambda result: result.update(params=named))
+    assert {tuple(row[5].items()) for row in reported.iterations} == {
+        (("param_benchmark", "x"), ("param_mode", "fast"), ("size", "1"))
+    }
+    named["param_mode"] = "slow"
+    assert "no unique name" in changed("jmh-average.json", lambda r: r.update(params=named)).error
+
+
+def test_the_error_of_a_jmh_score_of_one_value_is_not_a_number() -> None:
+    reported = changed("jmh-average.json", lambda result: result["primaryMetric"].update(scoreError="NaN"))
+    assert (reported.error, len(reported.iterations)) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "file"), [("jmh", "jmh-average.json"), ("renaissance", "renaissance.json")]
+)
+def test_a_document_with_a_key_twice_is_an_error(adapter: str, file: str) -> None:
+    text = kept(file).decode()
+    at = text.index("{") + 1
+    doubled = f'{text[:at]}"same": 1, "same": 2, {text[at:]}'
+    assert "occurs twice" in ADAPTERS[adapter](left(results=doubled.encode()), {}).error
+    line = b'{"iteration": 0, "metric": "time", "value": 1, "value": 2, "unit": "s"}'
+    assert "occurs twice" in ADAPTERS["regatta"](left(results=line), {}).error
+
+
+def test_a_renaissance_benchmark_that_checks_no_result_is_noted() -> None:
+    warning = b"WARNING: This benchmark provides no result that can be validated.\n"
+    assert read("renaissance", "renaissance.json").info == {}
+    reported = ADAPTERS["renaissance"](left(results=kept("renaissance.json"), stdout=warning), {})
+    assert reported.error == ""
+    assert "validated" in reported.info["not_validated"]
 
 
 def test_two_benchmarks_of_one_jmh_run_are_told_apart() -> None:
