@@ -49,7 +49,10 @@ FAKES = {
           *--editable*) ln -sf "$FAKES/cli" "${0%/*}/regatta" ;;
         esac
     """,
-    "cli": 'echo "cli in $PWD: $*"',
+    "cli": """
+        echo "cli in $PWD: $*"
+        [ -z "${SHOWN:-}" ] || echo "$PATH ${VIRTUAL_ENV:-}"
+    """,
     "sudo": """
         echo "sudo $*" >>"$LOG"
         [ "$1" = -n ] && shift
@@ -134,6 +137,13 @@ def _script(path: Path, body: str) -> None:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
+
+
+def test_a_command_gets_the_path_of_the_user(machine: Machine) -> None:
+    machine.run("status")
+    mine = f"{machine.clone.parent / 'mine'}:{machine.bin}"
+    shown = machine.run("time", "python3 x.py", PATH=mine, SHOWN="yes").stdout
+    assert shown.splitlines()[1] == f"{mine} "
 
 
 SPECLIKE = ("perl", "bzip2", "xz", "sqlite3")

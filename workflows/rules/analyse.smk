@@ -8,4 +8,4 @@ rule analyse:
     params:
         folder=folder_of,
     shell:
-        "regatta analyze {params.folder:q} --json > {output.answer:q} 2> {log:q}"
+        "{REGATTA:q} analyze {params.folder:q} --json > {output.answer:q} 2> {log:q}"

@@ -8,4 +8,4 @@ rule build:
     params:
         spec=spec_of,
     shell:
-        "regatta build {params.spec:q} --way {resources.way:q} --receipt {output.receipt:q} > {log:q} 2>&1"
+        "{REGATTA:q} build {params.spec:q} --way {resources.way:q} --receipt {output.receipt:q} > {log:q} 2>&1"

@@ -13,7 +13,7 @@ rule calibrate:
         spec=spec_of,
         results=results_of,
     shell:
-        "regatta minheap {params.spec:q} --results {params.results:q} --way {resources.way:q}"
+        "{REGATTA:q} minheap {params.spec:q} --results {params.results:q} --way {resources.way:q}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
 
 
@@ -28,4 +28,4 @@ rule plan:
         spec=spec_of,
         results=results_of,
     shell:
-        "regatta plan {params.spec:q} --results {params.results:q} --way {resources.way:q} --write > {log:q} 2>&1"
+        "{REGATTA:q} plan {params.spec:q} --results {params.results:q} --way {resources.way:q} --write > {log:q} 2>&1"

@@ -30,6 +30,9 @@ except RegattaError as error:
     raise WorkflowError(str(error))
 
 
+# Not a name on PATH: PATH is that of the user, who may have another environment active.
+REGATTA = str(Path(sys.executable).with_name("regatta"))
+
 # File patterns of rules need a name without special characters; commands get the original.
 RESULTS = path_for_snakemake(FOLDER)
 

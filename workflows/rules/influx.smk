@@ -19,7 +19,7 @@ rule ingest_segment:
     params:
         folder=folder_of,
     shell:
-        "timeout --foreground -k 5 60 regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
+        "timeout --foreground -k 5 60 {REGATTA:q} ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
         ' || echo \'{{"waiting": null, "reason": "ingest failed: see logs/ingest-HOST-SEGMENT.log"}}\' > {output.receipt:q}'
 
@@ -36,6 +36,6 @@ rule ingest_influx:
     params:
         folder=folder_of,
     shell:
-        "timeout --foreground -k 5 600 regatta ingest {params.folder:q} --patience-s 3"
+        "timeout --foreground -k 5 600 {REGATTA:q} ingest {params.folder:q} --patience-s 3"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
         ' || echo \'{{"waiting": null, "reason": "ingest failed: see logs/ingest-influx.log"}}\' > {output.receipt:q}'

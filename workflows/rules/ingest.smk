@@ -8,4 +8,4 @@ rule ingest:
     params:
         folder=folder_of,
     shell:
-        "regatta store rebuild {params.folder:q} > {log:q} 2>&1"
+        "{REGATTA:q} store rebuild {params.folder:q} > {log:q} 2>&1"

@@ -14,6 +14,6 @@ rule measure:
         folder=folder_of,
         segment=lambda wildcards: int(wildcards.segment),
     shell:
-        "regatta segment {params.folder:q} --host {wildcards.host:q} --segment {params.segment}"
+        "{REGATTA:q} segment {params.folder:q} --host {wildcards.host:q} --segment {params.segment}"
         " --way {resources.way:q}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"

@@ -9,5 +9,5 @@ rule provision:
         spec=spec_of,
         results=results_of,
     shell:
-        "regatta provision {params.spec:q} --results {params.results:q} --way {resources.way:q}"
+        "{REGATTA:q} provision {params.spec:q} --results {params.results:q} --way {resources.way:q}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"

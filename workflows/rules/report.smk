@@ -9,4 +9,4 @@ rule report:
     params:
         folder=folder_of,
     shell:
-        "regatta report {params.folder:q} --output {output.page:q} > {log:q} 2>&1"
+        "{REGATTA:q} report {params.folder:q} --output {output.page:q} > {log:q} 2>&1"

@@ -9,7 +9,7 @@ rule verify:
     params:
         folder=folder_of,
     shell:
-        "regatta verify {params.folder:q} --write {output.verdict:q} > {log:q} 2>&1"
+        "{REGATTA:q} verify {params.folder:q} --write {output.verdict:q} > {log:q} 2>&1"
 
 
 rule verified:
@@ -23,4 +23,4 @@ rule verified:
     log:
         f"{RESULTS}/{{experiment}}/logs/verified.log",
     shell:
-        "regatta verify --verdict {input.verdict:q} > {output:q} 2> {log:q}"
+        "{REGATTA:q} verify --verdict {input.verdict:q} > {output:q} 2> {log:q}"

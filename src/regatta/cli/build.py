@@ -24,7 +24,7 @@ def build(spec: Path, way: Wish, receipt: Path | None) -> None:
     import platform
 
     from regatta.fleet.supplying import make_stock
-    from regatta.host.ready.resolving import build_here, find_programs
+    from regatta.host.ready.resolving import build_here, find_programs, path_here
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.receipts import write_preparation
@@ -39,7 +39,7 @@ def build(spec: Path, way: Wish, receipt: Path | None) -> None:
         files |= {
             f"{label} {part} {name}": file for label, named in things.items() for name, file in named.items()
         }
-    files |= find_programs(experiment) if here else {}
+    files |= find_programs(experiment, path_here(experiment)) if here else {}
     for name, file in files.items():
         click.echo(f"{file.sha256[:16]}  {name}  {file.path}")
     if receipt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -163,7 +164,9 @@ class _Words:
 
     def _word(self, word: str, first: bool) -> str:
         path = Path(word)
-        if (first and "/" not in word and not path.is_file()) or not path.is_file():
+        if first and "/" not in word and (program := _program(word)):
+            return program.replace("{", "{{").replace("}", "}}")
+        if not path.is_file():
             return word.replace("{", "{{").replace("}", "}}")
         path = path.absolute()
         try:
@@ -186,6 +189,19 @@ class _Words:
             for name, path in self.files.items()
         )
         return "\n" + _FILES + "".join(rows) + "\n"
+
+
+def _program(name: str) -> str:
+    """Return the name of a program on PATH; its absolute path if the system path has another one; "" without one.
+
+    The path makes every later run measure what the shell of the user would start now.
+    """
+    from regatta.host.ready.resolving import MEASURED_PATH
+
+    found = shutil.which(name)
+    if found is None:
+        return ""
+    return name if found == shutil.which(name, path=MEASURED_PATH) else str(Path(found).absolute())
 
 
 def _either(a: Sequence[str], b: Sequence[str]) -> list[str]:

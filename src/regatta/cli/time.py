@@ -83,8 +83,8 @@ class _Percent(click.FloatRange):
     "--environment",
     "variables",
     multiple=True,
-    metavar="NAME",
-    help="Copy this variable of the current environment, such as PATH or HOME. Repeatable.",
+    metavar="NAME[=VALUE]",
+    help="Set this variable, or copy it from the current environment, such as HOME or PATH. Repeatable.",
 )
 @click.option(
     "--timeout",
@@ -118,14 +118,12 @@ def time(
 
     With one COMMAND, compare the values of its parameters with the first ones.
 
-    Commands run in the current directory, without a shell. They do not inherit the environment: PATH is the
-    system path, HOME and TMPDIR are an empty folder. Perturbed runs are repeated.
+    Commands run in the current directory, without a shell. Their programs are those that your shell would start, such
+    as the ones of an active virtual environment. They do not inherit the environment: PATH is the system path,
+    HOME and TMPDIR are an empty folder. With --environment PATH, that PATH also decides the programs.
+    Perturbed runs are repeated.
     """
-    for variable in variables:
-        if variable not in os.environ:
-            raise click.UsageError(
-                f"--environment {variable}: expected a variable of the environment, got none"
-            )
+    environment = _environment(variables)
     if names and len(names) != len(commands):
         raise click.UsageError(
             f"expected a --command-name for each of {len(commands)} commands, got {len(names)}"
@@ -145,12 +143,13 @@ def time(
     for name in given:
         if not any(_uses(one, name) for one in (*words, before)):
             raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
-    for program in [*(command[0] for command in words), *before[:1]]:
-        _find(program)
+    path = environment.get("PATH")
+    programs = {program: _find(program, path) for program in [*(one[0] for one in words), *before[:1]]}
     with told_to_stop(), _folder(save) as folder, _told_by_options(folder), started_runner() as runner:
         spec, results = folder / f"{NAME}.yml", folder / "results"
-        _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, before, variables))
-        _write(spec, _spec(called, words, given, before, runs, precision, timeout))
+        prepared = [programs[before[0]], *before[1:]] if before else []
+        _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, prepared, environment))
+        _write(spec, _spec(called, words, programs, given, before, runs, precision, timeout))
         ready, complete = measure(spec, results, runner)
         if not complete:
             click.echo("stopped: the answer is about the runs so far", err=True)
@@ -160,6 +159,7 @@ def time(
         # The test of normality is only in JSON, and loads scipy.stats, which takes longer than the rest of the answer.
         answer = answer_experiment(ready.folder.path, without=() if export == "json" else ("normality",))
         _show(answer, export, dict(zip(called, words, strict=True)))
+        _tell_programs(programs)
         _tell_perturbations(answer, ready.folder.path)
         if save is not None:
             where = f"--results {shlex.quote(str(results))}"
@@ -232,15 +232,42 @@ def _uses(words: Sequence[str], name: str) -> bool:
     return any(f"{{{name}}}" in word for word in words)
 
 
-def _find(program: str) -> str:
-    """Return the path of a program, found as by a shell."""
+def _environment(variables: Sequence[str]) -> dict[str, str]:
+    """Return the variables of --environment with their values."""
+    found: dict[str, str] = {}
+    for variable in variables:
+        name, given, value = variable.partition("=")
+        if not given and name not in os.environ:
+            raise click.UsageError(
+                f"--environment {variable}: expected a variable of the environment, or NAME=VALUE · got none"
+            )
+        found[name] = value if given else os.environ[name]
+    return found
+
+
+def _find(program: str, path: str | None) -> str:
+    """Return the absolute path of a program, found as by a shell with this PATH (None: that of the user).
+
+    Links are kept: the link in a virtual environment is what makes Python use it.
+    """
     from regatta.host.errors import HostError
 
-    found = shutil.which(program)
+    found = shutil.which(program, path=path)
     if found is None:
         where = "there" if "/" in program else "in PATH"
         raise HostError(program, "a program", f"none {where}", "install it, or correct the name")
     return str(Path(found).absolute())
+
+
+def _tell_programs(programs: dict[str, str]) -> None:
+    """Print the path of each program that is not the one of the system path, or not the one of the user's shell."""
+    from regatta.host.ready.resolving import MEASURED_PATH
+
+    for program, path in programs.items():
+        if "/" not in program and {shutil.which(program), shutil.which(program, path=MEASURED_PATH)} != {
+            path
+        }:
+            click.echo(f"{program} is {path}", err=True)
 
 
 def _names(commands: Sequence[Sequence[str]]) -> list[str]:
@@ -316,7 +343,7 @@ def _suite(
     commands: Sequence[Sequence[str]],
     given: dict[str, list[str]],
     prepare: Sequence[str],
-    variables: Sequence[str],
+    environment: dict[str, str],
 ) -> dict[str, Any]:
     """Return the suite: one benchmark with a command for each alternative."""
 
@@ -332,10 +359,10 @@ def _suite(
     }
     first = {name: values[0] for name, values in given.items()}
     benchmark: dict[str, Any] = {"kind": "program", "commands": commands_of, "directory": os.getcwd()}
-    if variables:
-        benchmark["environment"] = {name: os.environ[name] for name in variables}
+    if environment:
+        benchmark["environment"] = environment
     if prepare:
-        benchmark["prepare"] = {"command": [template(word) for word in (_find(prepare[0]), *prepare[1:])]}
+        benchmark["prepare"] = {"command": [template(word) for word in prepare]}
     if first:
         benchmark["sizes"] = {"default": {"parameters": first}}
     return {"suite": _SUITE, "benchmarks": {_BENCHMARK: benchmark}}
@@ -344,6 +371,7 @@ def _suite(
 def _spec(
     names: Sequence[str],
     commands: Sequence[Sequence[str]],
+    programs: dict[str, str],
     given: dict[str, list[str]],
     prepare: Sequence[str],
     runs: int,
@@ -359,7 +387,7 @@ def _spec(
             "kind": "program",
             "language": name,
             "provider": "path",
-            "path": str(Path(words[0]).absolute()) if "/" in words[0] else words[0],
+            "path": programs[words[0]],
         }
         for name, words in zip(names, commands, strict=True)
     }

@@ -93,10 +93,8 @@ def _run(
         withdraw_all_receipts(folder)
     else:
         withdraw_receipts_of_touched_journals(folder)
-    bin_dir = Path(sys.executable).parent
     environment = {
         **os.environ,
-        "PATH": f"{bin_dir}{os.pathsep}{os.environ.get('PATH', '')}",
         "REGATTA_HOME": str(home),
         "REGATTA_ERRORS": str(errors.resolve()),
         **hand_over(spec, results),
@@ -108,6 +106,8 @@ def _run(
         "--snakefile", str(home / "Snakefile"),
         "--directory", str(Path.cwd()),
         "--profile", str(home / "configs" / "profiles" / profile),
+        # Otherwise `profiles/default` next to the Snakefile or in the current folder replaces keys of that profile.
+        "--workflow-profile", "none",
     ]  # fmt: skip
     heard = Heard(folder)
     with (folder.logs / "snakemake.log").open("ab") as log, told_to_stop():

@@ -19,7 +19,7 @@ from regatta.host.containers.docker import image_ids
 from regatta.host.errors import HostError
 from regatta.host.files import parse_object
 from regatta.host.ready.facts import fingerprint, local_facts
-from regatta.host.ready.resolving import MEASURED_PATH, measured_environment
+from regatta.host.ready.resolving import measured_environment, path_here
 from regatta.host.ready.runtimes import installed_program
 from regatta.host.ready.sources import generator_files, source_files
 from regatta.host.values.digest import digest_of
@@ -88,7 +88,7 @@ def _state(file: Path) -> list[int]:
 
 
 def _files(experiment: Experiment, home: Path) -> Iterator[Path]:
-    path = experiment.environment.set.get("PATH", MEASURED_PATH)
+    path = path_here(experiment)
     for benchmark in experiment.benchmarks:
         for build in benchmark.builds.values():
             yield from source_files(home, build.directory)

@@ -10,7 +10,7 @@ from regatta.fleet.fetching import fetch
 from regatta.fleet.user_files import find_user_files
 from regatta.host.errors import NotForThisHostError
 from regatta.host.ready.builds import build, generate_input
-from regatta.host.ready.resolving import measured_environment, wanted_builds
+from regatta.host.ready.resolving import measured_environment, path_here, wanted_builds
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.resolved import File
 from regatta.host.values.supplies import Supplies
@@ -52,7 +52,14 @@ class Stock:
         """Return the supplies of this machine."""
         runtimes, missing = self.runtimes_for(architecture)
         return Supplies(
-            str(self.home), self.environment, runtimes, missing, self.builds, self.inputs, self.files
+            str(self.home),
+            self.environment,
+            runtimes,
+            missing,
+            self.builds,
+            self.inputs,
+            self.files,
+            path=path_here(self.experiment),
         )
 
 

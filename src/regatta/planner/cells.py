@@ -338,6 +338,14 @@ def _make(
         # A kernel update during an experiment makes different cells, so that no comparison spans it.
         "host_fingerprint": dict(host.fingerprint),
     }
+    found = {
+        host.programs[name].path for name in benchmark.programs if name in host.programs and "/" not in name
+    }
+    folders = host.environment.get("PATH", "").split(":")
+    own = sorted(path for path in found if path.rpartition("/")[0] not in folders)
+    if own and not isolation.programs:
+        # A program of the user's PATH: virtual environments share one interpreter, and differ in their packages.
+        identity["paths"] = own
     if isolation.identity():
         identity["isolation"] = isolation.identity()
     if benchmark.prepare:

@@ -23,7 +23,7 @@ from regatta.host.values.host import Host
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.host.values.supplies import Supplies
 
-#: PATH for Regatta and for measured processes; the PATH of a terminal would vary
+#: PATH of measured processes; the PATH of a terminal would vary
 MEASURED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -70,7 +70,7 @@ def resolve(experiment: Experiment, host: Host, supplies: Supplies) -> ResolvedH
         missing,
         build_here(experiment, supplies),
         supplies.inputs,
-        find_programs(experiment),
+        find_programs(experiment, supplies.path or supplies.environment["PATH"]),
         files=supplies.files,
         cores=cores_of(experiment, host),
         memory_mib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
@@ -139,14 +139,29 @@ def build_here(experiment: Experiment, supplies: Supplies) -> dict[str, Mapping[
     }
 
 
-def find_programs(experiment: Experiment) -> dict[str, File]:
-    """Return the installed programs that commands name.
+def path_here(experiment: Experiment) -> str:
+    """Return the folders to look up programs in on the machine of the user, as in PATH.
+
+    Without a PATH in the spec, take the program that the shell of the user takes, such as that of an active virtual
+    environment. After it comes the system path: the PATH of many users lacks /usr/sbin. Containers have no programs of the user.
+    """
+    path = measured_environment(experiment)["PATH"]
+    if path != MEASURED_PATH or experiment.images():
+        return path
+    return os.pathsep.join(filter(None, (os.environ.get("PATH"), path)))
+
+
+def find_programs(experiment: Experiment, path: str) -> dict[str, File]:
+    """Return the installed programs that commands name, by absolute path.
+
+    Args:
+        experiment: with the commands.
+        path: folders to look them up in, as in PATH.
 
     Raises:
         HostError: a program is not installed.
     """
     programs: dict[str, File] = {}
-    path = experiment.environment.set.get("PATH", MEASURED_PATH)
     for benchmark in experiment.benchmarks:
         for name in benchmark.programs:
             if name in programs:
@@ -159,6 +174,8 @@ def find_programs(experiment: Experiment) -> dict[str, File]:
                     "missing",
                     f"install {name}, or set `environment: {{set: {{PATH: ...}}}}` in the spec",
                 )
+            # Not resolved: the link in a virtual environment is what makes Python use it.
+            found = str(Path(found).absolute())
             programs[name] = File(found, file_sha256(Path(found)))
     return programs
 

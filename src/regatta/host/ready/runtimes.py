@@ -103,7 +103,7 @@ def installed_program(runtime: Runtime) -> Path | None:
     """Return the path of a runtime that can change externally (`path`, `apt`); None if missing or copied by Regatta."""
     if runtime.provider == "path":
         found = shutil.which(os.path.expanduser(runtime.path))
-        return Path(found) if found else None
+        return Path(found).absolute() if found else None
     if runtime.provider == "apt":
         program = _of_package(runtime.program)
         return program if program.exists() else None
@@ -123,7 +123,7 @@ def _from_path(runtime: Runtime) -> Path:
             "missing",
             "correct `path` of the runtime",
         )
-    return Path(program)
+    return Path(program).absolute()
 
 
 def _package_files(runtime: Runtime) -> list[Path]:
@@ -223,6 +223,9 @@ def _identify_program(
         origin = version = f"{runtime.package} {asked.succeeded().strip()}"
     elif given is None:
         version = str(program)
+        if (program.parent.parent / "pyvenv.cfg").is_file():
+            # Virtual environments share one interpreter, and differ in their packages.
+            origin = str(program.parent.parent)
         remark = _remark_on_script(runtime, program)
     elif runtime.provider in ("build", "git"):
         origin = sources_sha256(given, runtime.command, whole=True)

@@ -30,3 +30,5 @@ class Supplies:
     may_install: bool = True
     #: whether nothing more will be provided: a runtime that still lacks a package or a program is not available here
     provisioned: bool = False
+    #: folders to look up the programs of commands in, as in PATH; empty: PATH of `environment`
+    path: str = ""
