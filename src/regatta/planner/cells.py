@@ -338,14 +338,9 @@ def _make(
         # A kernel update during an experiment makes different cells, so that no comparison spans it.
         "host_fingerprint": dict(host.fingerprint),
     }
-    found = {
-        host.programs[name].path for name in benchmark.programs if name in host.programs and "/" not in name
-    }
-    folders = host.environment.get("PATH", "").split(":")
-    own = sorted(path for path in found if path.rpartition("/")[0] not in folders)
-    if own and not isolation.programs:
-        # A program of the user's PATH: virtual environments share one interpreter, and differ in their packages.
-        identity["paths"] = own
+    paths = _paths_of_user(host, benchmark.programs)
+    if paths and not isolation.programs:
+        identity["paths"] = paths
     if isolation.identity():
         identity["isolation"] = isolation.identity()
     if benchmark.prepare:
@@ -408,7 +403,18 @@ def _role_identity(host: ResolvedHost, role: CellRole, runtime: str) -> list[obj
     files = sorted(file.sha256 for file in role.files)
     # Hosts of one class are connected differently.
     place = [role.host, on.address, on.host_class, vars(on.cores)]
-    return [role.name, place, on.runtimes[runtime].identity, dict(role.environment), files]
+    paths = [path for path in _paths_of_user(on, tuple(on.programs)) if path in role.argv[:1]]
+    return [role.name, place, on.runtimes[runtime].identity, dict(role.environment), files, *paths]
+
+
+def _paths_of_user(host: ResolvedHost, names: Sequence[str]) -> list[str]:
+    """Return the paths of named programs that only PATH of the user has: of two virtual environments with one interpreter, say.
+
+    They are part of the identity, because the packages of such environments differ.
+    """
+    folders = host.environment.get("PATH", "").split(":")
+    found = {host.programs[name].path for name in names if name in host.programs and "/" not in name}
+    return sorted(path for path in found if path.rpartition("/")[0] not in folders)
 
 
 def _role(
