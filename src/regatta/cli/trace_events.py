@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from regatta.trace.event_tracer import Pairs
 
 _SHOWN = 12
+#: bytes of the name of a task in Linux
+_LONGEST_NAME = 15
 
 
 @click.command("events", context_settings={"allow_interspersed_args": False})
@@ -91,7 +93,8 @@ def trace_events(
         if isinstance(chart, Path):
             _write_chart(trace, chart, options)
         clients = options["clients"]
-        _show(trace, pairs, bool(options["as_json"]), clients if isinstance(clients, int) else None)
+        first = _task_name(command)
+        _show(trace, first, pairs, bool(options["as_json"]), clients if isinstance(clients, int) else None)
 
 
 def _write_chart(trace: Trace, path: Path, options: dict[str, object]) -> None:
@@ -184,7 +187,13 @@ def _trace(source: Path, wanted: Path | None, scratch: Path) -> Trace:
     return import_text(source, output)
 
 
-def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None) -> None:
+def _task_name(command: tuple[str, ...]) -> str:
+    """Return the name that the kernel gives to a command; "" without one."""
+    return Path(command[0]).name.encode()[:_LONGEST_NAME].decode(errors="replace") if command else ""
+
+
+def _show(trace: Trace, first: str, pairs: Pairs | None, as_json: bool, clients: int | None) -> None:
+    """Print the measures. `first`: name of the traced command, which is the first process of the table."""
     from regatta.events.demands import demand_metrics
     from regatta.events.measures import measure, metrics
 
@@ -222,7 +231,7 @@ def _show(trace: Trace, pairs: Pairs | None, as_json: bool, clients: int | None)
         n = measures.transactions
         rows = [_row(name, times, 1e3, n) for name, times in sorted(measures.phases.items())]
         show_table(console, "Phases, µs per transaction", ("phase", *_HEADER), rows, left=("phase",))
-    busiest = sorted(measures.processes.items(), key=lambda one: -one[1].cpu)[:_SHOWN]
+    busiest = sorted(measures.processes.items(), key=lambda one: (one[0] != first, -one[1].cpu))[:_SHOWN]
     # A window without length has no times.
     rows = [_row(name, times, 1e6, measures.seconds or 1.0) for name, times in busiest]
     show_table(console, "Processes, ms per second", ("process", *_HEADER), rows, left=("process",))

@@ -215,6 +215,11 @@ def _import(
                 )
                 facts = replace(facts, remarks=(*facts.remarks, remark))
             _sort(read.connection, unsorted, folder / EVENTS_FILE)
+        except (duckdb.Error, pa.ArrowException, OverflowError) as error:
+            got = str(error).splitlines()[0][:200]
+            raise RegattaError(
+                str(text), "the events of a trace", got, "record or export it again"
+            ) from error
         finally:
             read.connection.close()
     pq.write_table(conversion.objects.table(), folder / OBJECTS_FILE)
@@ -275,6 +280,8 @@ class _Conversion:
         self._names = [str(name) for (name,) in names]
         self._marks = self._marks_of(probes)
         self._pids: dict[int, int] = {}
+        #: last name of each thread that has one in the trace
+        self._comms: dict[int, str] = dict(self._connection.execute("select tid, comm from comms").fetchall())
         self._threads = self._all_threads()
         self._reused = self._all_lives()
 
@@ -290,7 +297,7 @@ class _Conversion:
 
     def _all_threads(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the sorted tids of the trace, and the objects of their first lives."""
-        comms = dict(self._connection.execute("select tid, comm from comms").fetchall())
+        comms = self._comms
         others = self._connection.execute(
             "select distinct a, name from raw where code in (1, 4) union select distinct a, -1 from raw where code in (2, 3)"
         ).fetchall()
@@ -306,6 +313,8 @@ class _Conversion:
         if told is None:
             return self.objects.of("thread", name, NONE, 0, tid, life)
         pid, process, own, kernel = told
+        # The recorder read the names before the traced command was executed.
+        own, process = name or own, self._comms.get(int(pid)) or process
         parent = self.objects.of(
             "process", "kernel" if kernel else str(process), NONE, 0 if kernel else int(pid)
         )

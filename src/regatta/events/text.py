@@ -21,6 +21,10 @@ _LOST = r"^CPU:?\s*(\d+)\s*\[(?:LOST )?(\d*) ?EVENTS( DROPPED)?\]"
 #: lines without events, as a share of all, above which a file is no trace
 _UNREADABLE = 0.01
 _MEMORY = "1500MB"
+#: trace-cmd could not apply the format of an event, and wrote its raw fields instead
+_FAILED = "[FAILED TO PARSE]"
+#: CPUs of the largest Linux kernel; seconds that a time in ns can hold; shortest gap that is reported, ns
+_MOST_CPUS, _MOST_S, _GAP_NS = 8192, 9_000_000_000, 10**9
 
 #: event -> code of the table
 CODES = {
@@ -129,7 +133,7 @@ def read_text(path: Path, scratch: Path) -> Read:
         scratch: folder for what does not fit into memory.
 
     Raises:
-        RegattaError: the file is truncated or no trace. It names the offset.
+        RegattaError: the file is truncated, no trace, or the same trace twice. It names the offset.
     """
     _check_end(path)
     connection = connect(scratch)
@@ -139,38 +143,51 @@ def read_text(path: Path, scratch: Path) -> Read:
         except duckdb.InvalidInputException:
             # The kernel cuts names between bytes.
             _read_lines(connection, _repaired(path, scratch / "repaired"))
+        return _events_of_lines(connection, path)
     except duckdb.Error as error:
         raise RegattaError(
             str(path), "the text of a trace", str(error).splitlines()[0], "export it again"
         ) from error
+
+
+def _events_of_lines(connection: duckdb.DuckDBPyConnection, path: Path) -> Read:
+    """Make the table `raw` from the table `lines`."""
     codes = ", ".join(f"('{name}', {code})" for name, code in CODES.items())
     connection.execute(f"create table parts as {_PARTS}")
     connection.execute(
-        f"create table heads as select head, trim(parts[1]) as comm, parts[2]::integer as tid, parts[3]::smallint as cpu from"
-        f" (select head, regexp_extract_all(head, '{HEAD}', 0) as whole, [regexp_extract(head, '{HEAD}', 1),"
-        f" regexp_extract(head, '{HEAD}', 2), regexp_extract(head, '{HEAD}', 3)] as parts from (select distinct head from parts))"
-        " where len(whole) = 1"
+        f"create table heads as select head, last, trim(parts[1]) as comm, try_cast(parts[2] as integer) as tid,"
+        " try_cast(parts[3] as smallint) as cpu from"
+        f" (select head, last, regexp_extract_all(head, '{HEAD}', 0) as whole, [regexp_extract(head, '{HEAD}', 1),"
+        f" regexp_extract(head, '{HEAD}', 2), regexp_extract(head, '{HEAD}', 3)] as parts from (select head, max(n) as last from parts group by head))"
+        f" where len(whole) = 1 and tid is not null and cpu < {_MOST_CPUS}"
     )
     connection.execute(
         f"create table found as select n, tid, cpu, time, event, rest, coalesce(code, {PROBE})::utinyint as code from parts"
         f" join heads using (head) left join (values {codes}) as codes(known, code) on event = known"
         " where regexp_full_match(time, '\\d+\\.\\d{1,9}') and event <> ''"
+        f" and try_cast(split_part(time, '.', 1) as bigint) < {_MOST_S}"
+        # The raw fields have other values: a state is a number.
+        f" and (code is null or not contains(rest, '{_FAILED}'))"
         # The plugins of trace-cmd write other details, which say nothing here: a line without its thread is unreadable.
-        " and case code when 1 then contains(rest, ' next_pid=') when 2 then contains(rest, ' pid=') when 3 then contains(rest, ' pid=')"
-        " when 4 then contains(rest, ' child_pid=') else true end"
+        f" and case code when 1 then {_thread('next_pid')} when 2 then {_thread('pid')} when 3 then {_thread('pid')}"
+        f" when 4 then {_thread('child_pid')} else true end"
     )
     connection.execute("drop table parts")
     read = Read(connection)
     _check_lines(read, path)
     connection.execute("drop table lines")
+    # The last name of a thread, after `exec`: first as a switch has it, because trace-cmd keeps one name per thread in the head.
+    # ftrace writes <...> for a name that it has forgotten.
+    connection.execute(
+        "create table comms as with switched as (select tid, arg_max(split_part(split_part(rest, 'prev_comm=', 2), ' prev_pid=', 1), n)"
+        " as comm from found where code = 1 and tid > 0 group by tid),"
+        " written as (select tid, arg_max(comm, last) filter (comm <> '<...>') as comm from heads where tid > 0 group by tid)"
+        " select tid, coalesce(nullif(switched.comm, ''), written.comm, '') as comm from written left join switched using (tid)"
+    )
     connection.execute(f"create table parsed as {_PARSED}")
     connection.execute("drop table found")
     connection.execute("create table names as select row_number() over (order by name) - 1 as id, name from"
                        " (select distinct name from parsed)")  # fmt: skip
-    # ftrace writes <...> for a name that it has forgotten.
-    connection.execute(
-        "create table comms as select tid, coalesce(max(nullif(comm, '<...>')), '') as comm from heads where tid > 0 group by tid"
-    )
     connection.execute(
         "create table raw as select n, time_ns, cpu, tid, code, coalesce(try_cast(a as bigint), 0) as a,"
         " case code when 1 then (case b when 'R' then 0 when 'D' then 2 when 'X' then 3 when 'Z' then 3 else 1 end)"
@@ -178,7 +195,44 @@ def read_text(path: Path, scratch: Path) -> Read:
         " names.id as name from parsed join names using (name)"
     )
     connection.execute("drop table parsed")
+    _check_times(read, path)
     return read
+
+
+def _thread(key: str) -> str:
+    """Return the condition that the details of an event have the number of a thread under this key."""
+    return f"try_cast(split_part(split_part(rest, ' {key}=', -1), ' ', 1) as integer) >= 0"
+
+
+def _check_times(read: Read, path: Path) -> None:
+    """Refuse a trace that is in the file twice; report times that go back, and a gap of most of the window.
+
+    A CPU cannot switch from one thread to another twice in a row.
+    """
+    connection = read.connection
+    twice, first = connection.execute(
+        "select count(*), min(n) from (select n, time_ns = lag(time_ns) over w and tid = lag(tid) over w and a = lag(a) over w as twice"
+        " from raw where code = 1 and tid <> a window w as (partition by cpu order by time_ns, n)) where twice"
+    ).fetchone() or (0, None)
+    if twice:
+        raise RegattaError(
+            f"{path}, offset {_offset(path, first)}", "each event once", f"{twice} switches twice",
+            "the file has events of another part, or of the same file: give each trace once",
+        )  # fmt: skip
+    (back,) = connection.execute(
+        "select count(*) from (select time_ns < lag(time_ns) over (order by n) as back from raw) where back"
+    ).fetchone() or (0,)
+    if back:
+        read.remarks.append(
+            f"{back} lines have an earlier time than the line before; the events are sorted by time"
+        )
+    gap, window = connection.execute(
+        "select max(gap), sum(gap) from (select time_ns - lag(time_ns) over (order by time_ns) as gap from raw)"
+    ).fetchone() or (None, None)
+    if gap is not None and gap > _GAP_NS and 2 * gap > window:
+        read.remarks.append(
+            f"no events during {gap / 1e9:.4g} s of {window / 1e9:.4g} s: does the file have a stray line, or two traces?"
+        )
 
 
 def _read_lines(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
@@ -231,6 +285,12 @@ def _check_lines(read: Read, path: Path) -> None:
         f" from odd where regexp_matches(line, '{_LOST}') group by 1"
     ).fetchall()
     read.lost = {str(int(cpu)): int(lost) for cpu, lost in rows}
+    _check_raw(connection, path)
+    (failed,) = connection.execute(
+        "select count(*) from lines where contains(line, ?)", [_FAILED]
+    ).fetchone() or (0,)
+    if failed:
+        read.remarks.append(f"{failed} lines that trace-cmd could not parse ({_FAILED})")
     unreadable, first = connection.execute(
         f"select count(*), min(n) from odd where not regexp_matches(line, '{_LOST}')"
     ).fetchone() or (0, None)
@@ -250,6 +310,18 @@ def _check_lines(read: Read, path: Path) -> None:
     if not events:
         raise RegattaError(str(path), "events", "none", "record for a longer time")
     connection.execute("drop table odd")
+
+
+def _check_raw(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse raw fields: states are numbers there, and no switch has an arrow."""
+    count, first = connection.execute(
+        "select count(*), min(n) from found where code = 1 and not contains(rest, ' ==> ')"
+    ).fetchone() or (0, None)
+    if count:
+        raise RegattaError(
+            f"{path}, offset {_offset(path, first)}", "switches as `prev_state=S ==> next_comm=...`",
+            f"{count} switches as raw fields", "write it by `trace-cmd report -t -N`, without -R",
+        )  # fmt: skip
 
 
 def _offset(path: Path, line: int) -> int:

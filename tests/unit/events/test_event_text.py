@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from regatta.cli.trace_events import _show, _task_name
 from regatta.events.importing import _import, import_text
 from regatta.events.measures import measure
 from regatta.events.model import Facts, Kind, Sleep, Trace
@@ -311,7 +312,10 @@ def test_marks_are_numbered_by_thread_and_object(tmp_path: Path) -> None:
     assert len({requests[0], requests[1], requests[6]}) == 3
 
 
-GOOD = written([waking(SECOND + at, IDLE, SERVER) for at in range(1000)], trace_cmd)
+GOOD, MORE = (
+    written([waking(begin + at, IDLE, SERVER) for at in range(1000)], trace_cmd)
+    for begin in (SECOND, SECOND + 1000)
+)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +327,7 @@ GOOD = written([waking(SECOND + at, IDLE, SERVER) for at in range(1000)], trace_
     ],
 )
 def test_lost_events_are_counted_by_cpu(line: str, lost: dict[str, int], tmp_path: Path) -> None:
-    facts = imported(tmp_path, f"{GOOD}{line}\n{GOOD}").facts
+    facts = imported(tmp_path, f"{GOOD}{line}\n{MORE}").facts
     assert (facts.lost, facts.remarks) == (lost, ())
 
 
@@ -344,7 +348,7 @@ def test_lines_of_windows_are_read(tmp_path: Path) -> None:
     assert len(rows(trace)) == 23
 
 
-def where(folder: Path, text: bytes) -> str:
+def where(folder: Path, text: bytes | str) -> str:
     with pytest.raises(RegattaError) as caught:
         imported(folder, text)
     assert not (folder / "trace" / "trace.json").exists()
@@ -397,7 +401,7 @@ def test_output_of_plugins_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_few_unreadable_lines_are_counted_with_the_first_offset(tmp_path: Path) -> None:
-    remarks = imported(tmp_path, f"{GOOD}\nodd\n{GOOD}other odd\n").facts.remarks
+    remarks = imported(tmp_path, f"{GOOD}\nodd\n{MORE}other odd\n").facts.remarks
     assert len(remarks) == 1
     assert remarks[0].split()[0] == "2"
     assert remarks[0].split()[-1] == str(len(GOOD) + 1)
@@ -440,3 +444,96 @@ def test_a_window_ends_where_the_first_buffer_was_full(tmp_path: Path) -> None:
     assert (trace.facts.begin_ns, trace.facts.end_ns) == (0, lines[2].time_ns)
     assert found.seconds == pytest.approx((lines[2].time_ns) / 1e9)
     assert found.lost == 7
+
+
+A, B = ("server", 300), ("other", 301)
+TURNS = [
+    switch(SECOND + 1000 * at, *((A, "S", B) if at % 2 == 0 else (B, "S", A)))
+    for at in range(400)
+]  # fmt: skip
+
+
+@everywhere
+def test_a_trace_that_is_in_a_file_twice_is_refused(form: Callable[[Line], str], tmp_path: Path) -> None:
+    text = written(TURNS, form)
+    assert where(tmp_path, text + text).startswith(f"{tmp_path / 'text'}, offset ")
+    lines = sorted([*text.splitlines(), *text.splitlines()])
+    assert where(tmp_path, "\n".join(lines) + "\n").startswith(f"{tmp_path / 'text'}, offset ")
+    assert imported(tmp_path, text).facts.remarks == ()
+
+
+def test_lines_out_of_order_are_sorted_and_reported(tmp_path: Path) -> None:
+    right = imported(tmp_path, written(TURNS, perf))
+    expected = pq.read_table(right.events).to_pylist()
+    mixed = imported(tmp_path, written([*TURNS[200:], *TURNS[:200]], perf))
+    assert pq.read_table(mixed.events).to_pylist() == expected
+    assert [remark.split()[0] for remark in mixed.facts.remarks] == ["1"]
+    assert "sorted by time" in mixed.facts.remarks[0]
+
+
+def test_a_gap_of_most_of_the_window_is_reported(tmp_path: Path) -> None:
+    late = switch(10**8 * SECOND, A, "S", B)
+    (remark,) = imported(tmp_path, written([*TURNS, late], perf)).facts.remarks
+    assert remark.startswith("no events during 1e+08 s of 1e+08 s")
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_switch_that_was_not_formatted_does_not_count(raw: bool, tmp_path: Path) -> None:
+    fields = (
+        "prev_comm=server prev_pid=300 prev_prio=120 prev_state=0 next_comm=other next_pid=301 next_prio=120"
+    )
+    bad = replace(TURNS[0], rest=fields if raw else f"[FAILED TO PARSE] {fields}")
+    text = written([*TURNS, replace(bad, time_ns=SECOND + 10**6)], trace_cmd)
+    if raw:
+        assert where(tmp_path, text).startswith(f"{tmp_path / 'text'}, offset ")
+        with pytest.raises(RegattaError, match="without -R"):
+            imported(tmp_path, text)
+    else:
+        remarks = imported(tmp_path, text).facts.remarks
+        assert [remark.split()[0] for remark in remarks] == ["1", "1"]
+        assert "[FAILED TO PARSE]" in remarks[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tid": 17_707_000_000}, {"cpu": 32766}, {"cpu": 40_000}, {"time_ns": 10**20 * SECOND},
+        {"rest": "prev_comm=a prev_pid=1 prev_prio=1 prev_state=S ==> next_comm=b next_pid=18000000000 next_prio=0"},
+    ],
+)  # fmt: skip
+def test_a_number_that_no_kernel_writes_is_an_unreadable_line(
+    changes: dict[str, Any], tmp_path: Path
+) -> None:
+    trace = imported(tmp_path, written([*TURNS, replace(TURNS[0], **changes)], trace_cmd))
+    (remark,) = trace.facts.remarks
+    assert remark.startswith("1 lines without a readable event")
+    assert trace.facts.cpus == 1
+
+
+@everywhere
+def test_a_thread_has_its_name_after_exec(form: Callable[[Line], str], tmp_path: Path) -> None:
+    before = ("regatta", 300)
+    found = [switch(SECOND, B, "S", before), switch(SECOND + 10, ("fast", 300), "R", B), switch(SECOND + 20, B, "S", ("fast", 300))]  # fmt: skip
+    trace = imported(tmp_path, written([*found, switch(SECOND + 30, ("fast", 300), "S", B)], form))
+    names = {row["tid"]: row["name"] for row in trace.read_objects().to_pylist() if row["kind"] == "thread"}
+    assert names[300] == "fast"
+
+
+def test_a_traced_command_has_its_name_after_exec_and_is_the_first_of_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fast = ("fast", 300)
+    found = [switch(SECOND, B, "S", ("regatta", 300)), switch(SECOND + 10, fast, "R", B), switch(SECOND + 50, B, "S", fast)]  # fmt: skip
+    text = tmp_path / "text"
+    text.write_text(written([*found, switch(SECOND + 60, fast, "S", B)], trace_cmd))
+    tasks = {"300": [300, "regatta", "regatta", False], "301": [301, "other", "other", False]}
+    facts = Facts(SECOND, SECOND + 60, 1, {}, "trace-cmd")
+    trace = _import(text, tmp_path / "trace", (), tasks, facts, {})
+    assert {row["name"] for row in trace.read_objects().to_pylist()} >= {"fast", "other"}
+    assert "regatta" not in {row["name"] for row in trace.read_objects().to_pylist()}
+    for first in ("", _task_name(("/opt/fast", "1"))):
+        _show(trace, first, None, as_json=False, clients=None)
+        rows = [
+            line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:5] in ("fast ", "other")
+        ]
+        assert rows == (["fast", "other"] if first else ["other", "fast"])

@@ -229,12 +229,12 @@ def test_parameters_of_jmh_are_parameters_of_the_record() -> None:
     ]
 
 
-def changed(file: str, change: Callable[[dict[str, Any]], object], **more: Any) -> Reported:
+def changed(file: str, change: Callable[[dict[str, Any]], object]) -> Reported:
     """Read a changed output of JMH."""
     document = json.loads(kept(file))
     for result in document:
         change(result)
-    return ADAPTERS["jmh"](left(results=json.dumps(document).encode(), **more), {})
+    return ADAPTERS["jmh"](left(results=json.dumps(document).encode()), {})
 
 
 @pytest.mark.parametrize(
