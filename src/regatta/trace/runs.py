@@ -85,7 +85,7 @@ def read_figure(figure: Figure, printed: str) -> float:
             raise RegattaError(where, "a file with a JSON object", error.strerror or str(error)) from error
     for line in reversed(text.splitlines()):
         try:
-            value = parse_json(line)
+            value = parse_json(line, finite=False)
         except ValueError:
             continue
         if isinstance(value, dict) and figure.key in value:
