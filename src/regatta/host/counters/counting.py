@@ -2,7 +2,8 @@
 
 The processor counts few events at a time. Events that do not fit are counted in different invocations, in a seeded order that
 depends on the round alone: all alternatives of a block have the same group, so that their ratios are paired. Nothing is
-multiplexed: a counter that did not count all the time has no value.
+multiplexed: a counter that did not count all the time has no value. On a processor with several kinds of cores, each kind counts
+while a thread runs there; the sum is the count.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 
 from regatta.host.counters import delay, energy, perf_events, profile
 from regatta.host.counters.borders import Borders
-from regatta.host.counters.perf_events import Count
+from regatta.host.counters.perf_events import Cores, Count
 from regatta.host.values.counters import (
     ALL,
     COUNTERS,
@@ -32,6 +33,7 @@ from regatta.host.values.counters import (
     RATIOS,
     RUN_DELAY,
     RUN_QUEUE,
+    SOFTWARE,
     SPACE,
     SPACES,
     SYMBOL,
@@ -47,6 +49,8 @@ from regatta.host.values.record import Iteration
 
 _CPUINFO = Path("/proc/cpuinfo")
 _BASE = "instructions"
+#: of the CPU time between two borders: longest that may pass while the kinds of cores are read one after the other
+_MOST_BETWEEN_READS = 0.01
 #: of the samples in the kernel: functions below are reported together
 _LEAST_SHARE = 0.005
 #: metrics that do not grow with the number of operations
@@ -55,11 +59,12 @@ _INTENSIVE = {*RATIOS, RUN_QUEUE.replace("-", "_")}
 
 @dataclass(frozen=True)
 class Slot:
-    """One counter of the kernel. `space`: `user`, `kernel`, or "" for an event of both."""
+    """One counter of the kernel. `space`: `user`, `kernel`, or "" for an event of both. `cores`: kind that counts; "": the only one."""
 
     name: str
     space: str
     event: Event
+    cores: str = ""
 
 
 Group = tuple[Slot, ...]
@@ -80,28 +85,27 @@ class Offer:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def offer(counted: Counted, family: str | None = None) -> Offer:
+def offer(counted: Counted, family: str | None = None, cpus: Collection[int] | None = None) -> Offer:
     """Find out what this host counts, by opening each counter once.
 
     Args:
         counted: what is asked for.
         family: of the processor; None: this one's.
+        cpus: on which the counted process may run; None: all.
     """
+    kinds = perf_events.kinds_of_cores(cpus)
     family = family_of(_CPUINFO.read_text(errors="replace")) if family is None else family
     found = Offer()
     by_name: dict[str, list[Slot]] = {}
-    for name, event in _events(counted, family, found):
+    for name, events in _events(counted, family, kinds, found):
         spaced = name in counted.raw or COUNTERS[name].by_space
-        by_name[name] = [
-            slot
-            for slot in (Slot(name, space, event) for space in (SPACES if spaced else ("",)))
-            if _opens([slot], found)
-        ]
+        spaces = [_slots(name, space, events) for space in (SPACES if spaced else ("",))]
+        by_name[name] = [slot for slots in spaces if _opens(slots, found) for slot in slots]
     found.always = tuple(slot for slots in by_name.values() for slot in slots if not slot.space)
     hardware = {name: slots for name, slots in by_name.items() if slots and slots[0].space}
     found.groups = _groups(hardware)
     if TOP_DOWN in counted.names:
-        found.groups += _top_down(family, found)
+        found.groups += _top_down(family, kinds, found)
     if ENERGY in counted.names:
         _, why = energy.read_zones()
         found.energy = not why
@@ -120,8 +124,18 @@ def offer(counted: Counted, family: str | None = None) -> Offer:
     return found
 
 
-def _events(counted: Counted, family: str, found: Offer) -> Iterable[tuple[str, Event]]:
-    """Yield the event of each counter, in the order of the table; note those that the processor does not have."""
+#: kind of cores -> what it counts
+_Events = Mapping[str, Event]
+
+
+def _slots(name: str, space: str, events: _Events) -> list[Slot]:
+    return [Slot(name, space, event, cores) for cores, event in events.items()]
+
+
+def _events(
+    counted: Counted, family: str, kinds: Sequence[Cores], found: Offer
+) -> Iterable[tuple[str, _Events]]:
+    """Yield the events of each counter, in the order of the table; note those that the processor does not have."""
     for name, counter in COUNTERS.items():
         if name in counted.names:
             event = counter.event_of(family)
@@ -129,27 +143,39 @@ def _events(counted: Counted, family: str, found: Offer) -> Iterable[tuple[str, 
                 found.missing[name] = (
                     f"not the same event on all {family or 'such'} processors; give its `event`"
                 )
-            elif perf_events.is_listed(event):
-                yield name, event
             else:
-                found.missing[name] = perf_events.NO_COUNTER
+                try:
+                    yield name, _on_each(event, kinds)
+                except OSError as error:
+                    found.missing[name] = perf_events.why_not(error)
     for name, text in counted.raw.items():
         try:
-            yield name, perf_events.raw_event(text)
+            yield name, {cores.name: perf_events.raw_event(text, cores) for cores in kinds}
         except OSError as error:
             found.missing[name] = perf_events.why_not(error)
 
 
-def _top_down(family: str, found: Offer) -> list[Group]:
+def _on_each(event: Event, kinds: Sequence[Cores]) -> _Events:
+    """Return the event on each kind of cores; the kernel's own events know no kinds. Raises OSError: one kind lacks it."""
+    if event.type == SOFTWARE:
+        return {"": event}
+    return {cores.name: perf_events.event_on(event, cores) for cores in kinds}
+
+
+def _top_down(family: str, kinds: Sequence[Cores], found: Offer) -> list[Group]:
     """Return the groups of the top-down method, for user and for kernel; note why there is none."""
-    groups = [tuple(Slot(name, space, event) for name, event in TOP_DOWN_EVENTS.items()) for space in SPACES]
     if family != INTEL:
         found.missing[TOP_DOWN] = "only on processors of Intel, from Ice Lake on"
-    elif not perf_events.is_listed(groups[0][0].event):
-        found.missing[TOP_DOWN] = perf_events.NO_COUNTER
-    else:
-        return [group for group in groups if _opens(group, found, TOP_DOWN)]
-    return []
+        return []
+    try:
+        events = {name: _on_each(event, kinds) for name, event in TOP_DOWN_EVENTS.items()}
+    except OSError as error:
+        found.missing[TOP_DOWN] = perf_events.why_not(error)
+        return []
+    groups = [
+        tuple(slot for name in events for slot in _slots(name, space, events[name])) for space in SPACES
+    ]
+    return [group for group in groups if _opens(group, found, TOP_DOWN)]
 
 
 def _opens(slots: Sequence[Slot], found: Offer | None = None, name: str = "") -> bool:
@@ -160,7 +186,7 @@ def _opens(slots: Sequence[Slot], found: Offer | None = None, name: str = "") ->
     except OSError as error:
         if found is not None:
             label = " ".join(filter(None, (name or slots[0].name, slots[0].space)))
-            found.missing[label] = perf_events.why_not(error)
+            found.missing[label] = _why_not(error, slots[len(opened)])
         return False
     finally:
         for fd in opened:
@@ -168,9 +194,19 @@ def _opens(slots: Sequence[Slot], found: Offer | None = None, name: str = "") ->
     return True
 
 
+def _why_not(error: OSError, slot: Slot) -> str:
+    """Return why the kernel refuses a counter, with the kind of cores."""
+    why = perf_events.why_not(error)
+    return f"{why} (cores {slot.cores})" if slot.cores else why
+
+
 def _open(slots: Sequence[Slot], opened: list[int], pid: int = 0) -> None:
+    """Open counters that count at the same time: a group for each kind of cores, because the kernel has no others."""
+    leaders: dict[str, int] = {}
     for slot in slots:
-        opened.append(perf_events.open_event(slot.event, slot.space, opened[0] if opened else -1, pid))
+        fd = perf_events.open_event(slot.event, slot.space, leaders.get(slot.cores, -1), pid)
+        opened.append(fd)
+        leaders.setdefault(slot.cores, fd)
 
 
 def _groups(hardware: dict[str, list[Slot]]) -> list[Group]:
@@ -178,7 +214,7 @@ def _groups(hardware: dict[str, list[Slot]]) -> list[Group]:
     base = hardware.pop(_BASE, [])
     groups: list[Group] = []
     if base and not _opens(base):
-        groups = [(slot,) for slot in base]
+        groups = _apart(base)
         base = []
     current = list(base)
     for names in _together(list(hardware)):
@@ -195,10 +231,23 @@ def _groups(hardware: dict[str, list[Slot]]) -> list[Group]:
                 current += slots
             else:
                 # Without the instructions, one at a time.
-                groups += [(slot,) for slot in slots]
+                groups += _apart(slots)
     if len(current) > len(base) or not all(any(slot in group for group in groups) for slot in base):
         groups.append(tuple(current))
     return groups
+
+
+def _apart(slots: Iterable[Slot]) -> list[Group]:
+    """Return a group for each counter and space, on all kinds of cores."""
+    return list(map(tuple, _by_counter(slots).values()))
+
+
+def _by_counter(slots: Iterable[Slot]) -> dict[tuple[str, str], list[Slot]]:
+    """Return (name, space) -> its slots, one per kind of cores."""
+    found: dict[tuple[str, str], list[Slot]] = {}
+    for slot in slots:
+        found.setdefault((slot.name, slot.space), []).append(slot)
+    return found
 
 
 def _together(names: list[str]) -> list[list[str]]:
@@ -219,17 +268,18 @@ class Counters:
         self._seed = f"{seed} {host} counters"
         self._offers: dict[str, Offer] = {}
 
-    def of(self, asked: dict[str, Any], place: int) -> Counting:
+    def of(self, asked: dict[str, Any], place: int, cpus: Collection[int] | None = None) -> Counting:
         """Return the counters of an invocation.
 
         Args:
             asked: `Counted.to_json`.
             place: number of the round.
+            cpus: on which the invocation may run; None: all.
         """
         counted = Counted(tuple(asked["names"]), asked["raw"])
-        key = repr(asked)
+        key = repr((asked, None if cpus is None else sorted(cpus)))
         if key not in self._offers:
-            self._offers[key] = offer(counted)
+            self._offers[key] = offer(counted, cpus=cpus)
         found = self._offers[key]
         order = list(range(len(found.groups)))
         random.Random(self._seed).shuffle(order)
@@ -346,7 +396,8 @@ class Counting:
         except OSError as error:
             for fd in opened:
                 os.close(fd)
-            self._missing.update({_label(slot): perf_events.why_not(error) for slot in slots})
+            why = _why_not(error, slots[len(opened)])
+            self._missing.update({_label(slot): why for slot in slots})
         else:
             self._fds.update(zip(slots, opened))
 
@@ -418,12 +469,12 @@ class Counting:
     def _rows(self, first: _Border, last: _Border, per: str, iteration: int) -> list[Iteration]:
         """Return the measurements between two borders, and note why some are missing."""
         counts = {
-            slot: count
-            for slot in self._fds
-            if (count := self._difference(slot, first.counts[slot], last.counts[slot])) is not None
+            key: count
+            for key, slots in _by_counter(self._fds).items()
+            if (count := self._difference(slots, first.counts, last.counts)) is not None
         }
-        rows = [_row(slot.name, count, slot.space, per, iteration) for slot, count in counts.items()]
-        by_space = {(slot.name, slot.space): count for slot, count in counts.items() if slot.space}
+        rows = [_row(name, count, space, per, iteration) for (name, space), count in counts.items()]
+        by_space = {(name, space): count for (name, space), count in counts.items() if space}
         rows += _derived(by_space, per, iteration)
         if self._offer.energy:
             elapsed_s = (last.at_ns - first.at_ns) / 1e9
@@ -448,17 +499,38 @@ class Counting:
             [iteration, metric_of(RUN_QUEUE, "iteration"), queue, "ratio", None, None],
         ]
 
-    def _difference(self, slot: Slot, first: Count | None, last: Count | None) -> int | None:
-        """Return the count between two borders; None, with the reason noted, if the processor did not count all the time."""
-        enabled_ns = last.enabled_ns - first.enabled_ns if first and last else 0
-        running_ns = last.running_ns - first.running_ns if first and last else 0
-        if first is None or last is None or not last.enabled_ns or running_ns < enabled_ns:
-            share = 100 * running_ns / enabled_ns if enabled_ns else 0
-            self._missing[_label(slot)] = (
-                f"counted for {share:.0f} % of the time: another program uses the counters"
-            )
-            return None
-        return last.value - first.value
+    def _difference(
+        self, slots: Sequence[Slot], first: Mapping[Slot, Count | None], last: Mapping[Slot, Count | None]
+    ) -> int | None:
+        """Return the count between two borders; None, with the reason noted, if the processor did not count all the time.
+
+        A kind of cores counts only while a thread runs there. So it is enabled for all of the time, and the times for which the
+        kinds counted add up to it. Between the reads of two kinds some time passes: their times enabled tell how much.
+        """
+        begins = [count for slot in slots if (count := first[slot])]
+        ends = [count for slot in slots if (count := last[slot])]
+        complete = len(begins) == len(ends) == len(slots) and all(count.enabled_ns for count in ends)
+        enabled_ns = (
+            [end.enabled_ns - begin.enabled_ns for begin, end in zip(begins, ends)] if complete else [0]
+        )
+        enabled, running = max(enabled_ns), sum(count.running_ns for count in ends if complete)
+        running -= sum(count.running_ns for count in begins if complete)
+        between = sum(_spread(counts) for counts in (begins, ends)) if complete else 0
+        if complete and between <= _MOST_BETWEEN_READS * enabled and abs(running - enabled) <= between:
+            return sum(count.value for count in ends) - sum(count.value for count in begins)
+        if between > _MOST_BETWEEN_READS * enabled:
+            why = f"reading the kinds of cores took {100 * between / enabled if enabled else 100:.0f} % of the time"
+        else:
+            share = 100 * running / enabled if enabled else 0
+            why = f"counted for {share:.0f} % of the time: another program uses the counters"
+        self._missing[_label(slots[0])] = why
+        return None
+
+
+def _spread(counts: Sequence[Count]) -> int:
+    """Return the time, in ns, that passed for the process while its kinds of cores were read."""
+    times = [count.enabled_ns for count in counts]
+    return max(times) - min(times)
 
 
 def _operations(reported: Sequence[Iteration], metric: str) -> dict[int, int]:

@@ -13,10 +13,11 @@ import fcntl
 import os
 import re
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.host.values.counters import RAW, Event
+from regatta.host.values.counters import RAW, SOFTWARE, Event
 
 #: machine -> number of the system call
 _CALL = {"x86_64": 298, "aarch64": 241}
@@ -33,6 +34,8 @@ _WITHOUT = {"": 0, "user": _NOT_KERNEL | _NOT_HYPERVISOR, "kernel": _NOT_USER | 
 _FIRST_DESCRIPTOR = 128
 _DEVICES = Path("/sys/bus/event_source/devices")
 _FIELD = re.compile(r"config:\d{1,2}(-\d{1,2})?(,\d{1,2}(-\d{1,2})?)*")
+#: where the number of a kind of cores is in the configuration of a generic event (PERF_PMU_TYPE_SHIFT, from Linux 5.13 on)
+_KIND_SHIFT = 32
 NO_COUNTER = "the processor has no such counter, or a virtual machine hides it"
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
@@ -109,43 +112,95 @@ def why_not(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def is_listed(event: Event, devices: Path = _DEVICES) -> bool:
-    """Return whether the processor has an event, as far as the kernel lists it."""
-    folder = _processor(devices)
-    return not event.listed or (folder is not None and (folder / "events" / event.listed).exists())
+@dataclass(frozen=True)
+class Cores:
+    """A kind of cores, which have counters of their own. `folder`: of the kernel; None: the processor has no counters."""
+
+    #: name of the kernel: `cpu_core`, `cpu_atom`, `armv8_cortex_a53`; "" for the only kind
+    name: str
+    folder: Path | None
+
+    @property
+    def type(self) -> int:
+        """Return the number by which perf_event_open(2) knows the kind."""
+        try:
+            return int((self.folder / "type").read_text()) if self.folder else RAW
+        except OSError:
+            return RAW
+
+    def refusal(self, why: str, code: int = errno.EINVAL) -> OSError:
+        """Return the error for an event that these cores do not count."""
+        return OSError(code, f"{why} (cores {self.name})" if self.name else why)
 
 
-def _processor(devices: Path) -> Path | None:
-    """Return the kernel's folder of the counters of the (first kind of) processor."""
-    return next((path for path in (devices / "cpu", *sorted(devices.glob("armv8*"))) if path.is_dir()), None)
+def kinds_of_cores(cpus: Collection[int] | None = None, devices: Path | None = None) -> list[Cores]:
+    """Return the kinds of cores on which a process can run; at least one.
+
+    Args:
+        cpus: on which the process may run; None: all.
+        devices: the kernel's folder of event sources; None: of this machine.
+    """
+    devices = _DEVICES if devices is None else devices
+    # As in the kernel's tools/perf/util/pmus.c: the event sources of cores are `cpu`, and those with a file `cpus`.
+    folders = sorted({
+        path for path in (devices / "cpu", *devices.glob("armv8*"), *(file.parent for file in devices.glob("*/cpus")))
+        if path.is_dir()
+    })  # fmt: skip
+    if len(folders) < 2:
+        return [Cores("", folders[0] if folders else None)]
+    used = [folder for folder in folders if cpus is None or not _cpus_of(folder).isdisjoint(cpus)]
+    return [Cores(folder.name, folder) for folder in used or folders]
 
 
-def raw_event(text: str, devices: Path = _DEVICES) -> Event:
+def _cpus_of(folder: Path) -> set[int]:
+    """Return the CPUs of a kind of cores, from a list such as `0-3,8`."""
+    found: set[int] = set()
+    for one in (folder / "cpus").read_text().strip().split(","):
+        low, _, high = one.partition("-")
+        if low:
+            found |= set(range(int(low), int(high or low) + 1))
+    return found
+
+
+def event_on(event: Event, cores: Cores) -> Event:
+    """Return an event as a kind of cores counts it: the plain event for the only kind, and for the kernel's own events.
+
+    Raises:
+        OSError: the kernel does not list it for these cores.
+    """
+    if event.listed and not (cores.folder and (cores.folder / "events" / event.listed).exists()):
+        raise cores.refusal(NO_COUNTER)
+    if not cores.name or event.type == SOFTWARE:
+        return event
+    if event.type == RAW:
+        return Event(cores.type, event.config, event.listed)
+    # Without a kind, the kernel opens a generic event on one kind only, and counts nothing on the others.
+    return Event(event.type, event.config | cores.type << _KIND_SHIFT, event.listed)
+
+
+def raw_event(text: str, cores: Cores) -> Event:
     """Return the event of the processor that terms describe.
 
     Args:
-        text: such as `event=0xc4,umask=0x20`; the terms are files of `cpu/format` in sysfs.
-        devices: the kernel's folder of event sources.
+        text: such as `event=0xc4,umask=0x20`; the terms are files of `format` in the folder of the cores.
+        cores: that count it.
 
     Raises:
         OSError: the processor has no counters, no such term, or the value does not fit.
     """
-    folder = _processor(devices)
-    if folder is None:
+    if cores.folder is None:
         raise OSError(errno.ENOENT, "no counters")
     config = 0
     for term in text.split(","):
         name, _, value = term.partition("=")
         try:
-            match = _FIELD.fullmatch((folder / "format" / name).read_text().strip())
+            match = _FIELD.fullmatch((cores.folder / "format" / name).read_text().strip())
         except OSError:
             match = None
         if match is None:
-            raise OSError(
-                errno.EINVAL, f"this processor has no term `{name}` that an event of one word can hold"
-            )
+            raise cores.refusal(f"this processor has no term `{name}` that an event of one word can hold")
         config |= _place(int(value, 0), match, name)
-    return Event(int((folder / "type").read_text()) if (folder / "type").exists() else RAW, config)
+    return Event(cores.type, config)
 
 
 def _place(value: int, match: re.Match[str], name: str) -> int:

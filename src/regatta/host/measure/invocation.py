@@ -202,7 +202,7 @@ class Bench:
 
         if self._counters is None:
             self._counters = Counters(self.header["seed"], self.header["host"])
-        return self._counters.of(cell["counters"], place)
+        return self._counters.of(cell["counters"], place, self.cores_of(cell))
 
     def run(
         self,

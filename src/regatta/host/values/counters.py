@@ -35,7 +35,7 @@ SPACE = "space"
 SPACES = ("user", "kernel")
 
 #: types of events of perf_event_open(2)
-_HARDWARE, _SOFTWARE, _CACHE, RAW = 0, 1, 3, 4
+_HARDWARE, SOFTWARE, _CACHE, RAW = 0, 1, 3, 4
 #: family for events that the kernel knows on every processor
 _ANY = ""
 INTEL, AMD, ARM = "Intel", "AMD", "Arm"
@@ -64,7 +64,7 @@ class Counter:
     @property
     def by_space(self) -> bool:
         """Return whether user and kernel are counted separately: only by the processor."""
-        return any(event is not None and event.type != _SOFTWARE for event in self.events.values())
+        return any(event is not None and event.type != SOFTWARE for event in self.events.values())
 
     def event_of(self, family: str) -> Event | None:
         """Return the event on a family of processors; None if it has none with this meaning."""
@@ -72,7 +72,7 @@ class Counter:
 
 
 def _software(about: str, config: int, unit: str = "count") -> Counter:
-    return Counter(about, {_ANY: Event(_SOFTWARE, config)}, unit)
+    return Counter(about, {_ANY: Event(SOFTWARE, config)}, unit)
 
 
 def _hardware(about: str, config: int, **families: Event | None) -> Counter:
