@@ -105,7 +105,7 @@ def _show_pairs(console: Console, found: Forecast) -> None:
 
 
 def _show_speed_ups(console: Console, found: Forecast) -> None:
-    _show(console, speed_ups_table(found.speed_ups, "Speed-up"), (), ("system", "replacement"))
+    _show(console, speed_ups_table(found.speed_ups, "Speed-up"), (), ("system", "replacement", "note"))
 
 
 def _show_savings(console: Console, one: ApplicationForecast, found: Forecast) -> None:

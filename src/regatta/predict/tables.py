@@ -42,7 +42,7 @@ PAIRS = (
 )
 THROUGHPUT = ("system", "predicted", "CI", "measured", "measured CI", "error")
 SPEED_UPS = ("system", "replacement", "kernel time (r)", "constant user time (r')", "CI of r'",
-             "measured user times", "CI", "measured", "measured CI", "predicted / measured")  # fmt: skip
+             "measured user times", "CI", "measured", "measured CI", "predicted / measured", "note")  # fmt: skip
 CHANGES = ("system", "saved time", "CI", "saved", "note")
 SAVINGS = (
     "primitive",
@@ -265,16 +265,21 @@ def pairs_table(applications: Iterable[ApplicationForecast]) -> Table:
 
 
 def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
-    """List the speedups by replacements on each system, in each variant."""
+    """List the speedups by replacements on each system, in each variant; the note says why there is none."""
     rows = [
         (
             one.system, replacements(one), show_ratio(one.kernel.value),
             show_ratio(one.with_user.value), show_ends(one.with_user), show_ratio(one.own_user.value), show_ends(one.own_user),
             show_ratio(one.measured.value), show_ends(one.measured), show_ratio(one.off),
+            f"undefined ({one.best.reason})" if math.isnan(one.best.value) else "",
         )
         for one in speed_ups
     ]  # fmt: skip
-    return Table(title, SPEED_UPS, rows, frozenset(range(2, len(SPEED_UPS))))
+    table = Table(title, SPEED_UPS, rows, frozenset(range(2, len(SPEED_UPS) - 1)))
+    # A column without any number says less than the note.
+    return table.of_columns(
+        at for at in range(len(SPEED_UPS)) if any(row[at] not in ("", ABSENT) for row in rows)
+    )
 
 
 # Changes, savings

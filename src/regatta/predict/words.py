@@ -94,7 +94,13 @@ def _changes(one: ApplicationForecast, forecast: Forecast) -> list[str]:
     if effects and all(primitives <= {*effect.unused} for effect in effects):
         return [f"{changed}: no effect on {name}, which does not use {listed(list(effects[0].unused))}"]
     shares = sorted(100 * effect.share for effect in effects if math.isfinite(effect.share))
-    return [f"{changed}: saves {_span(shares)} of the time of {name}"] if shares else []
+    # A dearer cost can slow down one system while it does not matter on another: each sign has its own words.
+    saved = [share for share in shares if share >= 0.0]
+    lost = sorted(-share for share in shares if share < 0.0)
+    return [
+        *([f"{changed}: saves {_span(saved)} of the time of {name}"] if saved else []),
+        *([f"{changed}: costs {_span(lost)} more time of {name}"] if lost else []),
+    ]
 
 
 def _accuracy(one: ApplicationForecast) -> list[str]:
@@ -191,8 +197,12 @@ def _span(percents: list[float]) -> str:
 def _speed_up(one: SpeedUp) -> str:
     """Report the best predicted speedup and the measured one; a table has all variants."""
     known = math.isfinite(one.best.value)
-    number = ratio_text(one.best if known else one.kernel)
-    text = f"{replacements(one)} on {one.system}: predicted {'' if known else 'kernel-time '}speedup {number}"
+    # Without any number, the reason is that of the elapsed times, which are asked for.
+    kernel = not known and math.isfinite(one.kernel.value)
+    number = ratio_text(one.kernel if kernel else one.best)
+    text = (
+        f"{replacements(one)} on {one.system}: predicted {'kernel-time ' if kernel else ''}speedup {number}"
+    )
     if math.isfinite(one.measured.value):
         text += f", measured {ratio_text(one.measured)}"
     return f"{text}, error {_off([one.off])}" if math.isfinite(one.off) else text
