@@ -59,7 +59,7 @@ def one_way(groups: Sequence[ArrayLike]) -> Anova:
         F = (SSA / (k - 1)) / (SSE / (N - k)) and its p value. NaN with a reason with fewer than two groups, without error
         degrees of freedom, or if no group has any spread.
 
-    Source: Georges et al. (OOPSLA 2007), section 3.3.3; Neter, Wasserman and Kutner, "Applied Linear Statistical Models".
+    Source: Georges et al. (OOPSLA 2007), section 3.4; Neter, Wasserman and Kutner, "Applied Linear Statistical Models".
     """
     arrays = [np.asarray(group, dtype=np.float64).ravel() for group in groups]
     longest = max((x.size for x in arrays), default=0)

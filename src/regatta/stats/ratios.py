@@ -132,7 +132,7 @@ def georges_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
     Raises:
         ValueError: `level` is not between 0 and 1.
 
-    Source: Georges et al. (OOPSLA 2007), section 3.3; the difference in per cent is as in its section 5.
+    Source: Georges et al. (OOPSLA 2007), section 3.3, the difference of means; here in per cent of the baseline.
     """
     contrast = welch_difference(a, b, level, GEORGES_2007)
     baseline = _mean(vector(b))

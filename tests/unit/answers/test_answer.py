@@ -147,7 +147,7 @@ def test_what_cannot_be_told_apart_is_not_called_equal(tmp_path: Path, golden: G
 
 
 def test_runtimes_and_modifiers_are_ranked_like_collectors(tmp_path: Path) -> None:
-    """Four JVMs among each other, as in table 3 of Georges et al. (2007), on what collectors are tested with."""
+    """Four JVMs among each other, as in section 3.4 of Georges et al. (2007), on what collectors are tested with."""
     table = times([1.0, 0.9, 1.2, 1.1])
     named = [{"runtime": name} for name in ("jdk-a", "jdk-b", "jdk-c", "jdk-d")]
     sets = [{"modifiers": name} for name in ("none", "x", "y", "z")]

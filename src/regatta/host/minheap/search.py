@@ -1,6 +1,6 @@
 """Search for the minheap: the smallest heap in MiB in which a benchmark completes with every collector.
 
-Source: Georges et al. 2007, section 5.1. Every attempt is recorded with the identity of the files that ran. The commands
+Source: Georges et al. 2007, section 5.2 and table 3. Every attempt is recorded with the identity of the files that ran. The commands
 come from the controller with a placeholder for the heap.
 """
 
