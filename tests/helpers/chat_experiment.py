@@ -25,6 +25,9 @@ SPEED = {
 COST_NS = {"platform": 300_000.0, "virtual": 60_000.0, "selector": 20_000.0}
 #: space -> instructions per cycle
 IPC = {"user": 0.5, "kernel": 0.25, ALL: 0.4}
+#: in a window
+INSTRUCTIONS_PER_CONNECTION = 5_000_000
+RATIOS = {"branches_per_instruction": 0.2, "branch_taken_ratio": 0.6, "stalled_frontend_share": 0.1}
 #: of the server's processors, in every cell
 SHARE = 0.3
 PLATFORM_RATE = 100_000.0
@@ -90,6 +93,10 @@ def _rows(
         # The runner knows nothing of the program's parameters.
         for space, ipc in IPC.items():
             yield [0, metric_of("ipc", "iteration"), noisy(ipc), "ratio", None, {SPACE: space}]
+            for name, value in RATIOS.items():
+                yield [0, metric_of(name, "iteration"), value, "ratio", None, {SPACE: space}]
+            instructions = INSTRUCTIONS_PER_CONNECTION * connections
+            yield [0, metric_of("instructions", "iteration"), instructions, "count", None, {SPACE: space}]
         yield [0, metric_of("context-switches", "operation"), noisy(cost / 50_000), "count", None, None]
         yield [0, metric_of("context-switches"), 1e6, "count", None, None]
     # Noise of their own, so that the series above are as they would be without them.

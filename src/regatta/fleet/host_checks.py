@@ -73,7 +73,8 @@ def check_counters(offer: Offer) -> list[Check]:
     counted = dict.fromkeys(slot.name for group in (offer.always, *offer.groups) for slot in group)
     names = [*counted, *([ENERGY] if offer.energy else []), *([PROFILE] if offer.profile else [])]
     names += [RUN_DELAY] if offer.run_delay else []
-    groups = f" in {len(offer.groups)} groups" if len(offer.groups) > 1 else ""
+    many = len(offer.groups)
+    groups = f" in {many} groups: at least {2 * many} rounds (docs/counters.md)" if many > 1 else ""
     found = [Check("counters", "some", f"{', '.join(names)}{groups}", "ok")] if names else []
     return found + ([_missing("other counters", "all", "; ".join(lacking))] if lacking else [])
 

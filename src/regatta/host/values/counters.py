@@ -184,6 +184,7 @@ _MISSES = (
 #: derived metric -> its counters
 RATIOS: dict[str, Ratio] = {
     "ipc": Ratio("instructions", "cycles", higher=True),
+    "branches_per_instruction": Ratio("branches", "instructions"),
     "branch_miss_ratio": Ratio("branch-misses", "branches"),
     "branch_taken_ratio": Ratio("branches-taken", "branches"),
     "llc_miss_ratio": Ratio("llc-misses", "llc-references"),

@@ -268,6 +268,15 @@ def test_values_follow_from_counts_of_the_same_invocation(on: Callable[..., Proc
     assert ("counter_branch_miss_ratio", "all") not in values
 
 
+def test_branches_per_instruction_come_from_the_same_invocation(on: Callable[..., Processor]) -> None:
+    processor = on(6)
+    processor.counts = lambda event, space: Count({Event(0, 1): 4000, Event(0, 4): 800}[event], 10, 10)
+    one = Counters(1, "alpha").of(Counted(("instructions", "branches")).to_json(), 0)
+    one.begin()
+    rows, _ = one.end()
+    assert [row[2] for row in rows if row[1] == "counter_branches_per_instruction"] == [0.2] * 3
+
+
 @pytest.mark.parametrize(
     ("count", "share"), [(Count(5, 100, 40), "40 %"), (None, "0 %"), (Count(0, 0, 0), "0 %")]
 )

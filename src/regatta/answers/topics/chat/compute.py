@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from regatta.answers.context import Context
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
 from regatta.answers.verdicts import judge
-from regatta.host.values.counters import METRIC_PREFIX, SPACE
+from regatta.host.values.counters import METRIC_PREFIX, SPACE, metric_of
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.multiplicity import holm
@@ -105,6 +105,8 @@ HEADLINE_PAIRS = PAIRS[:2]
 #: (metric, aspect) that modes are compared by. In a closed loop, server and client together determine the messages
 #: delivered; at a fixed rate, they determine the latency. Processor time per message belongs to the server alone.
 DELIVERED, LATE, COST = ("delivered_rate", ""), ("latency", "99"), ("cpu_per_message", "")
+#: metric of a window -> the same divided by the connections
+PER_CONNECTION = {metric_of("instructions", "iteration"): "counter_instructions_per_connection"}
 _OWN = {"connections", "mode", "rate"}
 _ASPECTS = {"percentile", SPACE}
 
@@ -140,7 +142,21 @@ def judge_chat(context: Context) -> Chat:
         )
         for key, many in groups.items()
     ]
+    curves += [_per_connection(curve) for curve in curves if curve.metric in PER_CONNECTION]
     return Chat(tuple(curves), tuple(_contrasts(curves, context.facts.level)), tuple(twice))
+
+
+def _per_connection(curve: ChatCurve) -> ChatCurve:
+    """Return a metric of the window divided by the number of connections, which is exact."""
+
+    def divided(point: ChatPoint) -> ChatPoint:
+        values = tuple(value / point.connections for value in point.values)
+        estimate = point.estimate.mapped(lambda value: value / point.connections)
+        return replace(point, estimate=estimate, values=values)
+
+    return replace(
+        curve, metric=PER_CONNECTION[curve.metric], points=tuple(divided(point) for point in curve.points)
+    )
 
 
 def subjects(rate: float) -> tuple[tuple[str, str], ...]:

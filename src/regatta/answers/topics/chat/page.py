@@ -9,7 +9,14 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.chat.compute import MODES, Chat, ChatCurve, ChatPlace, ChatPoint
+from regatta.answers.topics.chat.compute import (
+    MODES,
+    PER_CONNECTION,
+    Chat,
+    ChatCurve,
+    ChatPlace,
+    ChatPoint,
+)
 from regatta.answers.topics.chat.words import SUBJECTS, loop_name
 from regatta.answers.words import measured
 from regatta.figures.axes import Figure, Group
@@ -76,9 +83,22 @@ _GROUPS: dict[str, list[_Wanted]] = {
     "Instructions": [
         *_by_space("ipc", "instructions per cycle"),
         *_by_space("instructions", "per message sent", "operation"),
+        *[
+            (PER_CONNECTION[metric], space, title)
+            for metric, space, title in _by_space("instructions", "per connection in the window")
+        ],
+    ],
+    "Stalls": [
+        *_by_space("stalled_frontend_share", "cycles without instructions to execute, share"),
+        *_by_space("stalled_backend_share", "cycles without free resources, share"),
+        # The top-down method counts user and kernel in different invocations.
+        *_by_space("frontend_bound_share", "places without an operation to begin, share")[:2],
+        *_by_space("backend_bound_share", "places without free resources, share")[:2],
     ],
     "Cache misses": [
         *_by_space("l1i_misses_per_1000_instructions", "L1 instruction cache, misses per 1,000 instructions"),
+        *_by_space("l1i-misses", "L1 instruction cache, misses per message sent", "operation"),
+        *_by_space("l1d-misses", "L1 data cache, misses per message sent", "operation"),
         *_by_space("l1d_miss_ratio", "L1 data cache, misses per load"),
         *_by_space("l2_miss_ratio", "L2, misses per reference"),
         *_by_space("llc_miss_ratio", "last level, misses per reference"),
@@ -88,7 +108,11 @@ _GROUPS: dict[str, list[_Wanted]] = {
         *_by_space("itlb_misses_per_1000_instructions", "instructions, per 1,000 instructions"),
         *_by_space("dtlb_misses_per_1000_instructions", "data, per 1,000 instructions"),
     ],
-    "Branches": _by_space("branch_miss_ratio", "mispredicted"),
+    "Branches": [
+        *_by_space("branches_per_instruction", "per instruction"),
+        *_by_space("branch_taken_ratio", "taken"),
+        *_by_space("branch_miss_ratio", "mispredicted"),
+    ],
 }
 
 

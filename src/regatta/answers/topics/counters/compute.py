@@ -29,6 +29,8 @@ from regatta.host.values.counters import (
 )
 from regatta.stats.estimate import Interval
 
+#: Values of a counter that an interval of its mean needs at least.
+ROUNDS_PER_GROUP = 2
 #: derived value -> what it is called
 _DERIVED = {
     name: name.replace("_per_1000_", " per 1,000 ").replace("_", " ").replace("ipc", "IPC") for name in RATIOS
@@ -76,11 +78,26 @@ class Missing:
 
 
 @dataclass(frozen=True)
+class FewRounds:
+    """A host with fewer than `ROUNDS_PER_GROUP` rounds for each group of counters."""
+
+    host: str
+    groups: int
+    rounds: int
+
+    @property
+    def needed(self) -> int:
+        """Return the number of rounds that suffices."""
+        return ROUNDS_PER_GROUP * self.groups
+
+
+@dataclass(frozen=True)
 class CounterAnswer:
     """The counters of an experiment; empty if no cell asks for some."""
 
     cells: tuple[CountedCell, ...] = ()
     missing: tuple[Missing, ...] = ()
+    few_rounds: tuple[FewRounds, ...] = ()
 
 
 def collect_counters(context: Context) -> CounterAnswer:
@@ -92,7 +109,7 @@ def collect_counters(context: Context) -> CounterAnswer:
     found = tuple(
         CountedCell(many[0].cell_id, many[0].place, tuple(_counts(many))) for many in cells.values()
     )
-    return CounterAnswer(found, tuple(_missing(context.connection)))
+    return CounterAnswer(found, tuple(_missing(context.connection)), tuple(_few_rounds(context.connection)))
 
 
 def _counts(cells: Sequence[CellAnswer]) -> list[Count]:
@@ -115,6 +132,17 @@ def _counts(cells: Sequence[CellAnswer]) -> list[Count]:
         )
         found.append((place, Count(shown, per, cell.metric, aspect, cell.unit, cell.estimate)))
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+
+
+def _few_rounds(connection: duckdb.DuckDBPyConnection) -> list[FewRounds]:
+    """Return the hosts that counted some groups in too few rounds for an interval."""
+    rows = connection.execute(
+        f"select host, max(cast(json_extract(info, '$.{INFO}.groups') as integer)) as groups, "
+        "count(distinct round) as rounds from last_attempts where status in ('ok', 'perturbed') "
+        f"and json_extract(info, '$.{INFO}.groups') is not null group by host order by host"
+    ).fetchall()
+    found = [FewRounds(host, groups, rounds) for host, groups, rounds in rows]
+    return [one for one in found if one.groups > 1 and one.rounds < one.needed]
 
 
 def _missing(connection: duckdb.DuckDBPyConnection) -> list[Missing]:

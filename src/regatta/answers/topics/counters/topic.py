@@ -19,11 +19,18 @@ _MOST_COUNTERS, _MOST_FUNCTIONS = 200, 25
 
 
 def counter_words(found: CounterAnswer) -> tuple[str, ...]:
-    """Return one sentence for each reason why a host lacks counters."""
+    """Return one sentence for each host with too few rounds, and for each reason why a host lacks counters."""
     several = len({one.host for one in found.missing}) > 1
-    return tuple(
-        f"not available{f' on host {one.host}' if several else ''}: {listed(one.counters)} ({one.reason})"
-        for one in found.missing
+    return (
+        *(
+            f"host {one.host} counts in {one.groups} groups, one per round: {one.rounds} rounds are too few for intervals of all "
+            f"counters; use at least {one.needed} (`invocations: {{fixed: {one.needed}}}`)"
+            for one in found.few_rounds
+        ),
+        *(
+            f"not available{f' on host {one.host}' if several else ''}: {listed(one.counters)} ({one.reason})"
+            for one in found.missing
+        ),
     )
 
 

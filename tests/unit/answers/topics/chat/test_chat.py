@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from helpers.chat_experiment import CONNECTIONS, COST_NS, IPC, SPEED, write_chat_experiment
+from helpers.chat_experiment import (
+    CONNECTIONS,
+    COST_NS,
+    INSTRUCTIONS_PER_CONNECTION,
+    IPC,
+    SPEED,
+    write_chat_experiment,
+)
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
@@ -82,6 +89,11 @@ def test_counters_of_the_runner_are_in_the_curves_of_their_mode(tmp_path: Path, 
     assert {c.place for c in curves} == {
         c.place for c in chat.curves if c.metric == "delivered_rate" and c.place.runtime == "temurin-21"
     }
+    per_connection = [c for c in chat.curves if c.metric == "counter_instructions_per_connection"]
+    assert {c.aspect for c in per_connection} == set(IPC)
+    for point in (point for curve in per_connection for point in curve.points):
+        assert point.estimate.point == INSTRUCTIONS_PER_CONNECTION
+        assert set(point.values) == {INSTRUCTIONS_PER_CONNECTION}
     assert not [c for c in CHAT.of(answer).curves if c.metric.startswith("counter_")]
 
 

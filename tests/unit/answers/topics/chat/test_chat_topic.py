@@ -74,7 +74,13 @@ def test_points_lie_where_they_were_made(answer: Answer) -> None:
 def test_counters_have_figures_by_space_where_they_were_measured(tmp_path: Path, answer: Answer) -> None:
     counted = figures(answered(tmp_path, counted=True))
     spaces = ("user", "OS", "overall")
-    assert list(counted["Instructions"]) == [f"instructions per cycle, {space}" for space in spaces]
+    of_instructions = ("instructions per cycle", "per connection in the window")
+    titles = [f"{title}, {space}" for title in of_instructions for space in spaces]
+    assert list(counted["Instructions"]) == titles
+    assert list(counted["Branches"]) == [
+        f"{title}, {space}" for title in ("per instruction", "taken") for space in spaces
+    ]
+    assert len(counted["Stalls"]) == len(spaces)
     (only,) = counted["Counters"]
     assert only.startswith("context switches")
     assert not {"Instructions", "Counters"} & set(figures(answer))

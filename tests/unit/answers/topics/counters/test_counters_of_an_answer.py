@@ -67,6 +67,22 @@ def test_reasons_are_told_once_with_all_their_counters(answer: Answer) -> None:
     ]
 
 
+@pytest.mark.parametrize(("rounds", "few"), [(5, True), (6, False)])
+def test_fewer_than_two_rounds_per_group_are_reported_with_the_number_that_suffices(
+    tmp_path: Path, rounds: int, few: bool
+) -> None:
+    cell = native("spec/gzip:test")
+    records = [record(cell, number, rows(10 + number, 1000 + number)) for number in range(rounds)]
+    for number, one in enumerate(records):
+        one["info"] = {INFO: {"missing": {}, "group": number % 3, "groups": 3}}
+    answer = answer_experiment(
+        write_experiment(tmp_path / "made-up", [cell], records, rounds, method="fixed")
+    )
+    found = [(one.groups, one.rounds, one.needed) for one in answer.topics["counters"].few_rounds]
+    assert found == ([(3, 5, 6)] if few else [])
+    assert any("fixed: 6" in sentence for sentence in answer.findings.get("counters", ())) == few
+
+
 def test_the_table_has_a_row_for_each_counter_and_the_page_no_panel(answer: Answer, golden: Golden) -> None:
     (table,) = COUNTERS.tables_of(View(answer))
     golden("table", "\n".join(" | ".join(row) for row in [table.columns, *table.rows]))
