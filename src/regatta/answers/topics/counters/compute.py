@@ -137,9 +137,9 @@ def _counts(cells: Sequence[CellAnswer]) -> list[Count]:
 def _few_rounds(connection: duckdb.DuckDBPyConnection) -> list[FewRounds]:
     """Return the hosts that counted some groups in too few rounds for an interval."""
     rows = connection.execute(
-        f"select host, max(cast(json_extract(info, '$.{INFO}.groups') as integer)) as groups, "
+        f"select host, max(try_cast(json_extract(info, '$.{INFO}.groups') as integer)) as groups, "
         "count(distinct round) as rounds from last_attempts where status in ('ok', 'perturbed') "
-        f"and json_extract(info, '$.{INFO}.groups') is not null group by host order by host"
+        f"and try_cast(json_extract(info, '$.{INFO}.groups') as integer) is not null group by host order by host"
     ).fetchall()
     found = [FewRounds(host, groups, rounds) for host, groups, rounds in rows]
     return [one for one in found if one.groups > 1 and one.rounds < one.needed]
