@@ -23,6 +23,7 @@ from regatta.answers.words import (
     sample_words,
     too_small,
 )
+from regatta.host.units import is_counted
 from regatta.stats.estimate import Contrast, undefined
 from regatta.stats.ratios import PAIRED, WELCH, georges_ratio, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN, stein_log_ratio
@@ -95,7 +96,7 @@ def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -
             it did not.
     """
     found: dict[int, PairContrast] = {}
-    by_size: dict[int, list[tuple[int, list[float], list[float], int]]] = {}
+    by_size: dict[int, list[tuple[int, list[float], list[float], int, bool]]] = {}
     for place, pair in enumerate(pairs):
         a, b = pair.a, pair.b
         lacking = _lacking(pair, level)
@@ -104,22 +105,28 @@ def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -
             continue
         common = pair.common
         if len(common) < _LEAST_PAIRS:
-            found[place] = PairContrast(welch_log_ratio(a.values, b.values, level), _why_apart(a, b))
+            found[place] = PairContrast(
+                welch_log_ratio(a.values, b.values, level, is_counted(a.unit)), _why_apart(a, b)
+            )
             continue
+        counts = is_counted(a.unit)
         left_out = len(a.samples) + len(b.samples) - 2 * len(common)
         pilot = pilot_pairs(pair)
         if pilot is not None:
             common = sorted(common, key=lambda key: key[1])
         x, y = ([side.by_block[key] for key in common] for side in (a, b))
         if pilot is not None:
-            found[place] = PairContrast(stein_log_ratio(x, y, pilot, level), "", left_out)
+            found[place] = PairContrast(stein_log_ratio(x, y, pilot, level, counts), "", left_out)
             continue
-        by_size.setdefault(len(common), []).append((place, x, y, left_out))
+        by_size.setdefault(len(common), []).append((place, x, y, left_out, counts))
     for rows in by_size.values():
         contrasts = paired_log_ratios(
-            np.array([x for _, x, _, _ in rows]), np.array([y for _, _, y, _ in rows]), level
+            np.array([x for _, x, _, _, _ in rows]),
+            np.array([y for _, _, y, _, _ in rows]),
+            level,
+            [counts for _, _, _, _, counts in rows],
         )
-        for (place, _, _, left_out), contrast in zip(rows, contrasts, strict=True):
+        for (place, _, _, left_out, _), contrast in zip(rows, contrasts, strict=True):
             found[place] = PairContrast(contrast, "", left_out)
     return [found[place] for place in range(len(pairs))]
 
@@ -133,7 +140,7 @@ def _by_the_paper(pair: Pair, level: float) -> PairContrast:
     lacking = _lacking(pair, level)
     if lacking is not None or pair.a is None or pair.b is None:
         return PairContrast(lacking or _no_values("a side", level))
-    return PairContrast(georges_ratio(pair.a.values, pair.b.values, level))
+    return PairContrast(georges_ratio(pair.a.values, pair.b.values, level, is_counted(pair.a.unit)))
 
 
 def _lacking(pair: Pair, level: float) -> Contrast | None:
@@ -163,9 +170,13 @@ def _comparison(
     parameters = series.parameters if series else {}
     ratio = contrast.interval
     a_name, b_name, differ = short_names(cell, base)
-    sample = sample_words(ratio.n, "block" if ratio.method in (PAIRED, STEIN) else "invocation")
+    sample = sample_words(
+        ratio.n, "block" if ratio.method.partition(", ")[0] in (PAIRED, STEIN) else "invocation"
+    )
     if math.isnan(ratio.low):
         words = f"{a_name} and {b_name} not compared ({ratio.reason})"
+    elif ratio.is_exact and ratio.point == 1.0:
+        words = f"{a_name} and {b_name} are exactly equal {sample}"
     elif shows_difference(ratio):
         unit = series.unit if series else ""
         words = f"{compared(a_name, b_name, ratio, cell.metric, unit, cell.better)} {sample}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from regatta.answers.result import Answer, Comparison
 from regatta.figures.section import Table
-from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio, show_significance
+from regatta.figures.text import show_ci, show_heap, show_p, show_percent, show_ratio, show_significance
 from regatta.host.values.levels import ALWAYS, parameters_in
 
 #: in place of the level of a factor in which the alternatives differ
@@ -46,7 +46,7 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
             (show_p(one.p_holm), show_significance(one.verdict.practical)) if judged else (str(one.ratio.n),)
         )
         own = (text for text, varied in zip(place, varies, strict=True) if varied)
-        rows.append((*own, show_ratio(one.ratio.point), show_ends(one.ratio), *judgement))
+        rows.append((*own, show_ratio(one.ratio.point), show_ci(one.ratio), *judgement))
     first = len(columns)
     return Table(", ".join(shared), (*columns, *numbers), rows, frozenset(range(first, first + 3)))
 

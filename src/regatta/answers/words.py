@@ -47,6 +47,8 @@ def bound_words(ratios: Sequence[Interval]) -> str:
 
     Of an interval that reaches 0 or less, which only differences of means have, only a/b is bounded.
     """
+    if ratios and all(ratio.is_exact and ratio.point == 1.0 for ratio in ratios):
+        return "exactly equal"
     ends = [end for r in ratios for end in (r.low, r.high)]
     if not ends or not all(map(math.isfinite, ends)):
         return "size unknown"
@@ -110,6 +112,8 @@ def edges(estimate: Interval, factor: float, decimals: int) -> tuple[str, str]:
 
 def how_much(ratio: Interval) -> str:
     """Return `4.1 % [3.2, 5.0]`: the distance of a ratio from 1; an end on the other side of 1 is negative."""
+    if ratio.is_exact:
+        return f"exactly {abs(ratio.point - 1.0) * 100.0:.3g} %"
     point, *edges = ((x - 1.0) * 100.0 for x in (ratio.point, ratio.low, ratio.high))
     if point < 0:
         point, edges = -point, [-edge for edge in edges]

@@ -132,6 +132,11 @@ def show_ends(estimate: Ends, show: Callable[[float], str] = show_ratio) -> str:
     return f"[{show(estimate.low)}, {show(estimate.high)}]"
 
 
+def show_ci(ratio: Interval) -> str:
+    """Format the interval of a ratio; `exact` for values without variance, "" if it is undefined."""
+    return "exact" if ratio.is_exact else show_ends(ratio)
+
+
 def show_interval(estimate: Interval, show: Callable[[float], str] = show_ratio) -> str:
     """Format a point with its interval: `0.985 [0.951, 1.020]`, or why there is no point."""
     if not math.isfinite(estimate.point):

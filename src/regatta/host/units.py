@@ -43,6 +43,11 @@ def is_positive(unit: str) -> bool:
     return UNITS.get(unit, ("", 1.0))[0] in _POSITIVE
 
 
+def is_counted(unit: str) -> bool:
+    """Return whether values of this unit are counts or sizes: exact, and not rounded by a clock."""
+    return UNITS.get(unit, ("", 1.0))[0] in ("count", "information")
+
+
 def display_scale(value: float, unit: str) -> tuple[float, str]:
     """Choose the unit in which to display a magnitude.
 

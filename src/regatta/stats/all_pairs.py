@@ -41,7 +41,10 @@ class PairRatio:
 
 
 def paired_pairs(
-    tables: Sequence[Floats], level: float = 0.95, samples: Sequence[Sequence[Floats]] | None = None
+    tables: Sequence[Floats],
+    level: float = 0.95,
+    samples: Sequence[Sequence[Floats]] | None = None,
+    counted: Sequence[bool] | None = None,
 ) -> list[tuple[PairRatio, ...]]:
     """Return the ratios of all pairs of the alternatives of each family, from blocks.
 
@@ -49,6 +52,7 @@ def paired_pairs(
         tables: each of shape (blocks, k >= 2), > 0: one value per block and alternative, NaN for a missing value.
         level: simultaneous confidence of the intervals of a family, between 0 and 1.
         samples: of each family, all values of each alternative, > 0, for pairs without common blocks; None: there are no others.
+        counted: of each family, whether its values are exact counts (`paired_log_ratios`); None: no family has counts.
 
     Returns:
         For each family the m = k (k - 1) / 2 pairs (i < j), in the order (0, 1), (0, 2) ...: Student's t on the differences of
@@ -65,6 +69,7 @@ def paired_pairs(
     simulation (`docs/methodology.md`).
     """
     check_level(level)
+    exact = [False] * len(tables) if counted is None else counted
     shapes: dict[tuple[int, int], list[tuple[int, int, int, Floats, Floats]]] = {}
     found: list[dict[tuple[int, int], PairRatio]] = [{} for _ in tables]
     for family, table in enumerate(tables):
@@ -73,24 +78,28 @@ def paired_pairs(
             both = ~np.isnan(table[:, i]) & ~np.isnan(table[:, j])
             if samples is not None and both.sum() < _LEAST_BLOCKS:
                 m = math.comb(alternatives, 2)
-                found[family][i, j] = _apart(i, j, samples[family], level, m)
+                found[family][i, j] = _apart(i, j, samples[family], level, m, exact[family])
                 continue
             same = shapes.setdefault((int(both.sum()), math.comb(alternatives, 2)), [])
             same.append((family, i, j, table[both, i], table[both, j]))
     for (_, m), rows in shapes.items():
         a, b = (np.stack([row[side] for row in rows]) for side in (3, 4))
-        contrasts = paired_log_ratios(a, b, sidak_level(level, m))
+        counts = [exact[row[0]] for row in rows]
+        contrasts = paired_log_ratios(a, b, sidak_level(level, m), counts)
         for (family, i, j, _, _), contrast in zip(rows, contrasts, strict=True):
             found[family][i, j] = _simultaneous(i, j, contrast, level, m)
     return [tuple(own[pair] for pair in sorted(own)) for own in found]
 
 
-def welch_pairs(groups: Sequence[Floats], level: float = 0.95) -> tuple[PairRatio, ...]:
+def welch_pairs(
+    groups: Sequence[Floats], level: float = 0.95, counted: bool = False
+) -> tuple[PairRatio, ...]:
     """Return the ratios of all pairs of independent samples: as `paired_pairs`, with Welch's t on logarithms.
 
     Args:
         groups: at least two samples, each of shape (n_i,), > 0.
         level: simultaneous confidence of all intervals, between 0 and 1.
+        counted: whether the values are exact counts (`welch_log_ratio`).
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -99,18 +108,26 @@ def welch_pairs(groups: Sequence[Floats], level: float = 0.95) -> tuple[PairRati
     """
     check_level(level)
     pairs = list(combinations(range(len(groups)), 2))
-    return tuple(_apart(i, j, groups, level, len(pairs)) for i, j in pairs)
+    return tuple(_apart(i, j, groups, level, len(pairs), counted) for i, j in pairs)
 
 
-def _apart(i: int, j: int, groups: Sequence[Floats], level: float, m: int) -> PairRatio:
-    return _simultaneous(i, j, welch_log_ratio(groups[i], groups[j], sidak_level(level, m)), level, m)
+def sidak_method(method: str) -> str:
+    """Return the label of a simultaneous interval, by the label of the single interval; a remark after a comma is kept."""
+    base, comma, remark = method.partition(", ")
+    return f"{SIDAK[base]}{comma}{remark}"
+
+
+def _apart(i: int, j: int, groups: Sequence[Floats], level: float, m: int, counted: bool) -> PairRatio:
+    contrast = welch_log_ratio(groups[i], groups[j], sidak_level(level, m), counted)
+    return _simultaneous(i, j, contrast, level, m)
 
 
 def simultaneous(ratio: Contrast, m: int) -> Contrast:
     """Return one of m >= 1 ratios with a simultaneous interval, from its own interval.
 
     Args:
-        ratio: t interval on logarithms of a ratio, with its degrees of freedom; its method is a key of `SIDAK`.
+        ratio: t interval on logarithms of a ratio, with its degrees of freedom; its method is a key of `SIDAK`,
+            possibly with a remark.
         m: number of ratios, such as those of all alternatives to one baseline.
 
     Returns:
@@ -120,8 +137,8 @@ def simultaneous(ratio: Contrast, m: int) -> Contrast:
     Source: as `paired_pairs`.
     """
     own = ratio.interval
-    interval = replace(own, method=SIDAK[own.method])
-    if not math.isnan(own.low):
+    interval = replace(own, method=sidak_method(own.method))
+    if not math.isnan(own.low) and not own.is_exact:
         wider = t_quantile(ratio.df, sidak_level(own.level, m)) / t_quantile(ratio.df, own.level)
         low, point, high = (
             math.log(edge) if edge > 0.0 else -math.inf for edge in (own.low, own.point, own.high)
@@ -135,5 +152,5 @@ def simultaneous(ratio: Contrast, m: int) -> Contrast:
 
 
 def _simultaneous(i: int, j: int, contrast: Contrast, level: float, m: int) -> PairRatio:
-    ratio = replace(contrast.interval, level=level, method=SIDAK[contrast.interval.method])
+    ratio = replace(contrast.interval, level=level, method=sidak_method(contrast.interval.method))
     return PairRatio(i, j, ratio, sidak_p(contrast.p, m))

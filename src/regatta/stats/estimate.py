@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 NAN = math.nan
+#: Remark of a method (after a comma): exact values that do not vary have an exact ratio.
+NO_VARIANCE = "no variance"
 #: A spread below this number of units in the last place of the largest value is rounding.
 ROUNDING_ULPS = 8.0
 
@@ -35,6 +37,11 @@ class Interval:
     level: float
     method: str
     reason: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the point is exact, because the exact values behind it do not vary."""
+        return self.method.endswith(f", {NO_VARIANCE}")
 
     @property
     def within_range(self) -> str:
@@ -66,6 +73,12 @@ class Contrast:
 def undefined(n: int, level: float, method: str, reason: str, point: float = NAN) -> Interval:
     """Return an undefined interval with its reason, and with `point` if it is known."""
     return Interval(n, point, NAN, NAN, level, method, reason)
+
+
+def exact(ratio: float, n: int, level: float, method: str, df: float) -> Contrast:
+    """Return the contrast of a ratio without variance: both ends are the point, and p is 1 if the ratio is 1, else 0."""
+    interval = Interval(n, ratio, ratio, ratio, level, f"{method}, {NO_VARIANCE}")
+    return Contrast(interval, 1.0 if ratio == 1.0 else 0.0, df)
 
 
 def check_level(level: float) -> None:

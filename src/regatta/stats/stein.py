@@ -29,7 +29,9 @@ _SIGNIFICANT = 0.01
 _LEAST_PAIRS = 2
 
 
-def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95) -> Contrast:
+def stein_log_ratio(
+    a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95, counted: bool = False
+) -> Contrast:
     """Return the ratio a/b of pairs whose number was chosen by the spread of the first pairs.
 
     Args:
@@ -37,13 +39,15 @@ def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95)
         b: shape (n,), > 0: the baseline in the same blocks, same unit.
         pilot: n0, the number of leading pairs that determined the number of pairs, 0 to n.
         level: confidence, between 0 and 1.
+        counted: whether the values are exact counts, never rounded by a clock.
 
     Returns:
         exp(mean d ± t(1 - α/2; n0 - 1) · s0/√n) with d = log a - log b, its mean over all n pairs and its standard deviation s0
         over the pilot, and the p value of "the ratio is 1". The coverage is exact for any n that the pilot leads to: the spread
         of the pilot is independent of the mean, and later pairs did not affect their number. `n` counts all pairs; `df` is n0 -
         1. If the later pairs vary more than the pilot (F test at 1 %: rare slow runs), a wider Student's interval over all
-        pairs is returned, under its own name. A pilot of one pair, or with equal ratios, gives only the point.
+        pairs is returned, under its own name. A pilot of one pair, or with equal ratios, gives only the point;
+        counts without variance have an exact ratio, as in `paired_log_ratios`, which then names the method.
 
     Raises:
         ValueError: the shapes differ, `pilot` is not between 0 and n, or `level` is not between 0 and 1.
@@ -69,6 +73,10 @@ def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95)
     if pilot < _LEAST_PAIRS:
         reason = f"{pilot} of {n} pairs in the pilot, so the variance is unknown"
         return Contrast(undefined(n, level, STEIN, reason, safe_exp(mean)), NAN)
+    if counted:
+        ordinary = paired_log_ratio(x, y, level, counted)
+        if ordinary.interval.is_exact:
+            return ordinary
     largest = max(1.0, float(np.abs(log_x).max()), float(np.abs(log_y).max()))
     if only_rounding(float(np.ptp(first)), largest):
         reason = f"all {pilot} ratios of the pilot are equal, so the variance is unknown"

@@ -18,6 +18,7 @@ from regatta.answers.parts import FamilyPair, level_names, shared_heap
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.verdicts import Verdicts, judge
 from regatta.answers.words import counted, listed, sample_words
+from regatta.host.units import is_counted
 from regatta.host.values.levels import ALWAYS, components, parameters_in, place_key
 from regatta.stats.all_pairs import SIDAK, paired_pairs, welch_pairs
 from regatta.stats.anova import Anova, block_anova_many, one_way, one_way_many
@@ -126,6 +127,8 @@ class _Values:
     groups: list[Floats]
     table: Floats
     blocks: int
+    #: whether they are exact counts
+    counted: bool
 
 
 def _ask(samples: Samples, names: Names, factors: Sequence[str]) -> Iterator[_Asked]:
@@ -139,16 +142,20 @@ def _ask(samples: Samples, names: Names, factors: Sequence[str]) -> Iterator[_As
 
 def _values(asked: _Asked, method: str) -> _Values:
     nothing = np.empty((0, len(asked.present)))
+    counted = is_counted(asked.present[0].unit)
+    groups = [s.values for s in asked.present]
     if method == GEORGES_2007:
-        return _Values([s.values for s in asked.present], nothing, 0)
+        return _Values(groups, nothing, 0, counted)
     table = block_table(asked.present)
     if len(table) >= LEAST_BLOCKS:
-        return _Values([s.values for s in asked.present], table, len(table))
-    return _Values([s.values for s in asked.present], nothing, 0)
+        return _Values(groups, table, len(table), counted)
+    return _Values(groups, nothing, 0, counted)
 
 
 def _logs(values: _Values) -> _Values:
-    return _Values([np.log(group) for group in values.groups], np.log(values.table), values.blocks)
+    return _Values(
+        [np.log(group) for group in values.groups], np.log(values.table), values.blocks, values.counted
+    )
 
 
 def _all_pairs(
@@ -158,8 +165,15 @@ def _all_pairs(
     if method == GEORGES_2007:
         return [_by_the_paper(one, pairs) for one, pairs in zip(asked, tukey_many(fits, level), strict=True)]
     blocked = [one for one in values if one.blocks]
-    paired = iter(paired_pairs([one.table for one in blocked], level, [one.groups for one in blocked]))
-    found = [next(paired) if one.blocks else welch_pairs(one.groups, level) for one in values]
+    paired = iter(
+        paired_pairs(
+            [one.table for one in blocked],
+            level,
+            [one.groups for one in blocked],
+            [one.counted for one in blocked],
+        )
+    )
+    found = [next(paired) if one.blocks else welch_pairs(one.groups, level, one.counted) for one in values]
     return [
         tuple(FamilyPair(names[p.first], names[p.second], p.ratio, p.p) for p in pairs)
         for pairs, names in zip(found, (one.compared for one in asked), strict=True)
@@ -266,7 +280,8 @@ def _judged(
     theta_percent: float,
 ) -> Family:
     factor = asked.family.factor
-    if fit.reason:
+    # Counts without variance have no F, but exact ratios.
+    if fit.reason and not any(pair.ratio.is_exact for pair in pairs):
         words = f"{plural(factor)} not compared ({fit.reason})"
     else:
         first = asked.present[0]

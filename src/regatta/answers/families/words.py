@@ -65,7 +65,11 @@ def leaders(ranked: Sequence[str], pairs: Sequence[FamilyPair]) -> list[str]:
 
 def unpaired_of(pairs: Sequence[FamilyPair]) -> list[FamilyPair]:
     """Return the pairs that were compared as independent samples."""
-    return [pair for pair in pairs if pair.ratio.method == SIDAK[WELCH] and not math.isnan(pair.ratio.low)]
+    return [
+        pair
+        for pair in pairs
+        if pair.ratio.method.partition(", ")[0] == SIDAK[WELCH] and not math.isnan(pair.ratio.low)
+    ]
 
 
 def ranking(names: Sequence[str], pairs: Sequence[FamilyPair], better: Better) -> list[str]:

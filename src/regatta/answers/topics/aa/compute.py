@@ -14,6 +14,7 @@ from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
 from regatta.answers.verdicts import shows_difference
 from regatta.answers.words import counted
 from regatta.figures.text import show_percent
+from regatta.host.units import is_counted
 from regatta.stats.estimate import Floats, Interval, undefined
 from regatta.stats.proportion import proportion_interval, too_often_p
 from regatta.stats.ratios import PAIRED, paired_log_ratio
@@ -83,7 +84,9 @@ def _gate(
         a, b = (next(iter(samples.own(which)), None) for which in (twin, cell))
         values = _common(a, b)
         if len(values):
-            contrast = paired_log_ratio(values[:, 0], values[:, 1], level)
+            contrast = paired_log_ratio(
+                values[:, 0], values[:, 1], level, a is not None and is_counted(a.unit)
+            )
         else:
             contrast = paired_log_ratio([], [], level)
         ratio = contrast.interval

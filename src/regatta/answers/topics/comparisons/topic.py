@@ -9,7 +9,7 @@ from regatta.answers.topic import Topic
 from regatta.figures.section import Section, Table
 from regatta.figures.text import (
     parameters_text,
-    show_ends,
+    show_ci,
     show_heap,
     show_interval,
     show_p,
@@ -65,7 +65,7 @@ def _row(one: Comparison, view: View, several_methods: bool) -> tuple[str, ...]:
         f"{metric}, {given}" if given else metric,
         str(one.ratio.n),
         show_ratio(one.ratio.point),
-        show_ends(one.ratio),
+        show_ci(one.ratio),
         show_p(one.p),
         show_p(one.p_holm),
         "" if one.simultaneous is None else show_interval(one.simultaneous),

@@ -25,7 +25,7 @@ from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
 from regatta.figures.text import (
     parameters_text,
-    show_ends,
+    show_ci,
     show_heap,
     show_p,
     show_percent,
@@ -123,7 +123,7 @@ def _pair(pair: FamilyPair) -> tuple[str, ...]:
     return (
         f"{pair.a_name} / {pair.b_name}",
         show_ratio(pair.ratio.point),
-        show_ends(pair.ratio) or pair.ratio.reason,
+        show_ci(pair.ratio) or pair.ratio.reason,
         show_p(pair.p),
         pair.verdict.significant,
         show_significance(pair.verdict.practical),

@@ -40,7 +40,7 @@ def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
         (
             one.place,
             *(
-                show_interval(ratio) if show_ends(ratio) else ratio.reason
+                show_interval(ratio) if show_ends(ratio) or ratio.is_exact else ratio.reason
                 for ratio in (one.ratio, one.without_far_out, one.with_perturbed)
             ),
             "no" if one.changes else "yes",
