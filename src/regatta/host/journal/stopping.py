@@ -137,7 +137,8 @@ def decide(
         why = next((pair.problem for pair in pairs), "no comparison")
         return GroupDecision(rule.pilot, False, modes, judged, f"no comparison possible: {why}")
     if modes:
-        reason = f"multimodal in the first {rule.pilot} rounds: all {rule.maximum} rounds are needed"
+        found = f"gap or several modes in the first {rule.pilot} rounds of {', '.join(modes)}"
+        reason = f"{found}: all {rule.maximum} rounds are needed"
         return GroupDecision(rule.maximum, met, modes, judged, reason)
     if any(pair.needed is None for pair in asking):
         return GroupDecision(
