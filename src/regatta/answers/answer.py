@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.answers.context import Context, Options, make_context
+from regatta.answers.doubtful_values import doubtful_values
 from regatta.answers.facts import Facts, read_facts
 from regatta.answers.headline import headline
 from regatta.answers.methods import REGATTA, check_method
@@ -95,6 +96,7 @@ def answer_experiment(
 def _warnings(context: Context) -> tuple[str, ...]:
     samples, facts = context.samples, context.facts
     return (
+        *doubtful_values(samples, context.names, facts.theta_percent),
         *_kept_minheaps(facts),
         *shortfalls_of_hosts(samples, context.platforms, hosts_left_out(context.folder)),
         *damaged_lines(context.connection),

@@ -13,7 +13,6 @@ from regatta.answers.across import Across, across_platforms
 from regatta.answers.baseline import check_baseline
 from regatta.answers.cell_answers import cell_answers
 from regatta.answers.comparisons import PairContrast, compare_pairs, contrasts_by_the_paper, contrasts_of
-from regatta.answers.doubtful_values import doubtful_values
 from regatta.answers.facts import Facts
 from regatta.answers.families.compute import judge_families
 from regatta.answers.families.result import Family
@@ -79,7 +78,7 @@ class Context:
     across_p_holm: Sequence[float]
     #: impossible cells, as (cell, reason)
     impossible: tuple[tuple[str, str], ...]
-    #: sentences about values, comparisons and families that are weaker than they look
+    #: sentences about comparisons and families that are weaker than they look
     warnings: tuple[str, ...]
 
 
@@ -138,7 +137,7 @@ def make_context(
         across=across,
         across_p_holm=[math.nan] * len(further) if by_the_paper else every,
         impossible=impossible_by_platform(facts.impossible, platforms),
-        warnings=(*doubtful_values(samples, names, facts.theta_percent), *apart, *lacking, *unblocked),
+        warnings=(*apart, *lacking, *unblocked),
     )
 
 

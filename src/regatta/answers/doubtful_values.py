@@ -16,7 +16,7 @@ from regatta.host.journal.modes import slow_runs
 from regatta.host.units import UNITS
 from regatta.stats.resolution import coarse_step
 
-#: name this number of cells; count the others
+#: number of named series; the others are counted, so that the note fits the first screen
 _NAMED = 2
 _NS = 1e-9
 
@@ -76,16 +76,13 @@ def _own(samples: Samples) -> Iterator[Series]:
 
 
 def _slow_words(found: list[SlowRuns], names: Names) -> list[str]:
-    """Name the cells with the most distant slow runs first."""
+    """Return one sentence, with the most distant slow runs first."""
     found = sorted(found, key=lambda one: -one.most)
-    words = [
-        f"{_where(one.series.cell, names)}: {_seen(one)}; its intervals include them, but an interval of values without"
-        " such runs is likely too narrow"
-        for one in found[:_NAMED]
+    each = [f"{_where(one.series.cell, names)}: {_seen(one)}" for one in found]
+    return [
+        f"rare slow runs: {_first(each)}; intervals of values without such runs are likely too narrow"
+        for _ in each[:1]
     ]
-    if len(found) > _NAMED:
-        words.append(f"{f'{len(found) - _NAMED} further series'} with rare slow runs (see Distribution)")
-    return words
 
 
 def _seen(one: SlowRuns) -> str:
@@ -101,24 +98,23 @@ def _seen(one: SlowRuns) -> str:
 
 
 def _coarse_words(found: list[tuple[Series, float]], names: Names) -> list[str]:
-    """Name the coarsest step relative to its mean first."""
+    """Return one sentence, with the coarsest step relative to its mean first."""
     found = sorted(found, key=lambda one: one[0].values.mean() * UNITS[one[0].unit][1] / one[1])
-    words = []
-    for series, step in found[:_NAMED]:
-        mean = show_quantity(float(series.values.mean()), series.unit)
-        cell = series.cell
-        same = float(series.values.min()) == float(series.values.max())
-        what = (
-            f"all {series.values.size} values of {cell.metric} are {mean}"
-            if same
-            else f"values of {cell.metric} are multiples of {show_quantity(step, 'ns')}, with a mean of {mean}"
-        )
-        words.append(
-            f"{_where(cell, names)}: {what}: the clock is too coarse for this interval; measure more work per value"
-        )
-    if len(found) > _NAMED:
-        words.append(f"{f'{len(found) - _NAMED} further series'} at the resolution of the clock")
-    return words
+    each = [f"{_where(series.cell, names)}: {_grid(series, step)}" for series, step in found]
+    return [f"clock too coarse: {_first(each)}; measure more work per value" for _ in each[:1]]
+
+
+def _grid(series: Series, step: float) -> str:
+    """Return `values of elapsed are multiples of 4 ms, with a mean of 4.8 ms`."""
+    mean = show_quantity(float(series.values.mean()), series.unit)
+    if float(series.values.min()) == float(series.values.max()):
+        return f"all {series.values.size} values of {series.metric} are {mean}"
+    return f"values of {series.metric} are multiples of {show_quantity(step, 'ns')}, with a mean of {mean}"
+
+
+def _first(each: list[str]) -> str:
+    more = [f"{len(each) - _NAMED} further series"] if len(each) > _NAMED else []
+    return "; ".join([*each[:_NAMED], *more])
 
 
 def _where(cell: PlannedCell, names: Names) -> str:

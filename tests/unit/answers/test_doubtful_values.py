@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ ROUNDS = 10
 
 def answer(
     path: Path,
-    values: dict[str, Sequence[float]],
+    values: Mapping[str, Sequence[float]],
     unit: str = "ns",
     metric: str = "elapsed",
     better: str = "lower",
@@ -34,7 +34,8 @@ def answer(
 
 
 def calm(seed: int, level: float = 1e9) -> list[float]:
-    return (level * (1 + 0.01 * np.random.default_rng(seed).standard_normal(ROUNDS))).tolist()
+    rng = np.random.default_rng(seed)
+    return [float(level * (1 + 0.01 * noise)) for noise in rng.standard_normal(ROUNDS)]
 
 
 def test_rare_slow_runs_name_the_alternative_and_the_distance(tmp_path: Path) -> None:
