@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from regatta.answers.anova_table import anova_table, show_dfs
 from regatta.answers.families.words import plural
 from regatta.answers.methods import method_name
 from regatta.answers.page.view import View
@@ -11,7 +12,7 @@ from regatta.answers.topic import Document, Topic, Words
 from regatta.answers.topics.effects.compute import Effects, EffectTable, effect_words, judge_effects
 from regatta.answers.topics.effects.manovas import Manova
 from regatta.figures.section import Section, Table
-from regatta.figures.text import show_df, show_heap, show_number, show_p
+from regatta.figures.text import show_heap, show_number, show_p
 
 
 def effects_section(effects: Effects, view: View) -> Section | None:
@@ -53,47 +54,10 @@ def effects_tables(effects: Effects, view: View) -> list[Table]:
 
 
 def _anova(table: EffectTable) -> Table:
-    found = table.found
-    columns = (
-        "source",
-        "stratum",
-        "df",
-        "SS",
-        "F",
-        "approximate df",
-        "p",
-        "partial η²",
-        "partial ω²",
-        "note",
-    )
-    rows: list[tuple[str, ...]] = [
-        (
-            row.source,
-            row.stratum,
-            str(row.df) if math.isnan(row.f) else show_dfs(row.df, row.df_error),
-            show_number(row.ss, 4),
-            show_number(row.f, 4),
-            "" if math.isnan(row.f) else show_dfs(row.df_approx, row.df_error_approx),
-            show_p(row.p),
-            show_number(row.eta2_partial, 3),
-            show_number(row.omega2_partial, 3),
-            row.reason or row.note,
-        )
-        for row in found.rows
-    ]
-    rows += [
-        ("error", one.name, str(one.df_error), show_number(one.ss_error, 4), "", "", "", "", "", table.reason)
-        for one in found.strata
-    ]
     factors = ", ".join(f"{name} ({len(levels)})" for name, levels in table.factors)
     where = f"{table.platform}, " if table.platform else ""
-    title = f"{where}{table.metric}: {factors}; type {table.kind}, n = {found.n:,}"
-    return Table(title, columns, rows, frozenset(range(2, 9)))
-
-
-def show_dfs(between: float, error: float) -> str:
-    """Format both degrees of freedom of an F: `2, 17.9`."""
-    return f"{show_df(between)}, {show_df(error)}"
+    title = f"{where}{table.metric}: {factors}; type {table.kind}, n = {table.found.n:,}"
+    return anova_table(title, table.found, table.reason)
 
 
 def _manova(one: Manova) -> list[tuple[str, ...]]:
