@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option
-from regatta.cli.tables import plain_console, show_table
+from regatta.cli.tables import plain_console, show, show_table
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ _DIGITS = 6
 @click.option(
     "--block",
     metavar="COL",
-    help="Column of the block (a round, a day, a host). Values of one block are paired.",
+    help="Column of the block (a round, a day, a host). Values of one block are paired, and each factor is tested within"
+    " or between blocks.",
 )
 @click.option(
     "--factors",
@@ -164,6 +165,7 @@ def _show_pairs(
 
 
 def _show_anova(console: Console, answer: ForeignAnswer) -> None:
+    from regatta.answers.anova_table import anova_table
     from regatta.answers.methods import method_name
     from regatta.figures.text import show_p
 
@@ -176,18 +178,8 @@ def _show_anova(console: Console, answer: ForeignAnswer) -> None:
         header = ("source", "df", "error df", "F", "p", "method", "reason")
         show_table(console, "ANOVA", header, [row], _TEXT)
     if several is not None:
-        rows: list[tuple[str, ...]] = [
-            (
-                row.source, str(row.df), _number(row.ss), _number(row.f), show_p(row.p),
-                _number(row.eta2_partial), _number(row.omega2_partial), row.reason or row.note,
-            )
-            for row in several.rows
-        ]  # fmt: skip
-        rows.append(
-            ("error", str(several.df_error), _number(several.ss_error), "", "", "", "", several.reason)
-        )
-        columns = ("source", "df", "SS", "F", "p", "partial η²", "partial ω²", "reason")
-        show_table(console, f"ANOVA, type {several.kind}", columns, rows, _TEXT)
+        title = f"ANOVA, type {several.kind}"
+        show(console, anova_table(title, several, several.reason).without_empty())
 
 
 def _show_notes(answer: ForeignAnswer) -> None:

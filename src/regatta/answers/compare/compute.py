@@ -22,12 +22,12 @@ from regatta.stats.differences import (
     welch_difference,
 )
 from regatta.stats.estimate import Contrast, Floats, Interval, safe_exp, undefined
-from regatta.stats.factorial import FactorialAnova, factorial_anova
 from regatta.stats.intervals import GEORGES_2007, mean_interval, why_no_logs
 from regatta.stats.median import median_interval
 from regatta.stats.moments import standard_deviation
 from regatta.stats.multiplicity import sidak_level, sidak_p
 from regatta.stats.ratios import WELCH, georges_ratio, paired_log_ratio, welch_log_ratio
+from regatta.stats.strata import StrataAnova, independent_anova, strata_anova
 from regatta.stats.tukey import TUKEY, tukey
 
 RESAMPLES = 9999
@@ -58,7 +58,8 @@ class ForeignAnswer:
     """The result of `regatta compare`.
 
     `welch`, `paired`: every pair by itself. `anova`: one factor (with a block column: after blocks). `factorial`: several
-    factors, replaces `anova`. `simultaneous`: all pairs, with intervals that hold together and adjusted p values. `notes`: properties of the data that the reader must know.
+    factors, replaces `anova` (with a block column: each term is tested in the stratum in which it varies). `simultaneous`: all
+    pairs, with intervals that hold together and adjusted p values. `notes`: properties of the data that the reader must know.
     """
 
     table: ForeignTable
@@ -70,7 +71,7 @@ class ForeignAnswer:
     welch: tuple[PairAnswer, ...]
     paired: tuple[PairAnswer, ...]
     anova: Anova | None
-    factorial: FactorialAnova | None
+    factorial: StrataAnova | None
     simultaneous: tuple[PairAnswer, ...]
     medians: Mapping[str, Interval]
     bca: Mapping[str, Interval]
@@ -86,7 +87,8 @@ def answer_foreign(
         table: from `read_foreign`.
         level: confidence, between 0 and 1.
         method: `regatta`: ratios of logarithms, and pairs that do not assume equal variances. `georges2007`: z from 30
-            values on, integer degrees of freedom, ratios relative to the mean of b, and Tukey's simultaneous intervals.
+            values on, integer degrees of freedom, ratios relative to the mean of b, Tukey's simultaneous intervals, and an
+            analysis of several factors without blocks.
         kind: type of the sums of squares of several factors: 1, 2 or 3.
         seed: seed of the bootstrap.
 
@@ -98,7 +100,7 @@ def answer_foreign(
     names, groups = table.by.names, table.groups()
     blocks = table.blocks() if table.block else None
     several = len(table.order) > 1
-    factorial = _factorial_with_error(table, kind) if several else None
+    factorial = _factorial(table, method, kind) if several else None
     fit = one_way(groups) if blocks is None else block_anova(blocks)
     return ForeignAnswer(
         table=table,
@@ -119,7 +121,7 @@ def answer_foreign(
         else simultaneous_pairs(table, groups, blocks, level),
         medians={name: median_interval(x, level) for name, x in zip(names, groups, strict=True)},
         bca=dict(zip(names, _bca(groups, level, seed), strict=True)),
-        notes=_notes(table),
+        notes=_notes(table, method),
     )
 
 
@@ -213,7 +215,7 @@ def _within(a: Sequence[Floats], b: Sequence[Floats], level: float) -> tuple[Con
 
 
 def _by_tukey(
-    table: ForeignTable, fit: Anova, factorial: FactorialAnova | None, level: float
+    table: ForeignTable, fit: Anova, factorial: StrataAnova | None, level: float
 ) -> tuple[PairAnswer, ...]:
     """Return Tukey's differences, and as ratio their share of the mean of b, which is taken as known."""
     names = table.by.names
@@ -246,31 +248,27 @@ def _baseline(table: ForeignTable, first: int, second: int) -> float:
     return mean_interval(blocks[both, second]).point
 
 
-def _factorial_with_error(table: ForeignTable, kind: int) -> FactorialAnova:
-    """Return the analysis of several factors, with the error even if an empty cell leaves its type undefined."""
-    fit = _factorial(table, kind)
-    if not fit.reason:
-        return fit
-    # The error is the same for all types.
-    sequential = _factorial(table, 1)
-    return replace(fit, df_error=sequential.df_error, ss_error=sequential.ss_error)
+def _factorial(table: ForeignTable, method: str, kind: int) -> StrataAnova:
+    """Return the analysis of several factors, with its errors even if an empty cell leaves its type undefined."""
+    fit = _factorial_of(table, method, kind)
+    # The errors are the same for all types.
+    return fit if fit.strata else replace(fit, strata=_factorial_of(table, method, 1).strata)
 
 
-def _factorial(table: ForeignTable, kind: int) -> FactorialAnova:
+def _factorial_of(table: ForeignTable, method: str, kind: int) -> StrataAnova:
     labels = {labels.column: labels for labels in (table.by, *table.factors)}
-    return factorial_anova(table.values, [(name, labels[name].codes) for name in table.order], kind)
+    factors = [(name, labels[name].codes) for name in table.order]
+    if table.block is None or method == GEORGES_2007:
+        return independent_anova(table.values, factors, kind)
+    return strata_anova(table.values, factors, [("blocks", table.block.codes)], kind)
 
 
-def _with_error_of(fit: Anova, factorial: FactorialAnova) -> Anova:
+def _with_error_of(fit: Anova, factorial: StrataAnova) -> Anova:
     """Compare the group means with the error of the factorial model, as R's TukeyHSD does for the first factor."""
-    if not factorial.df_error or math.isnan(factorial.ss_error):
+    if not factorial.strata:
         return replace(fit, reason=factorial.reason)
-    return replace(
-        fit,
-        df_error=factorial.df_error,
-        mean_square_error=factorial.ss_error / factorial.df_error,
-        reason="",
-    )
+    (error,) = factorial.strata
+    return replace(fit, df_error=error.df_error, mean_square_error=error.ss_error / error.df_error, reason="")
 
 
 def _bca(groups: Sequence[Floats], level: float, seed: int) -> list[Interval]:
@@ -291,7 +289,7 @@ def _bca(groups: Sequence[Floats], level: float, seed: int) -> list[Interval]:
     return found
 
 
-def _notes(table: ForeignTable) -> tuple[str, ...]:
+def _notes(table: ForeignTable, method: str) -> tuple[str, ...]:
     notes = []
     if table.left_out:
         notes.append(f"excluded rows without {table.value}: {table.left_out}")
@@ -301,9 +299,9 @@ def _notes(table: ForeignTable) -> tuple[str, ...]:
         if partial:
             notes.append(f"{partial} of {len(blocks)} blocks lack a group; each pair uses its common blocks")
     if table.factors:
-        if table.block:
+        if table.block and method == GEORGES_2007:
             notes.append(
-                f"the ANOVA of several factors ignores blocks of {table.block.column}; pairs use them"
+                f"{GEORGES_2007}: the ANOVA of several factors ignores blocks of {table.block.column}; pairs use them"
             )
         if not _balanced(table):
             notes.append(

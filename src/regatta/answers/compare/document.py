@@ -96,8 +96,13 @@ def _anova(answer: ForeignAnswer) -> dict[str, Any]:
         "factors": [
             {
                 "factor": row.source,
+                "stratum": row.stratum,
                 "df": row.df,
+                "df_error": row.df_error,
+                "df_approx": row.df_approx,
+                "df_error_approx": row.df_error_approx,
                 "ss": row.ss,
+                "ms_error": row.ms_error,
                 "F": row.f,
                 "p": row.p,
                 "eta2": row.eta2_partial,
@@ -106,7 +111,7 @@ def _anova(answer: ForeignAnswer) -> dict[str, Any]:
             }
             for row in several.rows
         ],
-        "error": {"df": several.df_error, "ss": several.ss_error},
+        "strata": several.strata,
         "method": several.method,
         "reason": several.reason,
     }
