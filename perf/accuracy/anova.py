@@ -5,17 +5,17 @@ holds one block of every heap. Blocks and runs have normal errors. The rates are
 The goal without an effect is 4 to 6 % (4 to 7 % with missing runs or unequal variances, 2 to 8 % with 3 rounds), within three
 Monte-Carlo standard errors. A difference of 2 % between collectors must be found in at least 99 %. Exit code 1 if a goal is missed.
 
-Run `python perf/accuracy/anova.py`: about 2 minutes on one core, 20 seconds with `--quick`.
+Run `python perf/accuracy/anova.py`: about 2 minutes on one core, 5 seconds with `--quick`, which misses some goals by chance.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from dataclasses import dataclass
 
 import numpy as np
+from frame import options_of
 
 from regatta.stats.strata import strata_anova
 
@@ -90,15 +90,12 @@ def significant(case: Case, generator: np.random.Generator) -> list[bool]:
 
 def main() -> int:
     """Print a table of rates and return the exit code."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="300 replications")
-    parser.add_argument("--replications", type=int, default=0, help="experiments per case (default 2000)")
-    options = parser.parse_args()
-    replications = options.replications or (300 if options.quick else 2000)
+    options = options_of(__doc__, default=2000, quick=100, seed=20)
+    replications = options.replications
     print(f"{'case':34}{'collectors':>11}" + "".join(f"{row:>24}" for row in ROWS) + f"{'goal':>9}")
     missed = 0
     for number, case in enumerate(CASES):
-        generator = np.random.default_rng([20, number])
+        generator = np.random.default_rng([options.seed, number])
         rates = 100.0 * np.mean([significant(case, generator) for _ in range(replications)], axis=0)
         shown = []
         for name, rate in zip(ROWS, rates.tolist(), strict=True):

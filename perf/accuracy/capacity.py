@@ -14,12 +14,12 @@ Run: .venv/bin/python perf/accuracy/capacity.py [--quick] [--replications N]
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import sys
 
 import numpy as np
+from frame import error_of, options_of
 from numpy.typing import NDArray
 
 from regatta.stats.crossing import crossing
@@ -47,12 +47,9 @@ def log_curve(curve: str, loads: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def main() -> int:
     """Print a row per curve, step, noise, effect of the rounds and number of rounds; return 1 if a goal is missed."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="50 replications and 10 rounds only")
-    parser.add_argument("--replications", type=int, help="per row of the table (default: 400)")
-    given = parser.parse_args()
-    replications = given.replications or (50 if given.quick else 400)
-    rounds = (10,) if given.quick else ROUNDS
+    options = options_of(__doc__, default=400, quick=50, seed=SEED)
+    replications = options.replications
+    rounds = (10,) if options.is_quick else ROUNDS
     print(
         f"{'curve':11} {'step':>4} {'noise':>6} {'round':>6} {'rounds':>6} {'interval':>8} "
         f"{'coverage':>16} {'bias %':>15} {'width %':>7} {'with bounds':>11}"
@@ -60,7 +57,7 @@ def main() -> int:
     missed = rows = 0
     for number, case in enumerate(itertools.product(CURVES, STEPS, NOISES, ROUND_EFFECTS, rounds)):
         rows += 1
-        missed += judged(case, replications, np.random.default_rng([SEED, number]))
+        missed += judged(case, replications, np.random.default_rng([options.seed, number]))
     print(f"{rows} rows, {replications} replications each, {missed} miss a goal")
     return int(missed > 0)
 
@@ -103,11 +100,6 @@ def judged(case: tuple[str, int, float, float, int], replications: int, random: 
         text += f"{'-':>15} {'-':>16} {'-':>7}"
     print(f"{text} {right / replications:11.1%}{'  missed' if misses else ''}", flush=True)
     return misses
-
-
-def error_of(share: float, count: int) -> float:
-    """Return the Monte-Carlo standard error of a share."""
-    return math.sqrt(share * (1.0 - share) / count)
 
 
 def wrong(share: float, goal: float, count: int) -> bool:

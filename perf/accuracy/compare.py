@@ -2,19 +2,19 @@
 
 The values are normal with mean 100 and an SD of 1, and 10 in one noisy group. The table has the share of data sets with
 any false pair: by the ratios, which the conclusions use, by the differences of the method `regatta`, and, for comparison, by
-the differences of the method `georges2007` (Tukey). It takes about two minutes, with --quick about 30 s.
+the differences of the method `georges2007` (Tukey). It takes about two minutes.
 
     .venv/bin/python perf/accuracy/compare.py [--quick] [--replications N]
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from dataclasses import dataclass
 
 import numpy as np
+from frame import options_of
 
 from regatta.answers.compare.compute import simultaneous_pairs
 from regatta.answers.compare.table import ForeignTable, Labels
@@ -76,14 +76,8 @@ def measure(case: Case, replications: int, seed: int) -> list[float]:
 
 def main() -> int:
     """Print the table; return 1 if a goal is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="400 data sets per row instead of 2000")
-    parser.add_argument("--replications", type=int, help="data sets per row")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    replications = options.replications or (400 if options.quick else 2000)
+    options = options_of(__doc__, default=2000, quick=100)
+    replications = options.replications
     missed = 0
     print(
         f"{replications} data sets per row; ± is the Monte-Carlo standard error; goal: at most {_GOAL:.0f} %"

@@ -14,12 +14,12 @@ Run: .venv/bin/python perf/accuracy/growth.py [--quick] [--replications N]
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import sys
 
 import numpy as np
+from frame import options_of
 from numpy.typing import NDArray
 
 from regatta.stats.growth import CONSTANT, GROWTHS, POWER, growth
@@ -51,18 +51,15 @@ def truth(kind: str) -> NDArray[np.float64]:
 
 def main() -> int:
     """Print a row per true kind, noise and number of values per size; return 1 if a goal is missed."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="60 replications")
-    parser.add_argument("--replications", type=int, help="per row of the table (default: 400)")
-    given = parser.parse_args()
-    replications = given.replications or (60 if given.quick else 400)
+    options = options_of(__doc__, default=400, quick=60, seed=SEED)
+    replications = options.replications
     print(
         f"{'true kind':10} {'noise':>5} {'values':>6} {'plausible':>16} {'first':>6} {'flat':>6} "
         f"{'none':>6} {'kinds':>5} {'exponent':>8}"
     )
     missed = 0
     for number, case in enumerate(itertools.product([*GROWTHS, POWER, STEP], NOISES, VALUES)):
-        missed += judged(case, replications, np.random.default_rng([SEED, number]))
+        missed += judged(case, replications, np.random.default_rng([options.seed, number]))
     print(f"{replications} replications each, {missed} rows miss a goal")
     return int(missed > 0)
 

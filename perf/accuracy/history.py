@@ -2,20 +2,19 @@
 
 Every series has 10 invocations (SD 1 %) per night, and nights with an SD and an autocorrelation of first order. The
 table has the share of unchanged series that show a shift, the rate that the answer prints for them, and the share of
-series with a shift of 2 % in the middle for which one is found within two nights of it. It takes about two minutes,
-with --quick about 30 s.
+series with a shift of 2 % in the middle for which one is found within two nights of it. It takes about two minutes.
 
     .venv/bin/python perf/accuracy/history.py [--quick] [--replications N]
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from dataclasses import dataclass
 
 import numpy as np
+from frame import options_of
 
 from regatta.stats.shifts import find_shifts
 
@@ -74,14 +73,8 @@ def measure(case: Case, replications: int, seed: int) -> tuple[float, float, flo
 
 def main() -> int:
     """Print the table; return 1 if a goal is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="200 series per row instead of 1000")
-    parser.add_argument("--replications", type=int, help="series per row")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    replications = options.replications or (200 if options.quick else 1000)
+    options = options_of(__doc__, default=1000, quick=50)
+    replications = options.replications
     missed = 0
     print(f"{replications} series per row; ± is the Monte-Carlo standard error; goals hold within 3 of them")
     print("nights  night SD  rho  false %      goal  printed %  2 % found    goal")

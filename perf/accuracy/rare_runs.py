@@ -17,12 +17,12 @@ standard errors; then the exit code is 1.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable
 
 import numpy as np
+from frame import options_of
 from numpy.typing import NDArray
 
 from regatta.host.journal.modes import slow_runs
@@ -182,14 +182,9 @@ def suites(rng: np.random.Generator, m: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--quick", action="store_true", help=f"{QUICK} instead of {REPLICATIONS} replications"
-    )
-    parser.add_argument("--replications", type=int, help="replications of each case")
-    given = parser.parse_args()
-    m = given.replications or (QUICK if given.quick else REPLICATIONS)
-    rng = np.random.default_rng(20070101)
+    options = options_of(__doc__, REPLICATIONS, QUICK, seed=20070101)
+    m = options.replications
+    rng = np.random.default_rng(options.seed)
     print(f"{m} replications, nominal coverage 95 %, ± Monte-Carlo standard error")
     coverage(rng, m)
     met = detection(rng, m)

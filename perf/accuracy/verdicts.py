@@ -7,11 +7,12 @@ Each replication has rounds of blocks with an effect of the block, and the pairs
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from frame import Row, run, share
+from frame import ERRORS, error_of, options_of
 
 from regatta.answers.families.words import ranking, winner
 from regatta.answers.parts import FamilyPair
@@ -20,7 +21,9 @@ from regatta.stats.all_pairs import paired_pairs
 
 THETA_PERCENT = 1.0
 BLOCK_SD, BLOCKS = 0.03, 30
-SEED = 20261128
+ANY = (0.0, 1.0)
+#: true difference of the other alternatives to the first, noise of a run, and the least and largest share with a winner
+CASES = ((0.0, 0.01, 0.0, 0.05), (0.003, 0.003, 0.0, 0.0), (0.003, 0.01, *ANY), (0.02, 0.01, 0.99, 1.0))
 
 
 def _families(
@@ -39,25 +42,32 @@ def _families(
         ]
 
 
-def _measure(count: int) -> Iterator[Row]:
-    rng = np.random.default_rng(SEED)
-    cases = (
-        ("equal", 0.0, 0.01, {"at_most": 5.0}),
-        ("0.3 % apart, theta 1 %", 0.003, 0.003, {"at_most": 0.0}),
-        ("0.3 % apart, theta 1 %", 0.003, 0.01, {}),
-        ("2 % apart", 0.02, 0.01, {"at_least": 99.0}),
-    )
-    for label, difference, noise, goal in cases:
-        for alternatives in (2, 3, 5):
-            factors = [1.0, *[1.0 + difference] * (alternatives - 1)]
-            names = [str(place) for place in range(alternatives)]
-            named = sum(
-                bool(winner(pairs, ranking(names, pairs, "lower"), "lower"))
-                for pairs in _families(factors, noise, count, rng)
-            )
-            what = f"{alternatives} collectors, {label}, noise {noise:.1%}: a winner is named"
-            yield share(what, named, count, **goal)
+def main() -> int:
+    """Print the share of families with a winner in each case; return 1 if a goal is missed."""
+    options = options_of(__doc__, default=1000, quick=100, seed=20261128)
+    rng = np.random.default_rng(options.seed)
+    missed = 0
+    print(f"{options.replications} families per row; ± is the Monte-Carlo standard error")
+    print("collectors  true difference  noise  a winner is named")
+    for (difference, noise, low, high), alternatives in itertools.product(CASES, (2, 3, 5)):
+        factors = [1.0, *[1.0 + difference] * (alternatives - 1)]
+        names = [str(place) for place in range(alternatives)]
+        named = sum(
+            bool(winner(pairs, ranking(names, pairs, "lower"), "lower"))
+            for pairs in _families(factors, noise, options.replications, rng)
+        )
+        share = named / options.replications
+        error = error_of(share, options.replications)
+        misses = share + ERRORS * error < low or share - ERRORS * error > high
+        missed += misses
+        goal = f"goal {low:.0%} to {high:.0%}" if (low, high) != ANY else ""
+        print(
+            f"{alternatives:10}  {difference:15.1%}  {noise:5.1%}  {share:8.1%} ± {error:.1%}  {goal}"
+            f"{'  MISSED' if misses else ''}",
+            flush=True,
+        )
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__ or "", _measure, 1000))
+    sys.exit(main())

@@ -156,3 +156,21 @@ def test_collections_prints_the_cost_of_profiles_costs_and_predictions(tmp_path:
     rows = rows_of("collections", tmp_path)
     assert [row["peer_name"] == "without the agent" for row in rows] == [True, True, False, False]
     assert all(row["ours"] > 0 for row in rows)
+
+
+ACCURACY = sorted(path.name for path in (ROOT / "perf" / "accuracy").glob("*.py") if path.name != "frame.py")
+
+
+@pytest.mark.parametrize("script", ACCURACY)
+def test_a_script_of_accuracy_prints_a_row_per_case_and_is_listed(script: str) -> None:
+    """Whether goals hold is not judged here: with few replications, some are missed by chance."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "perf" / "accuracy" / script, "--quick", "--replications", "20"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert len(done.stdout.splitlines()) > 5
+    assert "nan" not in done.stdout.lower()
+    assert f"| `{script}` |" in (ROOT / "perf" / "README.md").read_text()
