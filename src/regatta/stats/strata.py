@@ -44,6 +44,8 @@ VALUES = "independent values"
 _LEAST_DF = 1.5
 #: Maximum numbers in a design matrix (800 MB).
 _MOST_NUMBERS = 10**8
+#: Combinations in one group of shared units. The time grows with their cube: so many take some seconds and 100 MB.
+_MOST_LINKED = 1500
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,12 @@ def strata_anova(
     is_balanced = True
     labels = [f"within {units[0][0]}"] + [f"between {name}" for name, _ in units]
     for label, parent in zip(labels, [*parents, None], strict=True):
-        groups, of_cell = _groups(y, cell, parent)
+        of_cell = _group_of(cell, parent)
+        most = int(np.bincount(of_cell).max())
+        if most > _MOST_LINKED:
+            reason = f"{most:,} combinations share units; at most {_MOST_LINKED:,} are analyzed together"
+            return _undefined(kind, names, terms, len(cells.of_value), reason)
+        groups = _groups(y, cell, parent, of_cell)
         # Sums of squares are those of values, not of means of units.
         weight = len(cells.of_value) / y.size
         own = [term for term in terms if set(term) <= set(usable)]
@@ -207,18 +214,25 @@ class _Group:
     complete: bool
 
 
-def _groups(y: Floats, cell: Integers, parent: Integers | None) -> tuple[list[_Group], Integers]:
-    """Return the groups of cells that share units (without units: each cell), and the group of each cell."""
+def _group_of(cell: Integers, parent: Integers | None) -> Integers:
+    """Return the group of each cell: cells that share units, directly or by others, are one group; without units, each is one."""
     count = int(cell.max()) + 1
     if parent is None:
-        return [_independent(number, y[cell == number]) for number in range(count)], np.arange(count)
-    links = coo_matrix((np.ones(y.size), (cell, count + parent)), shape=(count + int(parent.max()) + 1,) * 2)
-    of_cell = connected_components(links, directed=False)[1][:count]
-    found = [
+        return np.arange(count)
+    links = coo_matrix(
+        (np.ones(cell.size), (cell, count + parent)), shape=(count + int(parent.max()) + 1,) * 2
+    )
+    of_cell: Integers = connected_components(links, directed=False)[1][:count].astype(np.intp)
+    return of_cell
+
+
+def _groups(y: Floats, cell: Integers, parent: Integers | None, of_cell: Integers) -> list[_Group]:
+    if parent is None:
+        return [_independent(number, y[cell == number]) for number in of_cell.tolist()]
+    return [
         _linked(np.flatnonzero(of_cell == number), y, cell, parent, elements)
         for number, elements in enumerate(_members(of_cell[cell]))
     ]
-    return found, of_cell.astype(np.intp)
 
 
 def _members(group: Integers) -> list[Integers]:

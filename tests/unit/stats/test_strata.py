@@ -242,3 +242,13 @@ def test_all_interactions_of_three_factors_are_tested_where_they_vary() -> None:
     terms = [":".join(term) for size in (1, 2, 3) for term in itertools.combinations("abc", size)]
     assert [row.source for row in fit.rows] == terms
     assert {row.source for row in fit.rows if row.stratum == "between blocks"} == {"a"}
+
+
+def test_more_combinations_in_one_block_than_are_analyzed_together_have_a_reason() -> None:
+    combinations = 1600
+    levels = np.tile(np.arange(combinations), 2)
+    values = np.random.default_rng(3).normal(size=2 * combinations)
+    found = strata_anova(values, [("a", levels)], [("blocks", np.repeat([0, 1], combinations))])
+    assert found.rows[0].stratum == ""
+    assert math.isnan(found.rows[0].f)
+    assert f"{combinations:,}" in found.reason

@@ -15,6 +15,8 @@ from regatta.figures.curves import Point, above_zero, curve
 from regatta.figures.over_heap import HeapLine, over_heap
 from regatta.figures.text import finite
 
+#: metrics of the collector with percentiles -> their names in titles; other metrics with percentiles are of requests
+WAITS = {"gc_pause": "pause", "gc_stall": "allocation stall"}
 _HEIGHT_PX = 360
 #: target heap factor if only one heap is shown
 _USUAL_FACTOR = 2.0

@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from regatta.answers.page.heap_curves import heap_of
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import PERCENTILE, Panel
-from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
+from regatta.answers.page.percentiles import (
+    WAITS,
+    percentile_figure,
+    percentile_over_heap,
+    usual_heap,
+    variants,
+)
 from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer
 from regatta.answers.topics.collectors.compute import RESOURCES, Overhead, Overheads, Resource
@@ -19,8 +25,6 @@ from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, Scale, hover, joined, show_ends, show_heap, show_percent, show_ratio
 from regatta.stats.estimate import Interval
 
-#: metric with percentiles -> its name in titles
-WAITS = {"gc_pause": "pause", "gc_stall": "allocation stall"}
 _RATIO = Scale(1.0, "", 3)
 _NAMES: dict[Resource, str] = {"wall": "time", "cpu": "CPU time"}
 

@@ -164,10 +164,10 @@ def test_a_factor_that_is_constant_on_hosts_is_tested_against_hosts(tmp_path: Pa
     assert any("tested against hosts" in w for w in table.words)
 
 
-def test_a_factor_with_one_host_per_level_is_not_testable(tmp_path: Path) -> None:
+def test_a_factor_with_one_host_per_level_is_not_testable(tmp_path: Path, golden: Golden) -> None:
     (table,) = EFFECTS.of(on_hosts(tmp_path, {"h0": "jdk-21", "h1": "jdk-25"})).tables
     assert [row.source for row in table.found.rows] == ["collector", "host", "collector:host"]
-    assert any("runtime is not testable (one host per level)" in w for w in table.words)
+    golden("one-host-per-level", "\n".join(w for w in table.words if "testable" in w))
 
 
 def test_sentences_say_what_is_explained_and_what_depends_on_what(tmp_path: Path) -> None:
