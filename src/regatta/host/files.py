@@ -201,8 +201,8 @@ def parse_json(text: bytes | str, finite: bool = True) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for at, name in enumerate(names) if name in names[:at])
+        seen: set[str] = set()
+        repeated = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {repeated[:100]!r} occurs twice in one object")
     return found
 
