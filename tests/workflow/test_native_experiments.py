@@ -67,6 +67,7 @@ def test_a_round_trip_between_two_networks_is_measured(tmp_path: Path) -> None:
 
 
 @NETWORKS
+@pytest.mark.alone  # the two clocks differ by what interrupts and neighbours take from a server
 def test_a_web_server_is_measured_and_counted_without_its_clients(tmp_path: Path) -> None:
     parts = [{"suite": "web", "benchmark": ["nginx-static"], "size": "quick"}]
     answer = measured("web-network", tmp_path, parts, rounds=2)

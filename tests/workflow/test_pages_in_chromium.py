@@ -150,9 +150,7 @@ def test_the_first_screen_has_the_conclusions_and_a_table_of_comparisons(
     assert conclusions
     assert len(rows) == 8
     assert max(one["bottom"] for one in (*conclusions, *rows)) < HEIGHT
-    assert {"ratio", "95 % CI", "adj. p", "significant"} <= {
-        one["text"] for one in boxes(browser, "header th")
-    }
+    assert {"ratio", "95 % CI", "adj. p", "practical"} <= {one["text"] for one in boxes(browser, "header th")}
 
 
 def test_the_keyboard_reaches_the_results_first_and_shows_where_it_is(
