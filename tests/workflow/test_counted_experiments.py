@@ -7,7 +7,8 @@ from pathlib import Path
 
 from helpers.counting import skip_without_counters
 from helpers.experiments.small_experiments import SmallExperiment
-from regatta.host.values.counters import NAMES
+from regatta.host.journal.decisions import read_decisions
+from regatta.host.values.counters import INFO, NAMES
 
 
 def test_an_experiment_counts_what_this_machine_has_and_names_the_rest(tmp_path: Path) -> None:
@@ -39,3 +40,22 @@ def test_an_experiment_counts_what_this_machine_has_and_names_the_rest(tmp_path:
     other = small.run()
     assert other.returncode == 0, other.stderr
     assert len(small.records()) == 2 * first
+
+
+def test_a_host_measures_as_many_rounds_as_its_groups_of_counters_need(tmp_path: Path) -> None:
+    skip_without_counters()
+    rounds = {"fixed": 3, "each_counter": 2}
+    small = SmallExperiment(
+        tmp_path, counters=["task-clock", "cycles", "branches"], invocations=rounds, modifiers={}
+    )
+    done = small.run()
+    assert done.returncode == 0, done.stderr
+    assert json.loads((small.folder.path / "verify.json").read_text())["holds"]
+    groups = max(record["info"][INFO].get("groups", 0) for record in small.records())
+    needed = max(3, 2 * groups)
+    (host,) = small.folder.planned_hosts()
+    header = small.folder.host_header(host)
+    assert {group["needed"] for group in read_decisions(small.folder.decisions(host)).values()} == {needed}
+    assert {record["round"] for record in small.records()} == set(range(header["discarded_rounds"] + needed))
+    (sentence, *_) = json.loads((small.folder.path / "answer.json").read_text())["findings"]["Counters"]
+    assert f"{host}: {needed} rounds" in sentence

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regatta.host.journal.stopping import PER_CELL
+from regatta.host.journal.stopping import BY_COUNTERS, PER_CELL
 from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment, Stopping
@@ -31,10 +31,13 @@ def stopping_header(
     stopping = experiment.stopping
     if stopping is None:
         return None
+    quantiles = (
+        {} if stopping.rule == BY_COUNTERS else {"t": t_quantiles(experiment.level, stopping.maximum - 1)}
+    )
     return {
-        **vars(stopping),
+        **_told(stopping),
         "level": experiment.level,
-        "t": t_quantiles(experiment.level, stopping.maximum - 1),
+        **quantiles,
         "steady": vars(experiment.steady),
         "groups": block_groups(experiment, stopping, cells, group_sizes),
     }
@@ -54,7 +57,7 @@ def block_groups(
         identity = {
             "cells": sorted(cells[i].cell_id for i in members),
             "pairs": sorted(sorted(cells[i].cell_id for i in pair if i is not None) for pair in placed),
-            "rule": vars(stopping),
+            "rule": _told(stopping),
             "level": experiment.level,
             "steady": vars(experiment.steady),
             "seed": experiment.seed,
@@ -70,6 +73,11 @@ def block_groups(
         )
         first += size
     return groups
+
+
+def _told(stopping: Stopping) -> dict[str, Any]:
+    """Return the rule without the parameters that it does not have."""
+    return {name: value for name, value in vars(stopping).items() if value is not None}
 
 
 def compared_pairs(group: Sequence[Cell], baseline: Levels) -> list[IndexPair]:

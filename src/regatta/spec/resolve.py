@@ -154,7 +154,7 @@ class Resolver:
         selector.compared_parameters(spec.compare, self.item)
         baseline = selector.baseline(spec.baseline, spec.compare)
         self.images(runtimes)
-        stopping = self.stopping()
+        stopping = self.stopping(benchmarks)
         method = spec.iterations.method or self.usual_method(benchmarks)
         self.summaries(benchmarks, method)
         benchmarks = self.metrics(benchmarks, method)
@@ -212,17 +212,32 @@ class Resolver:
         self.problems += check_plan_size(experiment, self.document)
         return experiment
 
-    def stopping(self) -> Stopping | None:
+    def stopping(self, benchmarks: Sequence[Benchmark]) -> Stopping | None:
         """Return the stopping rule; None for a fixed number of rounds."""
-        adaptive = self.spec.invocations.adaptive
-        if adaptive is None:
+        invocations = self.spec.invocations
+        adaptive = invocations.adaptive
+        if adaptive is None and invocations.each_counter is None:
             return None
         if self.spec.order == "back-to-back":
             self.problem(
-                ("order",), "an order with rounds, because `invocations` are adaptive", "back-to-back",
+                ("order",), "an order with rounds, because each host decides how many it needs", "back-to-back",
                 "write `randomized-blocks`, or `invocations: {fixed: 30}`",
             )  # fmt: skip
+        if adaptive is None:
+            return self.rounds_of_counters(invocations.fixed or 0, invocations.each_counter or 0, benchmarks)
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
+
+    def rounds_of_counters(self, fixed: int, each: int, benchmarks: Sequence[Benchmark]) -> Stopping | None:
+        """Return the rule that counts each group of counters in `each` rounds; None if `fixed` rounds suffice on every host."""
+        ours = as_counters(self.spec.counters)
+        groups = max(((ours | benchmark.counters).most_groups for benchmark in benchmarks), default=0)
+        if benchmarks and not groups:
+            self.problem(
+                ("invocations", "each_counter"), "`counters` of the processor, such as `instructions`", each,
+                "add some to `counters`, or remove `each_counter`",
+            )  # fmt: skip
+        maximum = each * groups
+        return Stopping("counters", fixed, maximum, each_counter=each) if maximum > fixed else None
 
     def usual_method(self, benchmarks: list[Benchmark]) -> SteadyMethod:
         """Return `startup` for a single iteration, else `fixed`. A suite that summarizes repetitions has several."""

@@ -112,6 +112,15 @@ class Invocations(Strict):
         le=10_000_000,
         examples=[10],
     )
+    each_counter: int | None = Field(
+        None,
+        description="Rounds in which each counter of the processor is counted, at least. A round counts one group of counters, and a "
+        "host has as many groups as its processor needs. `fixed` rounds run first, then the rounds that are still needed "
+        "(docs/counters.md).",
+        ge=1,
+        le=1000,
+        examples=[2],
+    )
     adaptive: Adaptive | None = Field(
         None,
         description=str(Adaptive.__doc__),
@@ -125,6 +134,12 @@ class Invocations(Strict):
             raise refusal("either `fixed` or `adaptive`", "remove one of them", key="adaptive")
         if self.adaptive is None and self.fixed is None:
             raise refusal("`fixed` (the number of invocations) or `adaptive`", fix, key="fixed")
+        if self.each_counter is not None and self.fixed is None:
+            raise refusal(
+                "`fixed` beside `each_counter`",
+                "add `fixed: 10`, or remove `each_counter`",
+                key="each_counter",
+            )
         return self
 
 

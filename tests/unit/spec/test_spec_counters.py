@@ -9,7 +9,7 @@ import pytest
 
 from helpers.specs.spec_examples import JAVA, write
 from regatta.host.values.counters import Counted
-from regatta.host.values.experiment import Experiment
+from regatta.host.values.experiment import Experiment, Stopping
 
 Load = Callable[..., Experiment]
 One = Callable[..., tuple[str, str, str, str]]
@@ -19,6 +19,8 @@ SUITE = """
     benchmarks:
       sort: {command: [sort, /etc/passwd], counters: [page-faults, energy]}
     """
+#: without invocations
+COUNTED = "name: small\nbenchmarks: [{suite: toy, benchmark: gzip}]\n"
 SPEC = "name: small\nbenchmarks: [{suite: counted, benchmark: sort}]\ninvocations: {fixed: 3}\n"
 
 
@@ -67,3 +69,36 @@ def test_what_is_wrong_is_told_with_its_line(one: One, counters: str, got: str, 
     assert expected
     assert got in found
     assert fix in how
+
+
+@pytest.mark.parametrize(
+    ("counters", "fixed", "stopping"),
+    [
+        # One event at a time, for user and kernel: 6 groups of 3 counters; the kernel's own counters need none.
+        ("[cycles, instructions, branches, page-faults]", 10, Stopping("counters", 10, 12, each_counter=2)),
+        (
+            "[cycles, top-down, {name: calls, event: event=0x88}]",
+            4,
+            Stopping("counters", 4, 12, each_counter=2),
+        ),
+        ("[cycles, instructions, branches]", 12, None),
+    ],
+)
+def test_rounds_follow_the_counters_up_to_one_event_at_a_time(
+    load: Load, counters: str, fixed: int, stopping: Stopping | None
+) -> None:
+    found = load(COUNTED, f"counters: {counters}\ninvocations: {{fixed: {fixed}, each_counter: 2}}")
+    assert found.stopping == stopping
+    assert found.invocations == (stopping.maximum if stopping else fixed)
+
+
+def test_rounds_of_counters_need_counters_of_the_processor_and_an_order_with_rounds(one: One) -> None:
+    rounds = "invocations: {fixed: 3, each_counter: 2}"
+    where, expected, _, fix = one(COUNTED, f"counters: page-faults\n{rounds}")
+    assert "each_counter" in where
+    assert "counters" in expected
+    assert "remove" in fix
+    where, *_ = one(COUNTED, f"counters: cycles\n{rounds}\norder: back-to-back")
+    assert "order" in where
+    where, *_ = one(COUNTED, "counters: cycles\ninvocations: {each_counter: 2, adaptive: {}}")
+    assert "each_counter" in where

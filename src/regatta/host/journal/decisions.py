@@ -16,7 +16,7 @@ from regatta.host.files import parse_object, write_object
 from regatta.host.journal.comparison_rounds import pairs_of, pilots_of
 from regatta.host.journal.plan_files import Row, WrittenPlan
 from regatta.host.journal.round_values import read_rounds
-from regatta.host.journal.stopping import Rule, decide
+from regatta.host.journal.stopping import BY_COUNTERS, Rule, decide, decide_by_counters
 
 DECISIONS = "decisions.json"
 DECISIONS_VERSION = 1
@@ -99,7 +99,7 @@ class Deciding:
         seen = before_round - self._discarded
         if not open_ or seen < rule.pilot:
             return
-        if rule.name == "stein":
+        if rule.name in ("stein", BY_COUNTERS):
             seen = rule.pilot
         made = self._made(open_, rule, range(self._discarded, self._discarded + seen))
         if made:
@@ -115,17 +115,22 @@ class Deciding:
             ids = [cells[index]["cell_id"] for index in group["cells"]]
             if not all(recorded[cell_id].recorded >= set(rounds) for cell_id in ids):
                 continue
-            pilots = pilots_of(group, cells, recorded, rounds[: rule.pilot])
-            pairs = pairs_of(group, cells, recorded, logs=not rule.per_cell)
-            decision = decide(rule, pairs, pilots, len(rounds))
-            entry = asdict(decision)
-            if self._stopping["steady"]["method"] == "changepoints":
-                entry["reason"] += _ON_THE_HOST
+            if rule.name == BY_COUNTERS:
+                groups_here = max(recorded[cell_id].counter_groups for cell_id in ids)
+                each = self._stopping["each_counter"]
+                entry = asdict(decide_by_counters(rule.pilot, rule.maximum, each, groups_here))
+            else:
+                pilots = pilots_of(group, cells, recorded, rounds[: rule.pilot])
+                pairs = pairs_of(group, cells, recorded, logs=not rule.per_cell)
+                entry = asdict(decide(rule, pairs, pilots, len(rounds)))
+                if self._stopping["steady"]["method"] == "changepoints":
+                    entry["reason"] += _ON_THE_HOST
             made[group["key"]] = {
                 "cell_ids": ids,
                 **{
                     key: self._stopping[key]
-                    for key in ("rule", "pilot", "maximum", "target_percent", "level")
+                    for key in ("rule", "pilot", "maximum", "target_percent", "each_counter", "level")
+                    if key in self._stopping
                 },
                 "seed": self._header["seed"],
                 "plan_id": self._header["plan_id"],

@@ -14,6 +14,7 @@ from typing import Any
 
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.journal import read_records_of, segment_files
+from regatta.host.values.counters import INFO
 from regatta.host.values.plan_cell import PROCESS_ELAPSED, PlanCell
 from regatta.host.values.record import Record
 
@@ -35,6 +36,8 @@ class CellRounds:
     #: (unit, parameters) -> block -> value, for values measured close to their block
     by_block: dict[tuple[str, str], dict[BlockKey, float]] = field(default_factory=dict)
     recorded: set[int] = field(default_factory=set)
+    #: largest number of groups into which counters were divided; 0: none
+    counter_groups: int = 0
 
 
 @dataclass
@@ -47,6 +50,7 @@ class _Last:
     started_ns: int
     elapsed_ns: int
     numbers: dict[tuple[str, str], float]
+    counter_groups: int
 
 
 class InvocationsOf:
@@ -89,6 +93,7 @@ def read_rounds(
     found = {}
     for cell_id, attempts in last.items():
         cell = found[cell_id] = CellRounds(recorded=set(attempts))
+        cell.counter_groups = max((one.counter_groups for one in attempts.values()), default=0)
         for round_, one in sorted(attempts.items()):
             for key, number in one.numbers.items():
                 cell.values.setdefault(key, {})[round_] = number
@@ -113,7 +118,13 @@ def _last(record: Record, cell: PlanCell, steady: Mapping[str, Any]) -> _Last:
         record["started_utc_ns"],
         record["elapsed_ns"],
         numbers,
+        _counter_groups((record.get("info") or {}).get(INFO)),
     )
+
+
+def _counter_groups(told: Any) -> int:
+    groups = told.get("groups") if isinstance(told, dict) else None
+    return groups if isinstance(groups, int) else 0
 
 
 def _close_blocks(last: Mapping[str, Mapping[int, _Last]]) -> dict[BlockKey, tuple[float, float]]:

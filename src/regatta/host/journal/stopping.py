@@ -9,6 +9,9 @@ All alternatives of a group stop together. The first two rules use the compared 
 - `javastats-cell`: the same for a single cell, by the interval of its mean relative to the mean. This is the rule of the paper.
   Source of both: Georges, Buytaert and Eeckhout, Statistically Rigorous Java Performance Evaluation (OOPSLA 2007), section 4.3.
 
+A fourth, `counters`, looks at no value: a processor counts one group of its counters in a round, and the pilot tells how many groups
+this host has.
+
 Numbers of rounds in this module do not include discarded rounds.
 """
 
@@ -25,6 +28,8 @@ from regatta.host.journal.modes import modes_in
 
 #: the rule that stops each cell by the interval of its mean
 PER_CELL = "javastats-cell"
+#: the rule that runs enough rounds for each group of counters
+BY_COUNTERS = "counters"
 #: fewer common blocks do not estimate the spread well enough to stop
 LEAST_BLOCKS = 3
 #: a smaller range of logs is rounding, not spread: 8 units in the last place of logs as large as 64
@@ -45,8 +50,9 @@ class Rule:
 
     @classmethod
     def from_plan(cls, stopping: Mapping[str, Any]) -> Rule:
-        """Create the rule from `stopping` in `plan.json`."""
-        return cls(*(stopping[key] for key in ("rule", "pilot", "maximum", "target_percent", "t")))
+        """Create the rule from `stopping` in `plan.json`. `counters` has no target and needs no quantiles."""
+        target, t = stopping.get("target_percent", math.nan), stopping.get("t", ())
+        return cls(stopping["rule"], stopping["pilot"], stopping["maximum"], target, t)
 
     @property
     def width(self) -> float:
@@ -146,6 +152,21 @@ def decide(
         )
     worst = max(asking, key=lambda pair: (pair.needed or 0, not pair.met, pair.half_width_percent or 0.0))
     return GroupDecision(worst.needed, met, modes, judged, worst.reason)
+
+
+def decide_by_counters(pilot: int, maximum: int, each: int, groups: int) -> GroupDecision:
+    """Decide for one block group from the groups of counters that the pilot's invocations had.
+
+    Args:
+        pilot, maximum: least and largest number of rounds.
+        each: rounds in which each group of counters is counted, at least.
+        groups: 0: nothing was counted in groups.
+    """
+    needed = min(max(pilot, each * groups), maximum)
+    if groups == 0:
+        return GroupDecision(needed, True, (), (), "nothing is counted in groups here")
+    found = f"{groups} groups of counters" if groups > 1 else "1 group of counters"
+    return GroupDecision(needed, needed >= each * groups, (), (), f"{found}, each in {each} rounds or more")
 
 
 def rounds_for(rule: Rule, sd: float, df: int) -> int:

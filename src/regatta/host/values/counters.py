@@ -219,6 +219,12 @@ class Counted:
     def __bool__(self) -> bool:
         return bool(self.names or self.raw)
 
+    @property
+    def most_groups(self) -> int:
+        """Return the number of groups on a processor that counts one event at a time; 0: nothing needs the processor's counters."""
+        of_processor = sum(name in COUNTERS and COUNTERS[name].by_space for name in self.names)
+        return len(SPACES) * (of_processor + len(self.raw) + (TOP_DOWN in self.names))
+
     def __or__(self, other: Counted) -> Counted:
         """Return the counters of both."""
         return Counted(tuple(dict.fromkeys([*self.names, *other.names])), {**self.raw, **other.raw})

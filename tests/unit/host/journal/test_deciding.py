@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from helpers.runner_plans import HOST, Runner, python, write_plan
+from helpers.synthetic_journal import record, write_journal
 from regatta.host.journal.decisions import DECISIONS, planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import read_records
+from regatta.host.values.counters import INFO
 from regatta.planner.stopping import t_quantiles
 
 STEADY = {"method": "fixed", "iterations": 1, "warmup": 0, "window": 10, "threshold": 0.02}
@@ -210,8 +212,8 @@ def test_the_time_of_the_process_decides_where_it_is_compared(runner: Runner) ->
     runner.run(0)
     (pair,) = decision(runner)["pairs"]
     times: dict[str, list[float]] = {}
-    for record in read_records(runner.folder.path):
-        times.setdefault(record["cell_id"], []).append(math.log(record["elapsed_ns"]))
+    for one in read_records(runner.folder.path):
+        times.setdefault(one["cell_id"], []).append(math.log(one["elapsed_ns"]))
     differences = [a - b for a, b in zip(times[pair["a"]], times[pair["b"]], strict=True)]
     assert pair["n"] == 4
     assert pair["sd"] == pytest.approx(statistics.stdev(differences))
@@ -235,3 +237,23 @@ def test_each_cell_stops_alone_with_the_rule_for_cells(runner: Runner) -> None:
     assert wide["half_width_percent"] == pytest.approx(100 * half / statistics.fmean(values[:8]))
     assert rounds(runner) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7]
     assert planned_rounds(runner.folder.host_header(HOST), decisions) == [8, 4]
+
+
+@pytest.mark.parametrize(("groups", "needed"), [(0, 4), (1, 4), (3, 6), (5, 10), (9, 12)])
+def test_each_group_of_counters_is_counted_in_as_many_rounds_as_the_spec_asks(
+    runner: Runner, groups: int, needed: int
+) -> None:
+    cells = [reporting("a", noisy(5)), reporting("b", [2e6])]
+    plan(runner, cells, rule="counters", target_percent=None, each_counter=2)
+    records = [
+        record(one, number, [1e6], host=HOST, plan_id="by-hand") for number in range(4) for one in cells
+    ]
+    for one in records:
+        one["info"] = {INFO: {"missing": {}, "group": 0, "groups": groups}} if groups else {}
+    written = write_journal(runner.folder.path, records, HOST)
+    written.rename(written.with_name("00000.jsonl"))
+    for segment in (1, 2):
+        done = runner.run(segment)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert (decision(runner)["needed"], decision(runner)["met"]) == (needed, 2 * groups <= 12)
+    assert sorted(rounds(runner)) == [number for number in range(needed) for _ in cells]

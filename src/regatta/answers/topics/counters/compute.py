@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -12,6 +12,9 @@ import duckdb
 from regatta.answers.context import Context
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
+from regatta.answers.stops import StopGroup
+from regatta.answers.words import counted
+from regatta.host.journal.stopping import BY_COUNTERS
 from regatta.host.values.counters import (
     ALL,
     INFO,
@@ -98,6 +101,8 @@ class CounterAnswer:
     cells: tuple[CountedCell, ...] = ()
     missing: tuple[Missing, ...] = ()
     few_rounds: tuple[FewRounds, ...] = ()
+    #: sentences on the hosts whose rounds followed from their groups
+    decided: tuple[str, ...] = ()
 
 
 def collect_counters(context: Context) -> CounterAnswer:
@@ -109,7 +114,19 @@ def collect_counters(context: Context) -> CounterAnswer:
     found = tuple(
         CountedCell(many[0].cell_id, many[0].place, tuple(_counts(many))) for many in cells.values()
     )
-    return CounterAnswer(found, tuple(_missing(context.connection)), tuple(_few_rounds(context.connection)))
+    return CounterAnswer(
+        found,
+        tuple(_missing(context.connection)),
+        tuple(_few_rounds(context.connection)),
+        tuple(dict.fromkeys(_decided(context.stops.groups))),
+    )
+
+
+def _decided(groups: Iterable[StopGroup]) -> Iterator[str]:
+    for group in groups:
+        if group.rule["rule"] == BY_COUNTERS and group.decision is not None:
+            rounds = counted(group.decision["needed"], "round")
+            yield f"host {group.cells[0].place.host}: {rounds} ({group.decision['reason']})"
 
 
 def _counts(cells: Sequence[CellAnswer]) -> list[Count]:

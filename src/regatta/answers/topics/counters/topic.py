@@ -7,7 +7,13 @@ from functools import partial
 
 from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.counters.compute import Count, CountedCell, CounterAnswer, collect_counters
+from regatta.answers.topics.counters.compute import (
+    ROUNDS_PER_GROUP,
+    Count,
+    CountedCell,
+    CounterAnswer,
+    collect_counters,
+)
 from regatta.answers.words import listed
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, choose_scale, joined, show_heap, show_interval, show_percent
@@ -19,12 +25,13 @@ _MOST_COUNTERS, _MOST_FUNCTIONS = 200, 25
 
 
 def counter_words(found: CounterAnswer) -> tuple[str, ...]:
-    """Return one sentence for each host with too few rounds, and for each reason why a host lacks counters."""
+    """Return one sentence for each host whose rounds follow from its groups or are too few, and for each reason why counters lack."""
     several = len({one.host for one in found.missing}) > 1
     return (
+        *found.decided,
         *(
             f"host {one.host} counts in {one.groups} groups, one per round: {one.rounds} rounds are too few for intervals of all "
-            f"counters; use at least {one.needed} (`invocations: {{fixed: {one.needed}}}`)"
+            f"counters; use at least {one.needed} (`each_counter: {ROUNDS_PER_GROUP}` in `invocations` sees to it on every host)"
             for one in found.few_rounds
         ),
         *(
