@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,21 +78,47 @@ def test_two_runs_with_the_same_seed_give_the_same_output(programs: Programs) ->
     assert len(first.digests()) == 1
 
 
-@pytest.mark.parametrize("worker", ["pooled", "alone"])
-def test_an_exhausted_heap_in_a_worker_thread_is_told_too(
-    programs: Programs, tmp_path: Path, worker: str
-) -> None:
+@pytest.fixture(scope="module")
+def exhausted(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
+    """Runs a benchmark of Exhausted.java, with a database at hand, in a heap that is too small for it."""
+    classes = tmp_path_factory.mktemp("exhausted")
+    jar = str(programs.jar("apps.h2"))
     source = Path(__file__).with_name("Exhausted.java")
-    subprocess.run(
-        ["javac", "-cp", str(programs.jar("vm.jar")), "-d", str(tmp_path), str(source)], check=True
-    )
-    run = programs.java(
-        "-Xmx32m", "-cp", f"{programs.jar('vm.jar')}{os.pathsep}{tmp_path}", "Exhausted", worker, "--size", "1", "--iterations", "1"
-    )  # fmt: skip
+    subprocess.run(["javac", "-cp", jar, "-d", str(classes), str(source)], check=True)
+
+    def run(benchmark: str) -> Run:
+        path = f"{jar}{os.pathsep}{classes}"
+        return programs.java(
+            "-Xmx32m", "-cp", path, "Exhausted", benchmark, "--size", "1", "--iterations", "1"
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "frame"),
+    [
+        ("pooled", "Exhausted.ask"),
+        ("alone", "Exhausted.ask"),
+        ("clients", "Exhausted.ask"),
+        ("batch", "Exhausted$Batch.iterate"),
+    ],
+)
+def test_an_exhausted_heap_is_told_wherever_it_happens_and_however_it_is_wrapped(
+    exhausted: Callable[[str], Run], benchmark: str, frame: str
+) -> None:
+    run = exhausted(benchmark)
     assert run.code == 1
     assert OUT_OF_MEMORY in run.stderr
-    assert "Exhausted.ask" in run.stderr
+    assert frame in run.stderr
     assert not [line for line in run.lines if "error" in line]
+
+
+def test_another_failure_is_not_told_as_an_exhausted_heap(exhausted: Callable[[str], Run]) -> None:
+    run = exhausted("cycle")
+    assert run.code == 1
+    assert OUT_OF_MEMORY not in run.stderr
+    assert [line["error"] for line in run.lines if "error" in line] == ["java.sql.SQLException: a"]
 
 
 def test_the_seed_of_the_environment_counts_when_none_is_given(programs: Programs) -> None:

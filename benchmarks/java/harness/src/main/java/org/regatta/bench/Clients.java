@@ -8,9 +8,14 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 
 /** A fixed number of threads that send requests, each with its own log. */
 public final class Clients {
+    /** How long the failures of the other clients are waited for after the first. */
+    private static final long PATIENCE_S = 10;
+
     private final ExecutorService threads;
     private final List<Requests> logs = new ArrayList<>();
 
@@ -54,7 +59,8 @@ public final class Clients {
      * Run all clients concurrently.
      *
      * @return the sum of their return values
-     * @throws Exception the exception of the first client to fail; others may still run
+     * @throws Exception the exception of the first client to fail; those of others are suppressed in it. Others may
+     *     still run
      */
     public long run(Client client) throws Exception {
         // In order of completion: a failed client may hold a resource that another waits for.
@@ -68,10 +74,28 @@ public final class Clients {
             try {
                 sum += results.take().get();
             } catch (ExecutionException e) {
-                throw e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
+                Exception failure = e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
+                addLaterFailures(results, logs.size() - i - 1, failure);
+                throw failure;
             }
         }
         return sum;
+    }
+
+    /** The first failure may be a consequence: a database that runs out of memory for one client is closed for all. */
+    private static void addLaterFailures(CompletionService<Long> results, int left, Exception failure)
+            throws InterruptedException {
+        for (int i = 0; i < left; i++) {
+            Future<Long> later = results.poll(PATIENCE_S, TimeUnit.SECONDS);
+            if (later == null) {
+                return;
+            }
+            try {
+                later.get();
+            } catch (ExecutionException e) {
+                failure.addSuppressed(e);
+            }
+        }
     }
 
     /** End the threads. */

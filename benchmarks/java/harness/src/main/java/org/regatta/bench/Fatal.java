@@ -41,7 +41,7 @@ final class Fatal {
         reserve = null;
     }
 
-    /** Whether the root cause of {@code thrown} is an exhausted heap, however it is wrapped. */
+    /** Whether an exhausted heap is among the causes of {@code thrown}, however it is wrapped. */
     static boolean isOutOfMemory(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
             return true;
@@ -62,8 +62,26 @@ final class Fatal {
                 left.add(next.getCause());
             }
             Collections.addAll(left, next.getSuppressed());
+            addChain(next, left);
         }
         return false;
+    }
+
+    /** Add the exceptions chained to an SQLException, which are not its causes: a failed batch has nothing else. */
+    private static void addChain(Throwable thrown, Deque<Throwable> left) {
+        // Not by its class: a JVM without the module java.sql could not load it.
+        if (!(thrown instanceof Iterable)) {
+            return;
+        }
+        Set<Object> chain = Collections.newSetFromMap(new IdentityHashMap<>());
+        for (Object next : (Iterable<?>) thrown) {
+            if (!chain.add(next)) {
+                return; // a cycle, or a cause in common: the next in the chain has a chain of its own
+            }
+            if (next instanceof Throwable) {
+                left.add((Throwable) next);
+            }
+        }
     }
 
     /** Print the name of the error and end the process without code that could allocate. */
