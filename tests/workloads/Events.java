@@ -129,8 +129,10 @@ public final class Events {
                     Thread.onSpinWait();
                 }
                 synchronized (LOCK) {
-                    done = i;
+                    // the wait is over
                 }
+                // Not within: the other would wait for the monitor that is still held.
+                done = i;
             }
             // No end: it would lock the thread itself.
             LockSupport.park();
