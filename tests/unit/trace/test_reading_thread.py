@@ -4,13 +4,14 @@ import threading
 
 import pytest
 
+from helpers.runner_plans import PATIENCE_S
 from regatta.host.errors import HostError
 from regatta.trace.reading_thread import Reading
 
 
 def test_what_was_read_to_its_end_is_all():
     read = []
-    Reading("strace", lambda: read.append(1)).wait(10)
+    Reading("strace", lambda: read.append(1)).wait(PATIENCE_S)
     assert read == [1]
 
 
@@ -21,7 +22,7 @@ def test_a_failure_of_the_reader_is_told():
         raise ValueError(failure)
 
     with pytest.raises(HostError, match=rf"output of strace: .*ValueError: {failure}"):
-        Reading("strace", fails).wait(10)
+        Reading("strace", fails).wait(PATIENCE_S)
 
 
 def test_a_reader_that_does_not_end_is_an_error():
@@ -30,4 +31,4 @@ def test_a_reader_that_does_not_end_is_an_error():
     with pytest.raises(HostError, match=r"output of bpftrace.*0\.01 s"):
         reading.wait(0.01)
     end.set()
-    reading.wait(10)
+    reading.wait(PATIENCE_S)

@@ -7,15 +7,22 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from helpers.influx_server import free_port
 from helpers.role_plans import Conductor, client, python_role, server, with_roles
 from helpers.runner_plans import PATIENCE_S, Runner, is_gone, printed, wait_until
 
 pytestmark = pytest.mark.full  # each test starts runners and agents
 
 SLEEP = "import time; time.sleep(600)"
+
+
+def until_there(file: Path) -> str:
+    """What a client does that stays under way until a file is there."""
+    return f"while not os.path.exists({str(file)!r}): time.sleep(0.01)"
 
 
 @pytest.fixture
@@ -99,8 +106,7 @@ def test_a_role_that_ignores_the_request_to_end_is_killed(conductor: Conductor) 
 
 @pytest.mark.parametrize("ready", [{"port": "{port}"}, {"file": "there"}])
 def test_a_port_or_a_file_shows_readiness(conductor: Conductor, ready: dict[str, str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     late = SERVER_ON_PORT.replace("PORT", port)
     role = python_role(
         "server", "alpha", late, **{key: value.format(port=port) for key, value in ready.items()}
@@ -133,12 +139,17 @@ def test_counters_count_the_first_role_alone(conductor: Conductor) -> None:
     assert 0 < counted[2] < 0.4e9
 
 
-def test_an_agent_that_is_killed_fails_one_invocation_and_is_replaced(conductor: Conductor) -> None:
-    conductor.plan(with_roles("slow", server(), client(after="time.sleep(0.3)")), rounds=6)
+def test_an_agent_that_is_killed_fails_one_invocation_and_is_replaced(
+    conductor: Conductor, tmp_path: Path
+) -> None:
+    go_on = tmp_path / "go-on"
+    conductor.plan(with_roles("held", server(), client(after=until_there(go_on))), rounds=6)
     process = conductor.runner.start(0, *conductor.options())
     wait_until(lambda: len(conductor.left()) == 2, "both programs")
     victim = conductor.agents()[0]
     os.kill(victim, signal.SIGKILL)
+    wait_until(conductor.runner.records, "the record of the failure")
+    go_on.touch()
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     statuses = [record["status"] for record in conductor.runner.records()]
@@ -148,13 +159,15 @@ def test_an_agent_that_is_killed_fails_one_invocation_and_is_replaced(conductor:
     assert "expected an agent" in failed["reason"]
 
 
-def test_a_killed_conductor_leaves_nothing_and_is_resumed(conductor: Conductor) -> None:
-    conductor.plan(with_roles("slow", server(), client(after="time.sleep(0.2)")), rounds=4)
+def test_a_killed_conductor_leaves_nothing_and_is_resumed(conductor: Conductor, tmp_path: Path) -> None:
+    go_on = tmp_path / "go-on"
+    conductor.plan(with_roles("held", server(), client(after=until_there(go_on))), rounds=4)
     process = conductor.runner.start(0, *conductor.options())
     wait_until(lambda: len(conductor.left()) == 2, "both programs")
     process.kill()
     process.communicate()
     wait_until(lambda: not conductor.agents() and not conductor.left(), "the end of agents and programs")
+    go_on.touch()
     done = conductor.runner.run(0, *conductor.options())
     assert done.returncode == 0, done.stderr
     records = conductor.runner.records()
