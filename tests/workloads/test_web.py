@@ -247,7 +247,7 @@ def test_the_suite_asks_for_what_the_driver_has(web_sources: Path, tmp_path: Pat
         pytest.skip("NOT TESTED: varnishd is not on PATH")
     benchmark = SUITE["benchmarks"][name]
     words = {key: str(value) for key, value in benchmark["sizes"]["quick"]["parameters"].items()}
-    words |= {"window_ms": "300" if name.endswith("-requests") else "50", "warmup_ms": "0"}
+    words |= {"window_ms": "3000" if name.endswith("-requests") else "50", "warmup_ms": "0"}
     words |= {
         f"web.{key}": str(web_sources / path) for key, path in SUITE["builds"]["web"]["outputs"].items()
     }
