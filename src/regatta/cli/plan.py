@@ -95,6 +95,7 @@ def write_plans(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple
     from regatta.store.cells import describe_older_records
     from regatta.store.so_far import forget_so_far
 
+    ready.folder.refuse_newer_plans()
     describe_older_records(ready.folder)
     forget_so_far(ready.folder)
     plan_ids = {name: write_host_plan(ready.folder, host_plan) for name, host_plan in plans.items()}

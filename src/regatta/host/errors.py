@@ -5,6 +5,7 @@
     ├── HostError                3   the host is unfit: a program or a runtime is missing
     │   └── NotForThisHostError      the runtime is not available on this host, so its cells cannot exist
     ├── StoreError               3   the results cannot be read or written (full disk, foreign file)
+    │   └── NewerVersion             a newer version of Regatta wrote the results
     └── VerificationError        1   the work is recorded, but part of it failed
 
 A message states the location, the expected value, the actual value and the fix.
@@ -78,6 +79,24 @@ class StoreError(RegattaError):
     """Results cannot be read or written."""
 
     exit_code = 3
+
+
+class NewerVersion(StoreError):
+    """A newer version of Regatta wrote the results. This version neither reads them in part nor adds to them."""
+
+    def __init__(self, where: str, known: int, got: int) -> None:
+        """Say which version of the format is known here, and which one was found at `where`."""
+        self.known, self.got = known, got
+        super().__init__(
+            where,
+            f"format version {known}",
+            f"format version {got}, written by a newer version of Regatta",
+            "use that version of Regatta for this experiment",
+        )
+
+    def at(self, where: str) -> NewerVersion:
+        """Return the same error at a more precise place."""
+        return NewerVersion(where, self.known, self.got)
 
 
 class VerificationError(RegattaError):

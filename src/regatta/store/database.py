@@ -37,6 +37,7 @@ from regatta.host.journal.journal import (
     journal_files,
     read_file,
 )
+from regatta.host.journal.plan_files import refuse_newer_plan
 from regatta.host.values.record import Record
 from regatta.store.cells import unplanned_cells
 from regatta.store.event_measures import EventMeasures, kept_traces
@@ -444,6 +445,7 @@ def _write_cells(experiment_dir: Path, new: _New) -> int:
         for plan_path in _plan_files(experiment_dir):
             try:
                 plan = parse_object(plan_path)
+                refuse_newer_plan(plan_path, plan)
                 rows = cell_rows(plan, _planned_invocations(experiment_dir, plan_path, plan))
             except (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException) as error:
                 raise StoreError(

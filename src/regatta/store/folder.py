@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
-from regatta.host.files import parse_object, replaced, write_first
+from regatta.host.files import parse_object, read_object, replaced, write_first
 from regatta.host.journal.decisions import DECISIONS
+from regatta.host.journal.plan_files import refuse_newer_plan
 
 DEFAULT_RESULTS = Path("results")
 _IDENTITY = re.compile(r"[0-9a-f]{12}")
@@ -57,8 +58,18 @@ class Folder:
 
         Raises:
             StoreError: it is missing or is not JSON.
+            NewerVersion: a newer version of Regatta wrote it.
         """
-        return read_json(self.host_plan(host) / "plan.json", "run `regatta plan SPEC --write`")
+        path = self.host_plan(host) / "plan.json"
+        header = read_json(path, "run `regatta plan SPEC --write`")
+        refuse_newer_plan(path, header)
+        return header
+
+    def refuse_newer_plans(self) -> None:
+        """Raise NewerVersion if a newer version of Regatta planned this experiment. Call it before replacing a plan."""
+        for host in self.planned_hosts():
+            path = self.host_plan(host) / "plan.json"
+            refuse_newer_plan(path, read_object(path))
 
 
 def minheap_dir(results: Path) -> Path:

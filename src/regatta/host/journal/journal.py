@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from regatta.host.journal.record import DamagedLine, decode_cell, decode_record, id_in_line
+from regatta.host.errors import NewerVersion
+from regatta.host.journal.record import (
+    DamagedLine,
+    decode_cell,
+    decode_record,
+    id_in_line,
+    of_this_version,
+)
 from regatta.host.values.plan_cell import CellDescription
 from regatta.host.values.record import Record
 
@@ -75,6 +82,7 @@ def read_file(path: Path) -> Iterator[Record | Damage]:
 
     Raises:
         OSError: the file cannot be read.
+        NewerVersion: a newer version of Regatta wrote a line.
     """
     return _decoded(path, decode_record)
 
@@ -114,9 +122,16 @@ def _decoded(path: Path, decode: Callable[[bytes], _Line], first: int = 0) -> It
                 yield Damage(path, number, first + offset, "incomplete line", torn=True)
                 continue
             try:
-                yield decode(line)
+                yield _decode_at(path, number, line, decode)
             except DamagedLine as error:
                 yield Damage(path, number, first + offset, str(error))
+
+
+def _decode_at(path: Path, number: int, line: bytes, decode: Callable[[bytes], _Line]) -> _Line:
+    try:
+        return decode(line)
+    except NewerVersion as error:
+        raise error.at(f"{path}:{number}") from None
 
 
 def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[Record]:
@@ -124,12 +139,16 @@ def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[Reco
 
     Raises:
         OSError: the file cannot be read.
+        NewerVersion: a newer version of Regatta wrote a line.
     """
     with path.open("rb") as file:
-        for _, _, line in _lines(file):
-            if line.endswith(b"\n") and id_in_line(line) in invocation_ids:
-                with suppress(DamagedLine):
-                    yield decode_record(line)
+        for number, _, line in _lines(file):
+            if not line.endswith(b"\n") or (of_this_version(line) and id_in_line(line) not in invocation_ids):
+                continue
+            with suppress(DamagedLine):
+                record = _decode_at(path, number, line, decode_record)
+                if record["invocation_id"] in invocation_ids:
+                    yield record
 
 
 def damaged_descriptions(experiment_dir: Path) -> Iterator[Damage]:

@@ -6,13 +6,14 @@ import array
 import hashlib
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regatta.host.cache import stream_sha256
 from regatta.host.contents import contents_sha256
-from regatta.host.errors import HostError, StoreError
+from regatta.host.errors import HostError, NewerVersion, StoreError
 from regatta.host.files import parse_object
 from regatta.host.values.plan_cell import PlanCell
 
@@ -96,11 +97,19 @@ class WrittenPlan:
         return blocks
 
 
+def refuse_newer_plan(path: Path, header: Mapping[str, Any]) -> None:
+    """Raise NewerVersion if a newer version of Regatta wrote this `plan.json`."""
+    version = header.get("v")
+    if isinstance(version, int) and version > PLAN_VERSION:
+        raise NewerVersion(str(path), PLAN_VERSION, version)
+
+
 def read_plan(directory: Path) -> WrittenPlan:
     """Read the plan of a host.
 
     Raises:
         StoreError: the plan is missing, not JSON, or of another version.
+        NewerVersion: a newer version of Regatta wrote it.
     """
     path = directory / "plan.json"
     try:
@@ -109,6 +118,7 @@ def read_plan(directory: Path) -> WrittenPlan:
         raise StoreError(
             str(path), "the plan of a host", str(error), "run `regatta plan SPEC --write`"
         ) from error
+    refuse_newer_plan(path, header)
     if header.get("v") != PLAN_VERSION:
         raise StoreError(
             str(path), f"version {PLAN_VERSION}", str(header.get("v")), "run `regatta plan SPEC --write`"

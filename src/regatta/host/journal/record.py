@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from regatta.host.errors import NewerVersion
 from regatta.host.journal.record_shape import cell_problem, shape_problem
 from regatta.host.values.plan_cell import CellDescription
 from regatta.host.values.record import Record
@@ -23,6 +24,8 @@ FAILURES = ("failed", "timeout", "oom", "crashed", "skipped")
 _CRC_KEY = b',"crc32":"'
 _TAIL_LENGTH = len(_CRC_KEY) + 8 + len(b'"}')
 
+#: beginning of each line of this version
+_THIS_VERSION = b'{"v":%d,' % RECORD_VERSION
 _BEGINNING = re.compile(rb'\{"v":%d,"invocation_id":"([^"\\]+)"' % RECORD_VERSION)
 #: a lone or paired surrogate, escaped or as its bytes
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
@@ -77,6 +80,11 @@ def check_line(line: bytes) -> bytes:
     return body
 
 
+def of_this_version(line: bytes) -> bool:
+    """Return whether a line starts as a line of this version, without check or decoding."""
+    return line.startswith(_THIS_VERSION)
+
+
 def id_in_line(line: bytes) -> str:
     """Return the invocation id of a record's line without check or decoding; empty if the line does not start as a record."""
     match = _BEGINNING.match(line)
@@ -88,6 +96,7 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
     Raises:
         DamagedLine: see `check_line`; also if the line is not a JSON object of this version.
+        NewerVersion: the line is valid, and of a newer version.
     """
     body = check_line(line)
     try:
@@ -99,9 +108,13 @@ def decode_line(line: bytes) -> dict[str, Any]:
         raise DamagedLine(f"not JSON: {error}") from error
     except RecursionError:
         raise DamagedLine("nested too deeply") from None
-    if not isinstance(value, dict) or value.get("v") != RECORD_VERSION:
+    version = value.get("v") if isinstance(value, dict) else None
+    if isinstance(version, int) and version > RECORD_VERSION:
+        raise NewerVersion("a line of the journal", RECORD_VERSION, version)
+    if version != RECORD_VERSION:
         raise DamagedLine(f"not a record of version {RECORD_VERSION}")
-    return value
+    checked: dict[str, Any] = value
+    return checked
 
 
 def decode_record(line: bytes) -> Record:
