@@ -11,11 +11,13 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time as clock
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -23,9 +25,13 @@ from helpers.experiments.experiment_parts import HOME
 from helpers.experiments.small_experiments import read_terminal
 from helpers.golden import Golden
 from helpers.in_process import PROGRAM
-from helpers.runner_plans import printed
+from helpers.runner_plans import printed, wait_until
+from regatta.cli.temporary_folder import temporary_folder
 from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.journal.runner_state import read_state
+from regatta.host.processes import process_start
 from regatta.spec.load import load_spec
+from regatta.store.folder import Folder
 
 pytestmark = pytest.mark.smoke
 
@@ -69,7 +75,8 @@ def test_two_commands_are_measured_in_turns_and_kept_as_an_experiment(tmp_path: 
     assert [runtime.name for runtime in experiment.runtimes] == ["sort", "cat"]
     program, *words = experiment.benchmarks[0].prepare
     assert (Path(program).name, words) == ("touch", ["new"])
-    assert "an existing one" in time(tmp_path, "true", "false", "--save", "kept", code=2).stderr
+    told = time(tmp_path, "true", "false", "--save", "kept", code=2).stderr
+    assert "`regatta run kept/time.yml --results kept/results`" in told
 
 
 def test_parameters_are_crossed_and_exported(tmp_path: Path) -> None:
@@ -202,6 +209,38 @@ def test_an_interruption_leaves_no_temporary_folder(tmp_path: Path) -> None:
         told = process.communicate()
     assert process.returncode == 130, told
     assert _left_in(tmp_path) == set()
+
+
+@pytest.mark.full
+def test_a_killed_command_ends_its_runner_and_the_next_one_removes_its_folder(tmp_path: Path) -> None:
+    with _started(tmp_path, [PROGRAM, "time", "sleep 0.05", "--runs", "5000"]) as process:
+        journals = tmp_path / "temporary"
+        while not (found := list(journals.glob("regatta-time-*/results/time/journal/local/0*.jsonl"))):
+            assert process.poll() is None
+            clock.sleep(0.05)
+        state = Folder(found[0].parents[2]).state / "local.json"
+        runner = wait_until(lambda: read_state(state), "state of the runner")
+        process.kill()
+        process.wait()
+    wait_until(lambda: process_start(runner["pid"]) is None, "end of the runner")
+    assert _left_in(tmp_path) != set()
+    time(tmp_path, "true", "--runs", "2")
+    assert _left_in(tmp_path) == set()
+
+
+def test_the_folder_of_a_command_that_still_runs_stays(tmp_path: Path) -> None:
+    with mock.patch.object(tempfile, "tempdir", str(tmp_path)), temporary_folder() as first:
+        (first / "file").touch()
+        with temporary_folder() as second:
+            assert (first / "file").exists()
+            assert second.is_dir()
+        assert not second.exists()
+        foreign = tmp_path / "regatta-time-link"
+        foreign.symlink_to(first)
+        with temporary_folder():
+            assert (first / "file").exists()
+        foreign.unlink()
+    assert list(tmp_path.iterdir()) == []
 
 
 @contextmanager

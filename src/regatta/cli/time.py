@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import click
 
 from regatta.cli.measure_here import measure, started_runner
 from regatta.cli.stopping import told_to_stop
+from regatta.cli.temporary_folder import temporary_folder
 
 if TYPE_CHECKING:
     from regatta.answers.result import Answer, CellAnswer
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 #: names of the experiment, of its suite and of the benchmark
 NAME, _SUITE, _BENCHMARK = "time", "time", "command"
+_RESULTS = "results"
 _INTERRUPTED = 130
 #: the benchmark in labels of cells
 _LABEL = f"{_SUITE}/{_BENCHMARK}:default (· )?"
@@ -146,7 +147,7 @@ def time(
     path = environment.get("PATH")
     programs = {program: _find(program, path) for program in [*(one[0] for one in words), *before[:1]]}
     with told_to_stop(), _folder(save) as folder, _told_by_options(folder), started_runner() as runner:
-        spec, results = folder / f"{NAME}.yml", folder / "results"
+        spec, results = folder / f"{NAME}.yml", folder / _RESULTS
         prepared = [programs[before[0]], *before[1:]] if before else []
         _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, prepared, environment))
         _write(spec, _spec(called, words, programs, given, before, runs, precision, timeout))
@@ -164,10 +165,7 @@ def time(
         if save is not None:
             where = f"--results {shlex.quote(str(results))}"
             click.echo(f"saved; all tables: regatta analyze {NAME} --all {where}", err=True)
-            click.echo(
-                f"{'continue' if not complete else 'again'}: regatta run {shlex.quote(str(spec))} {where}",
-                err=True,
-            )
+            click.echo(f"{'continue' if not complete else 'again'}: {_run_again(folder)}", err=True)
     if not complete:
         return _INTERRUPTED
     failed = any(failure.status != "perturbed" for failure in answer.failures)
@@ -298,16 +296,23 @@ def _folder(save: Path | None) -> Iterator[Path]:
     from regatta.host.errors import Problem, SpecError
 
     if save is None:
-        with tempfile.TemporaryDirectory(prefix="regatta-time-") as folder:
-            yield Path(folder)
+        with temporary_folder() as folder:
+            yield folder
         return
     try:
         save.mkdir(parents=True)
     except FileExistsError:
-        raise SpecError(
-            [Problem(str(save), "a new directory", "an existing one", "choose another name")]
-        ) from None
+        fix = "choose another name"
+        if (save / f"{NAME}.yml").is_file():
+            fix = f"continue it with `{_run_again(save)}`, or {fix}"
+        raise SpecError([Problem(str(save), "a new directory", "an existing one", fix)]) from None
     yield save
+
+
+def _run_again(save: Path) -> str:
+    """Return the command that runs a saved experiment, or what is missing of it."""
+    spec, results = save / f"{NAME}.yml", save / _RESULTS
+    return f"regatta run {shlex.quote(str(spec))} --results {shlex.quote(str(results))}"
 
 
 @contextmanager
