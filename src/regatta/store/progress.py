@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
-from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.journal.journal import Damage, read_heads
 from regatta.host.journal.record import FAILURES
 from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.store.folder import Folder
@@ -40,16 +40,16 @@ def recorded_cells(
 ) -> dict[tuple[str, str], RecordedCell]:
     """Return (host, cell_id) -> its records. Count the damaged lines of each host in `damaged`."""
     found: dict[tuple[str, str], RecordedCell] = {}
-    for record in read_journal(folder.path):
+    for record in read_heads(folder.path):
         if isinstance(record, Damage):
             # The next run removes a torn line.
             if damaged is not None and not record.torn:
                 damaged[record.host] += 1
             continue
-        cell = found.setdefault((record["host"], record["cell_id"]), RecordedCell())
-        cell.statuses[record["round"]] = record["status"]
-        if record["status"] != "skipped":
-            cell.elapsed_s.append(record["elapsed_ns"] / 1e9)
+        cell = found.setdefault((record.host, record.cell_id), RecordedCell())
+        cell.statuses[record.round] = record.status
+        if record.status != "skipped":
+            cell.elapsed_s.append(record.elapsed_ns / 1e9)
     return found
 
 

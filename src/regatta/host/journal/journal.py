@@ -21,6 +21,7 @@ from regatta.host.journal.record import (
     id_in_line,
     of_this_version,
 )
+from regatta.host.journal.record_head import RecordHead, decode_head
 from regatta.host.values.plan_cell import CellDescription
 from regatta.host.values.record import Record
 
@@ -85,6 +86,13 @@ def read_file(path: Path) -> Iterator[Record | Damage]:
         NewerVersion: a newer version of Regatta wrote a line.
     """
     return _decoded(path, decode_record)
+
+
+def read_heads(experiment_dir: Path) -> Iterator[RecordHead | Damage]:
+    """Read the heads of all records as `read_journal` reads them whole, in a fraction of the time."""
+    yield from damaged_descriptions(experiment_dir)
+    for path in journal_files(experiment_dir):
+        yield from _decoded(path, decode_head)
 
 
 def read_cells(path: Path, first: int = 0) -> Iterator[CellDescription | Damage]:
