@@ -131,4 +131,4 @@ def _archive(runtime: Runtime, architecture: str) -> Path:
                 "correct the checksum, or use a trusted source",
             )
 
-    return made_directory(cache_folder("archives") / archive.sha256[:24], make) / "archive"
+    return made_directory(cache_folder("archives") / archive.sha256[:24], make, ["archive"]) / "archive"

@@ -202,7 +202,7 @@ def _tar(digest: str, members: list[tuple[Path, str]], follow: bool = True) -> P
             for path, name in members:
                 archive.add(path, name, filter=_anonymous)
 
-    return made_directory(cache_folder("staged") / digest, make) / "contents.tar"
+    return made_directory(cache_folder("staged") / digest, make, ["contents.tar"]) / "contents.tar"
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:

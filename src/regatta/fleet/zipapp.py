@@ -40,4 +40,4 @@ def zipapp_file() -> Path:
     def make(directory: Path) -> None:
         (directory / name).write_bytes(data)
 
-    return made_directory(cache_folder("zipapps") / digest[:24], make) / name
+    return made_directory(cache_folder("zipapps") / digest[:24], make, [name]) / name

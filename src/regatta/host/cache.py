@@ -12,7 +12,7 @@ import shlex
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -102,27 +102,39 @@ def _alone(path: Path) -> Iterator[None]:
         yield
 
 
-def made_directory(path: Path, make: Callable[[Path], None]) -> Path:
-    """Return the directory. If it is missing, create it with `make(temporary)` and rename it when complete.
+def made_directory(path: Path, make: Callable[[Path], None], files: Iterable[str] = ()) -> Path:
+    """Return the directory. If it is missing or damaged, create it with `make(temporary)` and rename it when complete.
+
+    Args:
+        path: the directory.
+        make: called with an empty directory to fill.
+        files: paths in the directory of files that must be there; without one, it is damaged.
 
     Raises:
         HostError: the directory exists, and another user can write to it.
     """
-    if not path.is_dir():
+    needed = list(files)
+    if not _is_whole(path, needed):
         with _alone(path):
-            if not path.is_dir():
+            if not _is_whole(path, needed):
+                _refuse_foreign(path)
                 temporary = path.with_name(path.name + ".tmp")
                 shutil.rmtree(temporary, ignore_errors=True)
                 temporary.mkdir(mode=_MODE)
                 try:
                     make(temporary)
                     temporary.chmod(stat.S_IMODE(temporary.stat().st_mode) & ~(stat.S_IWGRP | stat.S_IWOTH))
+                    shutil.rmtree(path, ignore_errors=True)
                     os.replace(temporary, path)
                 except BaseException:
                     shutil.rmtree(temporary, ignore_errors=True)
                     raise
     _refuse_foreign(path)
     return path
+
+
+def _is_whole(path: Path, files: Iterable[str]) -> bool:
+    return path.is_dir() and all((path / name).is_file() for name in files)
 
 
 def remembered(kind: str, key: object, ask: Callable[[], Any]) -> Any:

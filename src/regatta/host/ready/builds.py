@@ -54,7 +54,9 @@ def build(build: Build, home: Path, whole: bool = False) -> dict[str, File]:
             if not (directory / output).is_file():
                 raise HostError(where, f"the output {output}", "missing", "correct the path of the output")
 
-    root = made_directory(cache_folder("builds") / f"{build.name}-{digest[:24]}", make)
+    root = made_directory(
+        cache_folder("builds") / f"{build.name}-{digest[:24]}", make, build.outputs.values()
+    )
     return {
         name: File(str(root / output), file_sha256(root / output)) for name, output in build.outputs.items()
     }
@@ -87,7 +89,7 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
             raise HostError(where, "the file `{output}`", "missing", "correct `inputs` in the suite")
 
     name = f"{source.name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
-    path = made_directory(cache_folder("inputs") / name, make) / source.name
+    path = made_directory(cache_folder("inputs") / name, make, [source.name]) / source.name
     made = File(str(path), file_sha256(path))
     expected = benchmark.expect.inputs.get(source.name, made.sha256)
     if made.sha256 != expected:

@@ -80,5 +80,5 @@ def train_cell(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
         shutil.rmtree(work)
         (directory / "results").unlink(missing_ok=True)
 
-    path = made_directory(cache_folder("trained") / key, make) / training.output
+    path = made_directory(cache_folder("trained") / key, make, [training.output]) / training.output
     return File(str(path), file_sha256(path))

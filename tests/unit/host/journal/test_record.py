@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.synthetic_journal import cell, record
+from regatta.host.errors import NewerVersion
 from regatta.host.journal.record import DamagedLine, check_line, decode_line, decode_record, encode_record
 from regatta.host.journal.record_shape import NEEDED
 
@@ -88,8 +89,14 @@ def test_numbers_that_are_none_are_refused(number: float) -> None:
         encode_record({"v": 1, "x": number})
 
 
-def test_a_line_of_another_version_is_damage() -> None:
+@pytest.mark.parametrize("version", [0, -1, None, "2", 2.0, [2]])
+def test_a_line_of_an_unknown_version_is_damage(version: object) -> None:
     with pytest.raises(DamagedLine, match="version 1"):
+        decode_line(encode_record({"v": version}))
+
+
+def test_a_line_of_a_newer_version_is_no_damage() -> None:
+    with pytest.raises(NewerVersion):
         decode_line(encode_record({"v": 2}))
 
 

@@ -48,6 +48,24 @@ def test_changed_sources_are_another_build_and_the_old_one_stays(home: Path) -> 
     assert first.sha256 != second.sha256
 
 
+def test_a_build_or_an_input_without_one_of_its_files_is_made_again(home: Path) -> None:
+    two = replace(
+        COPY,
+        command=("sh", "-c", "cp in.txt out.txt; cp in.txt more.txt"),
+        outputs={"out": "out.txt", "more": "more.txt"},
+    )
+    first = build(two, home)
+    Path(first["more"].path).unlink()
+    assert build(two, home) == first
+    assert Path(first["more"].path).read_text() == "one"
+
+    source = Input("numbers", ("sh", "-c", "echo 1 > $0", "{output}"))
+    made = generate_input(source, benchmark(), home, 1)
+    Path(made.path).unlink()
+    assert generate_input(source, benchmark(), home, 1) == made
+    assert Path(made.path).read_text() == "1\n"
+
+
 def test_what_builds_leave_behind_is_no_source(home: Path) -> None:
     first = build(COPY, home)["out"]
     (home / "sources" / "target").mkdir()
