@@ -21,6 +21,7 @@ from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.short import judged_title, legend_of, short_comparisons
 from regatta.answers.topics.registry import TOPICS, sections_of
+from regatta.figures.fitting import fit
 from regatta.figures.html import encoded, fill, number_figures, write_page
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_percent
@@ -86,7 +87,7 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
     view = View(answer)
     return fill(
         "report.html.j2",
-        [number_figures(section) for section in sections_of(view)],
+        [number_figures(section) for section in fit(sections_of(view))],
         title=answer.experiment,
         question=answer.question,
         answer=answer,
@@ -110,7 +111,7 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
 
 def render_sections(title: str, question: str, sentences: Sequence[str], given: Sequence[Section]) -> str:
     """Return a page of sections as HTML text; see `write_sections_page`."""
-    sections = [number_figures(section) for section in given]
+    sections = [number_figures(section) for section in fit(given)]
     return fill("sections.html.j2", sections, title=title, question=question, sentences=tuple(sentences))
 
 
