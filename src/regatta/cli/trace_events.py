@@ -182,7 +182,7 @@ def _trace(source: Path, wanted: Path | None, scratch: Path) -> Trace:
 
             # Kept next to a recording of the host, it gets the same clock.
             beside = (source.parent / ABOUT_FILE).exists()
-            offset = int(read_about(source.parent)["realtime_offset_ns"]) if beside else None
+            offset = read_about(source.parent).realtime_offset_ns if beside else None
             return import_jfr(source, output, monotonic_offset_ns=offset)
     return import_text(source, output)
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,14 @@ from regatta.events.model import (
     Kind,
     Sleep,
     Trace,
+    check_window,
     write_facts,
 )
 from regatta.events.text import CODES, PROBE, Read, quoted, read_text
 from regatta.host.errors import HostError, RegattaError
-from regatta.host.files import parse_object
-from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
+from regatta.host.foreign import foreign
+from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, About, Probe, events_from_json
+from regatta.recordings.facts import MOST, MOST_CPUS, MOST_PIDS, Ranges, read_facts
 
 _BATCH = 1 << 20
 #: rows of the raw table: state of the thread that leaves its CPU -> kind and value
@@ -58,6 +61,15 @@ _SOFT = {
 _HARD = {"net": "network", "eth": "network", "eno": "network", "enp": "network", "wlan": "network", "mlx": "network",
          "-input": "network", "-output": "network", "nvme": "disk", "ahci": "disk", "scsi": "disk", "req": "disk", "blk": "disk", "timer": "timer"}  # fmt: skip
 KERNEL_LOCKS = "kernel locks"
+_AGAIN = "record again"
+_ABOUT: Ranges = {
+    "begin_ns": (0, MOST),
+    "end_ns": (0, MOST),
+    "realtime_offset_ns": (-MOST, MOST),
+    "cpus": (1, MOST_CPUS),
+    "lost": (0, MOST),
+    "own": (0, MOST_PIDS),
+}
 #: instead of a number: the first argument of the probed function
 _BY_ARGUMENT = -2
 #: bits of a time in a key of thread and time: threads have at most 22
@@ -101,40 +113,59 @@ def import_recording(recording: Path, folder: Path) -> Trace:
         text = Path(scratch) / "text"
         _report(recording / TRACE_FILE, text)
         facts = Facts(
-            begin_ns=int(about["begin_ns"]),
-            end_ns=int(about["end_ns"]),
-            cpus=int(about["cpus"]),
-            lost={str(cpu): int(lost) for cpu, lost in about["lost"].items()},
+            begin_ns=about.begin_ns,
+            end_ns=about.end_ns,
+            cpus=about.cpus,
+            lost=about.lost,
             source="trace-cmd",
-            host=str(about["host"]),
-            kernel=str(about["kernel"]),
-            realtime_offset_ns=int(about["realtime_offset_ns"]),
-            own=tuple(int(pid) for pid in about.get("own", ())),
-            remarks=tuple(f"{event} is missing in this kernel" for event in about["missing"]),
+            host=about.host,
+            kernel=about.kernel,
+            realtime_offset_ns=about.realtime_offset_ns,
+            own=about.own,
+            remarks=tuple(f"{event} is missing in this kernel" for event in about.missing),
         )
         probes = [
-            tuple(mark for text in probe["means"] if (mark := parse_mark(text)) is not None)
-            for probe in about["recording"]["probes"]
+            tuple(mark for text in probe.means if (mark := parse_mark(text)) is not None)
+            for probe in _probes(recording, about)
         ]
-        return _import(text, folder, probes, about["tasks"], facts, _call_names(str(about["machine"])))
+        return _import(text, folder, probes, about.tasks, facts, _call_names(about.machine))
 
 
-def read_about(recording: Path) -> dict[str, Any]:
-    """Return what the recorder says of its recording.
+def read_about(recording: Path) -> About:
+    """Return what the recorder says of its recording. It comes from the measured host, so all of it is checked.
 
     Raises:
         RegattaError: the file is missing or damaged.
     """
     path = recording / ABOUT_FILE
-    try:
-        about = parse_object(path)
-        if about["version"] != 1:
-            raise ValueError(f"version {about['version']}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RegattaError(
-            str(path), "the file of a recorder, version 1", str(error), "record again"
-        ) from error
+    about = read_facts(About, path, "a recording of events", _ABOUT, _AGAIN)
+    check_window(path, about.begin_ns, about.end_ns, about.lost, _AGAIN)
+    for tid, task in about.tasks.items():
+        if not (_is_pid(tid) and _is_task(task)):
+            got = f"{tid[:20]}: {task!r}"[:100]
+            raise RegattaError(
+                f"{path}: tasks", "pid, two names and whether it is of the kernel", got, _AGAIN
+            )
     return about
+
+
+def _is_pid(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PIDS))
+
+
+def _is_task(task: object) -> bool:
+    if not isinstance(task, list) or [type(one) for one in task] != [int, str, str, bool]:
+        return False
+    return bool(0 <= task[0] <= MOST_PIDS)
+
+
+def _probes(recording: Path, about: About) -> Sequence[Probe]:
+    path = recording / ABOUT_FILE
+    with foreign(path, "the probes of a recording", _AGAIN):
+        probes = events_from_json(about.recording).probes
+        if not all(isinstance(text, str) for probe in probes for text in probe.means):
+            raise ValueError("a meaning that is no text")
+        return probes
 
 
 def import_text(path: Path, folder: Path) -> Trace:
@@ -191,7 +222,7 @@ def _import(
     (folder / FACTS_FILE).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
         read = read_text(text, Path(scratch))
-        try:
+        with foreign(text, "the events of a trace", "record or export it again"), closing(read.connection):
             full = None if facts is None else _cut_when_full(read, facts)
             ((begin, end, cpus),) = read.connection.execute(
                 "select min(time_ns), max(time_ns), max(cpu) + 1 from raw"
@@ -215,13 +246,6 @@ def _import(
                 )
                 facts = replace(facts, remarks=(*facts.remarks, remark))
             _sort(read.connection, unsorted, folder / EVENTS_FILE)
-        except (duckdb.Error, pa.ArrowException, OverflowError) as error:
-            got = str(error).splitlines()[0][:200]
-            raise RegattaError(
-                str(text), "the events of a trace", got, "record or export it again"
-            ) from error
-        finally:
-            read.connection.close()
     pq.write_table(conversion.objects.table(), folder / OBJECTS_FILE)
     return write_facts(folder, facts)
 

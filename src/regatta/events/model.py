@@ -7,7 +7,7 @@ four events of their interaction, and the events of the state diagram of a CPU. 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import RegattaError
-from regatta.host.files import parse_object, write_object
+from regatta.recordings import facts as recorded
+from regatta.recordings.tables import check_table, read_table
 
 VERSION = 1
 EVENTS_FILE = "events.parquet"
@@ -102,6 +103,22 @@ OBJECTS = pa.schema(
     ]
 )
 
+_FIX = "import it again"
+_EVENTS: recorded.Ranges = {
+    "time_ns": (0, recorded.MOST),
+    "kind": (min(Kind), max(Kind)),
+    "cpu": (NONE, recorded.MOST_CPUS - 1),
+    "value": (0, recorded.MOST),
+}
+_FACTS: recorded.Ranges = {
+    "begin_ns": (0, recorded.MOST),
+    "end_ns": (0, recorded.MOST),
+    "cpus": (1, recorded.MOST_CPUS),
+    "lost": (0, recorded.MOST),
+    "realtime_offset_ns": (-recorded.MOST, recorded.MOST),
+    "own": (0, recorded.MOST_PIDS),
+}
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -157,39 +174,49 @@ class Trace:
 
 def write_facts(folder: Path, facts: Facts) -> Trace:
     """Write `trace.json` last: a folder with it is complete."""
-    write_object(folder / FACTS_FILE, asdict(facts))
+    recorded.write_facts(folder / FACTS_FILE, facts, (EVENTS_FILE, OBJECTS_FILE))
     return Trace(folder, facts)
 
 
 def open_trace(folder: Path) -> Trace:
-    """Open a trace.
+    """Open a trace, and check all its rows.
 
     Raises:
-        RegattaError: it is incomplete, of another version, or no trace.
+        RegattaError: it is incomplete, damaged, of another version, or no trace.
     """
     path = folder / FACTS_FILE
-    try:
-        told = parse_object(path)
-        facts = Facts(
-            **{**told, "remarks": tuple(told.get("remarks", ())), "own": tuple(told.get("own", ()))}
-        )
-    except OSError as error:
+    facts = recorded.read_facts(Facts, path, "an event trace", _FACTS, _FIX)
+    check_window(path, facts.begin_ns, facts.end_ns, facts.lost, _FIX)
+    trace = Trace(folder, facts)
+    last = _check_objects(trace) - 1
+    objects = dict.fromkeys(("actor", "object", "peer"), (NONE, last))
+    check_table(trace.events, EVENTS, _FIX, {**_EVENTS, **objects}, order="time_ns")
+    return trace
+
+
+def check_window(path: Path, begin_ns: int, end_ns: int, lost: Mapping[str, int], fix: str) -> None:
+    """Check what the ranges of single facts do not say.
+
+    Raises:
+        RegattaError: the window ends before it begins, or a name in `lost` is no CPU.
+    """
+    if end_ns < begin_ns:
+        raise RegattaError(f"{path}: end_ns", f"{begin_ns} (begin_ns) or more", str(end_ns), fix)
+    for cpu in lost:
+        if not (cpu.isascii() and cpu.isdigit() and len(cpu) <= 4):
+            raise RegattaError(f"{path}: lost", "numbers of CPUs", repr(cpu)[:100], fix)
+
+
+def _check_objects(trace: Trace) -> int:
+    """Return the number of objects."""
+    table = read_table(trace.objects, OBJECTS, _FIX)
+    if table["id"].to_pylist() != list(range(len(table))):
+        raise RegattaError(str(trace.objects), "ids that count from 0", "others", _FIX)
+    unknown = set(table["kind"].unique().to_pylist()) - set(OBJECT_KINDS)
+    if unknown:
         raise RegattaError(
-            str(folder), "the folder of an event trace", error.strerror or str(error), "import it again"
-        ) from error
-    except (ValueError, TypeError) as error:
-        raise RegattaError(str(path), "facts of an event trace", str(error), "import it again") from error
-    if facts.version != VERSION:
-        raise RegattaError(str(path), f"version {VERSION}", str(facts.version), "import it again")
-    for name, schema in ((EVENTS_FILE, EVENTS), (OBJECTS_FILE, OBJECTS)):
-        try:
-            found = pq.read_schema(folder / name)
-        except (OSError, pa.ArrowException) as error:
-            raise RegattaError(
-                str(folder / name), "a Parquet file", str(error)[:200], "import it again"
-            ) from error
-        if [(one.name, one.type) for one in found] != [(one.name, one.type) for one in schema]:
-            raise RegattaError(
-                str(folder / name), f"columns {schema.names}", str(found.names), "import it again"
-            )
-    return Trace(folder, facts)
+            str(trace.objects), f"kinds {', '.join(OBJECT_KINDS)}", repr(min(unknown))[:100], _FIX
+        )
+    if len(table):
+        check_table(trace.objects, OBJECTS, _FIX, {"parent": (NONE, len(table) - 1)})
+    return len(table)

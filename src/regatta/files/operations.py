@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from regatta.host.errors import RegattaError
-from regatta.host.files import parse_object, replaced, write_object
+from regatta.host.files import replaced
+from regatta.recordings.facts import Ranges, read_facts, write_facts
+from regatta.recordings.tables import escaped, read_table
 
 VERSION = 2
 OPERATIONS_FILE = "operations.parquet"
@@ -100,6 +101,18 @@ MEMORY = pa.schema(
         ("bytes", pa.int64()),
     ]
 )
+
+_FIX = "record the trace again"
+_OPERATIONS: Ranges = {
+    "time_ns": (0, MAX_OFFSET),
+    "duration_ns": (NONE, MAX_OFFSET),
+    "kind": (min(Kind), max(Kind)),
+    "handle": (NONE, (1 << 31) - 1),
+    "offset": (0, MAX_OFFSET),
+    "bytes": (0, MAX_OFFSET),
+}
+_MEMORY: Ranges = {"time_ns": (0, MAX_OFFSET), "bytes": (0, MAX_OFFSET)}
+_FACTS: Ranges = {"not_understood": (0, MAX_OFFSET), "read_ahead_kib": (NONE, 1 << 30)}
 
 _TYPES: dict[str, str] = {
     "time_ns": "q", "duration_ns": "q", "kind": "B", "process": "i", "file": "i", "handle": "i", "offset": "q", "bytes": "q",
@@ -183,7 +196,7 @@ def write_operations(folder: Path, operations: Operations) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     files = {
         "id": pa.array(range(len(operations.paths)), pa.int32()),
-        "path": pa.array(operations.paths, pa.string()),
+        "path": pa.array(map(escaped, operations.paths), pa.string()),
         "size_bytes": pa.array(operations.sizes_bytes, pa.int64()),
     }
     columns = {one.name: pa.array(operations[one.name], one.type) for one in OPERATIONS}
@@ -193,7 +206,7 @@ def write_operations(folder: Path, operations: Operations) -> None:
     ):  # fmt: skip
         with replaced(folder / name) as file:
             pq.write_table(pa.table(columns_of, schema=schema), file, compression="zstd")
-    write_object(folder / FACTS_FILE, asdict(operations.facts))
+    write_facts(folder / FACTS_FILE, operations.facts, (OPERATIONS_FILE, FILES_FILE, MEMORY_FILE))
 
 
 def read_operations(folder: Path) -> Operations:
@@ -202,86 +215,22 @@ def read_operations(folder: Path) -> Operations:
     Raises:
         RegattaError: it is incomplete, of another version, or its values contradict the format.
     """
-    facts = _read_facts(folder)
-    operations = read_table(folder / OPERATIONS_FILE, OPERATIONS)
-    files = read_table(folder / FILES_FILE, FILES)
-    columns = {name: operations[name].to_numpy() for name in OPERATIONS.names}
-    if files["id"].to_pylist() != list(range(files.num_rows)):
+    facts = read_facts(Facts, folder / FACTS_FILE, "a trace of file operations", _FACTS, _FIX)
+    files = read_table(folder / FILES_FILE, FILES, _FIX, {"size_bytes": (NONE, MAX_OFFSET)})
+    if files["id"].to_pylist() != list(range(len(files))):
         raise _wrong(folder / FILES_FILE, "ids that count from 0", "others")
-    sizes = files["size_bytes"].to_numpy()
-    if len(sizes) and (sizes.min() < NONE or sizes.max() > MAX_OFFSET):
-        raise _wrong(folder / FILES_FILE, "sizes of -1 or more", str(sizes.min()))
-    _check(folder / OPERATIONS_FILE, columns, files.num_rows)
-    memory = read_table(folder / MEMORY_FILE, MEMORY)
-    samples = {name: memory[name].to_numpy() for name in MEMORY.names}
-    _check_ranges(folder / MEMORY_FILE, samples, dict.fromkeys(samples, (0, MAX_OFFSET)))
-    rows = tuple(zip(*(samples[name].tolist() for name in MEMORY.names), strict=True))
-    return Operations(columns, tuple(files["path"].to_pylist()), sizes, facts, rows)
-
-
-def _read_facts(folder: Path) -> Facts:
-    path = folder / FACTS_FILE
-    try:
-        told = parse_object(path)
-        facts = Facts(**{**told, "remarks": tuple(told.get("remarks", ()))})
-    except OSError as error:
-        raise _wrong(
-            folder, "the folder of a trace of file operations", error.strerror or str(error)
-        ) from error
-    except (ValueError, TypeError) as error:
-        raise _wrong(path, "facts of a trace of file operations", str(error)) from error
-    if facts.version != VERSION:
-        raise _wrong(path, f"version {VERSION}", str(facts.version))
-    return facts
-
-
-def read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    """Read a Parquet file of a trace.
-
-    Raises:
-        RegattaError: it has other columns, or a row without a value.
-    """
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise _wrong(path, "a Parquet file", str(error)[:200]) from error
-    if [(one.name, one.type) for one in table.schema] != [(one.name, one.type) for one in schema]:
-        raise _wrong(path, f"columns {schema.names}", str(table.schema.names))
-    for name in schema.names:
-        if table[name].null_count:
-            raise _wrong(path, f"a value of {name} in every row", f"{pc.sum(table[name].is_null())} nulls")
-    return table
-
-
-def _check(path: Path, columns: Mapping[str, NDArray[Any]], files: int) -> None:
-    ranges = {
-        "time_ns": (0, MAX_OFFSET),
-        "duration_ns": (NONE, MAX_OFFSET),
-        "kind": (min(Kind), max(Kind)),
-        "file": (NONE, files - 1),
-        "peer": (NONE, files - 1),
-        "handle": (NONE, (1 << 31) - 1),
-        "offset": (0, MAX_OFFSET),
-        "bytes": (0, MAX_OFFSET),
-    }
-    _check_ranges(path, columns, ranges)
+    named = dict.fromkeys(("file", "peer"), (NONE, len(files) - 1))
+    path = folder / OPERATIONS_FILE
+    operations = read_table(path, OPERATIONS, _FIX, {**_OPERATIONS, **named}, order="time_ns")
+    columns = {name: operations[name].to_numpy() for name in OPERATIONS.names}
     needs = np.isin(columns["kind"], (Kind.READ, Kind.WRITE, Kind.TRUNCATE, Kind.MAP)) & ~columns["failed"]
     if (needs & (columns["file"] == NONE)).any():
         raise _wrong(path, "a file in every read, write, truncate and map", "none")
-
-
-def _check_ranges(
-    path: Path, columns: Mapping[str, NDArray[Any]], ranges: Mapping[str, tuple[int, int]]
-) -> None:
-    for name, (least, most) in ranges.items():
-        values = columns[name]
-        wrong = (values < least) | (values > most)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise _wrong(path, f"{name} from {int(least)} to {int(most)}", f"{values[row]} in row {row}")
-    if (np.diff(columns["time_ns"]) < 0).any():
-        raise _wrong(path, "rows in the order of time", "another order")
+    memory = read_table(folder / MEMORY_FILE, MEMORY, _FIX, _MEMORY, order="time_ns")
+    rows = tuple(zip(*(memory[name].to_pylist() for name in MEMORY.names), strict=True))
+    sizes = files["size_bytes"].to_numpy()
+    return Operations(columns, tuple(files["path"].to_pylist()), sizes, facts, rows)
 
 
 def _wrong(path: Path, expected: str, got: str) -> RegattaError:
-    return RegattaError(str(path), expected, got, "record the trace again")
+    return RegattaError(str(path), expected, got, _FIX)

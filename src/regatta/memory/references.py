@@ -16,14 +16,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from regatta.files.cache import FILE_PAGES
-from regatta.files.operations import read_table
-from regatta.host.errors import RegattaError
-from regatta.host.files import parse_object, replaced, write_object
+from regatta.host.files import replaced
+from regatta.recordings.facts import MOST, Ranges, read_facts, write_facts
+from regatta.recordings.tables import escaped, read_table
 
 VERSION = 1
 REFERENCES_FILE = "references.parquet"
 FILES_FILE = "files.parquet"
 FACTS_FILE = "trace.json"
+_FIX = "record the trace again"
+_FACTS: Ranges = {"references": (0, MOST), "exact_from_pages": (0, MOST), "not_understood": (0, MOST)}
 
 REFERENCES = pa.schema(
     [
@@ -112,10 +114,7 @@ class References:
 def write_references(folder: Path, references: References) -> None:
     """Write a trace; `trace.json` comes last, so a folder with it is complete."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [
-        {**asdict(one), "path": one.path.encode(errors="surrogateescape").decode(errors="backslashreplace")}
-        for one in references.files
-    ]
+    rows = [{**asdict(one), "path": escaped(one.path)} for one in references.files]
     tables = {
         REFERENCES_FILE: pa.table({"page": pa.array(references.pages)}, schema=REFERENCES),
         FILES_FILE: pa.Table.from_pylist(rows, schema=FILES),
@@ -123,7 +122,7 @@ def write_references(folder: Path, references: References) -> None:
     for name, table in tables.items():
         with replaced(folder / name) as file:
             pq.write_table(table, file, compression="zstd")
-    write_object(folder / FACTS_FILE, asdict(references.facts))
+    write_facts(folder / FACTS_FILE, references.facts, (REFERENCES_FILE, FILES_FILE))
 
 
 def read_references(folder: Path) -> References:
@@ -132,32 +131,8 @@ def read_references(folder: Path) -> References:
     Raises:
         RegattaError: it is incomplete, of another version, or its values contradict the format.
     """
-    path = folder / FACTS_FILE
-    try:
-        facts = Facts(**parse_object(path))
-    except OSError as error:
-        raise _wrong(folder, "the folder of a trace of memory", error.strerror or str(error)) from error
-    except (ValueError, TypeError) as error:
-        raise _wrong(path, "facts of a trace of memory", str(error)) from error
-    if facts.version != VERSION:
-        raise _wrong(path, f"version {VERSION}", str(facts.version))
-    _check(path, facts)
-    files = tuple(File(**row) for row in read_table(folder / FILES_FILE, FILES).to_pylist())
-    pages = read_table(folder / REFERENCES_FILE, REFERENCES)["page"].to_numpy()
-    if len(pages) and not 0 <= pages.min() <= pages.max() < len(files) * FILE_PAGES:
-        got = f"{pages.min()} to {pages.max()}"
-        raise _wrong(folder / REFERENCES_FILE, f"pages of the {len(files)} files", got)
+    facts = read_facts(Facts, folder / FACTS_FILE, "a trace of memory", _FACTS, _FIX)
+    files = tuple(File(**row) for row in read_table(folder / FILES_FILE, FILES, _FIX).to_pylist())
+    ranges = {"page": (0, len(files) * FILE_PAGES - 1)}
+    pages = read_table(folder / REFERENCES_FILE, REFERENCES, _FIX, ranges)["page"].to_numpy()
     return References(pages, files, facts)
-
-
-def _check(path: Path, facts: Facts) -> None:
-    numbers = (facts.references, facts.exact_from_pages)
-    if not all(type(value) is int and value >= 0 for value in numbers):
-        raise _wrong(path, "numbers of 0 or more", str(numbers))
-    found = facts.not_understood
-    if not isinstance(found, dict) or not all(type(value) is int for value in found.values()):
-        raise _wrong(path, "a number for each thing that was not understood", repr(found)[:100])
-
-
-def _wrong(path: Path, expected: str, got: str) -> RegattaError:
-    return RegattaError(str(path), expected, got, "record the trace again")

@@ -76,6 +76,105 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
         open_trace(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cpus", 0),
+        ("cpus", 8193),
+        ("cpus", 1.5),
+        ("cpus", "2"),
+        ("cpus", True),
+        ("begin_ns", -1),
+        ("begin_ns", -(2**63) - 1),
+        ("begin_ns", 96),
+        ("end_ns", 4),
+        ("end_ns", 2**63),
+        ("lost", {"0": -5}),
+        ("lost", {"x": 5}),
+        ("lost", {"99999": 3}),
+        ("lost", [1]),
+        ("own", [2**40]),
+        ("realtime_offset_ns", 2**80),
+        ("remarks", [1]),
+        ("host", None),
+        ("scheduled", 1),
+    ],
+)
+def test_facts_out_of_their_range_are_refused(name: str, value: object, tmp_path: Path) -> None:
+    write_trace(tmp_path, [], OBJECTS, FACTS)
+    told: dict[str, Any] = json.loads((tmp_path / FACTS_FILE).read_text())
+    (tmp_path / FACTS_FILE).write_text(json.dumps({**told, name: value}))
+    with pytest.raises(RegattaError) as caught:
+        open_trace(tmp_path)
+    assert caught.value.problems[0].where.startswith(str(tmp_path / FACTS_FILE))
+
+
+def _rewritten(path: Path, name: str, values: list[Any]) -> None:
+    """Change a column, and forget the digests: as in a trace of another program."""
+    table = pq.read_table(path)
+    column = pa.array(values, table.schema.field(name).type)
+    pq.write_table(table.set_column(table.schema.get_field_index(name), name, column), path)
+    told = json.loads((path.parent / FACTS_FILE).read_text())
+    del told["sha256"]
+    (path.parent / FACTS_FILE).write_text(json.dumps(told))
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "values"),
+    [
+        (EVENTS_FILE, "kind", [2, 99]),
+        (EVENTS_FILE, "kind", [0, 2]),
+        (EVENTS_FILE, "actor", [1, 2]),
+        (EVENTS_FILE, "object", [-2, 0]),
+        (EVENTS_FILE, "peer", [0, 1_000_000]),
+        (EVENTS_FILE, "cpu", [0, 8192]),
+        (EVENTS_FILE, "time_ns", [20, 10]),
+        (EVENTS_FILE, "time_ns", [-1, 10]),
+        (EVENTS_FILE, "value", [0, -1]),
+        (EVENTS_FILE, "value", [0, None]),
+        (OBJECTS_FILE, "id", [1, 0]),
+        (OBJECTS_FILE, "parent", [-1, 2]),
+        (OBJECTS_FILE, "kind", ["cpu", "other"]),
+        (OBJECTS_FILE, "name", ["cpu0", None]),
+    ],
+)
+def test_rows_out_of_their_range_are_refused(file: str, name: str, values: list[Any], tmp_path: Path) -> None:
+    run = {"kind": Kind.RESUME, "actor": 1, "object": 0}
+    write_trace(tmp_path, [{"time_ns": 10, **run}, {"time_ns": 20, **run}], OBJECTS, FACTS)
+    _rewritten(tmp_path / file, name, values)
+    with pytest.raises(RegattaError) as caught:
+        open_trace(tmp_path)
+    assert caught.value.problems[0].where == str(tmp_path / file)
+
+
+@pytest.mark.parametrize("name", [EVENTS_FILE, OBJECTS_FILE])
+def test_every_changed_byte_of_a_table_is_found(name: str, tmp_path: Path) -> None:
+    run = {"kind": Kind.RESUME, "actor": 1, "object": 0}
+    write_trace(tmp_path, [{"time_ns": 10, **run}, {"time_ns": 20, **run}], OBJECTS, FACTS)
+    whole = (tmp_path / name).read_bytes()
+    for at in range(0, len(whole), 101):
+        (tmp_path / name).write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(RegattaError) as caught:
+            open_trace(tmp_path)
+        assert caught.value.problems[0].where == str(tmp_path / name)
+
+
+def test_digests_name_files_of_the_folder_only(tmp_path: Path) -> None:
+    write_trace(tmp_path, [], OBJECTS, FACTS)
+    told: dict[str, Any] = json.loads((tmp_path / FACTS_FILE).read_text())
+    wrongs: tuple[Any, ...] = ({"../x": "0"}, [], {"a/b": "0"}, {"missing": "0"})
+    for wrong in wrongs:
+        (tmp_path / FACTS_FILE).write_text(json.dumps({**told, "sha256": wrong}))
+        with pytest.raises(RegattaError):
+            open_trace(tmp_path)
+
+
+def test_a_trace_of_an_older_version_without_digests_is_read(tmp_path: Path) -> None:
+    write_trace(tmp_path, [], OBJECTS, FACTS)
+    _rewritten(tmp_path / OBJECTS_FILE, "tid", [0, 1])
+    assert open_trace(tmp_path).facts == FACTS
+
+
 def test_a_window_without_length_has_no_utilisation(tmp_path: Path) -> None:
     events = [{"time_ns": 10, "kind": Kind.RESUME, "actor": 1, "object": 0}]
     found = measure(write_trace(tmp_path, events, OBJECTS, Facts(10, 10, 1)))

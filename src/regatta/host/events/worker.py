@@ -23,9 +23,8 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.host.events.tracefs import Instance, missing_for_events, mounted
 from regatta.host.files import write_object
 from regatta.host.processes import descendants, own_words
-from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, events_from_json
+from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, About, Events, events_from_json
 
-VERSION = 1
 _PRIVATE = "REGATTA_PRIVATE_MOUNTS"
 
 
@@ -114,22 +113,21 @@ def _record_in(instance: Instance, folder: Path, events: Events, root: int) -> N
             return
         lost = instance.lost()
         instance.extract(folder / TRACE_FILE)
-        about = {
-            "version": VERSION,
-            "begin_ns": begin_ns,
-            "end_ns": end_ns,
-            "realtime_offset_ns": offset_ns,
-            "cpus": os.cpu_count() or 1,
-            "kernel": platform.release(),
-            "machine": platform.machine(),
-            "host": platform.node(),
-            "lost": lost,
-            "missing": instance.missing,
-            "recording": events.to_json(),
-            "tasks": {**tasks, **before},
-            "own": sorted(own),
-        }
-        write_object(folder / ABOUT_FILE, about)
+        about = About(
+            begin_ns=begin_ns,
+            end_ns=end_ns,
+            realtime_offset_ns=offset_ns,
+            cpus=os.cpu_count() or 1,
+            kernel=platform.release(),
+            machine=platform.machine(),
+            host=platform.node(),
+            lost=lost,
+            missing=tuple(instance.missing),
+            recording=events.to_json(),
+            tasks={**tasks, **before},
+            own=tuple(sorted(own)),
+        )
+        write_object(folder / ABOUT_FILE, vars(about))
         _say(done=True)
     finally:
         instance.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +81,32 @@ class Events:
         }
 
 
-def events_from_json(told: dict[str, Any]) -> Events:
+@dataclass(frozen=True)
+class About:
+    """What `events.json` says of a recording. Times are in ns of the monotonic clock."""
+
+    begin_ns: int
+    end_ns: int
+    #: time since 1970 minus the monotonic clock
+    realtime_offset_ns: int
+    cpus: int
+    kernel: str
+    machine: str
+    host: str
+    #: CPU number -> events that did not fit into its buffer
+    lost: Mapping[str, int]
+    #: tracepoints that the kernel lacks
+    missing: tuple[str, ...]
+    #: `Events.to_json`
+    recording: Mapping[str, Any]
+    #: number of a thread -> number and name of its process, its own name, and whether it belongs to the kernel
+    tasks: Mapping[str, Any]
+    #: processes of the measured command
+    own: tuple[int, ...] = ()
+    version: int = 1
+
+
+def events_from_json(told: Mapping[str, Any]) -> Events:
     """Return the recording that `to_json` describes.
 
     Raises:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,7 +14,7 @@ from regatta.answers.topics.events.window import Part, Row, Span, Wakeup, Window
 from regatta.events.importing import import_recording
 from regatta.events.timeline import State
 from regatta.figures.text import joined
-from regatta.host.files import write_object
+from regatta.host.files import parse_object, write_object
 from regatta.host.values.events import TRACE_FILE
 
 _VERSION = 1
@@ -55,11 +54,12 @@ def median_window(recording: Path, charts: Path) -> tuple[Window, str]:
 
 def _read(path: Path, changed_ns: int) -> tuple[Window, str] | None:
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        told = parse_object(path)
         if (told["version"], told["changed_ns"]) != (_VERSION, changed_ns):
             return None
         return _window(told["window"]), str(told["note"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except Exception:
+        # A cache: the recording is read again.
         return None
 
 

@@ -22,6 +22,7 @@ from regatta.figures.axes import Group
 from regatta.figures.section import Section
 from regatta.figures.text import joined, show_percent
 from regatta.host.errors import RegattaError
+from regatta.host.foreign import foreign
 
 #: Each takes seconds to read.
 _CHARTS = 4
@@ -61,7 +62,8 @@ def _chart(cell: TracedCell, charts: Path, words: str) -> Group:
     title = f"Time chart of the median transaction: {cell.name}"
     assert cell.recording is not None
     try:
-        window, note = median_window(cell.recording, charts)
+        with foreign(cell.recording, "a recording of events"):
+            window, note = median_window(cell.recording, charts)
     except (RegattaError, OSError) as error:
         return Group(title, [], note=f"No time chart: {_reason(error)}")
     return Group(title, [draw(window)], LEGEND, joined(words, note, left_out_words(window)))
