@@ -11,6 +11,7 @@ import click
 
 from regatta.cli.options import json_option
 from regatta.cli.tables import plain_console, show, show_table
+from regatta.host.foreign import foreign
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def compare(
     from regatta.answers.compare.table import read_foreign
 
     names = [name.strip() for name in factors.split(",") if name.strip()]
-    table = read_foreign(file, value, by, block, names)
+    with foreign(file, "a CSV file"):
+        table = read_foreign(file, value, by, block, names)
     answer = answer_foreign(table, level, method, int(kind), seed)
     if as_json:
         from regatta.answers.compare.document import document_of_comparison

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option
+from regatta.host.foreign import foreign
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def rebench(file: Path, output: Path | None, force: bool, verbose: bool, as_json
     from regatta.imports.rebench import import_rebench
     from regatta.spec.home import find_home
 
-    _write(import_rebench(file, find_home(file)), file, output, force, verbose, as_json)
+    with foreign(file, "a ReBench configuration"):
+        found = import_rebench(file, find_home(file))
+    _write(found, file, output, force, verbose, as_json)
 
 
 @import_.command("running-ng")
@@ -80,7 +83,8 @@ def running_ng(
     from regatta.imports.running_ng import import_running_ng
     from regatta.spec.home import find_home
 
-    found = import_running_ng(file, find_home(file), heaps, package_data)
+    with foreign(file, "a configuration of running-ng"):
+        found = import_running_ng(file, find_home(file), heaps, package_data)
     _write(found, file, output, force, verbose, as_json)
 
 

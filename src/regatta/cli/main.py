@@ -152,4 +152,11 @@ def main() -> None:
         where = printable(str(error.filename or "this machine"))
         print(f"error: {where}: {printable(str(error.strerror or error))}", file=sys.stderr)
         sys.exit(3)
+    except Exception as error:
+        from regatta.cli.faults import fault_of
+
+        fault = fault_of(error)
+        print(f"error: {fault}", file=sys.stderr)
+        _tell_parent(fault)
+        sys.exit(fault.exit_code)
     sys.exit(code if isinstance(code, int) else 0)

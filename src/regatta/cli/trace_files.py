@@ -15,6 +15,8 @@ import click
 from regatta.cli.options import json_option
 from regatta.cli.tables import plain_console, show_table
 from regatta.host.errors import HostError, RegattaError
+from regatta.host.files import bounded_lines
+from regatta.host.foreign import foreign
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
@@ -81,6 +83,7 @@ def trace_files(
 def _recorded(command: tuple[str, ...], folder: Path | None) -> Operations:
     """Run a command under strace; its output and its exit code are its own."""
     from regatta.files.limited import read_ahead_kib_of
+    from regatta.files.strace_grammar import MAX_LINE
     from regatta.files.strace_reader import read_strace, size_on_host, strace_arguments
     from regatta.trace.memory_samples import MemorySamples
     from regatta.trace.strace import strace_program
@@ -96,19 +99,20 @@ def _recorded(command: tuple[str, ...], folder: Path | None) -> Operations:
         if done.returncode != 0:
             click.echo(f"note: {printable(command[0])} ended with exit code {done.returncode}", err=True)
         with lines.open(errors="surrogateescape") as text:
-            found = read_strace(text, os.getcwd(), size_on_host)
+            found = read_strace(bounded_lines(text, MAX_LINE), os.getcwd(), size_on_host)
     facts = replace(found.facts, read_ahead_kib=read_ahead_kib_of(folder or Path.cwd()))
     return replace(found, facts=facts, memory=tuple(memory.rows))
 
 
 def _read(source: Path) -> Operations:
     from regatta.files.operations import read_operations
+    from regatta.files.strace_grammar import MAX_LINE
     from regatta.files.strace_reader import read_strace
 
     if source.is_dir():
         return read_operations(source)
-    with source.open(errors="surrogateescape") as text:
-        found = read_strace(text)
+    with foreign(source, "lines of strace"), source.open(errors="surrogateescape") as text:
+        found = read_strace(bounded_lines(text, MAX_LINE))
     if not len(found):
         raise RegattaError(str(source), "a folder of this command, or lines of strace", "no file operation", "record it with `regatta trace files -o`")  # fmt: skip
     return found

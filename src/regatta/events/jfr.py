@@ -89,7 +89,7 @@ def import_jfr(
     for number, event in enumerate(stream_events(recording, (*_READERS, *_FACTS), java), 1):
         try:
             reader.read(event)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except Exception as error:
             kind = event.get("type", "") if isinstance(event, dict) else ""
             raise RegattaError(
                 f"{recording}, event {number} {kind}".rstrip(),

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -154,9 +155,10 @@ def stream_events(recording: Path, types: Sequence[str], java: str) -> Iterator[
     # The text is in the encoding of the locale.
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     with (
+        _with_suffix(recording) as readable,
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(
-            [*command, str(recording)],
+            [*command, str(readable)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -167,7 +169,7 @@ def stream_events(recording: Path, types: Sequence[str], java: str) -> Iterator[
         try:
             yield from decode_events(child.stdout)
             wrong = "" if child.wait() == 0 else f"exit code {child.returncode}"
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             child.kill()
             child.wait()
             wrong = str(error)
@@ -178,6 +180,18 @@ def stream_events(recording: Path, types: Sequence[str], java: str) -> Iterator[
         said = errors.read().decode(errors="replace").strip().partition("\n")[0]
     if wrong:
         raise RegattaError(str(recording), "events as `jfr print --json` prints them", said or wrong, _AGAIN)
+
+
+@contextmanager
+def _with_suffix(recording: Path) -> Iterator[Path]:
+    """Yield a name of the recording that ends in .jfr: `jfr` refuses all others."""
+    if recording.suffix == ".jfr":
+        yield recording
+        return
+    with tempfile.TemporaryDirectory(prefix="regatta-jfr-") as folder:
+        link = Path(folder) / "recording.jfr"
+        link.symlink_to(recording.resolve())
+        yield link
 
 
 def decode_events(stream: IO[bytes]) -> Iterator[Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 
 from regatta.host.errors import RegattaError
+from regatta.host.foreign import foreign
 
 #: what precedes the time in a line: task-pid [cpu]; perf writes `task pid/tid`, -1 for a thread that is ending, and trace-cmd the
 #: name of the buffer first
@@ -137,17 +138,13 @@ def read_text(path: Path, scratch: Path) -> Read:
     """
     _check_end(path)
     connection = connect(scratch)
-    try:
+    with foreign(path, "the text of a trace", "export it again"):
         try:
             _read_lines(connection, path)
         except duckdb.InvalidInputException:
             # The kernel cuts names between bytes.
             _read_lines(connection, _repaired(path, scratch / "repaired"))
         return _events_of_lines(connection, path)
-    except duckdb.Error as error:
-        raise RegattaError(
-            str(path), "the text of a trace", str(error).splitlines()[0], "export it again"
-        ) from error
 
 
 def _events_of_lines(connection: duckdb.DuckDBPyConnection, path: Path) -> Read:

@@ -13,6 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from regatta.host.errors import RegattaError
+from regatta.host.files import read_bounded
+from regatta.host.foreign import foreign
 
 YOUNG, MIXED, FULL, CYCLE = "young", "mixed", "full", "cycle"
 
@@ -20,6 +22,8 @@ _LINE = re.compile(r"^(?P<decorations>(?:\[[^\]]*\])+) (?:GC\((?P<id>\d+)\) )?(?
 _DECORATION = re.compile(r"\[([^\]]*)\]")
 _CLOCK = re.compile(r"^(\d+(?:[.,]\d+)?)(ns|ms|s)$")
 _DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3}[+-]\d{4}$")
+#: the log of an hour of a busy JVM has some MiB
+_MOST_BYTES = 128 << 20
 #: more digits than a number of 64 bits
 _TOO_LONG = re.compile(r"\d{21}")
 #: A thread can be delayed between the time in its line and the line. The clock of a new JVM, or one that was set, goes back more.
@@ -157,13 +161,8 @@ def read_collection_log(path: Path) -> CollectionLog:
     Raises:
         RegattaError: no such file, lines of another form, or a log that ends within a line or a pause.
     """
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise RegattaError(
-            str(path), "a GC log", error.strerror or str(error), "see modifier collection-log"
-        ) from error
-    return parse_collection_log(text, str(path))
+    with foreign(path, "a GC log", "see modifier collection-log"):
+        return parse_collection_log(read_bounded(path, _MOST_BYTES).decode(errors="replace"), str(path))
 
 
 def parse_collection_log(text: str, where: str) -> CollectionLog:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from regatta.answers.compare.table import csv_lines
 from regatta.answers.result import Answer, CellAnswer
 from regatta.gc.heap_curve import HeapCurve, HeapPoint, fit_curve
 from regatta.gc.heap_policy import can_stall
@@ -88,13 +89,13 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
     where = str(path)
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+            reader = csv.DictReader(csv_lines(file))
             header = reader.fieldnames or []
             missing = [name for name in _NEEDED if name not in header]
             if missing:
                 raise _one(where, f"columns {', '.join(_NEEDED)}", f"no {', '.join(missing)}", "add them")
             rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise _one(where, "a CSV file", str(error), "check the path") from error
     problems: list[Problem] = []
     cells: dict[str, dict[float, _Cell]] = defaultdict(lambda: defaultdict(_Cell))

@@ -18,13 +18,16 @@ from regatta.gc.heap_profile import (
     survival,
 )
 from regatta.host.errors import Problem, SpecError
-from regatta.host.files import parse_json, write_whole
+from regatta.host.files import parse_json, read_bounded, write_whole
+from regatta.host.foreign import foreign
 from regatta.host.values.from_json import value_from_json
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 
 _VERSION = 2
 MIB = 1 << 20
+#: profiles of a hundred runs with thousands of checkpoints are smaller
+_MOST_BYTES = 64 << 20
 #: ages at which the surviving fraction is reported
 AGES_MIB = (1, 4, 16, 64)
 _FIX = "make it with `regatta trace heap -o FILE -- java ...`"
@@ -143,8 +146,13 @@ def read_heap_vector(path: Path) -> HeapVector:
     Raises:
         SpecError: no such file, or it has another shape.
     """
+    with foreign(path, "a heap vector", _FIX):
+        return _read_heap_vector(path)
+
+
+def _read_heap_vector(path: Path) -> HeapVector:
     try:
-        told = parse_json(path.read_bytes())
+        told = parse_json(read_bounded(path, _MOST_BYTES))
     except OSError as error:
         raise SpecError([Problem(str(path), "a heap vector", error.strerror or str(error), _FIX)]) from error
     except ValueError as error:

@@ -15,7 +15,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from regatta.host.errors import RegattaError
 
@@ -24,6 +24,8 @@ _PAUSE_S = 0.05
 _CHUNK_BYTES = 1 << 20
 #: limit for a Regatta JSON object; the plan header or receipt of the largest experiment is far smaller
 LARGEST_OBJECT_BYTES = 1 << 30
+#: length of a line, in characters, above which a file cannot be text
+_NO_TEXT = 64 << 20
 #: After this time, no later change of a file can have the same change time, even with a coarse file system clock.
 SETTLED_NS = 1_000_000_000
 
@@ -177,6 +179,24 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
     if len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"more than {most_bytes} bytes", str(path))
     return bytes(data)
+
+
+def bounded_lines(file: IO[str], most: int) -> Iterator[str]:
+    """Yield the lines of an open file; of a longer line, its first `most` + 1 characters, so that its length tells that it was cut.
+
+    Iteration over a file would read the longest line into memory, whatever its length.
+
+    Raises:
+        ValueError: a line is so long that the file cannot be text.
+    """
+    while line := file.readline(most + 1):
+        yield line
+        rest, length = line, len(line)
+        while len(rest) > most and not rest.endswith("\n"):
+            rest = file.readline(most + 1)
+            length += len(rest)
+            if length > _NO_TEXT:
+                raise ValueError(f"a line of more than {_NO_TEXT} characters")
 
 
 def parse_json(text: bytes | str, finite: bool = True) -> Any:

@@ -10,10 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from regatta.host.errors import RegattaError
+from regatta.host.files import read_bounded
+from regatta.host.foreign import foreign
 from regatta.requests.drawing import HEADER, VIEW, Drawn, Ints
 from regatta.requests.visits import KINDS
 from regatta.spec.problems import shown_path
 from regatta.spec.vectors import ApplicationVector, Count, Share, Value
+
+#: 10^6 requests take some 10 MiB
+_MOST_BYTES = 64 << 20
 
 #: in an application vector, the primitive of each kind of request, see configs/primitives/web.yml
 PRIMITIVES = {"ok": "get", "head": "head", "unmodified": "unmodified", "missing": "missing"}
@@ -79,18 +84,14 @@ def read_sessions(path: Path) -> Drawn:
     """
     where = shown_path(path)
     try:
-        header, _, text = path.read_text(encoding="ascii").partition("\n")
+        header, _, text = read_bounded(path, _MOST_BYTES).decode("ascii").partition("\n")
         words = text.split()
     except (OSError, UnicodeDecodeError) as error:
         raise RegattaError(where, "a readable file of sessions", str(error)) from error
     if header.split() != HEADER.split():
         raise RegattaError(where, f"the first line `{HEADER}`", repr(header[:40]), "`regatta model sessions`")
-    try:
+    with foreign(path, "a complete file of sessions", "`regatta model sessions`"):
         return _parsed(words)
-    except (ValueError, IndexError, OverflowError) as error:
-        raise RegattaError(
-            where, "a complete file of sessions", str(error), "`regatta model sessions`"
-        ) from error
 
 
 def _parsed(words: list[str]) -> Drawn:

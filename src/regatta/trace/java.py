@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypedDict, TypeVar
 
 from regatta.host.errors import RegattaError
-from regatta.host.files import parse_json
+from regatta.host.files import parse_json, read_bounded
 from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
 from regatta.host.values.from_json import value_from_json
@@ -28,6 +28,7 @@ _BUILD = Build(
 T = TypeVar("T")
 
 _VERSION = 1
+_MOST_BYTES = 64 << 20
 _ITERATION = re.compile(r"iteration \d+")
 
 
@@ -93,7 +94,7 @@ def iteration_ns(results: Path, warmup: int, metric: str = "elapsed") -> float |
         return None
     elapsed = []
     try:
-        for text in results.read_text(encoding="utf-8").splitlines():
+        for text in read_bounded(results, _MOST_BYTES).decode().splitlines():
             line = parse_json(text)
             if line.get("metric") == metric and line["iteration"] >= warmup:
                 elapsed.append(float(line["value"]))
@@ -127,7 +128,7 @@ def read_of_jvm(kind: type[T], path: Path, where: str) -> T:
         RegattaError: the JVM has not written it, or it has another shape.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path, _MOST_BYTES).decode()
     except OSError as error:
         raise RegattaError(
             where,

@@ -80,7 +80,7 @@ def read_figure(figure: Figure, printed: str) -> float:
         text = printed
     else:
         try:
-            text = Path(figure.file).read_text(errors="replace")[-_TAIL:]
+            text = _end_of(Path(figure.file))
         except OSError as error:
             raise RegattaError(where, "a file with a JSON object", error.strerror or str(error)) from error
     for line in reversed(text.splitlines()):
@@ -228,6 +228,12 @@ def _run(figures: Figures, printed: str, finished: Finished, user: float | None)
     return Run(units, elapsed, user)
 
 
+def _end_of(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return file.read(_TAIL).decode(errors="replace")
+
+
 def _shown(output: Any) -> str:
     """Copy the output of a command to standard error. Return its end for the figures."""
     output.seek(0)
@@ -254,6 +260,6 @@ def write_tally(tally: Tally, path: Path) -> None:
 
 def read_tally(path: Path) -> Tally:
     """Read a tally."""
-    told = json.loads(path.read_text())
+    told = parse_json(path.read_bytes())
     seen = {Seen(*row[:6]): (int(row[6]), int(row[7])) for row in told["seen"]}
     return Tally(seen, tuple(told["remarks"]))

@@ -228,6 +228,11 @@ def test_without_an_offset_times_are_since_1970(recorded: Recorded, rows: Rows, 
     assert shifts == {recorded.offset_ns}
 
 
+def test_a_recording_needs_no_suffix(recorded: Recorded, rows: Rows, tmp_path: Path) -> None:
+    shutil.copy(recorded.file, tmp_path / "recording")
+    assert len(imported(tmp_path / "recording", tmp_path / "trace").events) == len(rows.events)
+
+
 def test_several_chunks_are_read(recorded: Recorded, rows: Rows, tmp_path: Path) -> None:
     twice = tmp_path / "twice.jfr"
     data = recorded.file.read_bytes()

@@ -8,11 +8,13 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regatta.host.errors import Problem, SpecError
+from regatta.host.files import bounded_lines
 from regatta.spec.problems import nearest, shown
 from regatta.stats.estimate import Floats
 
@@ -22,6 +24,8 @@ NO_VALUE = frozenset({"", "na", "n/a", "nan", "null", "none"})
 MOST_GROUPS = 100
 #: maximum number of invalid cells to list; a file with a wrong column has thousands
 _NAMED = 5
+#: a row with 10,000 columns is shorter
+_LONGEST_LINE = 1 << 20
 
 Codes = NDArray[np.int64]
 
@@ -137,7 +141,7 @@ def read_foreign(
     reading = _Reading()
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = _records(csv.reader(file, strict=True, skipinitialspace=True), str(path))
+            rows = _records(csv.reader(csv_lines(file), strict=True, skipinitialspace=True), str(path))
             header = _header(rows, str(path))
             place = _places(header, str(path), [value, by, *([block] if block else []), *others])
             columns = {name: _Column(name, place[name]) for name in place if name != value}
@@ -181,6 +185,14 @@ def _check_roles(file: str, value: str, by: str, block: str | None, order: Seque
             problems.append(Problem(f"{file}: {option}", expected, shown(name)))
     if problems:
         raise SpecError(problems)
+
+
+def csv_lines(file: IO[str]) -> Iterator[str]:
+    """Yield the lines of an open CSV file for a reader of `csv`, with a limit. Raises csv.Error."""
+    for line in bounded_lines(file, _LONGEST_LINE):
+        if len(line) > _LONGEST_LINE:
+            raise csv.Error(f"a line of more than {_LONGEST_LINE} characters")
+        yield line
 
 
 def _records(reader: Iterator[list[str]], file: str) -> Iterator[tuple[int, list[str]]]:
