@@ -125,15 +125,16 @@ class Board:
         if variable.get("allValue"):
             self._all[name] = variable["allValue"]
         series = self.answer(variable["query"])
-        # The second column of a row; a number of values is the only one.
-        found = [str(row[min(1, len(row) - 1)]) for one in series for row in one["values"]]
+        # The only column beside the time, or the values beside the key of a tag.
+        found = [str(row[-1]) for one in series for row in one["values"]]
         if pattern := variable.get("regex"):
             found = [match[1] for value in found if (match := re.search(pattern.strip("/"), value))]
         # 0: in the order of the query.
         self.options[name] = options = list(dict.fromkeys(found if variable["sort"] == 0 else sorted(found)))
         first = (variable.get("current") or {}).get("value")
         wanted = (given,) if isinstance(given, str) else tuple(given or ())
-        if chosen := tuple(value for value in wanted[: None if variable["multi"] else 1] if value in options):
+        if chosen := wanted[: None if variable["multi"] else 1]:
+            # Also without data, as the address of a dashboard sets it.
             self.values[name] = chosen
         elif isinstance(first, list) and (known := tuple(value for value in first if value in options)):
             self.values[name] = known

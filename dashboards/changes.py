@@ -13,6 +13,11 @@ from dashboards.pieces import BLUE, GREEN, ORANGE, RED, WIDTHS, PanelBuilder, St
 PERTURBED_STEPS: Steps = ((None, GREEN), (0.05, ORANGE), (0.2, RED))
 
 
+#: status -> condition; its column in the queries of `counts`, and a column of 0
+_STATUSES = {"ok": OK, "perturbed": PERTURBED, "failed": FAILED}
+_COUNTED, _ZERO = " counted", "zero"
+
+
 def unit_columns(panel: PanelBuilder) -> PanelBuilder:
     """Set the units of the columns that `estimates` names."""
     for ending, unit in UNITS.values():
@@ -96,23 +101,40 @@ def _by_value(limits: Steps) -> list[object]:
 
 
 def counts(variables: Sequence[str], also: Sequence[str], tags: Sequence[str] = ()) -> list[Query]:
-    """Return queries of the numbers of invocations: all, and by status."""
-    statuses = {"invocations": (), "ok": (OK,), "perturbed": (PERTURBED,), "failed": (FAILED,)}
+    """Return queries of the numbers of invocations: all, and by status, for `with_share_perturbed`."""
+
+    def asked(name: str, *status: str) -> Query:
+        number, where = 'count("iteration_rows")', chosen(*variables, also=(*also, *status))
+        # `merge` joins only tables with a common column.
+        columns = f'{number} AS "{name}", {number} - {number} AS "{_ZERO}"'
+        return Query(f'SELECT {columns} FROM "invocation" WHERE {where}{grouped(tags)}')
+
     return [
-        Query(
-            f'SELECT count("iteration_rows") AS "{name}" FROM "invocation"'
-            f" WHERE {chosen(*variables, also=(*also, *status))}{grouped(tags)}"
-        )
-        for name, status in statuses.items()
+        asked("invocations"),
+        *(asked(f"{name}{_COUNTED}", status) for name, status in _STATUSES.items()),
     ]
 
 
-def share_perturbed() -> DataTransformerConfig:
-    """Return the transformation that adds the column `share perturbed` to the table of `counts`."""
+def with_share_perturbed(panel: PanelBuilder) -> PanelBuilder:
+    """Add the columns `ok`, `perturbed`, `failed` and `share perturbed` to the merged table of `counts`.
+
+    A query that counts nothing has no column. Therefore each number is the sum of what was counted and of 0.
+    """
+    sums = [
+        {
+            "mode": "reduceRow",
+            "alias": name,
+            "reduce": {"include": [f"{name}{_COUNTED}", _ZERO], "reducer": "sum"},
+        }
+        for name in _STATUSES
+    ]
     binary = {"left": "perturbed", "operator": "/", "right": "invocations"}
-    return DataTransformerConfig(
-        id_val="calculateField", options={"mode": "binary", "alias": "share perturbed", "binary": binary}
-    )
+    share = {"mode": "binary", "alias": "share perturbed", "binary": binary}
+    added = [DataTransformerConfig(id_val="calculateField", options=options) for options in (*sums, share)]
+    chain = panel._internal.transformations
+    place = next(place for place, step in enumerate(chain, 1) if step.id_val == "merge")
+    chain[place:place] = added
+    return panel
 
 
 def host_table(title: str, how: str, empty: str, variables: Sequence[str], *also: str) -> PanelBuilder:
@@ -121,7 +143,7 @@ def host_table(title: str, how: str, empty: str, variables: Sequence[str], *also
     panel = rows_of(
         title, how, empty, counts(variables, also, ("host",)), "none", columns=columns, sort="host"
     )
-    panel._internal.transformations.insert(2, share_perturbed())
+    with_share_perturbed(panel)
     shaded(panel, "failed", ((None, "transparent"), (1, RED)))
     shaded(panel, "perturbed", ((None, "transparent"), (1, ORANGE)))
     return gauged(panel, "share perturbed", PERTURBED_STEPS)

@@ -10,7 +10,7 @@ from dashboards.layout import Row, Section, board, experiments, hidden, many, on
 from dashboards.pieces import MODE_COLOURS, PanelBuilder, arranged, bars, rows_of, setting, shortened
 
 _RUN = "`regatta run configs/experiments/chat.yml`"
-_EMPTY = f"run {_RUN}, then `regatta ingest chat`"
+_EMPTY = f"run {_RUN}, whose estimates come at the end of the run, or `regatta ingest chat`"
 _CELL = ("experiment", "platform", "host", "runtime", "collector", "modifiers", "heap")
 _LABELLED = (
     f'"benchmark" =~ /^{escaped("program")} connections=\\d+ mode={escaped("mode")}{escaped("choices")}$/'
@@ -41,7 +41,7 @@ def chat() -> Dashboard:
         "chat",
         "How long do users wait for a message, how many messages are delivered, and what does each cost?",
         (
-            experiments(also='"benchmark" =~ /connections=.*mode=/'),
+            experiments("estimate", '"kind" = \'mean\' AND "benchmark" =~ /connections=.*mode=/'),
             hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             one("runtime"),

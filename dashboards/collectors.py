@@ -24,7 +24,7 @@ def collectors() -> Dashboard:
         "collectors",
         "What is the lower-bound cost of each collector at each heap size, in time, in pauses and in stalls?",
         (
-            experiments("estimate"),
+            experiments("estimate", overhead),
             hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             one("benchmark", "estimate", also=overhead),

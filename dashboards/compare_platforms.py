@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import repeated
 from dashboards.experiment import rank_table
-from dashboards.influxql import SERIES, Query, chosen, newest
+from dashboards.influxql import SERIES, Query, chosen, newest, one_of
 from dashboards.intervals import difference_bars, mean_bars
 from dashboards.layout import (
     Row,
@@ -15,10 +15,10 @@ from dashboards.layout import (
     every,
     experiments,
     hidden,
-    many,
     one,
     settings,
     variable,
+    with_estimates,
 )
 from dashboards.pieces import GREY, ORANGE, PanelBuilder, coloured, p_value, rows_of, show_ratios
 
@@ -31,7 +31,7 @@ _CONFIGURED, _CHOSEN = chosen(*_CONFIGURATION), chosen(*_CONFIGURATION, "baselin
 _RATIOS = '"kind" =~ /^platform(-hosts|-benchmarks)?$/'
 _NOTHING = (
     "no platforms compared in this experiment: add `platform` to `compare` in its spec, measure it on several platforms or hosts, and run "
-    "`regatta ingest EXPERIMENT`"
+    "`regatta ingest EXPERIMENT`; estimates come at the end of the run"
 )
 _SEVERAL = f"{_NOTHING}; a mean needs at least two benchmarks that the chosen configuration ran on both sides"
 _BARS = (
@@ -46,16 +46,16 @@ def compare_platforms() -> Dashboard:
         "compare-platforms",
         "Which platform or host is better, over all benchmarks and on each?",
         (
-            experiments(),
+            experiments("estimate", _PLATFORM),
             one("baseline", "estimate", also=_PLATFORM),
-            hidden(every(variable("alternative", _alternatives())).label("compared")),
             one("runtime", "estimate", also=_PLATFORM),
             one("collector", "estimate", within=("experiment", "runtime"), also=_PLATFORM),
             one("heap", "estimate", within=("experiment", "runtime", "collector"), also=_PLATFORM),
             one("modifiers", "estimate", within=("experiment", "runtime", "collector", "heap"), also=_PLATFORM, first="none"),
-            one("metric", "estimate", within=("experiment", "runtime"), also=_PLATFORM, first="elapsed"),
+            one("metric", "estimate", within=("experiment", "runtime"), also=_PLATFORM),
             *settings(("experiment", "runtime", "metric"), _PLATFORM),
-            hidden(many("benchmark", within=("experiment", "runtime"))),
+            hidden(every(variable("alternative", _alternatives())).label("compared")),
+            with_estimates("benchmark_mean", "benchmark", (*_CONFIGURATION, "parameters"), "\"kind\" = 'mean'"),
         ),
         (
             Section("Ratios (experiments that compare platforms or hosts: `compare: [platform]` in the spec)", (
@@ -68,15 +68,14 @@ def compare_platforms() -> Dashboard:
             Section("Details: all ratios, and the means of each host", (
                 Row(10, ((24, _table()),)),
                 Row(8, ((24, _pairs()),)),
-                Row(8, ((24, repeated(_hosts(), "benchmark")),)),
+                Row(8, ((24, repeated(_hosts(), "benchmark_mean")),)),
             )),
         ),
     )  # fmt: skip
 
 
 def _alternatives() -> str:
-    where = chosen("experiment", "baseline", also=(_PLATFORM, _OF_EACH))
-    return f'SELECT "alternative" FROM "estimate" WHERE {where}'
+    return f'SELECT "alternative" FROM "estimate" WHERE {_PLATFORM} AND {_OF_EACH} AND {_CHOSEN} AND {chosen("parameters")}'
 
 
 def _leading() -> PanelBuilder:
@@ -138,7 +137,7 @@ def _each() -> PanelBuilder:
         f"of $heap. {_BARS} Hosts share no blocks: the samples are independent, and a change of the conditions between the times "
         "of measurement is part of the ratio. Parameters of the metric: $parameters.",
         _NOTHING,
-        f"{_PLATFORM} AND {_OF_EACH} AND {_CHOSEN} AND {chosen('alternative', 'benchmark', 'parameters')}",
+        f"{_PLATFORM} AND {_OF_EACH} AND {_CHOSEN} AND {chosen('alternative', 'parameters')}",
         x="benchmark",
     )
 
@@ -222,10 +221,10 @@ def _judged(panel: PanelBuilder) -> PanelBuilder:
 
 def _hosts() -> PanelBuilder:
     return mean_bars(
-        "$benchmark: how much do the hosts differ?",
+        "$benchmark_mean: how much do the hosts differ?",
         "Mean $metric on each host, with $runtime and $collector at a heap of $heap: solid from the lower end of the interval to the mean, "
         "faint up to the upper end. Parameters of the metric: $parameters.",
         _NOTHING,
-        f"\"kind\" = 'mean' AND {chosen(*_CONFIGURATION, 'benchmark', 'parameters')}",
+        f"\"kind\" = 'mean' AND {chosen(*_CONFIGURATION, 'parameters')} AND {one_of('benchmark', 'benchmark_mean')}",
         x="host",
     )

@@ -6,9 +6,9 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import pivot, repeated, spread
 from dashboards.experiment import CELLS, INGEST, ratio_table
-from dashboards.influxql import CELL, OK, SERIES, Query, chosen, grouped
+from dashboards.influxql import CELL, OK, SERIES, Query, chosen, grouped, one_of, without
 from dashboards.intervals import difference_bars, mean_bars
-from dashboards.layout import Row, Section, board, experiments, hidden, many, one, settings
+from dashboards.layout import Row, Section, board, experiments, hidden, many, one, settings, with_estimates
 from dashboards.pieces import PanelBuilder, bars, rows_of
 
 _OF_ONE = (*CELLS, "host")
@@ -19,12 +19,13 @@ _OTHER = "choose a collector and a heap that all runtimes were measured with, or
 
 def compare_runtimes() -> Dashboard:
     """Return the dashboard."""
-    mean = "\"kind\" = 'mean'"
+    mean, runtime = "\"kind\" = 'mean'", "\"kind\" = 'runtime'"
+    shown = (*_OF_ONE, "metric", "parameters")
     return board(
         "compare-runtimes",
         "Which runtime is better, on which benchmark, at what cost in memory and processor time?",
         (
-            experiments(),
+            experiments("estimate", runtime),
             hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             many("benchmark"),
@@ -32,17 +33,19 @@ def compare_runtimes() -> Dashboard:
             one("collector"),
             one("heap", within=("experiment", "collector")),
             one("modifiers", within=("experiment", "collector", "heap"), first="none"),
-            one("metric", "estimate", also=mean, first="elapsed"),
+            one("metric", "estimate", also=mean),
             *settings(("experiment", "metric"), mean),
-            hidden(one("baseline", "estimate", also="\"kind\" = 'runtime'")),
+            hidden(one("baseline", "estimate", also=runtime)),
+            with_estimates("benchmark_runtime", "benchmark", (*shown, "baseline"), runtime),
+            with_estimates("benchmark_mean", "benchmark", shown, mean),
         ),
         (
             Row(9, ((24, _relative()),)),
-            Row(8, ((24, repeated(_intervals(), "benchmark")),)),
+            Row(8, ((24, repeated(_intervals(), "benchmark_runtime")),)),
             Section("Costs in memory and processor time", (Row(9, ((10, _memory()), (14, _processors()))),), collapsed=False),
             Section("Details: ratios at every heap, and means with their intervals", (
                 Row(9, ((24, ratio_table("runtime", chosen("experiment", "platform", "benchmark", "runtime", "baseline"))),)),
-                Row(8, ((24, repeated(_means(), "benchmark")),)),
+                Row(8, ((24, repeated(_means(), "benchmark_mean")),)),
             )),
         ),
     )  # fmt: skip
@@ -64,26 +67,31 @@ def _relative() -> PanelBuilder:
     return spread(panel, "runtime", SERIES, "benchmark")
 
 
+def _each(variable: str) -> str:
+    """Return the conditions of a panel that is repeated for the benchmarks of a variable."""
+    return f"{chosen(*without('benchmark', of=_OF_ONE), 'metric', 'parameters')} AND {one_of('benchmark', variable)}"
+
+
 def _intervals() -> PanelBuilder:
     return difference_bars(
-        "$benchmark: how certain are the differences from $baseline?",
+        "$benchmark_runtime: how certain are the differences from $baseline?",
         "The $metric of each runtime over that of $baseline, less 1, with its interval, on $host with $collector at a heap of $heap. "
         "Solid: the part that is certain. Faint: the part that is possible. A bar without a solid part shows no significant "
         "difference. Grey: an estimate without an interval. Intervals are not adjusted for the number of runtimes; the details "
         "have adjusted p values.",
         f"choose the metric that the experiment compares, or {_OTHER}",
-        _RELATIVE,
+        f"\"kind\" = 'runtime' AND {chosen('baseline')} AND {_each('benchmark_runtime')}",
         x="runtime",
     )
 
 
 def _means() -> PanelBuilder:
     return mean_bars(
-        "$benchmark: how certain are the means?",
+        "$benchmark_mean: how certain are the means?",
         "Mean $metric of each runtime on $host with $collector at a heap of $heap: solid from the lower end of the interval to the mean, "
         "faint up to the upper end. Parameters of the metric: $parameters.",
         INGEST,
-        f"\"kind\" = 'mean' AND {_SERIES}",
+        f"\"kind\" = 'mean' AND {_each('benchmark_mean')}",
         x="runtime",
     )
 

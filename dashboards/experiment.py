@@ -19,9 +19,22 @@ from dashboards.influxql import (
     grouped,
     newest,
     of_units,
+    one_of,
+    without,
 )
 from dashboards.intervals import difference_bars, mean_bars
-from dashboards.layout import Row, Section, board, differing, experiments, hidden, many, one, settings
+from dashboards.layout import (
+    Row,
+    Section,
+    board,
+    differing,
+    experiments,
+    hidden,
+    many,
+    one,
+    settings,
+    with_estimates,
+)
 from dashboards.pieces import (
     GREEN,
     GREY,
@@ -42,7 +55,7 @@ CELLS = ("experiment", "platform", "benchmark", "runtime", "collector", "modifie
 _WHERE = chosen(*CELLS)
 _METRIC = chosen(*CELLS, "metric")
 #: short names name a cell of a benchmark, but no host and no parameters of a metric
-_OF_ONE = chosen(*CELLS, "host", "metric", "parameters")
+_OF_ONE = (*CELLS, "host", "metric", "parameters")
 #: tags that name a cell of a benchmark
 _NAMED = ("runtime", "collector", "modifiers", "heap")
 _ONLY, _DIFFERING = differing(*_NAMED)
@@ -50,30 +63,32 @@ _ONLY, _DIFFERING = differing(*_NAMED)
 #: have none of them. A regular expression is replaced once.
 _NAMELESS = r"^(.*?)(?: (?:none|undefined|\$tag_\w+)(?= |$))+(.*)$"
 _RENAMED = ((_NAMELESS, "$1$2"), (_NAMELESS, "$1$2"), ("^ok: (.*)$", "$1"), ("^ok:$", "ok"))
-INGEST = "run `regatta ingest EXPERIMENT`, which also writes estimates, or choose another metric"
+INGEST = "estimates come at the end of the run; afterwards, run `regatta ingest EXPERIMENT`, or choose another metric"
 
 
 def experiment() -> Dashboard:
     """Return the dashboard."""
-    mean = "\"kind\" = 'mean'"
+    mean, ratio = "\"kind\" = 'mean'", "\"kind\" = 'ratio'"
     return board(
         "experiment",
         "Which alternative is better, by how much, and how certain is this?",
         (
-            experiments(),
+            experiments("estimate", mean),
             hidden(many("platform")),
             one("host", within=("experiment", "platform")),
             *(hidden(many(name)) if name == "modifiers" else many(name) for name in CELLS[2:]),
-            one("metric", "estimate", also=mean, first="elapsed"),
+            one("metric", "estimate", also=mean),
             *settings(("experiment", "metric"), mean),
+            with_estimates("benchmark_ratio", "benchmark", _OF_ONE, ratio),
+            with_estimates("benchmark_mean", "benchmark", _OF_ONE, mean),
             *_ONLY,
         ),
         (
             Row(9, ((24, ratio_table("ratio", _WHERE)),)),
-            Row(10, ((24, repeated(_ratios(), "benchmark")),)),
+            Row(10, ((24, repeated(_ratios(), "benchmark_ratio")),)),
             Row(7, ((24, _excluded()),)),
             Section("Details: means and their intervals", (
-                Row(10, ((24, repeated(_means(), "benchmark")),)),
+                Row(10, ((24, repeated(_means(), "benchmark_mean")),)),
                 Row(10, ((24, _table()),)),
             )),
             Section("Details: ranking over a suite", (Row(8, ((24, _suites()),)),)),
@@ -84,14 +99,19 @@ def experiment() -> Dashboard:
     )  # fmt: skip
 
 
+def _each(variable: str) -> str:
+    """Return the conditions of a panel that is repeated for the benchmarks of a variable."""
+    return f"{chosen(*without('benchmark', of=_OF_ONE))} AND {one_of('benchmark', variable)}"
+
+
 def _ratios() -> PanelBuilder:
     return difference_bars(
-        "$benchmark: how far from the baseline is each alternative on $host?",
+        "$benchmark_ratio: how far from the baseline is each alternative on $host?",
         "The $metric of each alternative over that of the baseline, less 1, with its interval: 0 % is the baseline. Solid: the part "
         "that is certain. Faint: the part that is possible. A bar without a solid part shows no significant difference; the table says which others remain after adjustment. Grey: an "
         "estimate without an interval. Names have only what differs within the experiment.",
         f"{INGEST}; an experiment with one configuration has no ratios",
-        f"\"kind\" = 'ratio' AND {_OF_ONE}",
+        f"\"kind\" = 'ratio' AND {_each('benchmark_ratio')}",
     )
 
 
@@ -175,12 +195,12 @@ def _suites() -> PanelBuilder:
 
 def _means() -> PanelBuilder:
     return mean_bars(
-        "$benchmark: what is the mean $metric of each configuration on $host?",
+        "$benchmark_mean: what is the mean $metric of each configuration on $host?",
         "The mean of each configuration and heap with its interval: solid from the lower end to the mean, faint from the mean to the upper "
         "end. Invocations are the replicates; perturbed ones are excluded. Grey: without an interval. Parameters "
         "of the metric: $parameters.",
         INGEST,
-        f"\"kind\" = 'mean' AND {_OF_ONE}",
+        f"\"kind\" = 'mean' AND {_each('benchmark_mean')}",
     )
 
 

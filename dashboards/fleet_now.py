@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.models.dashboard import Dashboard, DataTransformerConfig
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.changes import PERTURBED_STEPS, counts, gauged, host_table, linked, shaded, share_perturbed
+from dashboards.changes import (
+    PERTURBED_STEPS,
+    counts,
+    gauged,
+    host_table,
+    linked,
+    shaded,
+    with_share_perturbed,
+)
 from dashboards.influxql import FAILED, TIMES, Query, chosen, grouped, newest
 from dashboards.layout import Row, Section, board, every, experiments, many
 from dashboards.pieces import (
@@ -15,6 +23,7 @@ from dashboards.pieces import (
     RED,
     PanelBuilder,
     alerts,
+    arranged,
     number,
     rows_of,
     states,
@@ -121,15 +130,13 @@ def _perturbed() -> PanelBuilder:
         "What share was perturbed?",
         "Share of invocations in the selected time during which other work used the host. They are excluded and repeated. Amber "
         "from 5 %, red from 20 %.",
-        "none was perturbed",
+        "no invocation in the selected time",
         counts(_CHOSEN, (TIMES,)),
         "percentunit",
         PERTURBED_STEPS,
     )
-    for name, options in (("merge", {}), ("filterFieldsByName", {"include": {"names": ["share perturbed"]}})):
-        panel.with_transformation(DataTransformerConfig(id_val=name, options=options))
-    panel._internal.transformations.insert(1, share_perturbed())
-    return panel.decimals(0)
+    arranged(panel, ("share perturbed",), merged=True)
+    return with_share_perturbed(panel).decimals(0)
 
 
 def _jobs() -> PanelBuilder:

@@ -57,7 +57,7 @@ def frame_of(answer: Answer) -> Frame:
                 rows = [[time, *(tags[name] for name in others), value] for time, value in points]
                 frames.append((["Time", *others, tags[label]], rows))
         elif step["id"] == "merge":
-            frames = [_merged(frames)]
+            frames = _merged(frames)
         elif step["id"] == "organize":
             frames = [_organized(frame, options) for frame in frames]
         elif step["id"] == "sortBy":
@@ -68,14 +68,16 @@ def frame_of(answer: Answer) -> Frame:
             }
             frames = [_organized(frame, {**_AS_IT_IS, "excludeByName": excluded}) for frame in frames]
         elif step["id"] == "calculateField":
-            frames = [_divided(frame, options["binary"], options["alias"]) for frame in frames]
+            frames = [_calculated(frame, options) for frame in frames]
     return frames[0] if frames else ([], [])
 
 
-def _merged(frames: Sequence[Frame]) -> Frame:
-    """Join rows with equal values in the columns that all frames have."""
+def _merged(frames: list[Frame]) -> list[Frame]:
+    """Join rows with equal values in the columns that all frames have. As in Grafana, frames without such a column stay apart."""
     columns = list(dict.fromkeys(name for names, _ in frames for name in names))
     common = [name for name in columns if all(name in names for names, _ in frames)]
+    if not common:
+        return frames
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for place, (names, values) in enumerate(frames):
         for number, row in enumerate(values):
@@ -87,7 +89,7 @@ def _merged(frames: Sequence[Frame]) -> Frame:
             ):
                 key = (*key, place, number)
             rows.setdefault(key, {}).update(named)
-    return columns, [[row.get(name) for name in columns] for row in rows.values()]
+    return [(columns, [[row.get(name) for name in columns] for row in rows.values()])]
 
 
 def _organized(frame: Frame, options: Mapping[str, Any]) -> Frame:
@@ -109,6 +111,14 @@ def _sorted(frame: Frame, column: str) -> Frame:
         return frame
     at = names.index(column)
     return names, sorted(rows, key=lambda row: (row[at] is None, row[at]))
+
+
+def _calculated(frame: Frame, options: Mapping[str, Any]) -> Frame:
+    if options["mode"] == "binary":
+        return _divided(frame, options["binary"], options["alias"])
+    names, rows = frame
+    places = [names.index(name) for name in options["reduce"]["include"] if name in names]
+    return [*names, options["alias"]], [[*row, sum(row[place] or 0 for place in places)] for row in rows]
 
 
 def _divided(frame: Frame, of: Mapping[str, str], name: str) -> Frame:

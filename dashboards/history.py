@@ -6,10 +6,11 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import repeated, unit_columns
 from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, grouped
-from dashboards.layout import Annotation, Row, Section, board, experiments, hidden, many, one, settings
+from dashboards.layout import Annotation, Row, Section, board, every, experiments, hidden, many, one, settings
 from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of, show_ratios
 
-_CELL = (
+#: tags of the lines, which differ in the collector
+_OF_LINE = (
     "experiment",
     "platform",
     "host",
@@ -19,11 +20,12 @@ _CELL = (
     "heap",
     "metric",
     "parameters",
-    "collector",
 )
+_CELL = (*_OF_LINE, "collector")
 _WHERE = chosen(*_CELL, also=("\"kind\" = 'mean'", TIMES))
 _EMPTY = (
-    "choose a longer time or more experiments, or measure the same again and run `regatta ingest EXPERIMENT`"
+    "choose a longer time or more experiments, or measure the same again; estimates come at the end of the run, and with "
+    "`regatta ingest EXPERIMENT`"
 )
 _SHIFT = "\"kind\" = 'shift'"
 
@@ -39,23 +41,23 @@ def history() -> Dashboard:
         "history",
         "Has anything become slower or faster, since when, and by how much?",
         (
-            experiments().multi(True),
+            experiments("estimate", mean).multi(True),
             hidden(many("platform", "estimate")),
             one("host", "estimate", also=mean),
             one("benchmark", "estimate", also=mean),
             one("runtime", "estimate", within=("experiment", "benchmark")),
             one("modifiers", "estimate", within=cell, first="none"),
             one("heap", "estimate", within=cell),
-            hidden(many("collector", "estimate", within=(*cell, "host", "modifiers", "heap"))),
-            one("metric", "estimate", within=cell, also=mean, first="elapsed"),
+            one("metric", "estimate", within=cell, also=mean),
             *settings((*cell, "metric"), mean),
+            hidden(every(one("collector", "estimate", within=_OF_LINE, also=mean))),
         ),
         (
             Row(6, ((24, _shifts()),)),
             Row(9, ((24, repeated(_band(), "collector")),)),
             Section("Details: all collectors in one panel", (Row(10, ((24, _all()),)),)),
         ),
-        since="now-1y",
+        since="now-90d",
         annotations=(Annotation("level shifts", drawn),),
     )
 

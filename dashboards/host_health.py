@@ -5,8 +5,8 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import host_table, repeated
-from dashboards.influxql import SERIES, TIMES, Query, chosen, grouped, newest
-from dashboards.layout import Row, Section, board, every, experiments, hidden, many, one
+from dashboards.influxql import SERIES, TIMES, Query, chosen, grouped, newest, one_of
+from dashboards.layout import Row, Section, board, every, experiments, hidden, many, one, with_estimates
 from dashboards.pieces import (
     GREEN,
     GREY,
@@ -28,7 +28,7 @@ _EMPTY = "choose a longer time, or run `regatta ingest EXPERIMENT`"
 _PAIRS = "\"kind\" = 'drift' AND \"metric\" != 'false_alarms'"
 #: tags that distinguish the A/A tests of a host
 _PAIR = ("benchmark", "runtime", "collector", "modifiers", "heap", "metric")
-_FIRST = {"modifiers": "none", "metric": "elapsed"}
+_FIRST = {"modifiers": "none"}
 _AA = "`regatta check-host`, or a spec with `aa: true`"
 _NO_AA = f"run an A/A test ({_AA}), then `regatta ingest EXPERIMENT`"
 _VIRTUAL = "this host reports none (virtual machines do not)"
@@ -49,6 +49,7 @@ def host_health() -> Dashboard:
                 one(tag, "estimate", within=("experiment", *_PAIR[:place]), also=_PAIRS, first=_FIRST.get(tag, ""))
                 for place, tag in enumerate(_PAIR)
             ),
+            with_estimates("host_drift", "host", (*_CHOSEN, *_PAIR), _PAIRS),
         ),
         (
             Row(8, ((12, _hosts()),
@@ -56,7 +57,7 @@ def host_health() -> Dashboard:
                      "Stolen time: the virtual machine had work, and another guest ran. Dashed: 2 % and 10 %", most=100, limits=_STOLEN)))),
             Section(f"A/A tests ({_AA})", (
                 Row(8, ((24, _gates()),)),
-                Row(8, ((24, repeated(_drift(), "host")),)),
+                Row(8, ((24, repeated(_drift(), "host_drift")),)),
             ), collapsed=False),
             Section("Details: load, pressure and swapping", (
                 Row(8, ((12, _line("busy_percent", "How busy are the processors?", "percent",
@@ -115,9 +116,10 @@ def _gates() -> PanelBuilder:
 
 def _drift() -> PanelBuilder:
     columns = ", ".join(f'"{name}"' for name in ("low", "point", "high"))
-    query = f'SELECT {columns} FROM "estimate" WHERE {_PAIRS} AND {chosen(*_PAIR)} AND {_WHERE}'
+    where = f"{chosen('experiment', 'platform', *_PAIR)} AND {one_of('host', 'host_drift')} AND {TIMES}"
+    query = f'SELECT {columns} FROM "estimate" WHERE {_PAIRS} AND {where}'
     panel = over_time(
-        "Do identical configurations stay equal on $host?",
+        "Do identical configurations stay equal on $host_drift?",
         "The ratio of the A/A pair in $benchmark ($metric, $runtime, $collector, modifiers $modifiers, heap $heap) in all selected "
         "experiments, with its interval as a band. Dashed: 1. A band without 1 is a false difference.",
         _NO_AA,

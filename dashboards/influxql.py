@@ -85,7 +85,12 @@ def escaped(name: str) -> str:
 def chosen(*variables: str, also: str | tuple[str, ...] = ()) -> str:
     """Return conditions: each tag has a selected value of the variable of its name; and further ones."""
     others = (also,) if isinstance(also, str) else also
-    return " AND ".join([*(f'"{name}" =~ /^{escaped(name)}$/' for name in variables), *others])
+    return " AND ".join([*(one_of(name, name) for name in variables), *others])
+
+
+def one_of(tag: str, variable: str) -> str:
+    """Return the condition that a tag has a selected value of a variable."""
+    return f'"{tag}" =~ /^{escaped(variable)}$/'
 
 
 def newest(
@@ -179,22 +184,35 @@ def of_units(*names: str) -> tuple[str, ...]:
     return tuple(f"{name}{ending}" for ending, _ in UNITS.values() for name in names)
 
 
-#: Measurement -> a field, and conditions that leave few points of each experiment. InfluxQL can sort points by time, but not the values of a tag.
-_FEW_POINTS = {
-    "invocation": ("round", '"round" = 0 AND "position" = 0'),
-    "estimate": ("n", "\"kind\" = 'overhead'"),
-    "vector": (
-        "value",
-        '("kind" = \'system\' AND "place" = 0 OR "kind" = \'prediction\' AND "primitive" = \'none\')',
-    ),
-}
+#: measurement -> a field of all its points
+_EVERY = {"invocation": "iteration_rows", "estimate": "n", "vector": "n"}
+#: metrics that are selected first, the best known first
+PREFERRED = ("elapsed", "latency", "delivered_rate")
 
 
 def newest_experiments(measurement: str, where: str = "") -> str:
-    """Return the query for the names of the experiments with points in a measurement, the newest first, each at least once."""
-    field, few = _FEW_POINTS[measurement]
-    conditions = " AND ".join(filter(None, (few, where)))
-    return f'SELECT "experiment", "{field}" FROM "{measurement}" WHERE {conditions} ORDER BY time DESC'
+    """Return the query for the names of the experiments with such points, each once, the one with the newest point first.
+
+    InfluxQL can sort points by time, but not the values of a tag. Therefore the newest point of each experiment is read. The result
+    has one column: versions of Grafana take different columns of a variable's query.
+    """
+    condition = f" WHERE {where}" if where else ""
+    points = f'SELECT "experiment", "{_EVERY[measurement]}" FROM "{measurement}"{condition} GROUP BY "experiment" LIMIT 1'
+    return f'SELECT "experiment" FROM ({points}) ORDER BY time DESC'
+
+
+def metrics(where: str) -> str:
+    """Return the query for the metrics of estimates: first the preferred ones, then all by name.
+
+    A count has the time of the first possible point: it sorts the counts.
+    """
+    counts = 'SELECT count("n") FROM "estimate" WHERE'
+    preferred = [
+        f'({counts} {where} AND "metric" = \'{name}\' AND time >= {len(PREFERRED) - place}s GROUP BY "metric")'
+        for place, name in enumerate(PREFERRED)
+    ]
+    every = f'({counts} {where} GROUP BY "metric")'
+    return f'SELECT "metric" FROM {", ".join([*preferred, every])} ORDER BY time DESC'
 
 
 def tag_values(tag: str, measurement: str, where: str = "") -> str:

@@ -21,7 +21,7 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
-from dashboards.influxql import SOURCE, chosen, newest_experiments, tag_values
+from dashboards.influxql import SOURCE, chosen, metrics, newest_experiments, tag_values
 from dashboards.pieces import RED, PanelBuilder
 
 TAG = "regatta"
@@ -166,9 +166,30 @@ def _ends_of_experiment() -> tuple[dashboard.QueryVariable, ...]:
 
 
 def experiments(measurement: str = "invocation", also: str = "") -> dashboard.QueryVariable:
-    """Return the variable of an experiment, the newest first, which is selected at first. `also`: conditions on points of the measurement."""
+    """Return the variable of an experiment, the newest first, which is selected at first.
+
+    A board of estimates lists the experiments that have them: a running one has none. A link can still select it.
+
+    Args:
+        measurement: listed are the experiments with points of it.
+        also: conditions on these points.
+    """
     chooser = variable("experiment", newest_experiments(measurement, also))
     return chooser.sort(VariableSort.DISABLED)
+
+
+def with_estimates(
+    name: str, tag: str, within: Sequence[str], also: str | tuple[str, ...]
+) -> dashboard.QueryVariable:
+    """Return the hidden variable by which panels are repeated: the values of a tag that have such estimates, all selected.
+
+    Args:
+        name: of the variable: `<tag>_<kind of estimates>`.
+        tag: the tag.
+        within: variables that restrict the estimates.
+        also: further conditions.
+    """
+    return hidden(every(variable(name, tag_values(tag, "estimate", chosen(*within, also=also)))))
 
 
 def many(
@@ -195,11 +216,10 @@ def settings(within: Sequence[str], also: str) -> tuple[dashboard.QueryVariable,
     The tag is JSON, and Grafana cannot give values of a tag other texts.
     """
     conditions = chosen(*within, also=also)
-    texts = variable("setting", f'SELECT "setting", "n" FROM "estimate" WHERE {conditions}')
-    tag = variable(
-        "parameters",
-        f'SELECT "parameters", "n" FROM "estimate" WHERE {chosen(*within, "setting", also=also)} ORDER BY time DESC',
-    )
+    texts = variable("setting", f'SELECT "setting" FROM "estimate" WHERE {conditions}')
+    # A tag is selected only with a field.
+    points = f'SELECT "parameters", "n" FROM "estimate" WHERE {chosen(*within, "setting", also=also)}'
+    tag = variable("parameters", f'SELECT "parameters" FROM ({points}) ORDER BY time DESC')
     first = VariableOption(selected=True, text="none", value="none")
     return texts.label("parameters").current(first), hidden(tag.sort(VariableSort.DISABLED))
 
@@ -214,7 +234,7 @@ def differing(*tags: str) -> tuple[tuple[dashboard.QueryVariable, ...], str]:
         hidden(
             variable(
                 f"only_{tag}",
-                f'SHOW TAG VALUES EXACT CARDINALITY FROM "invocation" WITH KEY = "{tag}" WHERE {chosen("experiment")}',
+                f'SELECT count("one") FROM (SELECT last("iteration_rows") AS "one" FROM "invocation" WHERE {chosen("experiment")} GROUP BY "{tag}")',
             ).regex("/^(1)$/")
         )
         for tag in tags
@@ -231,8 +251,11 @@ def one(
     also: str | tuple[str, ...] = (),
     first: str = "",
 ) -> dashboard.QueryVariable:
-    """Return a variable with one value of a tag, at first the value `first` if it exists."""
-    chooser = variable(name, tag_values(name, measurement, chosen(*within, also=also)))
+    """Return a variable with one value of a tag, at first the value `first` if it exists; of metrics, a preferred one."""
+    conditions = chosen(*within, also=also)
+    if name == "metric":
+        return variable(name, metrics(conditions)).sort(VariableSort.DISABLED)
+    chooser = variable(name, tag_values(name, measurement, conditions))
     return chooser.current(VariableOption(selected=True, text=first, value=first)) if first else chooser
 
 

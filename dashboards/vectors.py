@@ -5,7 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
 from dashboards.changes import gauged, pivot, repeated, spread
-from dashboards.influxql import COSTS, Query, chosen, escaped, grouped, newest, tag_values, without
+from dashboards.influxql import COSTS, Query, chosen, grouped, newest, one_of, tag_values, without
 from dashboards.layout import Row, Section, board, experiments, hidden, many, one, variable
 from dashboards.pieces import PanelBuilder, arranged, bars, curve, rows_of
 
@@ -16,11 +16,10 @@ _WHERE = chosen("experiment", "platform", "runtime", "host", also=_SYSTEM)
 #: primitives selected at first; each has a panel
 _FIRST = ("lat_ctx", "lat_mem_rd", "lat_ops", "lat_proc", "lat_sync", "lat_syscall")
 _WITHIN = ("experiment", "platform")
-_TIMES = chosen(*_WITHIN, also=("\"unit\" = 'ns'", _SYSTEM))
 #: primitives whose only parameter that differs is a number
 _CURVES = (
-    'SELECT "primitive", "number" FROM (SELECT last("number") AS "number" FROM "vector"'
-    f' WHERE {_TIMES} GROUP BY "primitive")'
+    'SELECT "primitive" FROM (SELECT last("number") AS "number" FROM "vector"'
+    f' WHERE {_WHERE} AND "unit" = \'ns\' GROUP BY "primitive")'
 )
 #: One experiment and runtime are selected, a host has one platform, and each query has one unit.
 _ROWS = without("platform", "runtime", "unit", of=COSTS)
@@ -43,7 +42,7 @@ def vectors() -> Dashboard:
             hidden(many("platform", "vector")),
             one("runtime", "vector", within=_WITHIN, also=_SYSTEM),
             many("host", "vector", within=_WITHIN),
-            variable("primitive", tag_values("primitive", "vector", _TIMES))
+            variable("primitive", tag_values("primitive", "vector", f"{_WHERE} AND \"unit\" = 'ns'"))
             .multi(True)
             .include_all(True)
             .all_value(".*")
@@ -100,7 +99,7 @@ def _costs() -> PanelBuilder:
 
 
 def _curve() -> PanelBuilder:
-    where = f'{_WHERE} AND "primitive" =~ /^{escaped("curve")}$/ AND "unit" = \'ns\''
+    where = f"{_WHERE} AND {one_of('primitive', 'curve')} AND \"unit\" = 'ns'"
     tags = without("primitive", of=_ROWS)
     panel = curve(
         "$curve: how does the time depend on the size?",

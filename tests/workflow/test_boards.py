@@ -192,21 +192,38 @@ def test_a_rule_gets_rows_that_it_can_tell_apart(ask: Ask, rule: dict[str, Any])
     assert all(sets[0] <= other for other in sets)
 
 
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_query_of_a_variable_is_answered_with_one_column(ask: Ask, name: str) -> None:
+    board = Board(DOCUMENTS[name], ask, full_range(ask), CHOSEN.get(name))
+    for one in DOCUMENTS[name]["templating"]["list"]:
+        if one["type"] == "query":
+            for series in board.answer(one["query"]):
+                assert series["columns"][0] in {"time", "key"}
+                assert len(series["columns"]) == 2, one["name"]
+
+
 def test_the_newest_experiment_is_chosen_first(ask: Ask) -> None:
-    began = {
+    newest = {
         one["tags"]["experiment"]: one["values"][0][0]
-        for one in ask('SELECT first("iteration_rows") FROM "invocation" GROUP BY "experiment"')
+        for one in ask('SELECT last("iteration_rows") FROM "invocation" GROUP BY "experiment"')
     }
-    by_age = sorted(began, key=lambda name: -began[name])
-    chats, systems = ({name for name in began if part in name} for part in ("chat", "vectors"))
-    with_pauses = {
-        one["tags"]["experiment"]
-        for one in ask("SELECT last(n) FROM estimate WHERE kind = 'overhead' GROUP BY experiment")
+    by_age = sorted(newest, key=lambda name: -newest[name])
+    chats, systems = ({name for name in newest if part in name} for part in ("chat", "vectors"))
+    with_kind = {
+        name: {
+            one["tags"]["experiment"]
+            for one in ask(f"SELECT last(n) FROM estimate WHERE kind = '{kind}' GROUP BY experiment")
+        }
+        for name, kind in (
+            ("collectors", "overhead"),
+            ("compare-runtimes", "runtime"),
+            ("compare-platforms", "platform"),
+        )
     }
-    shown_by = {"chat": chats, "vectors": systems, "collectors": with_pauses}
+    shown_by = {"chat": chats, "vectors": systems, **with_kind}
     for name, document in DOCUMENTS.items():
         board = Board(document, ask, full_range(ask))
-        expected = [one for one in by_age if one in shown_by.get(name, began)]
+        expected = [one for one in by_age if one in shown_by.get(name, newest)]
         assert board.options["experiment"] == expected, name
         assert board.values["experiment"] in {(expected[0],), ALL}
 
@@ -247,7 +264,7 @@ def test_no_two_bars_of_a_panel_are_called_the_same(ask: Ask, name: str) -> None
 
 def test_the_parts_of_a_stacked_bar_end_where_its_interval_ends(ask: Ask) -> None:
     board = Board(DOCUMENTS["experiment"], ask, full_range(ask), CHOSEN["experiment"])
-    rows = rows_of_panel(board, "$benchmark: how far from the baseline is each alternative on $host?")
+    rows = rows_of_panel(board, "$benchmark_ratio: how far from the baseline is each alternative on $host?")
     undefined = [row for row in rows if row["low"] is None]
     assert all(row["higher, certain"] is row["lower, possible"] is None for row in undefined)
     assert all(row["without interval"] == (row["difference"] or 0) for row in undefined)
@@ -262,7 +279,7 @@ def test_the_parts_of_a_stacked_bar_end_where_its_interval_ends(ask: Ask) -> Non
         assert certain + possible == pytest.approx(max(row["high"], 0))
         assert below == pytest.approx(min(row["high"], 0))
         assert below + perhaps_below == pytest.approx(min(row["low"], 0))
-    means = rows_of_panel(board, "$benchmark: what is the mean $metric of each configuration on $host?")
+    means = rows_of_panel(board, "$benchmark_mean: what is the mean $metric of each configuration on $host?")
     assert means
     for row in (row for row in means if row["low time"] is not None):
         assert row["base time"] == row["low time"]
@@ -274,7 +291,7 @@ def test_runtimes_are_shown_relative_to_the_first_one_though_the_baseline_is_a_c
     board = Board(DOCUMENTS["compare-runtimes"], ask, full_range(ask), CHOSEN["compare-runtimes"])
     assert board.options["baseline"] == ["jdk-17"]
     rows = rows_of_panel(board, "How far is each runtime from $baseline, on which benchmark?")
-    intervals = rows_of_panel(board, "$benchmark: how certain are the differences from $baseline?")
+    intervals = rows_of_panel(board, "$benchmark_runtime: how certain are the differences from $baseline?")
     assert [row["benchmark"] for row in rows] == ["apps/ecj:small", "apps/h2:small"]
     assert [row["runtime"] for row in intervals] == ["jdk-21", "jdk-21"]
     for row, interval in zip(rows, intervals, strict=True):
@@ -318,7 +335,7 @@ def test_platforms_are_ranked_over_all_benchmarks_and_compared_on_each(ask: Ask)
     assert all(1 < row["low"] < row["ratio"] < row["high"] for row in leading[1::2])
     pairs = rows_of_panel(board, "Which pairs differ?")
     assert [row["benchmark"] for row in pairs] == [row["benchmark"] for row in leading[::2]]
-    hosts = rows_of_panel(board, "$benchmark: how much do the hosts differ?")
+    hosts = rows_of_panel(board, "$benchmark_mean: how much do the hosts differ?")
     assert sorted(row["host"] for row in hosts) == sorted(["altra", "graviton", "ryzen", "xeon"] * 3)
 
 
@@ -459,7 +476,7 @@ def test_time_is_drawn_over_the_size_of_the_heap_with_the_ends_of_intervals(ask:
 
 def test_bars_are_in_natural_order_and_named_by_what_differs(ask: Ask) -> None:
     board = Board(DOCUMENTS["experiment"], ask, full_range(ask), CHOSEN["experiment"])
-    (answer, *_) = told(board, "$benchmark: what is the mean $metric of each configuration on $host?")
+    (answer, *_) = told(board, "$benchmark_mean: what is the mean $metric of each configuration on $host?")
     assert bar_texts(frame_of(answer), answer.panel) == [
         f"{collector} {heap}" for heap in ("1.5x", "3x") for collector in ("g1", "parallel", "serial", "z")
     ]

@@ -114,16 +114,22 @@ def test_an_estimate_without_an_interval_is_drawn_as_such(made_of: Written) -> N
     fields = {"n": 1, "point": 1.2, "short": "g1", "place": 0}
     ask = made_of(RAN, *(estimated(kind, 60, **fields) for kind in ("ratio", "mean")))
     board = Board(DOCUMENTS["experiment"], ask, Range(0, 2**41))
-    (ratio,) = rows_of_panel(board, "$benchmark: how far from the baseline is each alternative on $host?")
+    (ratio,) = rows_of_panel(
+        board, "$benchmark_ratio: how far from the baseline is each alternative on $host?"
+    )
     assert ratio["without interval"] == pytest.approx(0.2)
     assert ratio["higher, certain"] is ratio["low"] is None
     assert ratio["short"] == "g1"
-    (mean,) = rows_of_panel(board, "$benchmark: what is the mean $metric of each configuration on $host?")
+    (mean,) = rows_of_panel(
+        board, "$benchmark_mean: what is the mean $metric of each configuration on $host?"
+    )
     assert mean["without interval time"] == mean["mean time"] == 1.2
     fields = {"n": 0, "reason": "no pair", "short": "g1", "place": 0}
     undefined = made_of(RAN, *(estimated(kind, 60, **fields) for kind in ("ratio", "mean")))
     board = Board(DOCUMENTS["experiment"], undefined, Range(0, 2**41))
-    (ratio,) = rows_of_panel(board, "$benchmark: how far from the baseline is each alternative on $host?")
+    (ratio,) = rows_of_panel(
+        board, "$benchmark_ratio: how far from the baseline is each alternative on $host?"
+    )
     assert not ratio["without interval"]
 
 
@@ -194,9 +200,100 @@ def test_what_was_killed_runs_no_more_once_its_last_report_is_out_of_the_shown_t
         assert answer.rows == rows
 
 
-def test_a_preview_without_perturbed_invocations_says_so(made_of: Written) -> None:
+class LastDay(Range):
+    """A time range as Grafana 9 sends a relative one: each statement has its own `now()`."""
+
+    @property
+    def condition(self) -> str:
+        return "time >= now() - 1d"
+
+
+@pytest.mark.parametrize(("perturbed", "share"), [(0, 0), (1, 0.25), (4, 1)])
+def test_the_share_of_perturbed_invocations_is_known_in_a_relative_time_range(
+    made_of: Written, perturbed: int, share: float
+) -> None:
+    began_ns = time.time_ns() - 3600 * 10**9
+    points = [
+        replace(RAN, tags=(*PLACE, "perturbed" if n < perturbed else "ok"), time_ns=began_ns + n)
+        for n in range(4)
+    ]
+    asked = made_of(*points)
+
+    def ask(text: str) -> Any:
+        time.sleep(0.002)  # so that the times of two statements differ by a ms
+        return asked(text)
+
+    board = Board(DOCUMENTS["fleet-now"], ask, LastDay(0, 0))
+    assert rows_of_panel(board, "What share was perturbed?") == [{"share perturbed": share}]
+    (host,) = rows_of_panel(board, "Which hosts are disturbed?")
+    assert host == {
+        "host": "alpha", "share perturbed": share, "invocations": 4, "ok": 4 - perturbed, "perturbed": perturbed,
+        "failed": 0,
+    }  # fmt: skip
+
+
+def test_a_preview_without_perturbed_invocations_shows_0_percent(made_of: Written) -> None:
     day = Range(time.time_ns() // 10**6 - 86_400_000, time.time_ns() // 10**6 + 60_000)
-    assert ">none was perturbed</div>" in page([Board(DOCUMENTS["fleet-now"], made_of(RAN), day)], day)
+    assert ">0 %</div>" in page([Board(DOCUMENTS["fleet-now"], made_of(RAN), day)], day)
+
+
+#: board -> kind of the estimates that it needs
+NEEDED = {
+    "experiment": "mean", "compare-runtimes": "runtime", "compare-platforms": "platform", "collectors": "overhead",
+    "history": "mean",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_board_opens_with_the_newest_experiment_that_has_what_it_needs(made_of: Written, name: str) -> None:
+    now_ns = time.time_ns()
+
+    def estimate(experiment: str, kind: str, age_s: int) -> Any:
+        tags = (experiment, *PLACE[1:], "elapsed", "ns", "", kind, "")
+        return make_point(ESTIMATE, tags, {"n": 5, "point": 1.0, "setting": "none"}, now_ns - age_s * 10**9)
+
+    ages = {"d": 100, "b": 200, "a": 300, "c": 400}
+    estimates = [estimate(one, NEEDED[name], age_s) for one, age_s in ages.items()]
+    # The estimates of an older experiment were written before, and those of another kind are newer.
+    ask = made_of(
+        replace(RAN, tags=("running", *RAN.tags[1:])), estimate("other", "drift", 10),
+        *estimates, *(replace(one, time_ns=now_ns - 10**12) for one in estimates),
+    )  # fmt: skip
+    board = Board(DOCUMENTS[name], ask, Range(0, 2**41))
+    assert board.options["experiment"] == ["d", "b", "a", "c"]
+    assert board.values["experiment"] == ("d",)
+    # A link to one that still runs selects it.
+    assert Board(DOCUMENTS[name], ask, Range(0, 2**41), {"experiment": "running"}).values["experiment"] == (
+        "running",
+    )
+
+
+def test_panels_are_repeated_for_the_benchmarks_with_the_metric_and_a_known_metric_comes_first(
+    made_of: Written,
+) -> None:
+    now_ns = time.time_ns()
+    measured = {
+        "compile": ("compile_time", "none"), "chat": ("delivered_rate", "3"), "again": ("delivered_rate", "3"),
+        "more": ("delivered_rate", "20"),
+    }  # fmt: skip
+
+    def mean(benchmark: str) -> Any:
+        metric, setting = measured[benchmark]
+        tags = (*PLACE[:3], benchmark, *PLACE[4:], metric, "ns", f'{{"rate":{setting}}}', "mean", "")
+        return make_point(
+            ESTIMATE, tags, {"n": 5, "point": 1.0, "low": 0.9, "high": 1.1, "setting": setting}, now_ns
+        )
+
+    ran = [replace(RAN, tags=(*PLACE[:3], benchmark, *RAN.tags[4:])) for benchmark in measured]
+    ask = made_of(*ran, *map(mean, measured))
+    board = Board(DOCUMENTS["experiment"], ask, Range(0, 2**41), {"setting": "3"})
+    assert board.options["metric"] == ["delivered_rate", "compile_time"]
+    assert board.options["setting"] == ["20", "3"]
+    assert board.options["parameters"] == ['{"rate":3}']
+    assert board.options["benchmark"] == sorted(measured)
+    means = told(board, "$benchmark_mean: what is the mean $metric of each configuration on $host?")
+    assert [(one.repeated, bool(one.rows)) for one in means] == [("again", True), ("chat", True)]
+    assert board.options["benchmark_ratio"] == []
 
 
 def test_the_hosts_of_the_only_platform_are_shown_like_platforms(made_of: Written, tmp_path: Path) -> None:

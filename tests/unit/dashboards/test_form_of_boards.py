@@ -166,9 +166,51 @@ def test_a_variable_depends_on_those_before_it_alone(board):
 
 
 @boards
+def test_the_query_of_a_variable_selects_one_column(board):
+    # Versions of Grafana take the second column of several, or the first one that is no time.
+    for one in variables(board):
+        if not one["query"].startswith("SHOW TAG VALUES FROM "):
+            selected = re.fullmatch(r"SELECT (.*?) FROM .*", one["query"])[1]
+            assert re.fullmatch(r'"\w+"|count\("\w+"\)|floor\(.*\) .*', selected), one["name"]
+            assert "," not in selected
+
+
+@panels
+def test_rows_that_are_merged_have_no_time_of_their_query(uid, panel):
+    # Each statement has its own `now()`: equal rows of two queries would have different times.
+    chain = transformations(panel)
+    for place, step in enumerate(chain):
+        if step["id"] == "merge":
+            excluded = chain[place - 1]["options"]["excludeByName"]
+            assert excluded.get("Time") or "Time" in columns(panel)
+
+
+@boards
+def test_panels_of_estimates_are_repeated_for_what_has_such_estimates(board):
+    queries = {one["name"]: one["query"] for one in variables(board)}
+    for panel in panels_of(board):
+        asked = " ".join(target["query"] for target in panel.get("targets", ()))
+        if "repeat" in panel and ' FROM "estimate"' in asked:
+            repeated = queries[panel["repeat"]]
+            assert ' FROM "estimate" ' in repeated
+            for tag in ("metric", "parameters"):
+                assert (f"${{{tag}:regex}}" in asked) <= (f"${{{tag}:regex}}" in repeated), panel["title"]
+            kinds = set(re.findall(r"\"kind\" = '(\w+)'", asked))
+            assert kinds == set(re.findall(r"\"kind\" = '(\w+)'", repeated))
+
+
+@boards
+def test_a_board_of_estimates_opens_with_an_experiment_that_has_them(board):
+    (experiment,) = (one for one in variables(board) if one["name"] == "experiment")
+    source = re.search(r' FROM "(\w+)"', experiment["query"])[1]
+    # The others select all experiments at first.
+    assert source in ({"invocation"} if experiment["includeAll"] else {"estimate", "vector"})
+
+
+@boards
 def test_the_newest_experiment_comes_first(board):
     (experiment,) = (one for one in variables(board) if one["name"] == "experiment")
-    assert experiment["query"].startswith('SELECT "experiment", ')
+    assert experiment["query"].startswith('SELECT "experiment" FROM (')
     assert experiment["query"].endswith(" ORDER BY time DESC")
     # As the query sorts them, so that the first one is selected.
     assert experiment["sort"] == 0
@@ -249,6 +291,11 @@ def test_a_query_is_influxql_and_asks_for_what_is_chosen(uid, panel):
             if name in {"program", "choices", "mode"}:
                 # Parts of the label of a benchmark.
                 assert f"${{{name}:regex}}" in re.search(r'"benchmark" =~ /\^(.*?)\$/', target["query"])[1]
+                continue
+            tag, _, _ = name.partition("_")
+            if tag in {"benchmark", "host"}:
+                # Panels are repeated for the values that have estimates of a kind.
+                assert f'"{tag}" =~ /^${{{name}:regex}}$/' in target["query"]
                 continue
             if name.startswith("only_"):
                 assert (
