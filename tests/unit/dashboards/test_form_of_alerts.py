@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
 
 import pytest
 from dashboards.asking import panels_of
@@ -12,7 +16,7 @@ from dashboards.influxql import FAILED
 from helpers.boards import ALERTS
 from helpers.golden import Golden
 from regatta.host.journal.record_shape import STATUSES
-from regatta.influx.points import TAGS
+from regatta.influx.points import ESTIMATE, TAGS
 from regatta.store.events import FAILED as FAILURES_OF_EVENTS
 
 BOARDS = {board["uid"]: board for board in documents()}
@@ -83,6 +87,79 @@ def test_a_rule_uses_only_labels_that_its_query_has_and_no_doubled_dollar(rule):
         assert set(used) <= labels
 
 
+#: As Grafana expands the texts of alerts, by the library that it uses; its functions are those that the rules have.
+EXPAND = """
+package main
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+func main() {
+	var given struct {
+		Texts  []string
+		Labels map[string]string
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&given); err != nil {
+		panic(err)
+	}
+	functions := template.FuncMap{
+		"reReplaceAll": func(pattern, by, text string) string { return regexp.MustCompile(pattern).ReplaceAllString(text, by) },
+		"externalURL":  func() string { return "http://localhost:3000/" },
+		"urlquery":     url.QueryEscape,
+	}
+	expanded := []string{}
+	for _, text := range given.Texts {
+		var into strings.Builder
+		parsed := template.Must(template.New("").Funcs(functions).Parse("{{- $labels := .Labels -}}" + text))
+		if err := parsed.Execute(&into, given); err != nil {
+			panic(err)
+		}
+		expanded = append(expanded, into.String())
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(expanded); err != nil {
+		panic(err)
+	}
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def expander(tmp_path_factory):
+    if not (go := shutil.which("go")):
+        pytest.skip("NOT TESTED HERE: no go to expand the texts of alerts")
+    folder = tmp_path_factory.mktemp("expander")
+    (folder / "main.go").write_text(EXPAND)
+    environment = {**os.environ, "GO111MODULE": "off", "GOFLAGS": ""}
+    subprocess.run([go, "build", "-o", "expand", "main.go"], cwd=folder, env=environment, check=True)
+
+    def expand(texts, labels):
+        given = json.dumps({"Texts": texts, "Labels": labels})
+        done = subprocess.run([folder / "expand"], input=given, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    return expand
+
+
+@rules
+def test_the_texts_of_an_alert_are_filled_in_and_empty_for_a_rule_without_points(rule, expander):
+    texts = [text for text in rule["annotations"].values() if "{{" in text]
+    assert set(expander(texts, {})) == {""}
+    labels = dict.fromkeys(TAGS[ESTIMATE], "a b")
+    filled = expander(texts, {**labels, "parameters": '{"percentile":99}'})
+    assert all(filled)
+    assert "<no value>" not in "".join(filled)
+    if "parameters" in rule["annotations"]["summary"]:
+        assert "parameters percentile:99)" in filled[0]
+    assert filled[-1].startswith(f"http://localhost:3000/d/{rule['annotations']['__dashboardUid__']}?")
+    assert "var-host=a+b" in filled[-1] or "var-experiment=a+b" in filled[-1]
+
+
 #: rule -> a part of the title of its panel
 LINKED = {
     "regatta-drift": "A/A test",
@@ -105,7 +182,8 @@ def test_a_rule_links_to_a_panel_that_exists(rule, golden: Golden):
 
 @rules
 def test_the_link_of_a_rule_selects_what_the_alert_is_about_in_the_time_of_the_rule(rule):
-    start, _, url = rule["annotations"]["dashboard"].partition("/d/")
+    text = rule["annotations"]["dashboard"].removeprefix("{{ if $labels.host }}").removesuffix("{{ end }}")
+    start, _, url = text.partition("/d/")
     # With a slash at its end, and without.
     assert start == r'{{ reReplaceAll "/*\\z" "" externalURL }}'
     uid, _, query = url.partition("?")
