@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.own_network import own_network
 from helpers.shared_locks import made_once
 from helpers.workloads import java_cases, lm_runs, web_runs
 from helpers.workloads.java_cases import Cases
@@ -77,6 +78,16 @@ def web_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if web_runs.MISSING:
         pytest.skip(f"THE WEB SERVERS ARE NOT TESTED: {', '.join(web_runs.MISSING)} is not on PATH")
     return made_once(tmp_path_factory, "web", web_runs.build)
+
+
+@pytest.fixture(autouse=True)
+def network(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test of C programs, some of which make thousands of connections, has a network of its own."""
+    if {"lm_sources", "web_sources"}.isdisjoint(request.fixturenames):
+        yield
+    else:
+        with own_network():
+            yield
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,8 @@ MIXED = [
     ])
     for number in range(20)
 ]  # fmt: skip
+#: a state in /proc/net/tcp, from <netinet/tcp.h>
+ESTABLISHED = "01"
 #: Apache serves one connection per process
 PROCESSES = {"apache": "--servers=100", "nginx": "--servers=1"}
 
@@ -309,17 +311,27 @@ def test_reset_connections_are_counted_and_leave_percentiles_undefined(
     assert not [line for line in lines if line.get("metric") == "latency"]
 
 
+def has_connection(pid: int) -> bool:
+    """Whether a process has a connection that neither end has closed."""
+    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    established = {f"socket:[{row[9]}]" for row in rows if row[3] == ESTABLISHED}
+    return not established.isdisjoint(open_files(pid))
+
+
 def test_a_request_on_a_connection_that_the_server_has_closed_is_sent_again(
     web_sources: Path, place: Path, tmp_path: Path
 ) -> None:
-    """The driver is stopped for longer than the server keeps an idle connection."""
-    session = Session(0, [(0, 0, NEW_VIEW), (1_500_000, 1, NEW_VIEW)])
+    """The driver is stopped until the server has closed the idle connection and the second request is due."""
+    due_s = 8
+    session = Session(0, [(0, 0, NEW_VIEW), (due_s * 1_000_000, 1, NEW_VIEW)])
     file = write_sessions(tmp_path / "sessions", SIZES, [session])
     log = tmp_path / "log"
     driver, folder = driver_of(web_sources, place, file, "--loop=replay", f"--log-copy={log}")
     wait_for_requests(folder)
+    requested_s = time.monotonic()
     driver.send_signal(signal.SIGSTOP)
-    time.sleep(6)
+    wait_until(lambda: not has_connection(driver.pid), "the end of the idle connection", PATIENCE_S)
+    time.sleep(max(0.0, requested_s + due_s - time.monotonic()))
     driver.send_signal(signal.SIGCONT)
     stdout, told = driver.communicate(timeout=PATIENCE_S)
     assert driver.returncode == 0, told
