@@ -136,14 +136,34 @@ static int measure_sessions(const struct web_site *site, const struct web_server
                                                             : conclude(server, &outcome->usage);
 }
 
+/* A firewall (Netfilter) that tracks connections remembers closed ones for two minutes. It drops
+ * packets when its table is full: some connections then take seconds, which is not the server's. */
+static void note_tracking(struct web_totals *totals) {
+    static const char directory[] = "/proc/sys/net/netfilter";
+    if (!web_group_number(directory, "nf_conntrack_count", "", &totals->tracked) ||
+        !web_group_number(directory, "nf_conntrack_max", "", &totals->tracked_most)) {
+        totals->tracked_most = 0;
+    } else if (totals->tracked >= totals->tracked_most - totals->tracked_most / 50) {
+        (void)fprintf(
+            stderr,
+            "web: warning: the firewall tracks %llu of at most %llu connections and drops "
+            "packets: raise net.netfilter.nf_conntrack_max, or wait two minutes\n",
+            (unsigned long long)totals->tracked, (unsigned long long)totals->tracked_most);
+    }
+}
+
 static int load_and_measure(const struct web_site *site, const struct web_server *server,
                             struct web_outcome *outcome) {
-    if (server->options->sessions != NULL) {
-        return measure_sessions(site, server, outcome);
-    }
     const struct web_load load = {
         .options = server->options, .server = server, .files = &site->files};
-    return warm_up(&load) != 0 ? -1 : watched(&load, outcome);
+    int status = 0;
+    if (server->options->sessions != NULL) {
+        status = measure_sessions(site, server, outcome);
+    } else {
+        status = warm_up(&load) != 0 ? -1 : watched(&load, outcome);
+    }
+    note_tracking(&outcome->totals);
+    return status;
 }
 
 /* Start the server, and load it or let another host do so. */

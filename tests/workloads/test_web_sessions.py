@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import resource
 import shlex
 import signal
@@ -61,6 +62,8 @@ MIXED = [
     ])
     for number in range(20)
 ]  # fmt: skip
+#: where the kernel says how many connections it tracks
+NETFILTER = Path("/proc/sys/net/netfilter")
 #: a state in /proc/net/tcp, from <netinet/tcp.h>
 ESTABLISHED = "01"
 #: Apache serves one connection per process
@@ -242,6 +245,26 @@ def test_numbers_of_each_loop_fit_together(web_sources: Path, tmp_path: Path, lo
     assert outcome.info["loop"] == name
     assert outcome.info["planned"] >= outcome.info["requests"] > 0
     assert "connections" not in outcome.info
+
+
+@pytest.mark.parametrize("load", ["static", "replay"])
+def test_a_firewall_with_a_full_table_is_named(web_sources: Path, tmp_path: Path, load: str) -> None:
+    """The files of the kernel are replaced for this program: a real table is that of the whole machine."""
+    if os.geteuid() != 0 or not NETFILTER.is_dir():
+        pytest.skip("NOT TESTED: the kernel tracks no connections, or nothing can be mounted here")
+    table = tmp_path / "table"
+    table.mkdir()
+    (table / "nf_conntrack_count").write_text("985\n")
+    (table / "nf_conntrack_max").write_text("1000\n")
+    file = write_sessions(tmp_path / "sessions", SIZES, MIXED)
+    options = {"static": ["--requests=20"], "replay": [f"--sessions={file}", "--loop=replay"]}[load]
+    script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    replaced: list[str | Path] = ["unshare", "--mount", "sh", "-c", script, "sh", table, NETFILTER]
+    program = [web_sources / "build/web", "--server=nginx", "--warmup-ms=0", *options]
+    outcome = run([*replaced, *program], tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert re.findall(r"^web: warning: .* 985 .* 1000 .*nf_conntrack_max", outcome.stderr, re.MULTILINE)
+    assert outcome.stderr.count("\n") == 1
 
 
 def wait_for_requests(folder: Path) -> None:

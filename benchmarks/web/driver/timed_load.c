@@ -189,22 +189,6 @@ static int run_loop(struct loop *loop) {
 
 /* ---- the run ---- */
 
-/* A firewall (Netfilter) that tracks connections remembers closed ones for two minutes. It drops
- * packets when its table is full: some connections then take seconds, which is not the server's. */
-static void note_tracking(struct web_totals *totals) {
-    static const char directory[] = "/proc/sys/net/netfilter";
-    if (!web_group_number(directory, "nf_conntrack_count", "", &totals->tracked) ||
-        !web_group_number(directory, "nf_conntrack_max", "", &totals->tracked_most)) {
-        totals->tracked_most = 0;
-    } else if (totals->tracked >= totals->tracked_most - totals->tracked_most / 50) {
-        (void)fprintf(
-            stderr,
-            "web: warning: the firewall tracks %llu of at most %llu connections and drops "
-            "packets: raise net.netfilter.nf_conntrack_max, or wait two minutes\n",
-            (unsigned long long)totals->tracked, (unsigned long long)totals->tracked_most);
-    }
-}
-
 static int open_run(struct loop *loop) {
     struct web_run *run = &loop->run;
     /* Edge-triggered: it is never read. */
@@ -230,7 +214,6 @@ int web_timed_load_run(const struct web_timed_load *load, struct web_totals *tot
                         .alarm = -1};
     int status = open_run(&loop) == 0 ? run_loop(&loop) : -1;
     totals->unanswered = totals->planned - totals->latency.count;
-    note_tracking(totals);
     totals->most_open = loop.run.pool.most_open;
     totals->beyond_limit = loop.run.pool.beyond_limit;
     web_pool_close(&loop.run.pool);
