@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers.influx_server import free_port
+from helpers.own_network import own_network
 from helpers.role_plans import Conductor, client, python_role, server, with_roles
 from helpers.runner_plans import PATIENCE_S, Runner, is_gone, printed, wait_until
 
@@ -228,14 +229,21 @@ def test_a_changed_file_of_a_role_is_an_error(conductor: Conductor) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_roles_on_one_host_have_their_own_networks(runner: Runner) -> None:
-    before = subprocess.run(["ip", "-o", "link"], capture_output=True, check=True).stdout
-    conductor = Conductor(runner, hosts=("alpha",))
-    third = client("alpha")
-    (record,) = conductor.measure(with_roles("echo", server("alpha"), third))
-    assert (record["status"], record["reason"]) == ("ok", None)
-    assert printed(record, "stdout").split() == [b"HELLO", b"10.213.1.2", b"10.213.1.1"]
-    wait_until(lambda: not conductor.agents(), "the end of the agents")
-    assert subprocess.run(["ip", "-o", "link"], capture_output=True, check=True).stdout == before
+    # Not in the network of the machine: there, links come and go with the containers of other tests.
+    with own_network():
+        before = links()
+        conductor = Conductor(runner, hosts=("alpha",))
+        third = client("alpha")
+        (record,) = conductor.measure(with_roles("echo", server("alpha"), third))
+        assert (record["status"], record["reason"]) == ("ok", None)
+        assert printed(record, "stdout").split() == [b"HELLO", b"10.213.1.2", b"10.213.1.1"]
+        wait_until(lambda: not conductor.agents(), "the end of the agents")
+        assert links() == before
+
+
+def links() -> bytes:
+    """The interfaces of this network."""
+    return subprocess.run(["ip", "-o", "link"], capture_output=True, check=True).stdout
 
 
 def test_iterations_of_the_last_role_are_borders_of_the_counters_of_the_first_one(
