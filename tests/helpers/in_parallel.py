@@ -2,8 +2,9 @@
 
 The tests of a file stay together, for they share what the file has made. So do the files that need the one Slurm of this
 machine or the hosts that are slow to make, which mostly wait while the other processes compute; and those that mount the
-kernel's tracepoints. Docker is shared by all processes (docker_engine.py). Long files start first, or one of them would end
-alone. No other test runs beside a test that is marked `alone`.
+kernel's tracepoints, or would lose them when another process takes the mount away. Docker is shared by all processes
+(docker_engine.py). Long files start first, or one of them would end alone. No other test runs beside a test that is marked
+`alone`.
 """
 
 import fcntl
@@ -54,11 +55,13 @@ LONG_FILES = (
     "workflow/test_readme.py",
 )
 PLACES = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
-#: fixtures of what a machine has once or each process would make anew, and the name of those that stay together for it
+#: what a machine has once or each process would make anew, as a file that needs it calls it (most often a fixture), and the
+#: name of those that stay together for it
 ONE_OF_A_KIND = {
     "slurm_cluster": "hosts",
     "x86_hosts": "hosts",
     "tracing_tool": "tracing",
+    "tracefs": "tracing",
     "churned": "churned",
 }
 

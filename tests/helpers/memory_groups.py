@@ -18,7 +18,7 @@ _PREFIX = "regatta-test-memory"
 _number = itertools.count()
 #: enters the group, then becomes the program, so that all that the program uses is charged to the group
 _ENTER = 'echo $$ > "$0" && exec "$@"'
-_END_S = 10
+_END_S = 300
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ MISSING = missing_for_events() or ("" if shutil.which("perl") else "perl")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"recording events needs {MISSING}")
 LIBC = "libc.so.6"
 CALLS = 1000
-PATIENCE_S = 60
+PATIENCE_S = 300
 ENTRY = Probe(LIBC, "getppid", "entry", ("accept function getppid",))
 RETURN = Probe(LIBC, "getppid", "return", ("finish function getppid",))
 PROBED = Events(groups=("scheduling", "system-calls"), probes=(ENTRY, RETURN), buffer_mib=16)
