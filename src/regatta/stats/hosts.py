@@ -17,9 +17,22 @@ from scipy.special import fdtrc
 
 from regatta.stats.anova import Anova, block_anova
 from regatta.stats.differences import welch_t
-from regatta.stats.estimate import NAN, Contrast, Floats, Interval, check_level, only_rounding, undefined
+from regatta.stats.estimate import (
+    NAN,
+    NO_VARIANCE,
+    Contrast,
+    Floats,
+    Interval,
+    check_level,
+    exact,
+    only_rounding,
+    safe_exp,
+    undefined,
+)
 from regatta.stats.intervals import t_quantile, t_two_sided_p
+from regatta.stats.moments import vector
 from regatta.stats.multiplicity import sidak_level, sidak_p
+from regatta.stats.ratios import do_not_vary
 
 FIXED_HOSTS = "fixed-hosts"
 RANDOM_HOSTS = "random-hosts"
@@ -42,13 +55,20 @@ class HostEffect:
     """The difference on one host.
 
     `spreads`: of the pairs whose mean it is, or of the two samples whose means it compares. `largest`: magnitude of the values.
-    An effect that cannot be estimated is NaN, without spreads.
+    An effect that cannot be estimated is NaN, without spreads. `ratio`: of counts that do not vary, the exact ratio whose logarithm
+    the effect is, else NaN.
     """
 
     effect: float
     spreads: tuple[Spread, ...]
     n: int
     largest: float
+    ratio: float = NAN
+
+    @property
+    def exact(self) -> bool:
+        """Return whether the effect is the logarithm of an exact ratio."""
+        return not math.isnan(self.ratio)
 
     @property
     def known(self) -> bool:
@@ -73,7 +93,10 @@ class HostEffect:
 
 @dataclass(frozen=True)
 class HostInteraction:
-    """The F test of "the alternatives differ by the same amounts on every host". NaN with a reason when undefined."""
+    """The F test of "the alternatives differ by the same amounts on every host". NaN with a reason when undefined.
+
+    Exact ratios have no F, but a `p`: 1 if they are equal on all hosts, else 0.
+    """
 
     f: float
     df_interaction: int
@@ -87,7 +110,7 @@ class PooledEffect:
     """A difference over several hosts, and the test of whether it is equal on all.
 
     `hosts`: number of hosts used; `taken`: for each given effect, whether it is used; `error`: standard error of the contrast,
-    NaN when undefined.
+    NaN when undefined; `exact_ratio`: of effects that are all exact, their geometric mean, else NaN.
     """
 
     contrast: Contrast
@@ -95,6 +118,12 @@ class PooledEffect:
     hosts: int
     taken: tuple[bool, ...]
     error: float = NAN
+    exact_ratio: float = NAN
+
+    @property
+    def ratio(self) -> Interval:
+        """Return the pooled ratio, of effects that are differences of logarithms."""
+        return _ratio(self.contrast.interval, self.exact_ratio)
 
 
 def paired_effect(differences: ArrayLike) -> HostEffect:
@@ -124,6 +153,22 @@ def unpaired_effect(a: ArrayLike, b: ArrayLike) -> HostEffect:
     return HostEffect(float(x.mean() - y.mean()), (_spread(x), _spread(y)), n, largest)
 
 
+def with_exact_ratio(effect: HostEffect, a: ArrayLike, b: ArrayLike) -> HostEffect:
+    """Return the effect of counts; exact if the counts of each side do not vary.
+
+    Args:
+        effect: difference of logarithms, from `paired_effect` or `unpaired_effect`.
+        a: shape (m,), > 0: the counts of the alternative that the effect is of.
+        b: shape (n,), > 0: those of the baseline.
+    """
+    x, y = vector(a), vector(b)
+    if not effect.known or not do_not_vary(x, y):
+        return effect
+    ratio = float(x[0] / y[0])
+    spreads = tuple(replace(one, variance=0.0) for one in effect.spreads)
+    return replace(effect, effect=math.log(ratio), spreads=spreads, ratio=ratio)
+
+
 def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool = False) -> PooledEffect:
     """Pool the effects of several hosts.
 
@@ -138,7 +183,9 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
         Fixed: mean effect ± t(ν) · √(Σ v_h)/H, v_h = s²_h/n_h of the H hosts (of independent samples, the sum of both sides'),
         ν = (Σ v_h)² / Σ (v²_h/(n_h - 1)) after Satterthwaite; random: mean ± t(H - 1) · s/√H. `contrast.interval.n` counts the
         values on the hosts used. The interaction is Welch's F. NaN with a reason without a host, without degrees of freedom,
-        without spread, or with fewer than two random hosts.
+        without spread, or with fewer than two random hosts. Of fixed hosts whose effects are all exact, the mean is exact: its
+        interval is the point, and p is 0, or 1 for a ratio of 1. Random hosts with equal effects do not show how much others
+        differ: undefined.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -159,6 +206,8 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
     error = NAN
     if random:
         contrast = _over_host_means(means, n, point, level)
+    elif all(one.exact for one in used):
+        return _pooled_exactly(used, interaction, taken, n, level)
     elif all(one.constant for one in used):
         reason = "the differences do not vary within hosts, so the variance is unknown"
         contrast = Contrast(undefined(n, level, method, reason, point), NAN)
@@ -169,21 +218,65 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
     return PooledEffect(contrast, interaction, len(used), taken, error)
 
 
+def _pooled_exactly(
+    used: Sequence[HostEffect], interaction: HostInteraction, taken: tuple[bool, ...], n: int, level: float
+) -> PooledEffect:
+    ratio = geometric_mean([one.ratio for one in used])
+    df = float(sum(part.n - 1 for one in used for part in one.spreads))
+    found = exact(ratio, n, level, FIXED_HOSTS, df)
+    return PooledEffect(found.mapped(math.log), interaction, len(used), taken, 0.0, ratio)
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """Return the geometric mean of positive exact ratios: of equal ratios without rounding, and 1 if it is 1 but for rounding."""
+    if len(set(ratios)) == 1:
+        return ratios[0]
+    logs = [math.log(ratio) for ratio in ratios]
+    mean = math.fsum(logs) / len(logs)
+    return 1.0 if only_rounding(abs(mean), max(1.0, *map(abs, logs))) else safe_exp(mean)
+
+
 @dataclass(frozen=True)
 class PlatformDifference:
     """A difference of two groups of hosts: for exactly these hosts, and for hosts like these.
 
-    `taken_a`, `taken_b`: for each given host, whether it is used.
+    `taken_a`, `taken_b`: for each given host, whether it is used. `exact_ratio`: as given to `platform_difference`.
     """
 
     these: Contrast
     like_these: Contrast
     taken_a: tuple[bool, ...]
     taken_b: tuple[bool, ...]
+    exact_ratio: float = NAN
+
+    @property
+    def ratio(self) -> Contrast:
+        """Return the ratio for exactly these hosts, of logarithms."""
+        return replace(self.these, interval=_ratio(self.these.interval, self.exact_ratio))
+
+
+def exact_ratio_of(a: Sequence[Sequence[ArrayLike]], b: Sequence[Sequence[ArrayLike]]) -> float:
+    """Return the exact ratio of the geometric means of two groups of hosts; NaN if any counts vary.
+
+    Args:
+        a: of each host of the first group, the counts > 0 of each benchmark, each of shape (n,); the benchmarks are the same on
+            all hosts. A single value does not show that counts do not vary.
+        b: the same for the second group, same unit.
+    """
+    means = []
+    for group in (a, b):
+        counts = [vector(one) for host in group for one in host]
+        if not counts or not do_not_vary(*counts) or any(one[0] <= 0.0 for one in counts):
+            return NAN
+        means.append(geometric_mean([float(one[0]) for one in counts]))
+    ratio = means[0] / means[1]
+    several = any(len(group) > 1 or len(group[0]) > 1 for group in (a, b))
+    rounding = only_rounding(abs(math.log(ratio)), max(1.0, *(abs(math.log(mean)) for mean in means)))
+    return 1.0 if several and rounding else ratio
 
 
 def platform_difference(
-    a: Sequence[ArrayLike], b: Sequence[ArrayLike], level: float = 0.95
+    a: Sequence[ArrayLike], b: Sequence[ArrayLike], level: float = 0.95, exact_ratio: float = NAN
 ) -> PlatformDifference:
     """Return the mean of hosts a minus the mean of hosts b; nothing is paired, because hosts share no blocks.
 
@@ -191,12 +284,13 @@ def platform_difference(
         a: values of each host of the first group, each of shape (n_h,). Hosts with fewer than two values are ignored.
         b: the same for the second group, same unit.
         level: confidence of each interval, between 0 and 1.
+        exact_ratio: of logarithms of counts that do not vary on any host, the ratio of the two groups; NaN: of other values.
 
     Returns:
         `these`: difference of the means of the hosts' means ± t(ν) · √(Σ v_h/A² + Σ v_h/B²), v_h = s²_h/n_h of the A and B hosts,
         ν after Satterthwaite; includes only measurement error. `like_these`: Welch's t on the hosts' means; includes the
         variation between hosts, requires two hosts in each group, and is never narrower than `these`. NaN with a reason if
-        undefined.
+        undefined. With an exact ratio, the interval of `these` is its logarithm, and p is 0, or 1 for a ratio of 1.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -218,7 +312,10 @@ def platform_difference(
         )
     means = [np.array([one.effect for one in side]) for side in sides]
     point = float(means[0].mean() - means[1].mean())
-    if all(one.constant for side in sides for one in side):
+    if not math.isnan(exact_ratio):
+        df = float(n - sum(map(len, sides)))
+        these = exact(exact_ratio, n, level, FIXED_HOSTS, df).mapped(math.log)
+    elif all(one.constant for side in sides for one in side):
         reason = "the values do not vary within hosts, so the variance is unknown"
         these = Contrast(undefined(n, level, FIXED_HOSTS, reason, point), NAN)
     else:
@@ -228,13 +325,13 @@ def platform_difference(
     if min(map(len, sides)) < 2:
         reason = "one host does not represent others"
         like = Contrast(undefined(n, level, RANDOM_HOSTS, reason, point), NAN)
-        return PlatformDifference(these, like, taken_a, taken_b)
+        return PlatformDifference(these, like, taken_a, taken_b, exact_ratio)
     like = welch_t(means[0], means[1], level, RANDOM_HOSTS, least=1.0)
     own, interval = these.interval, like.interval
     if own.high - own.low > interval.high - interval.low:
         # By chance, few hosts can agree better than their own errors allow.
         like = Contrast(replace(interval, low=own.low, high=own.high), these.p, these.df)
-    return PlatformDifference(these, like, taken_a, taken_b)
+    return PlatformDifference(these, like, taken_a, taken_b, exact_ratio)
 
 
 def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0.95) -> PooledEffect:
@@ -260,7 +357,8 @@ def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0
     m = math.comb(alternatives, 2)
     pooled = pool_hosts(effects, sidak_level(level, m))
     own = pooled.contrast
-    interval = replace(own.interval, level=level, method=SIDAK_HOSTS)
+    remark = f", {NO_VARIANCE}" if own.interval.is_exact else ""
+    interval = replace(own.interval, level=level, method=f"{SIDAK_HOSTS}{remark}")
     return replace(pooled, contrast=Contrast(interval, sidak_p(own.p, m), own.df))
 
 
@@ -274,7 +372,7 @@ def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[
     Returns:
         Ascending indices. While the remaining hosts differ, the host furthest from the mean of the others, in standard errors,
         is removed. Empty if all hosts agree, or if half of them or more would be removed: then the differing host cannot be
-        identified, as with two hosts.
+        identified, as with two hosts. Of exact ratios, the hosts differ that do not have the most common one.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -284,6 +382,11 @@ def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[
     check_level(level)
     rest = [place for place, one in enumerate(effects) if one.judged]
     most = (len(rest) - 1) // 2
+    if rest and all(effects[place].exact for place in rest):
+        ratios = [effects[place].ratio for place in rest]
+        common = max(ratios, key=ratios.count)
+        others = [place for place in rest if effects[place].ratio != common]
+        return others if len(others) <= most else []
     gone: list[int] = []
     while _interaction_of([effects[place] for place in rest]).p < 1.0 - level:
         if len(gone) == most:
@@ -378,6 +481,8 @@ def _interaction_of(known: Sequence[HostEffect]) -> HostInteraction:
     judged = [one for one in known if one.judged]
     if len(judged) < 2:
         return _unknown("one value of each alternative per host leaves no degrees of freedom for the error")
+    if all(one.exact for one in judged):
+        return exact_interaction([[one.ratio for one in judged]])
     if any(one.constant for one in judged):
         return _unknown("the differences do not vary on a host, so the variance there is unknown")
     means = np.array([one.effect for one in judged])
@@ -392,6 +497,23 @@ def _interaction_of(known: Sequence[HostEffect]) -> HostInteraction:
     f = between / (k - 1) / (1.0 + 2.0 * (k - 2) / (k * k - 1) * lack)
     df_error = (k * k - 1) / (3.0 * lack)
     return HostInteraction(f, k - 1, df_error, float(fdtrc(k - 1, df_error, f)))
+
+
+def exact_interaction(ratios: Sequence[Sequence[float]]) -> HostInteraction:
+    """Return whether exact ratios are equal on all hosts.
+
+    Args:
+        ratios: of each pair of alternatives, its exact ratio on each host.
+    """
+    same = all(len(set(of_pair)) == 1 for of_pair in ratios)
+    reason = f"the ratios are exact, and {'equal on all hosts' if same else 'differ between hosts'}"
+    return HostInteraction(NAN, 0, NAN, 1.0 if same else 0.0, reason)
+
+
+def _ratio(on_logs: Interval, exact_ratio: float) -> Interval:
+    """Return the interval of a ratio from that of its logarithm, which rounds an exact ratio."""
+    known = not math.isnan(exact_ratio)
+    return on_logs.mapped((lambda _: exact_ratio) if known else safe_exp)
 
 
 def _satterthwaite(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from scipy.special import stdtr
 
-from regatta.stats.estimate import NAN, Contrast, Floats, Interval, only_rounding, undefined
+from regatta.stats.estimate import NAN, NO_VARIANCE, Contrast, Floats, Interval, only_rounding, undefined
 from regatta.stats.intervals import t_quantile
 
 AR1 = "ar1-log-t"
@@ -57,7 +57,10 @@ class Levels:
 
 
 def levels_of(
-    values: Floats, level: float = 0.95, credible: Callable[[int, int, int], bool] = lambda *_: True
+    values: Floats,
+    level: float = 0.95,
+    credible: Callable[[int, int, int], bool] = lambda *_: True,
+    counted: bool = False,
 ) -> Levels:
     """Find the shifts of the level of a series with correlated values.
 
@@ -71,9 +74,11 @@ def levels_of(
         values: shape (n >= 4,), finite, in the order of time.
         level: confidence of the intervals, between 0 and 1; 1 - `level` is the share of false shifts that is aimed at.
         credible: whether a shift at b can be one, given the start a of the level before it and the end c of the level after it.
+        counted: whether the values are logarithms of exact counts, never rounded by a clock.
 
     Returns:
-        The shifts with Student's intervals, averaged over the autocorrelation with its likelihood as weight.
+        The shifts with Student's intervals, averaged over the autocorrelation with its likelihood as weight. Counts that do not
+        vary around any level change exactly; without that, such changes are undefined, and dropped.
 
     Source: likelihood with mean and variance integrated out: Tiao and Tan, Biometrika 53 (1966); largest likelihood ratio
     over all places: James, James and Siegmund, Biometrika 74 (1987); two changes at once: Olshen, Venkatraman, Lucito and
@@ -83,7 +88,7 @@ def levels_of(
     found = dict(_splits(values, 1.0 - level))
     while True:
         breaks = tuple(sorted(found))
-        changes, weights = _fitted(values, breaks, level)
+        changes, weights = _fitted(values, breaks, level, counted)
         ends = (0, *breaks, n)
         doubtful = [
             (abs(one.interval.point), at)
@@ -283,7 +288,9 @@ def _limit(n: int, which: int, alpha: float) -> float:
     )
 
 
-def _fitted(values: Floats, breaks: tuple[int, ...], level: float) -> tuple[tuple[Contrast, ...], Floats]:
+def _fitted(
+    values: Floats, breaks: tuple[int, ...], level: float, counted: bool
+) -> tuple[tuple[Contrast, ...], Floats]:
     """Return the change at each break, and the weight of each autocorrelation of `WIDE`, given the breaks."""
     n, parts = int(values.size), len(breaks) + 1
     ends = (0, *breaks, n)
@@ -296,12 +303,8 @@ def _fitted(values: Floats, breaks: tuple[int, ...], level: float) -> tuple[tupl
     sizes = [after - before for before, after in zip(ends, ends[2:], strict=False)]
     largest = max(1.0, float(np.abs(values).max()))
     if df < 1 or only_rounding(float(np.ptp(rest)), largest):
-        reason = "all values of each level are equal, so the variance is unknown"
-        unknown = [
-            Contrast(undefined(size, level, AR1, reason, float(b - a)), NAN)
-            for size, (a, b) in zip(sizes, pairwise(means), strict=True)
-        ]
-        return tuple(unknown), np.full(len(WIDE), 1.0 / len(WIDE))
+        changes = [(size, float(b - a)) for size, (a, b) in zip(sizes, pairwise(means), strict=True)]
+        return _unvaried(changes, level, counted and df >= 1), np.full(len(WIDE), 1.0 / len(WIDE))
     scale = float(np.abs(rest).max())
     averages = design / design.sum(axis=0)
     contrasts = averages[:, 1:] - averages[:, :-1]
@@ -321,13 +324,22 @@ def _fitted(values: Floats, breaks: tuple[int, ...], level: float) -> tuple[tupl
         errors.append(np.sqrt(np.einsum("ij,ik,kj->j", contrasts, covariance, contrasts)) * scale)
     wide = np.exp(np.array(logs) - max(logs))
     weights = wide[: len(RHOS)] / wide[: len(RHOS)].sum()
-    changes = []
+    found = []
     for number, size in enumerate(sizes):
         point, error = float(means[number + 1] - means[number]), np.array(errors)[: len(RHOS), number]
         half = _half_width(error, weights, df, level)
         p = 2.0 * float(weights @ stdtr(df, -abs(point) / error))
-        changes.append(Contrast(Interval(size, point, point - half, point + half, level, AR1), p, df))
-    return tuple(changes), wide / wide.sum()
+        found.append(Contrast(Interval(size, point, point - half, point + half, level, AR1), p, df))
+    return tuple(found), wide / wide.sum()
+
+
+def _unvaried(changes: Sequence[tuple[int, float]], level: float, counted: bool) -> tuple[Contrast, ...]:
+    """Return changes between levels without deviations, by size: exact for counts, else undefined."""
+    if counted:
+        method = f"{AR1}, {NO_VARIANCE}"
+        return tuple(Contrast(Interval(n, by, by, by, level, method), 0.0) for n, by in changes)
+    reason = "all values of each level are equal, so the variance is unknown"
+    return tuple(Contrast(undefined(n, level, AR1, reason, by), NAN) for n, by in changes)
 
 
 def _half_width(errors: Floats, weights: Floats, df: float, level: float) -> float:

@@ -125,7 +125,7 @@ def welch_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95, counted: bo
     problem = "a side has no values" if not x.size or not y.size else why_no_logs(x) or why_no_logs(y)
     if problem:
         return Contrast(undefined(n, level, WELCH, problem), NAN)
-    if counted and _constant(x, y):
+    if counted and do_not_vary(x, y):
         return exact(float(x[0] / y[0]), n, level, WELCH, n - 2)
     return welch_t(np.log(x), np.log(y), level, WELCH, least=1.0).mapped(safe_exp)
 
@@ -157,14 +157,14 @@ def georges_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95, counted: bool
         n = contrast.interval.n
         reason = contrast.interval.reason or "the baseline's mean is not positive"
         return Contrast(undefined(n, level, GEORGES_2007, reason), NAN)
-    if counted and _constant(x, y):
+    if counted and do_not_vary(x, y):
         return exact(float(x[0] / y[0]), contrast.interval.n, level, GEORGES_2007, contrast.interval.n - 2)
     return contrast.mapped(lambda difference: 1.0 + difference / baseline)
 
 
-def _constant(x: Floats, y: Floats) -> bool:
+def do_not_vary(*sides: Floats) -> bool:
     """Return whether each side has at least two values, all finite and equal."""
-    return all(side.size >= 2 and bool((side == side[0]).all()) for side in (x, y))
+    return all(side.size >= 2 and bool((side == side[0]).all() and np.isfinite(side[0])) for side in sides)
 
 
 def _mean(x: Floats) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from regatta.stats.change_points import change_points, schwarz_penalty
 from regatta.stats.estimate import NAN, Contrast, Floats, check_level, safe_exp
 from regatta.stats.intervals import why_no_logs
 from regatta.stats.level_shifts import levels_of
-from regatta.stats.ratios import welch_log_ratio
+from regatta.stats.ratios import do_not_vary, welch_log_ratio
 
 INVOCATIONS, EXPERIMENTS = "invocations", "experiments"
 #: With fewer experiments a step between two of them is indistinguishable from the variation between experiments.
@@ -50,7 +50,7 @@ class Shifts:
     reason: str = ""
 
 
-def find_shifts(groups: Sequence[ArrayLike], level: float = 0.95) -> Shifts:
+def find_shifts(groups: Sequence[ArrayLike], level: float = 0.95, counted: bool = False) -> Shifts:
     """Find the shifts of the level of a series of experiments.
 
     Breaks can only lie between experiments. From five experiments on, the mean logarithm of an experiment is one value, because
@@ -62,10 +62,12 @@ def find_shifts(groups: Sequence[ArrayLike], level: float = 0.95) -> Shifts:
     Args:
         groups: values > 0 of each experiment, in order of time; empty groups are skipped.
         level: confidence of the intervals, between 0 and 1.
+        counted: whether the values are exact counts, never rounded by a clock.
 
     Returns:
         The shifts with the ratio of geometric means after to before. With invocations as replicates, Welch's interval applies to
-        these experiments; with experiments, Student's interval applies to experiments like these.
+        these experiments; with experiments, Student's interval applies to experiments like these. Counts that do not vary between
+        two shifts have an exact ratio, as in `welch_log_ratio`; with experiments, if they do not vary between any.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -85,21 +87,29 @@ def find_shifts(groups: Sequence[ArrayLike], level: float = 0.95) -> Shifts:
     if len(kept) >= LEAST_TO_SEE_VARIATION:
         arrays = [arrays[number] for number in kept]
 
+        def change_of(before: int, at: int, end: int) -> Contrast:
+            after, earlier = (np.concatenate(part) for part in (arrays[at:end], arrays[before:at]))
+            return welch_log_ratio(after, earlier, level, counted)
+
         def beyond_invocations(before: int, at: int, end: int) -> bool:
-            ratio = welch_log_ratio(np.concatenate(arrays[at:end]), np.concatenate(arrays[before:at]), level)
-            return ratio.p < (1.0 - level) / (len(arrays) - 1)
+            return change_of(before, at, end).p < (1.0 - level) / (len(arrays) - 1)
 
         means = np.array([float(log.mean()) for log in logs])
-        levels = levels_of(means, level, beyond_invocations)
+        exactly = counted and all(map(do_not_vary, arrays))
+        levels = levels_of(means, level, beyond_invocations, exactly)
         ends = (0, *levels.breaks, len(kept))
-        shifts = tuple(
-            Shift(kept[at], Contrast(change.interval.mapped(safe_exp), p, change.df), at - before, after - at)
-            for before, at, after, p, change in zip(
-                ends, levels.breaks, ends[2:], levels.p, levels.changes, strict=False
-            )
-        )
-        return Shifts(EXPERIMENTS, shifts, levels.autocorrelation, levels.false_rate)
-    found = _kept(_breaks(logs), [arrays[number] for number in kept], level)
+        shifts = []
+        for before, at, after, p, change in zip(
+            ends, levels.breaks, ends[2:], levels.p, levels.changes, strict=False
+        ):
+            ratio = Contrast(change.interval.mapped(safe_exp), p, change.df)
+            if change.interval.is_exact:
+                # The same ratio, without the rounding of logarithms.
+                point = change_of(before, at, after).interval.point
+                ratio = Contrast(replace(change.interval, point=point, low=point, high=point), change.p)
+            shifts.append(Shift(kept[at], ratio, at - before, after - at))
+        return Shifts(EXPERIMENTS, tuple(shifts), levels.autocorrelation, levels.false_rate)
+    found = _kept(_breaks(logs), [arrays[number] for number in kept], level, counted)
     return Shifts(INVOCATIONS, tuple(Shift(kept[s.at], s.ratio, s.before, s.after) for s in found))
 
 
@@ -111,7 +121,7 @@ def _breaks(logs: Sequence[Floats]) -> list[int]:
     return [int(np.searchsorted(ends, place, side="right")) for place in found]
 
 
-def _kept(breaks: list[int], values: Sequence[Floats], level: float) -> list[Shift]:
+def _kept(breaks: list[int], values: Sequence[Floats], level: float, counted: bool) -> list[Shift]:
     """Drop the least significant break, one at a time, until each remaining break is significant."""
     # The values determined the breaks, so correct for all possible segments, not only those at a fixed position.
     limit = (1.0 - level) / max(1, len(values) * (len(values) - 1) // 2)
@@ -119,7 +129,7 @@ def _kept(breaks: list[int], values: Sequence[Floats], level: float) -> list[Shi
         found = []
         for before, at, after in zip((0, *breaks), breaks, (*breaks[1:], len(values)), strict=False):
             ratio = welch_log_ratio(
-                np.concatenate(values[at:after]), np.concatenate(values[before:at]), level
+                np.concatenate(values[at:after]), np.concatenate(values[before:at]), level, counted
             )
             found.append(Shift(at, ratio, at - before, after - at))
         doubtful = [shift for shift in found if not shift.ratio.p < limit]

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regatta.stats.estimate import Contrast, Floats, Interval, check_level, safe_exp, undefined
+from regatta.stats.anova import Bools
+from regatta.stats.estimate import NAN, Contrast, Floats, Interval, check_level, exact, safe_exp, undefined
+from regatta.stats.hosts import geometric_mean
 from regatta.stats.intervals import mean_interval, t_quantile, t_two_sided_p
 from regatta.stats.moments import vector
 
@@ -24,7 +26,8 @@ class SuiteRatio:
     `these`: interval of the mean of exactly these benchmarks; includes only measurement error. `like_these`: interval for other
     benchmarks, of which these are treated as a random sample; includes the variation between benchmarks. A selected suite is
     rarely a random sample, so the second is the minimum uncertainty of a generalization.
-    `p`: two-sided, of "the mean over exactly these benchmarks is 1"; `df`: degrees of freedom of `these`. NaN when undefined.
+    `p`: two-sided, of "the mean over exactly these benchmarks is 1"; `df`: degrees of freedom of `these`. NaN when undefined; exact
+    means have no `df`.
     """
 
     these: Interval
@@ -62,6 +65,7 @@ def suite_ratio(
     dfs: ArrayLike,
     level: float = 0.95,
     shared: Together | None = None,
+    exact_ratios: ArrayLike = NAN,
 ) -> SuiteRatio:
     """Return the geometric mean of one ratio per benchmark.
 
@@ -71,6 +75,7 @@ def suite_ratio(
         dfs: shape (b,), > 0: degrees of freedom of each variance; infinite for a known variance.
         level: confidence of each interval, between 0 and 1.
         shared: benchmarks whose ratios are not independent; None: all are independent, as ratios within blocks are.
+        exact_ratios: shape (b,): the ratios that are exact (of counts that do not vary), whose variance is 0; NaN for the others.
 
     Returns:
         exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i), where m benchmarks that share
@@ -78,7 +83,8 @@ def suite_ratio(
         (which includes their measurement error), and never narrower than `these`. What benchmarks of the same rounds have in
         common does not show in s: the excess b/(b - 1) · (v - Σ v_i/b²) of the variance v of `these` is added to s²/b, which
         never narrows the interval.
-        NaN with a reason if a variance is unknown, or for `like_these` of one benchmark. `n` is b.
+        NaN with a reason if a variance is unknown, or for `like_these` of one benchmark. `n` is b. Exact ratios add no variance
+        to `these`; if all are exact, its interval is the point, and p is 0, or 1 for a ratio of 1.
 
     Raises:
         ValueError: the lengths differ, or `level` is not between 0 and 1.
@@ -95,7 +101,13 @@ def suite_ratio(
     if logs.size == 1 and not math.isnan(like_these.point):
         reason = "one benchmark does not represent others"
         like_these = undefined(1, level, LIKE_THESE, reason, like_these.point)
-    found, common, common_df = _these(logs, spread, df, like_these.point, level, shared)
+    exactly = np.broadcast_to(np.asarray(exact_ratios, dtype=np.float64), logs.shape)
+    known = ~np.isnan(exactly)
+    if logs.size and known.all():
+        found = exact(geometric_mean(exactly.tolist()), logs.size, level, THESE, NAN)
+        return SuiteRatio(found.interval, like_these.mapped(safe_exp), found.p, found.df)
+    spread, df = np.where(known, 0.0, spread), np.where(known, math.inf, df)
+    found, common, common_df = _these(logs, spread, df, known, like_these.point, level, shared)
     these = found.interval
     if common > 0.0:
         like_these = _with_common(logs, these.point, common, common_df, level)
@@ -114,18 +126,24 @@ def log_variance(ratio: Interval, df: float) -> float:
 
 
 def _these(
-    logs: Floats, variances: Floats, dfs: Floats, mean: float, level: float, shared: Together | None
+    logs: Floats,
+    variances: Floats,
+    dfs: Floats,
+    known: Bools,
+    mean: float,
+    level: float,
+    shared: Together | None,
 ) -> tuple[Contrast, float, float]:
     """Return the mean on logs, and the variance that the ratios have in common, with its degrees of freedom.
 
-    `mean`: of `logs`, the point unless benchmarks share rounds.
+    `known`: which ratios are exact. `mean`: of `logs`, the point unless benchmarks share rounds.
     """
     b = int(logs.size)
     if b == 0:
         return _unknown(0, level, "no benchmarks")
     if not np.isfinite(logs).all():
         return _unknown(b, level, "a value is not a finite number")
-    unknown = ~(np.isfinite(variances) & (variances > 0.0) & (dfs > 0.0))
+    unknown = ~known & ~(np.isfinite(variances) & (variances > 0.0) & (dfs > 0.0))
     if unknown.any():
         what = "the benchmark" if b == 1 else f"{int(unknown.sum())} of {b} benchmarks"
         return _unknown(b, level, f"the variance of {what} is unknown", mean)

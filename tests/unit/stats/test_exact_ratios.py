@@ -9,10 +9,23 @@ import pytest
 
 from regatta.stats.all_pairs import paired_pairs, simultaneous, welch_pairs
 from regatta.stats.estimate import Contrast
+from regatta.stats.hosts import (
+    HostEffect,
+    differing_hosts,
+    exact_interaction,
+    exact_ratio_of,
+    paired_effect,
+    platform_difference,
+    pool_hosts,
+    pool_pair,
+    unpaired_effect,
+    with_exact_ratio,
+)
 from regatta.stats.multiplicity import benjamini_hochberg, holm
 from regatta.stats.ratios import georges_ratio, paired_log_ratio, paired_log_ratios, welch_log_ratio
 from regatta.stats.resolution import coarse_step
 from regatta.stats.stein import stein_log_ratio
+from regatta.stats.suite_mean import Together, suite_ratio
 
 A, B = [1010.0] * 5, [1000.0] * 5
 EACH = {
@@ -84,6 +97,123 @@ def test_a_simultaneous_interval_of_an_exact_ratio_is_exact() -> None:
     found = simultaneous(paired_log_ratio(A, B, 0.95, True), 3)
     assert numbers(found) == (1.01, 1.01, 1.01, 0.0)
     assert found.interval.is_exact
+
+
+def effect(a: float, b: float = 1000.0, n: int = 5) -> HostEffect:
+    """Return the effect of counts that do not vary, on one host."""
+    x, y = np.full(n, a), np.full(n, b)
+    return with_exact_ratio(unpaired_effect(np.log(x), np.log(y)), x, y)
+
+
+def test_hosts_with_one_exact_ratio_have_it_together() -> None:
+    # 2040 / 2000 is the same number as 1020 / 1000.
+    found = pool_hosts([effect(1020.0), effect(2040.0, 2000.0)])
+    assert (found.ratio.point, found.ratio.low, found.ratio.high) == (1.02, 1.02, 1.02)
+    assert (found.contrast.p, found.error, found.hosts) == (0.0, 0.0, 2)
+    assert found.ratio.method == "fixed-hosts, no variance"
+    assert found.interaction.p == 1.0
+    equal = pool_hosts([effect(1000.0), effect(3000.0, 3000.0)])
+    assert (equal.ratio.point, equal.ratio.low, equal.contrast.p) == (1.0, 1.0, 1.0)
+    pair = pool_pair([effect(1020.0), effect(2040.0, 2000.0)], 3)
+    assert (pair.ratio.point, pair.ratio.low, pair.contrast.p) == (1.02, 1.02, 0.0)
+    assert pair.ratio.method == "sidak-fixed-hosts, no variance"
+
+
+def test_hosts_with_different_exact_ratios_have_their_geometric_mean_and_differ() -> None:
+    found = pool_hosts([effect(2000.0), effect(500.0)])
+    assert (found.ratio.point, found.contrast.p) == (1.0, 1.0)
+    assert found.interaction.p == 0.0
+    # log(1.1) and log(1 / 1.1) need not cancel to the last digit.
+    assert pool_hosts([effect(1100.0), effect(1000.0, 1100.0)]).ratio.point == 1.0
+    many = [effect(1020.0), effect(1020.0), effect(1040.0), effect(1020.0)]
+    assert pool_hosts(many).ratio.point == pytest.approx((1.02**3 * 1.04) ** 0.25, rel=1e-15)
+    assert differing_hosts(many) == [2]
+    assert differing_hosts(many[1:3]) == []
+    assert exact_interaction([[1.02, 1.02], [1.0, 1.1]]).p == 0.0
+
+
+def test_hosts_like_these_with_equal_ratios_stay_undefined() -> None:
+    found = pool_hosts([effect(1020.0), effect(1020.0)], random=True)
+    assert math.isnan(found.ratio.low)
+    assert found.ratio.reason
+    varied = pool_hosts([effect(1020.0), effect(1040.0)], random=True)
+    assert varied.ratio.low < math.sqrt(1.02 * 1.04) < varied.ratio.high
+
+
+def test_an_exact_host_adds_no_variance_to_one_that_varies() -> None:
+    d = np.log([1.01, 1.03, 1.02, 1.05])
+    found = pool_hosts([effect(1020.0), paired_effect(d)])
+    own = pool_hosts([paired_effect(d)])
+    assert not found.ratio.is_exact
+    assert found.contrast.interval.point == pytest.approx((math.log(1.02) + d.mean()) / 2, rel=1e-14)
+    assert found.error == pytest.approx(own.error / 2, rel=1e-14)
+    assert found.contrast.df == pytest.approx(3.0)
+    # The variance of one host is 0 and that of the other is not: no F.
+    assert math.isnan(found.interaction.p)
+
+
+def test_counts_that_vary_or_a_single_count_have_no_exact_effect() -> None:
+    assert not effect(1020.0, n=1).exact
+    x, y = np.array([1020.0, 1021.0]), np.array([1000.0, 1000.0])
+    assert not with_exact_ratio(unpaired_effect(np.log(x), np.log(y)), x, y).exact
+    nothing = paired_effect([])
+    assert with_exact_ratio(nothing, [], []) is nothing
+
+
+def test_platforms_of_counts_without_variance_have_an_exact_ratio_for_these_hosts() -> None:
+    a, b = [np.full(4, 1100.0)], [np.full(4, 1000.0), np.full(4, 1000.0)]
+    exactly = exact_ratio_of([[one] for one in a], [[one] for one in b])
+    assert exactly == 1.1
+    logs = [np.log(one) for one in a], [np.log(one) for one in b]
+    found = platform_difference(*logs, 0.95, exactly)
+    assert numbers(found.ratio) == (1.1, 1.1, 1.1, 0.0)
+    assert math.isnan(found.like_these.interval.low)
+    assert math.isnan(platform_difference(*logs, 0.95).ratio.interval.low)
+    means = exact_ratio_of([[[1100.0] * 2]], [[[1000.0] * 2], [[1210.0] * 2]])
+    assert means == 1.0
+    assert math.isnan(exact_ratio_of([[[1100.0, 1101.0]]], [[[1000.0] * 2]]))
+    assert math.isnan(exact_ratio_of([[[1100.0]]], [[[1000.0] * 2]]))
+    assert math.isnan(exact_ratio_of([[[0.0] * 2]], [[[1000.0] * 2]]))
+    assert math.isnan(exact_ratio_of([], [[[1000.0] * 2]]))
+
+
+def test_the_mean_of_exact_ratios_is_exact_for_these_benchmarks() -> None:
+    ratios = [1.02, 1.05, 1.0]
+    logs = np.log(ratios)
+    found = suite_ratio(logs, [0.0] * 3, [4.0] * 3, 0.95, None, ratios)
+    mean = (1.02 * 1.05) ** (1 / 3)
+    assert found.these.is_exact
+    assert found.these.point == pytest.approx(mean, rel=1e-15)
+    assert (found.these.low, found.these.high, found.p) == (found.these.point, found.these.point, 0.0)
+    # The spread between benchmarks is that of others.
+    assert found.like_these.low < 1.0 < mean < found.like_these.high
+    equal = suite_ratio([0.0, 0.0], [0.0] * 2, [4.0] * 2, 0.95, None, [1.0, 1.0])
+    assert (equal.these.point, equal.these.low, equal.these.high, equal.p) == (1.0, 1.0, 1.0, 1.0)
+    assert math.isnan(equal.like_these.low)
+    assert math.isnan(suite_ratio(logs, [0.0] * 3, [4.0] * 3).these.low)
+
+
+def test_an_exact_ratio_adds_no_variance_to_a_mean() -> None:
+    logs, variances, dfs = [math.log(1.02), 0.03], [0.0, 0.0004], [4.0, 7.0]
+    found = suite_ratio(logs, variances, dfs, 0.95, None, [1.02, math.nan])
+    alone = suite_ratio([0.03], [0.0004], [7.0]).these
+    middle, half = (logs[0] + logs[1]) / 2, (math.log(alone.high) - math.log(alone.low)) / 4
+    assert (found.these.low, found.these.high) == pytest.approx(
+        (math.exp(middle - half), math.exp(middle + half)), rel=1e-13
+    )
+    assert found.df == pytest.approx(7.0)
+    shared = Together((1, 2), 0.04, 0.0001, 7.0)
+    some = suite_ratio(
+        [math.log(1.02), 0.03, 0.05],
+        [0.0, 4e-4, 4e-4],
+        [4.0, 7.0, 7.0],
+        0.95,
+        shared,
+        [1.02, math.nan, math.nan],
+    )
+    # Two benchmarks of three share rounds: a standard error of 2/3 of their mean.
+    half = (math.log(some.these.high) - math.log(some.these.low)) / 2
+    assert half == pytest.approx(2.3646242510102993 * 0.01 * 2 / 3, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,41 @@ def test_equal_values_and_single_invocations_show_nothing_and_do_not_crash() -> 
     assert find_shifts([[1.0], [1.1]]).shifts == ()
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([100, 102], [(1, 1.02)]),
+        ([100, 100, 102], [(2, 1.02)]),
+        ([100, 102, 104], [(1, 1.02), (2, 104 / 102)]),
+        ([100] * 4, []),
+        ([100] * 6 + [102] * 6, [(6, 1.02)]),
+        ([100] * 8 + [102] * 2 + [100] * 8, [(8, 1.02), (10, 100 / 102)]),
+        ([100] * 8, []),
+        # One experiment alone is not a level.
+        ([100] * 8 + [102], []),
+    ],
+)
+def test_counts_that_do_not_vary_shift_exactly(
+    counts: list[float], expected: list[tuple[int, float]]
+) -> None:
+    groups = [[float(count)] * 3 for count in counts]
+    found = find_shifts(groups, 0.95, counted=True).shifts
+    assert [(one.at, one.ratio.interval.point) for one in found] == expected
+    for one in found:
+        assert one.ratio.interval.is_exact
+        assert (one.ratio.interval.low, one.ratio.p) == (one.ratio.interval.point, 0.0)
+
+
+def test_counts_that_vary_between_experiments_are_judged_by_that_variation() -> None:
+    random = np.random.default_rng(7)
+    days = [1000 + int(day) for day in random.integers(-8, 9, 14)]
+    groups = [[float(count)] * 3 for count in [*days[:7], *(count + 100 for count in days[7:])]]
+    (shift,) = find_shifts(groups, 0.95, counted=True).shifts
+    assert shift.at == 7
+    assert not shift.ratio.interval.is_exact
+    assert shift.ratio.interval.low < shift.ratio.interval.point < shift.ratio.interval.high
+
+
 def test_the_level_is_a_probability() -> None:
     with pytest.raises(ValueError, match="level"):
         find_shifts([[1.0], [2.0]], 95)
