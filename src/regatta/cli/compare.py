@@ -42,6 +42,11 @@ _DIGITS = 6
     help="Columns of several factors, analyzed with all interactions.",
 )
 @click.option(
+    "--counts",
+    is_flag=True,
+    help="The values are exact counts, such as instructions or bytes: groups that do not vary have an exact ratio.",
+)
+@click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
@@ -73,6 +78,7 @@ def compare(
     by: str,
     block: str | None,
     factors: str,
+    counts: bool,
     level: float,
     kind: str,
     method: str,
@@ -85,7 +91,7 @@ def compare(
 
     names = [name.strip() for name in factors.split(",") if name.strip()]
     with foreign(file, "a CSV file"):
-        table = read_foreign(file, value, by, block, names)
+        table = read_foreign(file, value, by, block, names, counts)
     answer = answer_foreign(table, level, method, int(kind), seed)
     if as_json:
         from regatta.answers.compare.document import document_of_comparison
@@ -203,7 +209,9 @@ def _number(value: float) -> str:
 
 
 def _interval(interval: Interval) -> str:
-    """Format both ends with as many decimals as three digits of the half-width need."""
+    """Format both ends with as many decimals as three digits of the half-width need; `exact` for counts without variance."""
+    if interval.is_exact:
+        return "exact"
     low, high = interval.low, interval.high
     half = (high - low) / 2
     if not (half > 0.0 and math.isfinite(half)) or max(abs(low), abs(high)) >= 10**9:

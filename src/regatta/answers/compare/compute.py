@@ -21,12 +21,21 @@ from regatta.stats.differences import (
     stratified_t,
     welch_difference,
 )
-from regatta.stats.estimate import Contrast, Floats, Interval, safe_exp, undefined
+from regatta.stats.estimate import (
+    NO_VARIANCE,
+    Contrast,
+    Floats,
+    Interval,
+    exact,
+    only_rounding,
+    safe_exp,
+    undefined,
+)
 from regatta.stats.intervals import GEORGES_2007, mean_interval, why_no_logs
 from regatta.stats.median import median_interval
 from regatta.stats.moments import standard_deviation
 from regatta.stats.multiplicity import sidak_level, sidak_p
-from regatta.stats.ratios import WELCH, georges_ratio, paired_log_ratio, welch_log_ratio
+from regatta.stats.ratios import WELCH, do_not_vary, georges_ratio, paired_log_ratio, welch_log_ratio
 from regatta.stats.strata import StrataAnova, independent_anova, strata_anova
 from regatta.stats.tukey import TUKEY, tukey
 
@@ -110,10 +119,10 @@ def answer_foreign(
         seed=seed,
         means={name: _mean(x, level, method) for name, x in zip(names, groups, strict=True)},
         welch=tuple(
-            _welch(names[i], names[j], groups[i], groups[j], level, method)
+            _welch(names[i], names[j], groups[i], groups[j], level, method, table.counts)
             for i, j in combinations(range(len(names)), 2)
         ),
-        paired=_paired(names, blocks, level),
+        paired=_paired(names, blocks, level, table.counts),
         anova=None if several else fit,
         factorial=factorial,
         simultaneous=_by_tukey(table, fit, factorial, level)
@@ -130,17 +139,30 @@ def _mean(x: Floats, level: float, method: str) -> GroupMean:
     return GroupMean(interval, standard_deviation(x))
 
 
-def _welch(a: str, b: str, x: Floats, y: Floats, level: float, method: str) -> PairAnswer:
+def _welch(a: str, b: str, x: Floats, y: Floats, level: float, method: str, counts: bool) -> PairAnswer:
     if method == GEORGES_2007:
-        return PairAnswer(
-            a, b, welch_difference(x, y, level, GEORGES_2007), georges_ratio(x, y, level).interval
-        )
-    return PairAnswer(
-        a, b, welch_difference(x, y, level, WELCH_DIFFERENCE), welch_log_ratio(x, y, level).interval
-    )
+        difference = welch_difference(x, y, level, GEORGES_2007)
+        ratio = georges_ratio(x, y, level, counts)
+    else:
+        difference = welch_difference(x, y, level, WELCH_DIFFERENCE)
+        ratio = welch_log_ratio(x, y, level, counts)
+    return PairAnswer(a, b, _exactly(difference, x, y) if counts else difference, ratio.interval)
 
 
-def _paired(names: tuple[str, ...], blocks: Floats | None, level: float) -> tuple[PairAnswer, ...]:
+def _exactly(difference: Contrast, x: Floats, y: Floats) -> Contrast:
+    """Return the difference of two groups of counts; exact if the counts of each do not vary."""
+    return _without_variance(difference, float(x[0] - y[0])) if do_not_vary(x, y) else difference
+
+
+def _without_variance(difference: Contrast, by: float) -> Contrast:
+    own = difference.interval
+    interval = Interval(own.n, by, by, by, own.level, f"{own.method}, {NO_VARIANCE}")
+    return Contrast(interval, 0.0 if by else 1.0)
+
+
+def _paired(
+    names: tuple[str, ...], blocks: Floats | None, level: float, counts: bool
+) -> tuple[PairAnswer, ...]:
     """Compare all pairs of groups in the blocks that contain both; levels of further factors are never mixed in a pair."""
     if blocks is None:
         return ()
@@ -152,7 +174,10 @@ def _paired(names: tuple[str, ...], blocks: Floats | None, level: float) -> tupl
         if not both.any():
             reason = "no common block"
             difference = Contrast(undefined(0, level, PAIRED_DIFFERENCE, reason), math.nan)
-        found.append(PairAnswer(names[i], names[j], difference, paired_log_ratio(x, y, level).interval))
+        elif counts:
+            difference = _exactly(difference, x, y)
+        ratio = paired_log_ratio(x, y, level, counts).interval
+        found.append(PairAnswer(names[i], names[j], difference, ratio))
     return tuple(found)
 
 
@@ -180,15 +205,15 @@ def simultaneous_pairs(
     pairs = list(combinations(range(len(names)), 2))
     single = sidak_level(level, len(pairs))
     if blocks is not None:
-        alone = [(pair.difference, pair.ratio) for pair in _paired(names, blocks, single)]
+        alone = [(pair.difference, pair.ratio) for pair in _paired(names, blocks, single, table.counts)]
     elif strata is None:
         alone = [
             (pair.difference, pair.ratio)
             for i, j in pairs
-            for pair in [_welch(names[i], names[j], groups[i], groups[j], single, REGATTA)]
+            for pair in [_welch(names[i], names[j], groups[i], groups[j], single, REGATTA, table.counts)]
         ]
     else:
-        alone = [_within(strata[i], strata[j], single) for i, j in pairs]
+        alone = [_within(strata[i], strata[j], single, table.counts) for i, j in pairs]
     return tuple(
         PairAnswer(
             names[i],
@@ -204,34 +229,53 @@ def simultaneous_pairs(
     )
 
 
-def _within(a: Sequence[Floats], b: Sequence[Floats], level: float) -> tuple[Contrast, Interval]:
+def _within(
+    a: Sequence[Floats], b: Sequence[Floats], level: float, counts: bool
+) -> tuple[Contrast, Interval]:
     difference = stratified_t(a, b, level, WELCH_DIFFERENCE)
     used = [side for x, y in zip(a, b, strict=True) if x.size and y.size for side in (x, y)]
     problem = next(filter(None, map(why_no_logs, used)), "")
+    same = counts and bool(used) and do_not_vary(*used)
+    if same:
+        difference = _without_variance(difference, _unless_rounding(difference.interval.point, used))
     if problem:
         return difference, undefined(difference.interval.n, level, WELCH, problem)
     log_a, log_b = ([np.log(x) for x in side] for side in (a, b))
-    return difference, stratified_t(log_a, log_b, level, WELCH, least=1.0).interval.mapped(safe_exp)
+    on_logs = stratified_t(log_a, log_b, level, WELCH, least=1.0).interval
+    if same:
+        by = _unless_rounding(on_logs.point, [np.log(side) for side in used])
+        return difference, exact(safe_exp(by), on_logs.n, level, WELCH, math.nan).interval
+    return difference, on_logs.mapped(safe_exp)
+
+
+def _unless_rounding(by: float, sides: Sequence[Floats]) -> float:
+    """Return a mean of differences, or 0 if it is only the rounding of differences that cancel."""
+    largest = max(1.0, *(float(np.abs(side).max()) for side in sides))
+    return 0.0 if only_rounding(abs(by), largest) else by
 
 
 def _by_tukey(
     table: ForeignTable, fit: Anova, factorial: StrataAnova | None, level: float
 ) -> tuple[PairAnswer, ...]:
     """Return Tukey's differences, and as ratio their share of the mean of b, which is taken as known."""
-    names = table.by.names
+    names, groups = table.by.names, table.groups()
     if factorial is not None and table.block is None:
         fit = _with_error_of(fit, factorial)
     found = []
     for pair in tukey(fit, level):
         baseline = _baseline(table, pair.first, pair.second)
-        if baseline > 0.0:
+        difference = Contrast(pair.difference, pair.p)
+        x, y = groups[pair.first], groups[pair.second]
+        if table.counts and do_not_vary(x, y) and baseline > 0.0:
+            # Tukey's common variance does not describe counts that do not vary.
+            difference = _exactly(difference, x, y)
+            ratio = exact(float(x[0] / y[0]), pair.difference.n, level, TUKEY, math.nan).interval
+        elif baseline > 0.0:
             ratio = pair.difference.mapped(partial(_share, baseline=baseline))
         else:
             reason = pair.difference.reason or "the baseline's mean is not positive"
             ratio = undefined(pair.difference.n, level, TUKEY, reason)
-        found.append(
-            PairAnswer(names[pair.first], names[pair.second], Contrast(pair.difference, pair.p), ratio)
-        )
+        found.append(PairAnswer(names[pair.first], names[pair.second], difference, ratio))
     return tuple(found)
 
 
@@ -293,6 +337,13 @@ def _notes(table: ForeignTable, method: str) -> tuple[str, ...]:
     notes = []
     if table.left_out:
         notes.append(f"excluded rows without {table.value}: {table.left_out}")
+    constant = [name for name, x in zip(table.by.names, table.groups(), strict=True) if do_not_vary(x)]
+    whole = bool((table.values >= 0.0).all() and (table.values == np.rint(table.values)).all())
+    if len(constant) > 1 and whole and not table.counts:
+        notes.append(
+            f"the values of {len(constant)} groups do not vary: if {table.value} is an exact count, such as instructions or"
+            " bytes, --counts gives exact ratios"
+        )
     if table.block:
         blocks = table.blocks()
         partial = int((np.isnan(blocks).any(axis=1)).sum())

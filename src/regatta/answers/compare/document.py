@@ -19,6 +19,7 @@ def document_of_comparison(answer: ForeignAnswer) -> dict[str, Any]:
         "by": table.by.column,
         "block": table.block.column if table.block else None,
         "factors": list(table.order),
+        "counts": table.counts,
         "level": answer.level,
         "method": answer.method,
         "seed": answer.seed,

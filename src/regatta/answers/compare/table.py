@@ -45,7 +45,7 @@ class ForeignTable:
 
     `by`: groups to compare. `block`: measurements taken together. `factors`: further factors, without `by`. `order`: all
     factor columns including `by`, in the order of the factorial analysis. `rows`: rows of the file. `left_out`: rows
-    without a value.
+    without a value. `counts`: whether the values are exact counts, as the user says.
     """
 
     file: str
@@ -57,6 +57,7 @@ class ForeignTable:
     order: tuple[str, ...]
     rows: int
     left_out: int
+    counts: bool = False
 
     def groups(self) -> list[Floats]:
         """Return the values of each group in group order; empty for a group without values."""
@@ -106,8 +107,9 @@ class _Column:
 
 @dataclass
 class _Reading:
-    """The rows read so far."""
+    """The rows read so far. `counts`: whether each value must be a count."""
 
+    counts: bool
     values: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
     rows: int = 0
@@ -116,7 +118,12 @@ class _Reading:
 
 
 def read_foreign(
-    path: Path, value: str, by: str, block: str | None = None, factors: Sequence[str] = ()
+    path: Path,
+    value: str,
+    by: str,
+    block: str | None = None,
+    factors: Sequence[str] = (),
+    counts: bool = False,
 ) -> ForeignTable:
     """Read the named columns of a CSV file (comma-separated, UTF-8, names in the first line).
 
@@ -127,18 +134,19 @@ def read_foreign(
         block: the column of measurements taken together, or None. A group may have one value per block (and combination
             of factors).
         factors: columns of all factors; `by` is prepended if it is missing.
+        counts: whether the values are exact counts, such as instructions or bytes: whole numbers of at least 0.
 
     Returns:
         Values and codes, with groups in order of first appearance.
 
     Raises:
-        SpecError: lists all problems: missing file or column, cells that are not a finite number or a name, rows of
+        SpecError: lists all problems: missing file or column, cells that are not a finite number (a count) or a name, rows of
             different length, no value, a single group, two values of a group in a block.
     """
     order = tuple(dict.fromkeys(factors if by in factors or not factors else (by, *factors)))
     _check_roles(str(path), value, by, block, order)
     others = [name for name in order if name != by]
-    reading = _Reading()
+    reading = _Reading(counts)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = _records(csv.reader(csv_lines(file), strict=True, skipinitialspace=True), str(path))
@@ -165,6 +173,7 @@ def read_foreign(
         order=order,
         rows=reading.rows,
         left_out=reading.rows - len(reading.values),
+        counts=counts,
     )
     if block:
         _one_value_a_block(table, reading.lines)
@@ -264,6 +273,10 @@ def _take(
     if not math.isfinite(number):
         fix = "use a decimal point: 1.5" if "," in text else "leave the cell empty for a missing value"
         _wrong(reading, Problem(f"{file}:{line}:{name}", "a finite number", shown(row[place]), fix))
+        return
+    if reading.counts and not (number >= 0.0 and number.is_integer()):
+        expected, fix = "a count, a whole number of at least 0", "leave out --counts"
+        _wrong(reading, Problem(f"{file}:{line}:{name}", expected, shown(row[place]), fix))
         return
     for column, label in zip(columns.values(), labels, strict=True):
         if not label:

@@ -12,6 +12,8 @@ from regatta.figures.text import show_percent
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import GEORGES_2007
 
+#: in place of a method and a level
+EXACT = "counts without variance"
 #: further significant pairs appear in the table only
 _MOST = 10
 
@@ -23,6 +25,7 @@ def foreign_sentences(answer: ForeignAnswer) -> list[str]:
     pairs, how = _pairs(answer)
     value = answer.table.value
     differ: list[str] = []
+    equal: list[str] = []
     alike: list[tuple[str, Interval | None, Interval]] = []
     unknown: dict[str, list[str]] = {}
     for pair in pairs:
@@ -31,19 +34,27 @@ def foreign_sentences(answer: ForeignAnswer) -> list[str]:
             unknown.setdefault(interval.reason, []).append(f"{a} / {b}")
             continue
         ratio = None if math.isnan(pair.ratio.low) else pair.ratio
-        if ratio is not None and shows_difference(ratio):
-            differ.append(compared(a, b, ratio, value, "", "lower"))
-        elif ratio is None and not interval.low <= 0.0 <= interval.high:
-            differ.append(_absolute(a, b, interval, value))
+        if interval.is_exact and not interval.point:
+            equal.append(f"{a} / {b}")
+        elif not interval.low <= 0.0 <= interval.high if ratio is None else shows_difference(ratio):
+            differ.append(f"{_difference(pair, value)} ({EXACT if interval.is_exact else how})")
         else:
             alike.append((f"{a} / {b}", ratio, interval))
-    sentences = [f"{sentence} ({how})" for sentence in differ[:_MOST]]
+    sentences = differ[:_MOST]
     if len(differ) > _MOST:
         sentences.append(f"{len(differ)} of {len(pairs)} pairs differ significantly (all in the table)")
+    if equal:
+        sentences.append(f"{_named(equal)}: exactly equal ({EXACT})")
     if alike:
         who = _named([names for names, _, _ in alike])
         sentences.append(f"{who}: no significant difference, {_bound(alike, value)} ({how})")
     return sentences + [f"{_named(who)}: undefined ({reason})" for reason, who in unknown.items()]
+
+
+def _difference(pair: PairAnswer, value: str) -> str:
+    if math.isnan(pair.ratio.low):
+        return _absolute(pair.a, pair.b, pair.difference.interval, value)
+    return compared(pair.a, pair.b, pair.ratio, value, "", "lower")
 
 
 def _named(pairs: Sequence[str]) -> str:
@@ -74,6 +85,8 @@ def simultaneous_method(answer: ForeignAnswer) -> str:
 
 def _absolute(a: str, b: str, difference: Interval, value: str) -> str:
     word = "lower" if difference.point < 0.0 else "higher"
+    if difference.is_exact:
+        return f"{a} has exactly {abs(difference.point):.6g} {word} {value} than {b}"
     edges = sorted(abs(edge) for edge in (difference.low, difference.high))
     return f"{a} has {abs(difference.point):.4g} [{edges[0]:.4g}, {edges[1]:.4g}] {word} {value} than {b}"
 
