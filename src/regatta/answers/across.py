@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from regatta.answers.platforms import Platform
+from regatta.answers.rounds import round_means
 from regatta.answers.samples import Samples, Series
+from regatta.host.units import is_counted
 from regatta.host.values.levels import Levels, place_key
-from regatta.stats.hosts import PlatformDifference, platform_difference
+from regatta.stats.estimate import Floats
+from regatta.stats.hosts import PlatformDifference, exact_ratio_of, platform_difference
 from regatta.stats.intervals import why_no_logs
 
 #: the factor
@@ -109,7 +113,29 @@ def _sides(
     of_a, of_b = (tuple(on_host[host] for host in hosts[name] if host in on_host) for name in (a, b))
     if not of_a or not of_b:
         return None
-    difference = platform_difference(
-        [np.log(one.values) for one in of_a], [np.log(one.values) for one in of_b], level
-    )
-    return Sides(a, b, of_a, of_b, difference)
+    return Sides(a, b, of_a, of_b, difference_of([[one] for one in of_a], [[one] for one in of_b], level))
+
+
+def difference_of(
+    a: Sequence[Sequence[Series]], b: Sequence[Sequence[Series]], level: float
+) -> PlatformDifference:
+    """Return the difference of logarithms of two groups of hosts; over several benchmarks, of the means of their rounds.
+
+    Args:
+        a: of each host of the first group, the series of each benchmark; the benchmarks are the same on all hosts.
+        b: the same for the second group.
+        level: confidence of each interval, between 0 and 1.
+    """
+    logs_a, logs_b = ([logs_of(host) for host in group] for group in (a, b))
+    # Hosts with a single value are ignored.
+    used_a, used_b = ([host for host in group if logs_of(host).size >= 2] for group in (a, b))
+    exact_ratio = math.nan
+    if all(is_counted(one.unit) for host in (*used_a, *used_b) for one in host):
+        counts_a, counts_b = ([[one.values for one in host] for host in used] for used in (used_a, used_b))
+        exact_ratio = exact_ratio_of(counts_a, counts_b)
+    return platform_difference(logs_a, logs_b, level, exact_ratio)
+
+
+def logs_of(series: Sequence[Series]) -> Floats:
+    """Return the logarithms of the values of a host; over several benchmarks, the mean of each round."""
+    return np.log(series[0].values) if len(series) == 1 else round_means(series)

@@ -17,9 +17,9 @@ from regatta.answers.result import Comparison
 from regatta.answers.samples import Series
 from regatta.answers.verdicts import Verdict, Verdicts, judge, shows_difference
 from regatta.answers.words import (
-    bound_words,
     compared,
     counted,
+    no_difference,
     sample_words,
     too_small,
 )
@@ -175,8 +175,6 @@ def _comparison(
     )
     if math.isnan(ratio.low):
         words = f"{a_name} and {b_name} not compared ({ratio.reason})"
-    elif ratio.is_exact and ratio.point == 1.0:
-        words = f"{a_name} and {b_name} are exactly equal {sample}"
     elif shows_difference(ratio):
         unit = series.unit if series else ""
         words = f"{compared(a_name, b_name, ratio, cell.metric, unit, cell.better)} {sample}"
@@ -187,7 +185,7 @@ def _comparison(
         if verdict.practical == "no":
             words += f"; {too_small(theta_percent)}"
     else:
-        words = f"no significant difference between {a_name} and {b_name}, {bound_words([ratio])} {sample}"
+        words = f"{no_difference(a_name, b_name, ratio)} {sample}"
     a_full, b_full = full_names(cell, base)
     return Comparison(
         a=cell.cell_id,

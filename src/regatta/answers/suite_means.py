@@ -9,7 +9,7 @@ from dataclasses import replace
 from regatta.answers.pairs import Pair
 from regatta.answers.rounds import FEW_ROUNDS, round_means
 from regatta.host.values.benchmark_label import parts_of_label
-from regatta.stats.estimate import Contrast
+from regatta.stats.estimate import Contrast, Interval
 from regatta.stats.hosts import platform_difference
 from regatta.stats.ratios import WELCH
 from regatta.stats.suite_mean import SuiteRatio, Together, log_variance, suite_ratio, together
@@ -46,7 +46,13 @@ def suite_mean(measured: Measured, level: float) -> SuiteRatio:
     logs = [math.log(contrast.interval.point) for _, contrast in measured]
     variances = [log_variance(contrast.interval, contrast.df) for _, contrast in measured]
     dfs = [contrast.df for _, contrast in measured]
-    return suite_ratio(logs, variances, dfs, level, _unpaired(measured))
+    exactly = [exact_point(contrast.interval) for _, contrast in measured]
+    return suite_ratio(logs, variances, dfs, level, _unpaired(measured), exactly)
+
+
+def exact_point(ratio: Interval) -> float:
+    """Return a ratio if it is exact, else NaN."""
+    return ratio.point if ratio.is_exact else math.nan
 
 
 def _unpaired(measured: Measured) -> Together | None:

@@ -58,6 +58,13 @@ def bound_words(ratios: Sequence[Interval]) -> str:
     return f"likely at most {up:.{decimals}f} %"
 
 
+def no_difference(a: str, b: str, ratio: Interval) -> str:
+    """Return `no significant difference between g1 and serial, likely at most 2.3 %`, or that exact values are equal."""
+    if ratio.is_exact and ratio.point == 1.0:
+        return f"{a} and {b} are exactly equal"
+    return f"no significant difference between {a} and {b}, {bound_words([ratio])}"
+
+
 def too_small(theta_percent: float) -> str:
     """Describe a difference that is statistically but not practically significant."""
     return f"not practically significant (within ±{theta_percent:g} %)"
@@ -113,7 +120,7 @@ def edges(estimate: Interval, factor: float, decimals: int) -> tuple[str, str]:
 def how_much(ratio: Interval) -> str:
     """Return `4.1 % [3.2, 5.0]`: the distance of a ratio from 1; an end on the other side of 1 is negative."""
     if ratio.is_exact:
-        return f"exactly {abs(ratio.point - 1.0) * 100.0:.3g} %"
+        return f"exactly {abs(ratio.point - 1.0) * 100.0:.6g} %"
     point, *edges = ((x - 1.0) * 100.0 for x in (ratio.point, ratio.low, ratio.high))
     if point < 0:
         point, edges = -point, [-edge for edge in edges]

@@ -138,10 +138,10 @@ def show_ci(ratio: Interval) -> str:
 
 
 def show_interval(estimate: Interval, show: Callable[[float], str] = show_ratio) -> str:
-    """Format a point with its interval: `0.985 [0.951, 1.020]`, or why there is no point."""
+    """Format a point with its interval: `0.985 [0.951, 1.020]`, `1.020 exact`, or why there is no point."""
     if not math.isfinite(estimate.point):
         return f"{ABSENT} {estimate.reason}".strip()
-    point, ends = show(estimate.point), show_ends(estimate, show)
+    point, ends = show(estimate.point), "exact" if estimate.is_exact else show_ends(estimate, show)
     return f"{point} {ends}" if ends else point
 
 

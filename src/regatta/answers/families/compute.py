@@ -22,10 +22,10 @@ from regatta.host.units import is_counted
 from regatta.host.values.levels import ALWAYS, components, parameters_in, place_key
 from regatta.stats.all_pairs import SIDAK, paired_pairs, welch_pairs
 from regatta.stats.anova import Anova, block_anova_many, one_way, one_way_many
-from regatta.stats.estimate import Floats
+from regatta.stats.estimate import Floats, exact
 from regatta.stats.intervals import GEORGES_2007, why_no_logs
 from regatta.stats.multiplicity import benjamini_hochberg
-from regatta.stats.ratios import WELCH
+from regatta.stats.ratios import WELCH, do_not_vary
 from regatta.stats.tukey import PairDifference, tukey_many
 
 #: for answers that are about collectors alone
@@ -163,7 +163,11 @@ def _all_pairs(
 ) -> list[tuple[FamilyPair, ...]]:
     """Return all pairs of each family, as ratios with simultaneous intervals."""
     if method == GEORGES_2007:
-        return [_by_the_paper(one, pairs) for one, pairs in zip(asked, tukey_many(fits, level), strict=True)]
+        tukeys = tukey_many(fits, level)
+        return [
+            _by_the_paper(one, own, pairs, level)
+            for one, own, pairs in zip(asked, values, tukeys, strict=True)
+        ]
     blocked = [one for one in values if one.blocks]
     paired = iter(
         paired_pairs(
@@ -180,19 +184,26 @@ def _all_pairs(
     ]
 
 
-def _by_the_paper(asked: _Asked, pairs: Sequence[PairDifference]) -> tuple[FamilyPair, ...]:
-    """Return Tukey's differences as ratios, with the mean of the second alternative taken as known."""
+def _by_the_paper(
+    asked: _Asked, values: _Values, pairs: Sequence[PairDifference], level: float
+) -> tuple[FamilyPair, ...]:
+    """Return Tukey's differences as ratios, with the mean of the second alternative taken as known.
+
+    Tukey's common variance does not describe counts that do not vary: their ratio is exact.
+    """
     names = asked.compared
     means = [float(s.values.mean()) for s in asked.present]
-    return tuple(
-        FamilyPair(
-            names[p.first],
-            names[p.second],
-            replace(p.difference.mapped(_share_of(means[p.second])), method=GEORGES_TUKEY),
-            p.p,
-        )
-        for p in pairs
-    )
+    found = []
+    for pair in pairs:
+        ratio, p = pair.difference.mapped(_share_of(means[pair.second])), pair.p
+        a, b = (values.groups[place] for place in (pair.first, pair.second))
+        if values.counted and do_not_vary(a, b):
+            contrast = exact(float(a[0] / b[0]), ratio.n, level, GEORGES_TUKEY, math.nan)
+            ratio, p = contrast.interval, contrast.p
+        else:
+            ratio = replace(ratio, method=GEORGES_TUKEY)
+        found.append(FamilyPair(names[pair.first], names[pair.second], ratio, p))
+    return tuple(found)
 
 
 def _fit_all(families: Sequence[_Values]) -> list[Anova]:
@@ -309,8 +320,11 @@ def _smallest(pairs: Sequence[FamilyPair]) -> float:
 
 
 def _decisive(family: Family, method: str) -> float:
-    """Return the p of "no alternative differs" that does not depend on equal variances; the paper assumes them."""
-    return family.p if method == GEORGES_2007 else family.p_pairs
+    """Return the p of "no alternative differs" that does not depend on equal variances; the paper assumes them.
+
+    Counts without variance have no F.
+    """
+    return family.p if method == GEORGES_2007 and not math.isnan(family.p) else family.p_pairs
 
 
 def _sample(values: _Values, pairs: Sequence[FamilyPair]) -> str:

@@ -18,7 +18,7 @@ from regatta.answers.samples import PlannedCell, Samples, Series, load_samples
 from regatta.answers.verdicts import judge
 from regatta.answers.words import bound_words, counted, difference, is_speed, listed, too_small
 from regatta.figures.text import show_percent
-from regatta.host.units import is_positive
+from regatta.host.units import is_counted, is_positive
 from regatta.host.values.experiment import Heap, SteadyState
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
@@ -166,7 +166,7 @@ def _history(
 ) -> SeriesHistory:
     latest = points[-1][1]
     cell = latest.cell
-    found = find_shifts([series.values for _, series in points], level)
+    found = find_shifts([series.values for _, series in points], level, is_counted(latest.unit))
     title = cell_names.series(cell, latest.parameters)
     return SeriesHistory(
         title=title,
@@ -263,7 +263,7 @@ def _why_no_rate(found: Shifts) -> str:
 
 def _first_to_last(one: SeriesHistory) -> Interval:
     first, last = one.points[0].values, one.points[-1].values
-    return welch_log_ratio(last, first).interval
+    return welch_log_ratio(last, first, counted=is_counted(one.unit)).interval
 
 
 def _warnings(

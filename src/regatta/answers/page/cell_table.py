@@ -19,6 +19,7 @@ from regatta.figures.text import (
     parameter_text,
     parameters_text,
     shorten,
+    show_ci,
     show_ends,
     show_heap,
     show_percent,
@@ -244,7 +245,7 @@ def _range(cell: CellAnswer, scale: Scale) -> str:
 def _ratio(row: Comparison | None, baseline: bool, footnotes: list[str]) -> Figures:
     if row is None:
         return Figures("baseline", "") if baseline else Figures("", "")
-    text = show_ends(row.ratio)
+    text = show_ci(row.ratio)
     undefined = not math.isfinite(row.ratio.point) or not text
     reason = (row.ratio.reason or "undefined") if undefined else ""
     return Figures(show_ratio(row.ratio.point), text or ABSENT, _footnote(reason, footnotes), reason)

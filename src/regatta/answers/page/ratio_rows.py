@@ -13,7 +13,7 @@ from regatta.figures.curves import error_bars, segment
 from regatta.figures.text import (
     hover,
     shorten,
-    show_ends,
+    show_ci,
     show_interval,
     show_p,
     show_percent,
@@ -130,7 +130,7 @@ def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: 
 
 def _trace(row: RatioRow, y: float) -> Trace:
     point, low, high = row.ratio.point, row.ratio.low, row.ratio.high
-    ends = f"{show_percent(row.ratio.level)} CI {show_ends(row.ratio)}, p {show_p(row.p)}"
+    ends = f"{show_percent(row.ratio.level)} CI {show_ci(row.ratio)}, p {show_p(row.p)}"
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",

@@ -83,15 +83,11 @@ def _gate(
     for cell, twin in twins:
         a, b = (next(iter(samples.own(which)), None) for which in (twin, cell))
         values = _common(a, b)
-        if len(values):
-            contrast = paired_log_ratio(
-                values[:, 0], values[:, 1], level, a is not None and is_counted(a.unit)
-            )
-        else:
-            contrast = paired_log_ratio([], [], level)
+        counts = a is not None and is_counted(a.unit)
+        contrast = paired_log_ratio(values[:, 0], values[:, 1], level, counts)
         ratio = contrast.interval
         pairs.append(TwinPair(cell.place, cell.metric, ratio, contrast.p))
-        for short in _windows(values, level):
+        for short in _windows(values, level, counts):
             windows += 1
             window_alarms += short
     alarms = sum(shows_difference(pair.ratio) for pair in pairs)
@@ -122,12 +118,18 @@ def _common(a: Series | None, b: Series | None) -> Floats:
     return np.array([(a.by_block[key], b.by_block[key]) for key in keys], dtype=np.float64).reshape(-1, 2)
 
 
-def _windows(values: Floats, level: float) -> list[bool]:
-    """Return for each run of successive blocks whether its interval excludes 1; skip undefined intervals."""
+def _windows(values: Floats, level: float, counted: bool) -> list[bool]:
+    """Return for each run of successive blocks whether its interval excludes 1; skip undefined intervals.
+
+    Args:
+        values: shape (blocks, 2), of both twins.
+        level: confidence of each interval, between 0 and 1.
+        counted: whether the values are exact counts.
+    """
     found = []
     for first in range(0, len(values) - WINDOW_BLOCKS + 1, WINDOW_BLOCKS):
         part = values[first : first + WINDOW_BLOCKS]
-        ratio = paired_log_ratio(part[:, 0], part[:, 1], level).interval
+        ratio = paired_log_ratio(part[:, 0], part[:, 1], level, counted).interval
         if not math.isnan(ratio.low):
             found.append(shows_difference(ratio))
     return found

@@ -8,7 +8,7 @@ from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
 from regatta.answers.topics.aa.compute import Gate, TwinPair, judge_gates
 from regatta.figures.section import Section, Table
-from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio
+from regatta.figures.text import show_ci, show_heap, show_p, show_percent, show_ratio
 
 _COLUMNS = ("benchmark", "configuration", "heap", "metric", "n", "ratio", "CI", "p")
 
@@ -48,7 +48,7 @@ def _row(pair: TwinPair) -> tuple[str, ...]:
         pair.metric,
         str(ratio.n),
         show_ratio(ratio.point),
-        show_ends(ratio) or ratio.reason,
+        show_ci(ratio) or ratio.reason,
         show_p(pair.p),
     )
 

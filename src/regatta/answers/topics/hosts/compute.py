@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -20,22 +21,25 @@ from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
 from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio
-from regatta.answers.topics.hosts.words import comparison_words
+from regatta.answers.topics.hosts.words import comparison_words, interaction_words
 from regatta.answers.verdicts import Verdict, Verdicts, judge
-from regatta.answers.words import f_words
+from regatta.host.units import is_counted
 from regatta.host.values.levels import ALWAYS, CROSSED, parameters_in, place_key
-from regatta.stats.estimate import Floats, Interval, safe_exp
+from regatta.stats.estimate import Floats, Interval
 from regatta.stats.hosts import (
     HostEffect,
     HostInteraction,
     differing_hosts,
+    exact_interaction,
     host_interaction,
     paired_effect,
     pool_hosts,
     unpaired_effect,
+    with_exact_ratio,
 )
 from regatta.stats.intervals import why_no_logs
 from regatta.stats.multiplicity import holm
+from regatta.stats.ratios import do_not_vary
 
 #: for two alternatives, their comparison already has an F test
 _LEAST_ALTERNATIVES = 3
@@ -130,7 +134,7 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> _Pooled:
     effects = [host_effect(pair) for pair, _ in sides]
     pooled = pool_hosts(effects, level, random)
     hosts = tuple(c.place.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
-    ratio, p = pooled.contrast.interval.mapped(safe_exp), pooled.contrast.p
+    ratio, p = pooled.ratio, pooled.contrast.p
     p_holm, verdict = math.nan, Verdict()
     several = len(platform.hosts) > 1 or random
     if not several:
@@ -180,9 +184,12 @@ def host_effect(pair: Pair) -> HostEffect:
     if pair.a is None or pair.b is None or any(why_no_logs(side.values) for side in (pair.a, pair.b)):
         return paired_effect([])
     if len(pair.common) >= LEAST_BLOCKS:
-        a, b = ([side.by_block[key] for key in pair.common] for side in (pair.a, pair.b))
-        return paired_effect(np.log(a) - np.log(b))
-    return unpaired_effect(np.log(pair.a.values), np.log(pair.b.values))
+        a, b = (np.array([side.by_block[key] for key in pair.common]) for side in (pair.a, pair.b))
+        effect = paired_effect(np.log(a) - np.log(b))
+    else:
+        a, b = pair.a.values, pair.b.values
+        effect = unpaired_effect(np.log(a), np.log(b))
+    return with_exact_ratio(effect, a, b) if is_counted(pair.a.unit) else effect
 
 
 def counted_as(pairs: Sequence[Pair]) -> str:
@@ -214,7 +221,7 @@ def families_over_hosts(context: Context) -> list[HostFamily]:
         if len(alternatives) < _LEAST_ALTERNATIVES or len(hosts) < 2:
             continue
         table = {(cell.place.host, name): series for (cell, series), name in zip(members, named, strict=True)}
-        test = host_interaction([table_of(table, host, alternatives) for host in hosts])
+        test = interaction_of(table, hosts, alternatives)
         title = of[cells[0].place.platform].title(hosts)
         found.append(_family(members, alternatives, test, context, title))
     return found
@@ -226,6 +233,34 @@ def _alternatives(cells: Sequence[PlannedCell], compared: Sequence[str]) -> list
     others = [level_names(places, factor) for factor in compared if factor not in ALWAYS]
     names = zip((place.configuration for place in places), *others, strict=True)
     return [" ".join(filter(None, parts)) for parts in names]
+
+
+def interaction_of(
+    series: Mapping[tuple[str, str], Series], hosts: Sequence[str], alternatives: Sequence[str]
+) -> HostInteraction:
+    """Test whether the alternatives differ by the same amounts on every host; exactly for counts that do not vary.
+
+    Args:
+        series: by host and alternative.
+        hosts: names of the hosts.
+        alternatives: names, in the order of the columns.
+    """
+    counts = [one for (host, _), one in series.items() if host in hosts]
+    exact = all(is_counted(one.unit) for one in counts) and do_not_vary(*(one.values for one in counts))
+    if not counts or not exact:
+        return host_interaction([table_of(series, host, alternatives) for host in hosts])
+    ratios = [
+        [
+            series[host, a].values[0] / series[host, b].values[0]
+            for host in hosts
+            if {(host, a), (host, b)} <= series.keys()
+        ]
+        for a, b in combinations(alternatives, 2)
+    ]
+    ratios = [on_hosts for on_hosts in ratios if len(on_hosts) > 1]
+    if not ratios:
+        return HostInteraction(math.nan, 0, math.nan, math.nan, "no two hosts share two alternatives")
+    return exact_interaction(ratios)
 
 
 def table_of(series: Mapping[tuple[str, str], Series], host: str, alternatives: Sequence[str]) -> Floats:
@@ -251,12 +286,11 @@ def _family(
     title: str,
 ) -> HostFamily:
     cell, series = members[0]
-    if math.isnan(test.f):
+    if math.isnan(test.p):
         found = f"dependence on the host undefined ({test.reason})"
     else:
-        numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
         verdict = "significant" if test.p < 1.0 - context.facts.level else "no significant"
-        found = f"{verdict} dependence on the host ({numbers})"
+        found = f"{verdict} dependence on the host ({interaction_words(test)})"
     hidden = parameters_in(context.compared)
     parameters = {name: value for name, value in series.parameters.items() if name not in hidden}
     shared = replace(cell.place, host="", heap=shared_heap(cell.place for cell, _ in members))

@@ -15,15 +15,14 @@ from regatta.answers.pairs import Pair, series_key
 from regatta.answers.parts import FamilyPair, Place, level_names, shared_heap
 from regatta.answers.platforms import Platform
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.hosts.compute import counted_as, host_effect, keys_of, table_of
+from regatta.answers.topics.hosts.compute import counted_as, host_effect, interaction_of, keys_of
 from regatta.answers.topics.hosts.result import PlatformFamily
 from regatta.answers.topics.hosts.words import dependence_words
 from regatta.answers.verdicts import Verdicts, judge
 from regatta.answers.words import listed, sample_words
 from regatta.host.values.experiment import Scalar
 from regatta.host.values.levels import components, parameters_in, place_key
-from regatta.stats.estimate import safe_exp
-from regatta.stats.hosts import HostEffect, HostInteraction, differing_hosts, host_interaction, pool_pair
+from regatta.stats.hosts import HostEffect, HostInteraction, differing_hosts, pool_pair
 from regatta.stats.intervals import why_no_logs
 
 #: key of a family on one host: factor, place, metric, parameters
@@ -154,7 +153,7 @@ def _together(of: _Members, context: Context, verdicts: Verdicts) -> PlatformFam
     pooled = _pairs(of, present, level, theta_percent, verdicts)
     pairs, hosts = pooled.pairs, pooled.hosts
     alternatives = list(dict.fromkeys(name for _, name in of.series))
-    test = host_interaction([table_of(of.series, host, alternatives) for host in hosts])
+    test = interaction_of(of.series, hosts, alternatives)
     ranked = ranking(present, pairs, cell.better)
     n = max(pair.ratio.n for pair in pairs)
     sampled = Sampled(
@@ -209,7 +208,7 @@ def _pairs(
         pooled = pool_pair(own, len(present), level)
         depends[a, b] = pooled.interaction.p
         used |= {host for host, taken in zip(on, pooled.taken, strict=True) if taken}
-        ratio = pooled.contrast.interval.mapped(safe_exp)
+        ratio = pooled.ratio
         verdict = judge(ratio, theta_percent, pooled.contrast.p)
         if keys := keys_of(pairs):
             verdicts.add(*keys, verdict)

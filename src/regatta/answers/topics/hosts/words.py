@@ -14,11 +14,11 @@ from regatta.answers.result import Comparison
 from regatta.answers.topics.hosts.result import HostComparison, OverHosts
 from regatta.answers.verdicts import shows_difference
 from regatta.answers.words import (
-    bound_words,
     compared,
     difference,
     f_words,
     listed,
+    no_difference,
     sample_words,
     too_small,
 )
@@ -79,7 +79,7 @@ def comparison_words(
         if found.verdict.practical == "no":
             words += f"; {too_small(context.facts.theta_percent)}"
     else:
-        words = f"no significant difference between {a_name} and {b_name}, {bound_words([ratio])} {sample}"
+        words = f"{no_difference(a_name, b_name, ratio)} {sample}"
     if found.interaction.p < 1.0 - ratio.level:
         words = f"on average {words}"
     parts = [f"{where}: {words}", *_without(found, sides, platform)]
@@ -121,9 +121,9 @@ def dependence_words(
         differing: hosts that differ from the others, if the others agree.
         results: host -> its result.
     """
-    if math.isnan(test.f):
+    if math.isnan(test.p):
         return f"dependence on the host undefined ({test.reason})"
-    numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
+    numbers = interaction_words(test)
     if not test.p < 1.0 - level:
         return f"no significant dependence on the host ({numbers})"
     odd = [host for host in hosts if host in differing]
@@ -133,6 +133,13 @@ def dependence_words(
     values = ", ".join(dict.fromkeys(results[host] for host in named))
     outliers = "; different from the others" if odd and len(set(results.values())) > 1 else ""
     return f"significant dependence on the host ({numbers}){outliers}: {values}"
+
+
+def interaction_words(test: HostInteraction) -> str:
+    """Return `F(2, 27) = 5.12, p = 0.0131`, or that the ratios are exact; the test has a p."""
+    if math.isnan(test.f):
+        return test.reason
+    return f_words(test.f, test.df_interaction, test.df_error, test.p)
 
 
 def _there(found: HostComparison, ratio: Interval, b_name: str) -> str:

@@ -6,7 +6,7 @@ from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
 from regatta.answers.topics.outliers.compute import Outliers, find_outliers, outlier_words
 from regatta.figures.section import Section, Table
-from regatta.figures.text import show_ends, show_interval, show_quantity, show_ratio
+from regatta.figures.text import show_ci, show_interval, show_quantity, show_ratio
 
 _FAR_OUT = ("cell", "invocation", "metric", "value", "value / median", "host")
 _OTHERWISE = ("comparison", "ratio", "without outliers", "with perturbed", "same conclusion", "host")
@@ -40,7 +40,7 @@ def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
         (
             one.place,
             *(
-                show_interval(ratio) if show_ends(ratio) or ratio.is_exact else ratio.reason
+                show_interval(ratio) if show_ci(ratio) else ratio.reason
                 for ratio in (one.ratio, one.without_far_out, one.with_perturbed)
             ),
             "no" if one.changes else "yes",

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-import numpy as np
-
-from regatta.answers.across import PLATFORM, Across
+from regatta.answers.across import PLATFORM, Across, difference_of, logs_of
 from regatta.answers.context import Context
 from regatta.answers.families.words import Sampled, family_words, leaders, ranking, winner
 from regatta.answers.names import heap_words
 from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place, shared_heap
-from regatta.answers.rounds import round_means
 from regatta.answers.samples import Series
 from regatta.answers.suite_means import LEAST_BENCHMARKS
 from regatta.answers.verdicts import agreed, judge
@@ -21,8 +18,7 @@ from regatta.answers.words import sample_words
 from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without
 from regatta.stats.all_pairs import simultaneous
-from regatta.stats.estimate import Contrast, Floats, safe_exp
-from regatta.stats.hosts import platform_difference
+from regatta.stats.estimate import Floats
 
 #: of two, the comparison with the baseline is the only pair
 _LEAST_NAMED = 3
@@ -116,13 +112,16 @@ def _compared(
     varying: Sequence[str] = (),
 ) -> AllPairs | None:
     across, level = context.across, context.facts.level
-    logs = {name: _logs(members, hosts) for name, hosts in across.hosts.items()}
-    logs = {name: own for name, own in logs.items() if own}
-    if len(logs) < 2:
+    measured = {name: _on_hosts(members, hosts) for name, hosts in across.hosts.items()}
+    measured = {name: own for name, own in measured.items() if own}
+    if len(measured) < 2:
         return None
-    made = list(combinations(logs, 2))
+    logs = {name: {host: logs_of(series) for host, series in own.items()} for name, own in measured.items()}
+    made = list(combinations(measured, 2))
     found = [
-        simultaneous(_ratio(list(logs[a].values()), list(logs[b].values()), level), len(made))
+        simultaneous(
+            difference_of(list(measured[a].values()), list(measured[b].values()), level).ratio, len(made)
+        )
         for a, b in made
     ]
     first, several = _first(members[0]), len(members) > 1
@@ -191,14 +190,6 @@ def _title(name: str, logs: Mapping[str, Floats], context: Context) -> str:
     return platform.title([host for host, values in logs.items() if values.size > 1] or list(logs))
 
 
-def _logs(members: Sequence[_OnHosts], hosts: Sequence[str]) -> dict[str, Floats]:
-    """Return host -> logarithms, for the hosts that have all members: of values, or the mean of each round over several members."""
-    own = {host: [one[host] for one in members] for host in hosts if all(host in one for one in members)}
-    return {
-        host: np.log(series[0].values) if len(series) == 1 else round_means(series)
-        for host, series in own.items()
-    }
-
-
-def _ratio(a: Sequence[Floats], b: Sequence[Floats], level: float) -> Contrast:
-    return platform_difference(a, b, level).these.mapped(safe_exp)
+def _on_hosts(members: Sequence[_OnHosts], hosts: Sequence[str]) -> dict[str, list[Series]]:
+    """Return host -> the series of all members, for the hosts that have them."""
+    return {host: [one[host] for one in members] for host in hosts if all(host in one for one in members)}

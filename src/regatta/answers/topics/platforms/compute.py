@@ -12,15 +12,16 @@ from statistics import fmean
 
 import numpy as np
 
-from regatta.answers.across import Sides
+from regatta.answers.across import Sides, difference_of
 from regatta.answers.context import Context
 from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.ranking import ranked
 from regatta.answers.rounds import FEW_ROUNDS, round_means
 from regatta.answers.samples import Series
-from regatta.answers.suite_means import LEAST_BENCHMARKS
+from regatta.answers.suite_means import LEAST_BENCHMARKS, exact_point
 from regatta.answers.topics.platforms.all_pairs import AllPairs, all_pairs, varying_parameters
 from regatta.answers.verdicts import VERDICT, Verdict, agreed, judge
+from regatta.host.units import is_counted
 from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without
 from regatta.stats.all_pairs import simultaneous
@@ -28,11 +29,15 @@ from regatta.stats.estimate import Contrast, Floats, Interval, safe_exp, undefin
 from regatta.stats.hosts import (
     RANDOM_HOSTS,
     HostEffect,
-    platform_difference,
     pool_hosts,
     unpaired_effect,
+    with_exact_ratio,
 )
+from regatta.stats.ratios import do_not_vary
 from regatta.stats.suite_mean import log_variance, suite_ratio, together
+
+#: fewer rounds have no variance
+LEAST_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,7 @@ def _measured(sides: Sides, p_holm: float, context: Context) -> _Measured:
         {one.cell.place.host: one for one, counts in zip(own, taken, strict=True) if counts}
         for own, taken in ((sides.series_a, found.taken_a), (sides.series_b, found.taken_b))
     )
-    these = found.these.interval.mapped(safe_exp)
+    these = found.ratio.interval
     first = sides.series_a[0]
     place = replace(
         first.cell.place,
@@ -227,7 +232,7 @@ def _measured(sides: Sides, p_holm: float, context: Context) -> _Measured:
         like_these=found.like_these.interval.mapped(safe_exp),
         verdict=agreed(
             judge(these, context.facts.theta_percent, p_holm),
-            _among_all(Contrast(these, found.these.p, found.these.df), context),
+            _among_all(found.ratio, context),
         ),
         df=found.these.df,
         p_holm=p_holm,
@@ -278,7 +283,11 @@ def _mean(
         return None
     ratios, level = [one.ratio for one in members], context.facts.level
     on_a, on_b = _rounds([one.a for one in members]), _rounds([one.b for one in members])
-    found = platform_difference(list(on_a.values()), list(on_b.values()), level)
+    found = difference_of(
+        [[one.a[host] for one in members] for host in on_a],
+        [[one.b[host] for one in members] for host in on_b],
+        level,
+    )
     shared = together(range(len(members)), found.these)
     mean = suite_ratio(
         [math.log(one.these.point) for one in ratios],
@@ -286,6 +295,7 @@ def _mean(
         [one.df for one in ratios],
         level,
         shared if on_a and on_b else replace(shared, reason=FEW_ROUNDS),
+        [exact_point(one.these) for one in ratios],
     )
     first, levels = ratios[0], ratios[0].place.levels
     similar_hosts = found.like_these.interval.mapped(safe_exp)
@@ -323,7 +333,7 @@ def _rounds(members: Sequence[Mapping[str, Series]]) -> dict[str, Floats]:
     """Return host -> the mean logarithm of all benchmarks in each complete round, for hosts with at least two of them."""
     hosts = [host for host in members[0] if all(host in one for one in members)]
     found = {host: round_means([one[host] for one in members]) for host in hosts}
-    return {host: means for host, means in found.items() if means.size >= 2}
+    return {host: means for host, means in found.items() if means.size >= LEAST_ROUNDS}
 
 
 def _times(
@@ -331,15 +341,15 @@ def _times(
 ) -> PlatformTimes:
     own = {host: [on_host[host] for on_host in series if host in on_host] for host in hosts}
     starts = [sample.started_utc_ns for many in own.values() for one in many for sample in one.samples]
-    drift = pool_hosts([_change(many) for many in own.values()], level).contrast.interval
-    return PlatformTimes(name, min(starts, default=0), max(starts, default=0), drift.mapped(safe_exp))
+    drift = pool_hosts([_change(many) for many in own.values()], level).ratio
+    return PlatformTimes(name, min(starts, default=0), max(starts, default=0), drift)
 
 
 def _change(series: Sequence[Series]) -> HostEffect:
     """Return the change from the first half of a host's rounds to the second, on logarithms.
 
     One value per round, because the series of a host share the conditions of a round: the mean deviation of its values from
-    the means of their series.
+    the means of their series. Counts that do not vary have no change.
     """
     rounds: dict[int, list[float]] = {}
     for one in series:
@@ -348,4 +358,8 @@ def _change(series: Sequence[Series]) -> HostEffect:
             rounds.setdefault(sample.round, []).append(deviation)
     means = [fmean(rounds[key]) for key in sorted(rounds)]
     half = len(means) // 2
-    return unpaired_effect(means[-half:] if half else [], means[:half])
+    effect = unpaired_effect(means[-half:] if half else [], means[:half])
+    if not all(is_counted(one.unit) and do_not_vary(one.values) for one in series):
+        return effect
+    unchanged = np.ones(LEAST_ROUNDS)
+    return with_exact_ratio(effect, unchanged, unchanged)

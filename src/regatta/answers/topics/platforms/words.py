@@ -18,6 +18,7 @@ from regatta.answers.words import (
     counted,
     how_much,
     listed,
+    no_difference,
     too_small,
 )
 from regatta.figures.text import parameters_text
@@ -99,7 +100,7 @@ def _difference(one: PlatformRatio | PlatformMean, unit: str, found: Platforms, 
     if math.isnan(these.low):
         return f"{a} and {b} not compared ({these.reason})"
     if not shows_difference(these):
-        return f"no significant difference between {a} and {b}, {bound_words([these])}"
+        return no_difference(a, b, these)
     words = compared(a, b, these, one.metric, unit, one.better)
     if isinstance(one, PlatformRatio) and one.p_holm > 1.0 - these.level:
         words += "; not significant after adjustment for all comparisons (Holm)"
@@ -148,7 +149,9 @@ def _drift(compared: Collection[str], found: Platforms) -> str:
 
 
 def _change(drift: Interval) -> str:
-    """Return `+3.1 % [+2.0, +4.2]`."""
+    """Return `+3.1 % [+2.0, +4.2]`, or `exactly equal` for counts that do not vary."""
+    if drift.is_exact:
+        return "exactly equal"
     ends = "" if math.isnan(drift.low) else f" [{_percent(drift.low)}, {_percent(drift.high)}]"
     return f"{_percent(drift.point)} %{ends}"
 

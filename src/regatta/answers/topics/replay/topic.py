@@ -14,7 +14,7 @@ from regatta.figures.section import Section, Table
 from regatta.figures.text import (
     hover,
     parameters_text,
-    show_ends,
+    show_ci,
     show_heap,
     show_percent,
     show_ratio,
@@ -70,7 +70,7 @@ def _table(one: CompilationControl) -> Table:
 
 
 def _row(pair: ControlledPair) -> tuple[str, ...]:
-    ends = [show_ends(e) for e in (pair.plain, pair.controlled)]
+    ends = [show_ci(e) for e in (pair.plain, pair.controlled)]
     others = parameters_text(pair.parameters, frozenset({"phase"}))
     return (
         pair.place.host,

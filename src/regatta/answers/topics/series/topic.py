@@ -30,7 +30,7 @@ from regatta.figures.text import (
     hover,
     joined,
     parameters_text,
-    show_ends,
+    show_ci,
     show_percent,
     show_ratio,
 )
@@ -99,7 +99,7 @@ def _ratios(comparisons: Sequence[Comparison], panel: Panel, looks: Looks) -> li
 
     def point(cell: CellAnswer) -> Point:
         row = rows[series_key(cell)]
-        ends = show_ends(row.ratio)
+        ends = show_ci(row.ratio)
         text = hover(
             f"{row.a_name} vs {row.b_name}",
             parameters_text(row.parameters),

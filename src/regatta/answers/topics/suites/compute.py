@@ -12,7 +12,7 @@ from regatta.answers.pairs import Pair, differing
 from regatta.answers.parts import INLINED, shared_heap
 from regatta.answers.suite_means import LEAST_BENCHMARKS, Measured, suite_mean, suite_of, why_no_ratio
 from regatta.answers.verdicts import VERDICT, Verdict, judge, shows_difference
-from regatta.answers.words import bound_words, compared, how_much, listed, too_small
+from regatta.answers.words import bound_words, compared, how_much, listed, no_difference, too_small
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without
 from regatta.stats.all_pairs import simultaneous
@@ -157,7 +157,9 @@ def _words(first: Pair, these: Interval, like_these: Interval, left_out: Sequenc
     where += f"{without}, on {names.host(cell)}"
     if math.isnan(these.low):
         return f"{where}: {a_name} / {b_name} undefined ({these.reason})"
-    if shows_difference(these):
+    if these.is_exact and these.point == 1.0:
+        words = f"{where}: {no_difference(a_name, b_name, these)}"
+    elif shows_difference(these):
         unit = first.series.unit if first.series else ""
         words = f"{where}: {compared(a_name, b_name, these, cell.metric, unit, cell.better)}"
     else:

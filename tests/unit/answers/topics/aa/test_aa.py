@@ -63,6 +63,26 @@ def test_a_gate_fails_where_the_second_of_two_names_is_slower(tmp_path: Path) ->
     assert "too narrow" in gate.words
 
 
+@pytest.mark.parametrize("twin", [1000.0, 1001.0])
+def test_counts_without_variance_are_judged_in_every_window(tmp_path: Path, twin: float) -> None:
+    three = [{**one, "metric": "instructions"} for one in cells()]
+    records = [
+        record(
+            one,
+            round,
+            [[0, "instructions", twin if one.get("twin_of") else 1000.0, "count", None, None]],
+            position=position,
+        )
+        for round in range(ROUNDS)
+        for position, one in enumerate(three)
+    ]
+    (gate,) = AA.of(answer_experiment(write_experiment(tmp_path, three, records, ROUNDS)))
+    differs = twin != 1000.0
+    assert (gate.alarms, gate.holds) == (int(differs), not differs)
+    assert (gate.alarm_rate.n, gate.alarm_rate.point) == (ROUNDS // 5, float(differs))
+    assert gate.pairs[0].ratio.is_exact
+
+
 def test_a_short_experiment_is_too_little_to_judge_by(tmp_path: Path) -> None:
     gate = gate_of(tmp_path, 1.0, rounds=6)
     assert gate.holds is None

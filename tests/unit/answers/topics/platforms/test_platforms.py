@@ -20,7 +20,6 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of
 from regatta.answers.page.view import View
 from regatta.answers.parts import Place
-from regatta.answers.topics.platforms.all_pairs import _ratio as _pair
 from regatta.answers.topics.platforms.compute import PlatformRatio, _change, _means, _Measured, rankings
 from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.answers.verdicts import Verdict
@@ -205,7 +204,10 @@ def test_pairs_of_platforms_keep_the_error_of_the_family() -> None:
     rng = np.random.default_rng(15)
     shown = 0
     for logs in rng.normal(0, 1, (1_000, 4, 10)) * np.array([0.1, 0.01, 0.01, 0.01])[:, None]:
-        pairs = [simultaneous(_pair([logs[i]], [logs[j]], 0.95), 6) for i, j in combinations(range(4), 2)]
+        pairs = [
+            simultaneous(platform_difference([logs[i]], [logs[j]], 0.95).ratio, 6)
+            for i, j in combinations(range(4), 2)
+        ]
         shown += min(pair.p for pair in pairs) < 0.05
     assert shown <= 70
 
@@ -261,6 +263,7 @@ def test_the_drift_of_conditions_that_all_series_share_covers_none_as_often_as_i
             SimpleNamespace(
                 values=rounds * np.exp(rng.normal(0, 0.002, 20)),
                 samples=[SimpleNamespace(round=r) for r in range(20)],
+                unit="ns",
             )
             for _ in range(12)
         ]
@@ -278,7 +281,7 @@ def rounds_of(logs: np.ndarray) -> Any:
     """A series with one value per round."""
     values = np.exp(logs)
     samples = [SimpleNamespace(round=r, value=value) for r, value in enumerate(values.tolist())]
-    return SimpleNamespace(values=values, samples=samples)
+    return SimpleNamespace(values=values, samples=samples, unit="ns")
 
 
 def measured(benchmark: str, a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> _Measured:
