@@ -207,7 +207,11 @@ class HostLock:
     def _read_own(self) -> dict[str, Any]:
         try:
             fd = self._open_own(os.O_RDONLY)
-        except OSError:
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            reason = f"{printable(str(error.filename))} is not a private file of this user"
+            print(f"note: {reason}: what a killed run left was not ended; remove the file", file=sys.stderr)
             return {}
         try:
             return _object(fd, _OWN_BYTES)

@@ -141,13 +141,18 @@ def that_is_a_pipe(own: Path) -> None:
     [of_another_user, that_others_may_write, with_a_second_name, that_is_a_link, that_is_a_pipe],
     ids=lambda change: change.__name__,
 )
-def test_what_another_user_may_have_left_is_not_believed(path: Path, change: Callable[[Path], None]) -> None:
+def test_what_another_user_may_have_left_is_not_believed(
+    path: Path, change: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
     if change is of_another_user and os.geteuid() != 0:
         pytest.skip("NOT TESTED: only root can give a file away")
     HostLock(path, {}, {"results_file": "/file/of/others"}).release()
-    change(path.with_name(f"{path.name}.{os.geteuid()}"))
+    own = path.with_name(f"{path.name}.{os.geteuid()}")
+    change(own)
+    assert capsys.readouterr().err == ""
     lock = HostLock(path, {}, {"results_file": "/own"})
     assert lock.previous == {}
+    assert capsys.readouterr().err.startswith(f"note: {own} ")
     lock.release()
 
 
