@@ -8,12 +8,13 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from helpers.contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
 from helpers.counting import skip_without_counters
-from helpers.experiments.small_experiments import SmallExperiment
+from helpers.experiments.small_experiments import HOME, SmallExperiment
 from helpers.runner_plans import PATIENCE_S, Runner, cell, end, printed, wait_until, write_plan
 from regatta.host.values.counters import INFO
 
@@ -226,6 +227,41 @@ def test_a_program_that_replaces_its_folders_by_links_takes_no_file_of_the_host(
     assert printed(seen, "stdout").split() == [b"gate", b"results", b"work"]
     assert [kept["bytes"] for kept in own["kept"]] == [4]
     assert sorted(path.name for path in others.iterdir()) == ["precious", "results.jsonl"]
+
+
+#: tries to write a file in every folder that is mounted, or that it knows of the host, and tells where it could
+MARKS = """
+for place in $(cut -d' ' -f5 /proc/self/mountinfo) {places}; do
+  mkdir -p $place 2>/dev/null; echo x 2>/dev/null >$place/mark && echo $place
+done; echo x >own
+"""
+
+
+def test_what_a_program_writes_outside_its_folder_is_not_on_the_host(runner, base, tmp_path):
+    others = tmp_path / "others"
+    others.mkdir()
+    # Before the runner makes its folders.
+    places = [
+        others,
+        HOME,
+        runner.folder.path,
+        runner.folder.journal,
+        "/etc",
+        "/tmp",
+        "/root",
+        "/var/tmp",
+        "/dev/shm",
+    ]
+    script = MARKS.format(places=" ".join(map(str, places)))
+    write_plan(runner.folder, [inside("marks", script, base, keep=["own"])])
+    done = runner.run()
+    assert (done.returncode, done.stderr) == (0, "")
+    (record,) = runner.records()
+    assert record["status"] == "ok", (record["reason"], printed(record, "stdout"), printed(record, "stderr"))
+    assert "/tmp" in printed(record, "stdout").decode().split()
+    assert not [place for place in places if (Path(place) / "mark").exists()]
+    assert not list(tmp_path.rglob("mark"))
+    assert [kept["bytes"] for kept in record["kept"]] == [2]
 
 
 def commands(engine, results_file):
