@@ -84,7 +84,7 @@ def init(
     Ask for everything that is not given. Both files are validated. Existing files are never overwritten.
     """
     from regatta.host.errors import Problem, SpecError
-    from regatta.host.files import write_whole
+    from regatta.host.files import write_output
     from regatta.spec.fields import NAME, NAME_WORDS
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
@@ -125,14 +125,14 @@ def init(
     for path in files:
         if path.exists():
             raise SpecError([Problem(str(path), "a new file", "an existing file", "choose another name")])
-    for path, text in files.items():
-        write_whole(path, text)
     try:
+        for path, text in files.items():
+            write_output(path, text)
         load_spec(spec, find_home(spec))
     except BaseException:
-        # An invalid spec is useless: remove it.
+        # One file without the other, or an invalid spec, is useless: remove them.
         for path in files:
-            path.unlink()
+            path.unlink(missing_ok=True)
         raise
     click.echo(f"wrote {spec} and {suite}")
     for outside in words.outside:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 from regatta.cli.bar import progress_bar
 from regatta.cli.options import json_option
 from regatta.cli.tables import plain_console, show
+from regatta.host.files import scratch_folder
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
@@ -252,9 +252,9 @@ def _read(logs: Sequence[Path], text: str | None, pauses: Pauses, names: bool) -
     from regatta.requests.visits import divide
 
     given: LogFormat | None = None if text is None else parse_format(text)
-    with tempfile.TemporaryDirectory(prefix="regatta-requests-") as scratch:
+    with scratch_folder("regatta-requests-") as scratch:
         with progress_bar("reading logs", of_bytes=True) as progress:
-            read = read_logs(logs, Path(scratch), given, names, progress)
+            read = read_logs(logs, scratch, given, names, progress)
         try:
             divide(read, pauses)
             yield read

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from regatta.host.errors import RegattaError, SpecError
+from regatta.host.files import scratch_folder, written
 
 if TYPE_CHECKING:
     from regatta.cli.waiting_tables import Table
@@ -66,17 +66,17 @@ def trace_events(
         raise click.UsageError("expected --transaction or --window, got both")
     if not command and options["pairs"]:
         raise click.UsageError("--overhead: expected together with a COMMAND")
-    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
+    with scratch_folder("regatta-events-") as scratch:
         recording, pairs = source, None
         if source is None:
-            recording = record_into or Path(scratch) / "recording"
+            recording = record_into or scratch / "recording"
             recording.mkdir(exist_ok=True)
             pairs = _record(command, pid, recording, options)
             if record_into is not None:
                 return
         assert recording is not None
         output = options["output"]
-        trace = _trace(recording, output if isinstance(output, Path) else None, Path(scratch) / "trace")
+        trace = _trace(recording, output if isinstance(output, Path) else None, scratch / "trace")
         perfetto = options["perfetto"]
         if isinstance(perfetto, Path):
             from regatta.events.perfetto import export_perfetto
@@ -88,7 +88,8 @@ def trace_events(
 
             from regatta.events.transactions import transaction_table
 
-            pq.write_table(transaction_table(trace), transactions)
+            with written(transactions) as file:
+                pq.write_table(transaction_table(trace), file)
         chart = options["chart"]
         if isinstance(chart, Path):
             _write_chart(trace, chart, options)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import click
 from regatta.cli.options import json_option
 from regatta.cli.tables import plain_console, show_table
 from regatta.host.errors import HostError, RegattaError
-from regatta.host.files import bounded_lines
+from regatta.host.files import bounded_lines, check_room, scratch_folder
 from regatta.host.foreign import foreign
 from regatta.host.printable import printable
 
@@ -89,11 +88,12 @@ def _recorded(command: tuple[str, ...], folder: Path | None) -> Operations:
     from regatta.trace.strace import strace_program
 
     program = strace_program()
-    with tempfile.TemporaryDirectory(prefix="regatta-files-") as scratch:
-        lines = Path(scratch) / "strace.txt"
+    with scratch_folder("regatta-files-") as scratch:
+        lines = scratch / "strace.txt"
         argv = strace_arguments(lines, command)
         with subprocess.Popen([program, *argv[1:]]) as done, MemorySamples(done.pid) as memory:
             done.wait()
+        check_room(scratch)
         if not lines.exists():
             raise HostError("strace", "a trace of the command", f"exit code {done.returncode} and no trace")
         if done.returncode != 0:

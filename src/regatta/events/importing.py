@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -36,6 +35,7 @@ from regatta.events.model import (
 )
 from regatta.events.text import CODES, PROBE, Read, quoted, read_text
 from regatta.host.errors import HostError, RegattaError
+from regatta.host.files import check_room, scratch_folder, written
 from regatta.host.foreign import foreign
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, About, Probe, events_from_json
 from regatta.recordings.facts import MOST, MOST_CPUS, MOST_PIDS, Ranges, read_facts
@@ -109,8 +109,8 @@ def import_recording(recording: Path, folder: Path) -> Trace:
         HostError: trace-cmd is missing.
     """
     about = read_about(recording)
-    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
-        text = Path(scratch) / "text"
+    with scratch_folder("regatta-events-") as scratch:
+        text = scratch / "text"
         _report(recording / TRACE_FILE, text)
         facts = Facts(
             begin_ns=about.begin_ns,
@@ -203,6 +203,8 @@ def _report(path: Path, text: Path) -> None:
             check=False,
             cwd=text.parent,
         )
+    # trace-cmd does not report that it cannot write.
+    check_room(text.parent)
     if done.returncode or not text.stat().st_size:
         got = done.stderr.decode(errors="replace").strip()[-200:] or f"exit code {done.returncode}"
         raise RegattaError(
@@ -220,8 +222,8 @@ def _import(
 ) -> Trace:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FACTS_FILE).unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
-        read = read_text(text, Path(scratch))
+    with scratch_folder("regatta-events-") as scratch:
+        read = read_text(text, scratch)
         with foreign(text, "the events of a trace", "record or export it again"), closing(read.connection):
             full = None if facts is None else _cut_when_full(read, facts)
             ((begin, end, cpus),) = read.connection.execute(
@@ -237,7 +239,7 @@ def _import(
                     remarks=(*facts.remarks, *read.remarks, *_words_of_full(full, facts)),
                 )
             conversion = _Conversion(read, (begin, end), probes, tasks, calls)
-            unsorted = Path(scratch) / EVENTS_FILE
+            unsorted = scratch / EVENTS_FILE
             conversion.write(unsorted)
             if conversion.unseen:
                 remark = (
@@ -245,8 +247,10 @@ def _import(
                     "wake-up on"
                 )
                 facts = replace(facts, remarks=(*facts.remarks, remark))
-            _sort(read.connection, unsorted, folder / EVENTS_FILE)
-    pq.write_table(conversion.objects.table(), folder / OBJECTS_FILE)
+            with written(folder / EVENTS_FILE) as file:
+                _sort(read.connection, unsorted, file)
+    with written(folder / OBJECTS_FILE) as file:
+        pq.write_table(conversion.objects.table(), file)
     return write_facts(folder, facts)
 
 

@@ -48,6 +48,7 @@ from regatta.events.model import (
     write_facts,
 )
 from regatta.host.errors import RegattaError
+from regatta.host.files import written
 
 _MILLISECOND_NS = 1_000_000
 _UNNAMED = "unnamed"
@@ -240,11 +241,13 @@ class _Reader:
         )
         columns = [times[order], kind, np.full(len(order), NONE), actor, of, peer, request, value]
         arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, EVENTS, strict=True)]
-        pq.write_table(pa.Table.from_arrays(arrays, schema=EVENTS), folder / EVENTS_FILE, compression="zstd")
+        with written(folder / EVENTS_FILE) as file:
+            pq.write_table(pa.Table.from_arrays(arrays, schema=EVENTS), file, compression="zstd")
         for row in self._objects:
             if row["kind"] in ("process", "thread"):
                 row["pid"] = self._pid
-        pq.write_table(pa.Table.from_pylist(self._objects, schema=OBJECTS), folder / OBJECTS_FILE)
+        with written(folder / OBJECTS_FILE) as file:
+            pq.write_table(pa.Table.from_pylist(self._objects, schema=OBJECTS), file)
 
     def set_process(self, pid: int, jvm: str) -> None:
         """Set what the recording says of the JVM."""

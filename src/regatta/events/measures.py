@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +13,7 @@ from regatta.events.intervals import union_ns
 from regatta.events.jobs import Jobs, Use
 from regatta.events.model import NONE, Kind, Trace
 from regatta.events.timeline import BATCH, RUNNING, Batch, State, Timeline
+from regatta.host.files import scratch_folder
 
 #: causes for which a thread sleeps, by the kind of the object that ended it
 CAUSES = ("lock", "disk", "network", "timer", "interrupt", "process", "unknown")
@@ -138,8 +137,8 @@ def measure(trace: Trace, batch: int = BATCH) -> Measures:
         trace: with scheduling events.
         batch: rows at once; the result does not depend on it.
     """
-    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
-        timeline = Timeline(trace, Path(scratch), batch)
+    with scratch_folder("regatta-events-") as scratch:
+        timeline = Timeline(trace, scratch, batch)
         tally = _Tally()
         for segments in timeline.batches():
             tally.add(segments)

@@ -15,7 +15,7 @@ from regatta.events.perfetto_scheduling import Columns, Scheduling
 from regatta.events.perfetto_slices import Slices
 from regatta.events.perfetto_tracks import read_objects, write_process_tree
 from regatta.host.errors import RegattaError
-from regatta.host.files import replaced
+from regatta.host.files import written
 
 #: events in memory at once
 _ROWS = 1 << 16
@@ -41,8 +41,8 @@ def export_perfetto(trace: Trace, path: Path, system_calls: bool = True) -> None
         system_calls: whether system calls are slices; they make large files.
 
     Raises:
-        RegattaError: the events are damaged.
-        OSError: a file cannot be read or written.
+        RegattaError: the events are damaged, or the file cannot be written.
+        OSError: a file cannot be read.
 
     Source: Perfetto, protos/perfetto/trace/trace_packet.proto, ftrace/ftrace_event_bundle.proto and
     track_event/track_event.proto.
@@ -51,7 +51,7 @@ def export_perfetto(trace: Trace, path: Path, system_calls: bool = True) -> None
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as messages
 
     objects = read_objects(trace.read_objects())
-    with replaced(path) as temporary, temporary.open("wb") as file:
+    with written(path) as temporary, temporary.open("wb") as file:
         packets = Packets(file, messages)
         _write_clocks(packets, trace)
         write_process_tree(packets, objects, trace.facts.begin_ns)

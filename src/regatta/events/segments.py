@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from regatta.events.intervals import Intervals
 from regatta.events.jobs import Jobs
 from regatta.events.model import NONE, Facts, Kind, Trace
 from regatta.events.timeline import BATCH, RUNNING, Batch, State, Timeline
+from regatta.host.files import scratch_folder
 
 #: column -> type, 31 bytes in all
 _COLUMNS: dict[str, type[np.signedinteger[Any]]] = {
@@ -97,8 +96,8 @@ def load_segments(trace: Trace, batch: int = BATCH) -> Segments:
     """
     pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS}
     births: dict[int, tuple[int, int]] = {}
-    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
-        timeline = Timeline(trace, Path(scratch), batch)
+    with scratch_folder("regatta-events-") as scratch:
+        timeline = Timeline(trace, scratch, batch)
         seen = NONE
         for one in timeline.batches():
             seen = _add(one, pieces, births, seen)

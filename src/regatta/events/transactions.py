@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 
 from regatta.events.model import NONE, Trace
 from regatta.events.timeline import BATCH, State, Timeline
+from regatta.host.files import scratch_folder
 
 _USE = pa.struct(
     [("object", pa.string()), ("uses", pa.int64()), ("used_ns", pa.int64()), ("waited_ns", pa.int64())]
@@ -55,8 +53,8 @@ def transaction_table(trace: Trace, batch: int = BATCH) -> pa.Table:
 
     Source: Horikawa, A Framework for Performance Evaluation Based on Event Tracing (2000), ten steps of section 3.3.1.
     """
-    with tempfile.TemporaryDirectory(prefix="regatta-events-") as scratch:
-        timeline = Timeline(trace, Path(scratch), batch)
+    with scratch_folder("regatta-events-") as scratch:
+        timeline = Timeline(trace, scratch, batch)
         found = timeline.jobs.transactions
         width = len(State)
         spent = np.zeros(len(found) * width)

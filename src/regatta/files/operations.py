@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from regatta.host.errors import RegattaError
-from regatta.host.files import replaced
+from regatta.host.files import written
 from regatta.recordings.facts import Ranges, read_facts, write_facts
 from regatta.recordings.tables import escaped, read_table
 
@@ -192,8 +192,7 @@ class Recorder:
 
 
 def write_operations(folder: Path, operations: Operations) -> None:
-    """Write a trace; `trace.json` comes last, so a folder with it is complete."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a trace; `trace.json` comes last, so a folder with it is complete. Raise RegattaError if it cannot be written."""
     files = {
         "id": pa.array(range(len(operations.paths)), pa.int32()),
         "path": pa.array(map(escaped, operations.paths), pa.string()),
@@ -204,7 +203,7 @@ def write_operations(folder: Path, operations: Operations) -> None:
     for name, columns_of, schema in (
         (OPERATIONS_FILE, columns, OPERATIONS), (FILES_FILE, files, FILES), (MEMORY_FILE, memory, MEMORY),
     ):  # fmt: skip
-        with replaced(folder / name) as file:
+        with written(folder / name) as file:
             pq.write_table(pa.table(columns_of, schema=schema), file, compression="zstd")
     write_facts(folder / FACTS_FILE, operations.facts, (OPERATIONS_FILE, FILES_FILE, MEMORY_FILE))
 

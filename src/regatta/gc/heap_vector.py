@@ -18,7 +18,7 @@ from regatta.gc.heap_profile import (
     survival,
 )
 from regatta.host.errors import Problem, SpecError
-from regatta.host.files import parse_json, read_bounded, write_whole
+from regatta.host.files import parse_json, read_bounded, write_output
 from regatta.host.foreign import foreign
 from regatta.host.values.from_json import value_from_json
 from regatta.stats.estimate import Interval
@@ -137,7 +137,7 @@ def write_heap_vector(vector: HeapVector, path: Path) -> None:
     }
     rates = {name: _written(rate) for name, rate in vector.rates.items()}
     document = {**head, "rates": rates, "profiles": [dataclasses.asdict(one.profile) for one in vector.runs]}
-    write_whole(path, json.dumps(document) + "\n")
+    write_output(path, json.dumps(document) + "\n")
 
 
 def read_heap_vector(path: Path) -> HeapVector:

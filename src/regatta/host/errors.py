@@ -4,6 +4,7 @@
     ├── SpecError                2   the spec, a registry or a suite is invalid (holds a list of Problem)
     ├── HostError                3   the host is unfit: a program or a runtime is missing
     │   └── NotForThisHostError      the runtime is not available on this host, so its cells cannot exist
+    ├── FullDisk                 3   a disk for output or temporary files is full
     ├── StoreError               3   the results cannot be read or written (full disk, foreign file)
     │   └── NewerVersion             a newer version of Regatta wrote the results
     └── VerificationError        1   the work is recorded, but part of it failed
@@ -73,6 +74,21 @@ class HostError(RegattaError):
 
 class NotForThisHostError(HostError):
     """The runtime does not exist for this host, or its program is not installed. Its cells cannot exist here; the rest continues."""
+
+
+class FullDisk(RegattaError):
+    """A disk is full. `where` is the output, or the folder of temporary files."""
+
+    exit_code = 3
+
+    def __init__(self, where: str, fix: str) -> None:
+        """Name the file or folder without room, and the fix."""
+        super().__init__(where, "free disk space", "No space left on device", fix)
+        self._arguments = where, fix
+
+    def __reduce__(self) -> tuple[type[FullDisk], tuple[str, str]]:
+        """Let a process of a pool pass the error to its parent."""
+        return FullDisk, self._arguments
 
 
 class StoreError(RegattaError):

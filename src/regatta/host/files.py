@@ -17,9 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from regatta.host.errors import RegattaError
+from regatta.host.errors import FullDisk, RegattaError
 
 _BUSY = (errno.EAGAIN, errno.EACCES)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_SPACE = os.strerror(errno.ENOSPC)
+#: A file that needs more than what is left can fail before the disk is full.
+_NEXT_TO_NOTHING_BYTES = 64 * 1024
 _PAUSE_S = 0.05
 _CHUNK_BYTES = 1 << 20
 #: limit for a Regatta JSON object; the plan header or receipt of the largest experiment is far smaller
@@ -68,19 +72,80 @@ def write_whole(path: Path, data: bytes | str, mode: int = 0o666, durable: bool 
         temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """Replace a file that a command writes for the user, with any library; see `replaced`.
+
+    Raises:
+        RegattaError: the disk is full or the folder is not writable.
+    """
+    fix = "free disk space, or choose another folder"
+    try:
+        with replaced(path) as temporary:
+            yield temporary
+    except RegattaError:
+        raise
+    except Exception as error:
+        if is_full(error, path.parent):
+            raise FullDisk(str(path), fix) from error
+        if not isinstance(error, OSError):
+            raise
+        raise RegattaError(str(path), "a writable file", error.strerror or str(error), fix) from error
+
+
 def write_output(path: Path, text: str) -> None:
     """Replace the contents of a file that a command writes for the user, atomically.
 
     Raises:
         RegattaError: the disk is full or the folder is not writable.
     """
+    with written(path) as temporary:
+        temporary.write_bytes(text.encode())
+
+
+def is_full(error: Exception | None, folder: Path) -> bool:
+    """Return whether the disk of a folder is full, or an error comes from a full disk, whatever library raised it.
+
+    Databases wrap the error of the kernel, or report the next one; programs end as if their input had ended.
+    """
+    if getattr(error, "errno", None) in _FULL or _NO_SPACE in str(error):
+        return True
     try:
-        write_whole(path, text)
-    except OSError as error:
-        got = error.strerror or str(error)
-        raise RegattaError(
-            str(path), "a writable file", got, "free disk space, or choose another folder"
-        ) from error
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _NEXT_TO_NOTHING_BYTES
+
+
+def check_room(folder: Path) -> None:
+    """Raise FullDisk if the disk of a scratch folder is full. Call it after programs that do not report that they cannot write."""
+    if is_full(None, folder):
+        raise _full_scratch(folder)
+
+
+def _full_scratch(folder: Path) -> FullDisk:
+    return FullDisk(str(folder.parent), "free disk space, or set TMPDIR to a folder on another disk")
+
+
+@contextlib.contextmanager
+def scratch_folder(prefix: str) -> Iterator[Path]:
+    """Yield a new folder for temporary files, and remove it at the end.
+
+    Raises:
+        FullDisk: the block failed for lack of space in the folder, whatever error it raised.
+    """
+    # Imported here because the runner does not need it.
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix=prefix) as name:
+        try:
+            yield Path(name)
+        except FullDisk:
+            raise
+        except Exception as error:
+            if not is_full(error, Path(name)):
+                raise
+            raise _full_scratch(Path(name)) from error
 
 
 def write_object(path: Path, value: dict[str, Any], mode: int = 0o666, durable: bool = False) -> None:

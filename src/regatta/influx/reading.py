@@ -7,7 +7,6 @@ if necessary.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import StoreError
+from regatta.host.files import scratch_folder
 from regatta.influx.client import Client
 from regatta.influx.journal import tagged
 from regatta.influx.lines import NONE, identifier, tag_value
@@ -83,12 +83,12 @@ def experiment_from_influx(
     Raises:
         StoreError: the database lacks the experiment or some of its records, mixes two runs, or cannot be queried.
     """
-    with tempfile.TemporaryDirectory(prefix="regatta-influx-") as name:
-        folder = Folder(Path(name) / "experiment")
+    with scratch_folder("regatta-influx-") as name:
+        folder = Folder(name / "experiment")
         try:
             documents = read_plan(_asking(client), experiment)
             _write_plan(folder, documents)
-            _Reading(client, experiment, documents, say, progress).write(folder.path, Path(name))
+            _Reading(client, experiment, documents, say, progress).write(folder.path, name)
         except (
             KeyError,
             IndexError,

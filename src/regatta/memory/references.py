@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from regatta.files.cache import FILE_PAGES
-from regatta.host.files import replaced
+from regatta.host.files import written
 from regatta.recordings.facts import MOST, Ranges, read_facts, write_facts
 from regatta.recordings.tables import escaped, read_table
 
@@ -112,15 +112,14 @@ class References:
 
 
 def write_references(folder: Path, references: References) -> None:
-    """Write a trace; `trace.json` comes last, so a folder with it is complete."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a trace; `trace.json` comes last, so a folder with it is complete. Raise RegattaError if it cannot be written."""
     rows = [{**asdict(one), "path": escaped(one.path)} for one in references.files]
     tables = {
         REFERENCES_FILE: pa.table({"page": pa.array(references.pages)}, schema=REFERENCES),
         FILES_FILE: pa.Table.from_pylist(rows, schema=FILES),
     }
     for name, table in tables.items():
-        with replaced(folder / name) as file:
+        with written(folder / name) as file:
             pq.write_table(table, file, compression="zstd")
     write_facts(folder / FACTS_FILE, references.facts, (REFERENCES_FILE, FILES_FILE))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from regatta.host.cache import bytes_sha256
 from regatta.host.errors import RegattaError
-from regatta.host.files import parse_object, write_object
+from regatta.host.files import parse_object, write_output
 from regatta.host.foreign import foreign
 from regatta.host.values.from_json import value_from_json
 
@@ -39,7 +39,7 @@ def write_facts(path: Path, facts: DataclassInstance, files: Sequence[str]) -> N
         files: names of the complete files in the same folder.
     """
     digests = {name: bytes_sha256(path.with_name(name)) for name in files}
-    write_object(path, {**asdict(facts), _DIGESTS: digests})
+    write_output(path, json.dumps({**asdict(facts), _DIGESTS: digests}) + "\n")
 
 
 def read_facts(kind: type[T], path: Path, what: str, ranges: Ranges, fix: str) -> T:

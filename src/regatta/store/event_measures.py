@@ -6,7 +6,6 @@ import json
 import multiprocessing
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -16,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.host.files import parse_object, write_object
+from regatta.host.errors import FullDisk
+from regatta.host.files import parse_object, scratch_folder, write_object
 from regatta.host.journal.journal import Damage, journal_files, read_file
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 from regatta.host.values.record import Record
@@ -151,6 +151,9 @@ def _rows(kept: Kept) -> list[Row]:
         return found
     try:
         rows = _measured(kept.folder)
+    except FullDisk:
+        # The trace may be good.
+        raise
     except Exception:
         # The files come from the measured host. However one is damaged, the other results are still answered.
         return [[0, UNREADABLE, 1.0, "1", None, None]]
@@ -174,8 +177,8 @@ def _measured(recording: Path) -> list[Row]:
     from regatta.events.importing import import_recording
     from regatta.events.measures import measure, metrics
 
-    with tempfile.TemporaryDirectory(prefix="regatta-events-") as folder:
-        measures = measure(import_recording(recording, Path(folder)))
+    with scratch_folder("regatta-events-") as folder:
+        measures = measure(import_recording(recording, folder))
     found = [*metrics(measures), *demand_metrics(measures)]
     rows: list[Row] = [
         [0, name, value, unit, None, dict(given) or None] for name, value, unit, given in found

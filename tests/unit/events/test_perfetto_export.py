@@ -18,7 +18,7 @@ from helpers.synthetic_traces import write_trace
 from regatta.events import perfetto, perfetto_packets, perfetto_scheduling
 from regatta.events.model import NONE, Facts, Kind, Sleep, Trace
 from regatta.events.perfetto import export_perfetto
-from regatta.host.errors import RegattaError
+from regatta.host.errors import FullDisk, RegattaError
 
 T0 = 10**12
 IDLE_0, IDLE_1, MAIN, WORKER, READ, WORK, SERVE, LOCK, TIMER, FIRST, SECOND, PROCESS, CLIENT, DISK = range(14)
@@ -469,7 +469,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         write(packets)
 
     monkeypatch.setattr(perfetto_packets.Packets, "write", full)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(FullDisk):
         export_perfetto(trace, written)
     assert len(calls) == 2
     assert {path.name for path in tmp_path.iterdir()} == {"trace", "out"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +13,7 @@ from regatta.answers.topics.events.window import Part, Row, Span, Wakeup, Window
 from regatta.events.importing import import_recording
 from regatta.events.timeline import State
 from regatta.figures.text import joined
-from regatta.host.files import parse_object, write_object
+from regatta.host.files import parse_object, scratch_folder, write_object
 from regatta.host.values.events import TRACE_FILE
 
 _VERSION = 1
@@ -37,8 +36,8 @@ def median_window(recording: Path, charts: Path) -> tuple[Window, str]:
     known = _read(path, changed_ns)
     if known is not None:
         return known
-    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
-        trace = import_recording(recording, Path(scratch) / "trace")
+    with scratch_folder("regatta-chart-") as scratch:
+        trace = import_recording(recording, scratch / "trace")
         with opened(trace) as charted:
             one = charted.median()
             window = charted.window(*charted.around(one))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from regatta.events.model import NONE, Kind, Trace
 from regatta.events.text import connect, quoted
 from regatta.events.timeline import RUNNING, State, Timeline
 from regatta.host.errors import RegattaError
+from regatta.host.files import scratch_folder
 
 #: A chart with more rows is not readable.
 MOST_THREADS = 30
@@ -101,8 +101,8 @@ class Window:
 @contextmanager
 def opened(trace: Trace) -> Iterator[Charted]:
     """Read the transactions of a trace once, for all that a chart needs."""
-    with tempfile.TemporaryDirectory(prefix="regatta-chart-") as scratch:
-        yield Charted(trace, Path(scratch))
+    with scratch_folder("regatta-chart-") as scratch:
+        yield Charted(trace, scratch)
 
 
 class Charted:
