@@ -9,7 +9,7 @@ from pathlib import Path
 
 from regatta.host.cache import cache_folder, made_directory
 from regatta.host.errors import HostError
-from regatta.host.ready.commands import run_command
+from regatta.host.ready.commands import KEPT_BYTES, run_command
 from regatta.host.ready.sources import NOT_SOURCES, copy_sources, source_files, sources_sha256
 from regatta.host.values.experiment import Runtime
 
@@ -139,6 +139,8 @@ def _tracked_outputs(top: Path) -> list[Path]:
     listed = run_command(["git", "-C", str(top), "ls-files", "-z", "--", *patterns], str(top))
     if listed.returncode:
         return []
+    if listed.cut:
+        raise listed.error("a list of files that fits into memory", f"more than {KEPT_BYTES} bytes")
     return [top / name for name in sorted(listed.text.split("\0")) if name and (top / name).is_file()]
 
 
