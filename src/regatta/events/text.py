@@ -22,6 +22,7 @@ _LOST = r"^CPU:?\s*(\d+)\s*\[(?:LOST )?(\d*) ?EVENTS( DROPPED)?\]"
 #: lines without events, as a share of all, above which a file is no trace
 _UNREADABLE = 0.01
 _MEMORY = "1500MB"
+_TAIL_BYTES = 1 << 16
 #: trace-cmd could not apply the format of an event, and wrote its raw fields instead
 _FAILED = "[FAILED TO PARSE]"
 #: CPUs of the largest Linux kernel; seconds that a time in ns can hold; shortest gap that is reported, ns
@@ -254,10 +255,12 @@ def _repaired(path: Path, copy: Path) -> Path:
 
 def _check_end(path: Path) -> None:
     try:
+        if not path.is_file():
+            raise RegattaError(str(path), "a regular file", "another kind of file", "save the text to a file")
         size = path.stat().st_size
         with path.open("rb") as file:
-            file.seek(max(0, size - (1 << 16)))
-            tail = file.read()
+            file.seek(max(0, size - _TAIL_BYTES))
+            tail = file.read(_TAIL_BYTES)
     except OSError as error:
         raise RegattaError(str(path), "a trace", error.strerror or str(error)) from error
     if not size:
