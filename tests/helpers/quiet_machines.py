@@ -15,6 +15,7 @@ from pathlib import Path
 from regatta.host.quiet.host import CPU, QuietHost
 from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list, parse_cpu_mask
 
+WATCHDOG = "proc/sys/kernel/watchdog"
 KTHREAD, BOUND, USER = 0x00200040, 0x04200040, 0x00400100
 
 
@@ -38,6 +39,8 @@ class Machine:
     #: mount line, root folder, groups below it, group of this command
     cgroup: tuple[str, str, tuple[str, ...], str] = ("", "", (), "/")
     units: dict[str, str] = field(default_factory=dict)
+    #: whether the kernel lets a group with processes have no set of CPUs: 6.18 does, 6.1 and 6.12 do not
+    takes_empty_cpusets: bool = False
 
     @property
     def cpus(self) -> list[int]:
@@ -54,6 +57,7 @@ _KERNEL = {
     "proc/sys/kernel/randomize_va_space": "2",
     "proc/sys/kernel/timer_migration": "1",
     "proc/sys/kernel/soft_watchdog": "1",
+    "proc/sys/kernel/watchdog": "1",
     "proc/sys/vm/swappiness": "60",
     "proc/sys/vm/drop_caches": "0",
     "proc/meminfo": "MemTotal: 65536000 kB\nMemAvailable: 60000000 kB",
@@ -231,6 +235,22 @@ class FakeKernel(QuietHost):
         self.writes = 0
         super().__init__(root, machine.measured, isolate=isolate)
 
+    def read(self, key: str) -> str | None:
+        if key == WATCHDOG and (self.root / key).exists() and not self._watches():
+            # The kernel stores what it answers.
+            (self.root / key).write_text("0\n")
+        return super().read(key)
+
+    def _watches(self) -> bool:
+        return any(
+            super(FakeKernel, self).read(f"proc/sys/kernel/{name}") == "1"
+            for name in ("soft_watchdog", "nmi_watchdog")
+        )
+
+    def _watchdog(self, path: Path, text: str) -> None:
+        if text == "0" or (self.root / WATCHDOG).read_text().strip() == "1":
+            path.write_text(f"{text}\n")
+
     def write(self, key: str, text: str) -> None:
         self.tick(key.rpartition("/")[2])
         self.writes += 1
@@ -248,6 +268,8 @@ class FakeKernel(QuietHost):
             "cgroup.subtree_control": self._control,
             "cgroup.procs": self._move,
             "cpuset.cpus": self._cpuset,
+            "soft_watchdog": self._watchdog,
+            "nmi_watchdog": self._watchdog,
         }.get(path.name)
         if special:
             special(path, text)
@@ -335,6 +357,8 @@ class FakeKernel(QuietHost):
                 raise OSError(errno.EACCES, "Permission denied")
             if any(not set(parse_cpu_list(c.read_text())) <= cpus for c in path.parent.glob("*/cpuset.cpus")):
                 raise OSError(errno.EBUSY, "Device or resource busy")
+        elif not cpus and path.read_text().strip() and not self.machine.takes_empty_cpusets:
+            raise OSError(errno.ENOSPC, "No space left on device")
         path.write_text(f"{text}\n")
 
     def make_folder(self, key: str) -> None:

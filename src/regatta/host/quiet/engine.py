@@ -40,7 +40,9 @@ def status(host: QuietHost, folder: StateFolder, left: Collection[str] = ()) -> 
             reports.append(report_of(knob, "left"))
             continue
         found = knob.find(host, kept.of(knob.name))
-        reports.append(_look(host, knob, found, kept))
+        report = _look(host, knob, found, kept)
+        report.restores = _restores(host, knob, kept.of(knob.name))
+        reports.append(report)
     return Outcome("status", host.measured, host.housekeeping, reports, before is not None, restarted)
 
 
@@ -141,6 +143,7 @@ def _look(host: QuietHost, knob: Knob, found: Found, before: Before) -> KnobRepo
         report.state = "not available" if found.asked else "not asked"
     elif isinstance(knob, PageCache):
         report.state = "quiet" if before.dropped else "noisy"
+        report.changes = [] if before.dropped else [f"{knob.name} -> dropped"]
     else:
         refused = before.refused.get(knob.name, [])
         for item in found.items:
@@ -148,8 +151,19 @@ def _look(host: QuietHost, knob: Knob, found: Found, before: Before) -> KnobRepo
                 report.refused.append(f"{knob.describe(host, item.key)} stays on CPU {item.now}")
             elif item.now != item.wanted:
                 report.state = "noisy"
+                report.changes.append(f"{knob.describe(host, item.key)}: {item.now} -> {item.wanted}")
     report.places = [_place(host, knob, item, item.now, before.of(knob.name)) for item in found.items]
     return report
+
+
+def _restores(host: QuietHost, knob: Knob, saved: Mapping[str, str]) -> list[str]:
+    """Return the changes that would restore the stored values."""
+    now = {key: _get(host, knob, key) for key in knob.restore_order(list(saved))}
+    return [
+        f"{knob.describe(host, key)}: {value} -> {saved[key]}"
+        for key, value in now.items()
+        if value is not None and not knob.is_restored(host, value, saved[key])
+    ]
 
 
 def _apply_one(host: QuietHost, knob: Knob, before: Before, refused: dict[str, list[str]]) -> KnobReport:
@@ -159,7 +173,7 @@ def _apply_one(host: QuietHost, knob: Knob, before: Before, refused: dict[str, l
     if found.missing:
         return report
     report.state = "quiet"
-    report.places, report.refused = [], []
+    report.places, report.refused, report.changes = [], [], []
     for item in found.items:
         now = item.now
         # A place that appeared after storing waits for the next call: only stored places are changed.
@@ -222,25 +236,23 @@ def _restore_one(
     gone: dict[str, dict[str, str]],
     left: dict[str, dict[str, str]],
 ) -> None:
-    keys = list(saved) if knob.restore_forward else list(reversed(list(saved)))
-    if not keys:
+    if not saved:
         report.state = "nothing kept"
-    for key in keys:
+    for key in knob.restore_order(list(saved)):
         value, where = saved[key], knob.describe(host, key)
-        now = _get(host, knob, key)
-        reason = ""
-        if now is not None and now != value:
+        got, reason = _get(host, knob, key), ""
+        restored = knob.is_restored(host, got, value)
+        if got is not None and not restored:
             reason, _ = _try(host, knob, key, value)
             got = _get(host, knob, key)
-            report.changed += got == value
-        else:
-            got = now
+            restored = knob.is_restored(host, got, value)
+            report.changed += restored
         if got is None:
             report.told.append(f"{where} no longer exists")
             gone.setdefault(knob.name, {})[key] = value
-        elif got != value and knob.may_refuse:
+        elif not restored and knob.may_refuse:
             report.refused.append(f"{where} stays on CPU {got}" + (f": {reason}" if reason else ""))
-        elif got != value:
+        elif not restored:
             report.problems.append(Problem(where, value, f"{got} ({reason})" if reason else got))
             left.setdefault(knob.name, {})[key] = value
         report.places.append(KnobPlace(where, value, got or "", value))

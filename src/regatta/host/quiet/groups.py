@@ -14,10 +14,10 @@ import errno
 import fnmatch
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from regatta.host.quiet.host import QuietHost
+from regatta.host.quiet.host import CPU, QuietHost
 from regatta.host.quiet.interrupts import allowed_cpus, is_kernel_thread
 from regatta.host.quiet.knob import Found, Item, Knob, of_cpus
 from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list
@@ -73,7 +73,10 @@ class Services(Knob):
         for group in _confined(host, base, base, own, found.told):
             for above in reversed(PurePosixPath(group).relative_to(base).parents):
                 wanted.setdefault(f"enable:{PurePosixPath(base) / above}", "yes")
-            wanted[f"cpus:{group}"] = self._confined_to(host, f"cpus:{group}", found.told)
+            if self.is_restored(host, self.get(host, f"cpus:{group}"), _ALL):
+                wanted[f"cpus:{group}"] = cpu_list_text(host.housekeeping)
+            else:
+                wanted[f"cpus:{group}"] = self._confined_to(host, f"cpus:{group}", found.told)
         found.items = self._items(host, wanted)
         if not found.items:
             found.told.append("no group of services to confine")
@@ -95,9 +98,7 @@ class Services(Knob):
 
     def _confined_to(self, host: QuietHost, key: str, told: list[str]) -> str:
         """Return the wanted CPUs of a group: its own without the noisy ones. A group with only noisy CPUs keeps them."""
-        now = self.get(host, key) or _ALL
-        if now == _ALL:
-            return cpu_list_text(host.housekeeping)
+        now = self.get(host, key) or ""
         rest = set(parse_cpu_list(now)) - host.noisy
         if not rest:
             told.append(f"/{key.partition(':')[2]} keeps CPU {now}, its only CPU")
@@ -127,8 +128,10 @@ class Services(Knob):
         kind, _, folder = key.partition(":")
         if kind == "enable":
             host.write(f"{folder}/{_CONTROL}", "+cpuset" if value == "yes" else "-cpuset")
+        elif kind == "cpus" and value == _ALL:
+            _confine_no_longer(host, f"{folder}/{_CPUS}")
         elif kind == "cpus":
-            host.write(f"{folder}/{_CPUS}", "" if value == _ALL else value)
+            host.write(f"{folder}/{_CPUS}", value)
         elif value == _ABSENT:
             _remove_group(host, folder)
         elif kind == "partition":
@@ -140,6 +143,14 @@ class Services(Knob):
             base = str(PurePosixPath(folder).parent)
             host.write(f"{folder}/cpuset.mems", host.read(f"{base}/cpuset.mems") or "0")
             host.write(f"{folder}/{_CPUS}", value)
+
+    def restore_order(self, keys: Sequence[str]) -> list[str]:
+        # Without the controller, a group has no set of CPUs. Some kernels (6.1, 6.12) refuse to remove the set of a group
+        # with processes in any other way.
+        return sorted(super().restore_order(keys), key=lambda key: key.startswith("cpus:"))
+
+    def is_restored(self, host: QuietHost, now: str | None, value: str) -> bool:
+        return now == value or (value == _ALL and now == _every_cpu(host))
 
     def after_setting(self, host: QuietHost) -> list[str]:
         """Version 1: move processes of the root cpuset into Regatta's, except those from which measurements may start."""
@@ -157,6 +168,21 @@ def partition_entry(root: QuietHost) -> str | None:
         if version == 2 and _partition_state(root, folder) not in (None, _ABSENT):
             return f"{folder}/cgroup.procs"
     return None
+
+
+def _confine_no_longer(host: QuietHost, key: str) -> None:
+    """Remove the limit of a group. A kernel that requires a set for a group with processes gets the set of all CPUs."""
+    try:
+        host.write(key, "")
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        host.write(key, _every_cpu(host))
+
+
+def _every_cpu(host: QuietHost) -> str:
+    """Return all CPUs that can ever be online: as the set of a group they limit nothing, also after CPUs are added."""
+    return cpu_list_text(parse_cpu_list(host.read(f"{CPU}/possible") or ""))
 
 
 def _partition_state(host: QuietHost, folder: str) -> str | None:

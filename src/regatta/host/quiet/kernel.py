@@ -65,6 +65,14 @@ class Watchdogs(_Values):
         "proc/sys/kernel/nmi_watchdog": "0",
         "proc/sys/kernel/soft_watchdog": "0",
     }
+    _BOTH = "proc/sys/kernel/watchdog"
+
+    def put(self, host: QuietHost, key: str, value: str) -> None:
+        # While both watchdogs are off, any program that reads the switch of both turns it off too, and then neither
+        # watchdog can be turned on. Nothing may read the switch before a watchdog is on.
+        if value != "0" and not host.why_fixed(self._BOTH):
+            host.write(self._BOTH, "1")
+        host.write(key, value)
 
 
 class TimerMigration(_Values):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regatta.host.quiet.host import QuietHost
@@ -45,7 +45,6 @@ class Knob:
         level: fitness of a host without it, `poor`, `fair` or `good`.
         keys: pattern of its keys, so that the stored state cannot name any other file.
         may_refuse: hardware or a driver may fix single places: reported, but no failure.
-        restore_forward: restore in the order of setting; the others are restored in reverse.
     """
 
     name = ""
@@ -54,7 +53,6 @@ class Knob:
     level = "fair"
     keys: re.Pattern[str] = re.compile(r"(?!)")
     may_refuse = False
-    restore_forward = False
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
         """Inspect the host. `saved`: key -> value before the first change, for changed places."""
@@ -67,6 +65,14 @@ class Knob:
     def put(self, host: QuietHost, key: str, value: str) -> None:
         """Set a place. Raises OSError."""
         host.write(key, value)
+
+    def restore_order(self, keys: Sequence[str]) -> list[str]:
+        """Return stored keys (in the order of setting) in the order of restoring: by default in reverse."""
+        return list(reversed(keys))
+
+    def is_restored(self, host: QuietHost, now: str | None, value: str) -> bool:
+        """Return whether a current value is the stored one, or has the same effect."""
+        return now == value
 
     def describe(self, host: QuietHost, key: str) -> str:
         """Return a description of the place."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from regatta.host.quiet.host import CPU, QuietHost
 from regatta.host.quiet.knob import Found, Item, Knob
@@ -46,8 +46,10 @@ class Boost(Knob):
     effect = "the frequency depends on temperature, power and the number of busy cores"
     level = "fair"
     keys = re.compile(rf"{CPU}/(intel_pstate/no_turbo|cpufreq/boost|cpufreq/policy[0-9]+/boost)")
-    # If a global switch exists, a policy's own switch has an effect only while the global one is on.
-    restore_forward = True
+
+    def restore_order(self, keys: Sequence[str]) -> list[str]:
+        # If a global switch exists, a policy's own switch has an effect only while the global one is on.
+        return list(keys)
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
         wanted = {}

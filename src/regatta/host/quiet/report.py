@@ -37,6 +37,8 @@ class KnobReport:
         changed: number of places written.
         refused: places that the hardware or a driver fixes: reported, no failure.
         told: notes for users.
+        changes: of `status`: the changes that `apply` would make, as text.
+        restores: of `status`: the changes that `restore` would make, as text.
     """
 
     name: str
@@ -49,6 +51,8 @@ class KnobReport:
     problems: list[Problem] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    restores: list[str] = field(default_factory=list)
 
 
 def report_of(knob: Knob, state: str = "quiet") -> KnobReport:

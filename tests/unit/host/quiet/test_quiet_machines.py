@@ -6,13 +6,14 @@ import errno
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.golden import Golden
-from helpers.quiet_machines import AMD, ARM, INTEL, MACHINES, FakeKernel, Machine, build, snapshot
+from helpers.quiet_machines import AMD, ARM, INTEL, MACHINES, WATCHDOG, FakeKernel, Machine, build, snapshot
 from regatta.host.quiet.engine import KEYS, NAMES, apply, restore, status
 from regatta.host.quiet.groups import partition_entry
 from regatta.host.quiet.host import CPU
@@ -96,6 +97,10 @@ def test_looking_changes_nothing_and_sees_what_setting_did(bench: Bench) -> None
     bench.apply()
     after = bench.status()
     assert (before.kept, after.kept) == (False, True)
+    assert "/proc/sys/vm/swappiness: 60 -> 1" in knob(before, "swappiness").changes
+    assert "/proc/sys/vm/swappiness: 1 -> 60" in knob(after, "swappiness").restores
+    assert not any(report.restores for report in before.knobs)
+    assert not any(report.changes for report in after.knobs)
     for early, late in zip(before.knobs, after.knobs, strict=True):
         assert early.state != "noisy" or late.state == "quiet"
     assert json.loads(json.dumps(after.to_json()))["knobs"][0]["name"] == NAMES[0]
@@ -359,6 +364,47 @@ def test_nothing_is_changed_where_nothing_can_be_kept(bench: Bench, monkeypatch:
     assert snapshot(bench.root) == bench.at_first
     # What was half written does not stand in the way.
     assert not bench.apply().failed
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=list(MACHINES))
+def test_watchdogs_come_back_after_another_program_has_read_their_common_switch(
+    tmp_path: Path, machine: Machine
+) -> None:
+    bench = Bench(tmp_path, machine)
+    bench.apply()
+    assert bench.read(WATCHDOG) == "0"
+    assert not bench.restore().failed
+    assert snapshot(bench.root) == bench.at_first
+
+
+@pytest.mark.parametrize(("takes_empty_cpusets", "at_last"), [(False, "0-7"), (True, "")])
+def test_groups_that_had_the_controller_before_may_use_all_cpus_again(
+    tmp_path: Path, takes_empty_cpusets: bool, at_last: str
+) -> None:
+    bench = Bench(tmp_path, replace(INTEL, takes_empty_cpusets=takes_empty_cpusets))
+    for folder in ("", "system.slice/"):
+        bench.kernel().write(f"sys/fs/cgroup/{folder}cgroup.subtree_control", "+cpuset")
+    bench.at_first = snapshot(bench.root)
+    for _ in range(2):
+        bench.apply()
+        assert bench.read("sys/fs/cgroup/init.scope/cpuset.cpus") == "0-1,4-5"
+        outcome = bench.restore()
+        assert (outcome.failed, outcome.kept) == (False, False)
+        now = snapshot(bench.root)
+        different = {key: now[key] for key in now if now[key] != bench.at_first[key]}
+        assert set(different.values()) <= {at_last}
+        assert bench.read("sys/fs/cgroup/init.scope/cpuset.cpus") == at_last
+
+
+def test_a_group_that_was_limited_before_keeps_its_own_limit(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, INTEL)
+    bench.kernel().write("sys/fs/cgroup/cgroup.subtree_control", "+cpuset")
+    bench.kernel().write("sys/fs/cgroup/init.scope/cpuset.cpus", "1-3")
+    bench.at_first = snapshot(bench.root)
+    bench.apply()
+    assert bench.read("sys/fs/cgroup/init.scope/cpuset.cpus") == "1"
+    assert not bench.restore().failed
+    assert snapshot(bench.root) == bench.at_first
 
 
 def test_what_cannot_be_put_back_stays_kept_for_the_next_time(
