@@ -73,7 +73,8 @@ def _facts(home: Path, found: Readiness) -> dict[str, str]:
         except Unreachable:
             raise
         except HostError as error:
-            new[agent.host.name] = [reason_of(error)]
+            # Without the fix, which is to provision the host: that happens now.
+            new[agent.host.name] = [str(replace(problem, fix="")) for problem in error.problems]
             return ""
 
     answers = _each(found, list(found.agents), ask)

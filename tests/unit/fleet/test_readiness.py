@@ -173,3 +173,21 @@ def test_a_build_that_fails_on_one_host_shows_its_last_lines_and_the_others_go_o
     assert f"excluded: {name}: " in capsys.readouterr().err
     (host,) = found.hosts.values()
     assert sorted(host.runtimes) == ["made", "there"]
+
+
+def test_a_fresh_host_is_provisioned_without_advice_to_provision_it(
+    home: Home, nodes: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    true_put = Here.put
+
+    def put(self: Here, source: Path, target: str) -> None:
+        if self.host.name not in nodes:
+            raise HostError(target, "a writable file", "Permission denied", "prepare the host")
+        true_put(self, source, target)
+
+    monkeypatch.setattr(Here, "put", put)
+    found = make_hosts_ready(home.experiment("", used="there"), home.folder, "cluster")
+    assert list(found.hosts) == nodes == ["one", "two"]
+    messages = capsys.readouterr().err
+    assert messages.count("Permission denied") == 2
+    assert "fix:" not in messages
