@@ -12,7 +12,7 @@ name: regatta_events
 type: notification
 short_description: Events of a playbook as JSON lines
 description:
-  - Writes the current role of each host, failed tasks with the reason, and finally the outcome of each host.
+  - Writes the current role of each host, its messages (C(debug)), failed tasks with the reason, and finally its outcome.
   - Excludes output that a task hides from logs (C(no_log)).
 options:
   path:
@@ -80,6 +80,16 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         """Report a failed task; the outcome of the host is reported at the end."""
         if not ignore_errors:
             self._failure("failed", result)
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        """Report a message for users; for a loop, each item has reported its own."""
+        if "results" not in result.result:
+            self.v2_runner_item_on_ok(result)
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        """Report a message for users."""
+        if result.task.action == "ansible.builtin.debug" and "msg" in result.result:
+            self._tell(event="note", host=result.host.get_name(), text=shortened(str(result.result["msg"])))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Report an unreachable host."""

@@ -10,7 +10,7 @@ from regatta.host.errors import HostError
 @click.command()
 @click.argument("names", nargs=-1, required=True)
 @click.option("--restore", is_flag=True, help="Restore all settings that were changed.")
-@click.option("--check", is_flag=True, help="Count the changes without making them.")
+@click.option("--check", is_flag=True, help="List the changes without making them.")
 def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
     """Reduce noise on hosts or groups of the inventory: governor, boost, interrupts, swap and more. --restore restores them.
 
@@ -19,6 +19,7 @@ def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
     from regatta.fleet.ansible import run_playbook
     from regatta.fleet.zipapp import zipapp_file
     from regatta.host.errors import Problem, SpecError
+    from regatta.host.printable import printable
     from regatta.spec.home import find_home
     from regatta.spec.inventory import inventory_path, read_inventory
 
@@ -43,7 +44,9 @@ def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
     for name in wanted:
         outcome = outcomes[name]
         told = outcome.unreachable or outcome.failed
-        click.echo(f"{name}: {told}" if told else f"{name}: {outcome.changed} changed")
+        click.echo(printable(f"{name}: {told}" if told else f"{name}: {outcome.changed} changed"))
+        for note in outcome.notes:
+            click.echo(printable(f"  {note}"))
         failed += [] if outcome.ok else [name]
     if failed:
         raise HostError(

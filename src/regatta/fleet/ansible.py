@@ -44,6 +44,8 @@ class HostOutcome:
     unreachable: str = ""
     #: failed task and reason, or empty
     failed: str = ""
+    #: messages of the playbook for users
+    notes: tuple[str, ...] = ()
 
 
 def run_playbook(
@@ -136,6 +138,7 @@ class _Events:
         self.hosts: dict[str, dict[str, Any]] = {}
         #: host -> event -> place and reason
         self.reasons: dict[str, dict[str, str]] = {}
+        self.notes: dict[str, list[str]] = {}
         self.ended = False
 
     def read(self) -> None:
@@ -156,6 +159,8 @@ class _Events:
             self.hosts[host] = event
         elif kind == "role" and self._progress:
             self._progress(f"{host}: {event['role']}")
+        elif kind == "note":
+            self.notes.setdefault(host, []).append(event["text"])
         elif kind in ("failed", "unreachable"):
             where = ": ".join(part for part in (event["role"], event["task"]) if part)
             self.reasons.setdefault(host, {})[kind] = f"{where}: {event['reason']}"
@@ -236,4 +241,6 @@ def _outcome(name: str, events: _Events) -> HostOutcome:
     counts, reasons = events.hosts[name], events.reasons.get(name, {})
     away = reasons.get("unreachable", "unreachable") if counts["unreachable"] else ""
     failed = reasons.get("failed", "a task failed") if counts["failures"] else ""
-    return HostOutcome(not away and not failed, counts["changed"], away, failed)
+    return HostOutcome(
+        not away and not failed, counts["changed"], away, failed, tuple(events.notes.get(name, ()))
+    )

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import regatta
 from helpers.quiet_machines import INTEL, build, snapshot
+from regatta.cli.quiesce import quiesce as command
 from regatta.fleet.ansible import HostOutcome, run_playbook
 from regatta.fleet.zipapp import zipapp_bytes
 
@@ -54,6 +56,17 @@ def play(
     return run_playbook(_HOME, playbook, bench / "hosts.yml", ["one"], variables, **further)["one"]
 
 
+def files(bench: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in bench.rglob("*") if path.is_file()}
+
+
+def quiesce(bench: Path, *words: str) -> str:
+    """Return what `regatta quiesce` prints."""
+    done = CliRunner().invoke(command, words, env={"REGATTA_INVENTORY": str(bench / "hosts.yml")})
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
 def test_a_host_is_made_quiet_once_and_put_back(bench: Path) -> None:
     system = bench / "system"
     before = snapshot(system)
@@ -94,13 +107,31 @@ def test_a_folder_above_the_program_that_others_can_change_is_refused(bench: Pat
 def test_a_second_run_changes_nothing_and_check_mode_sees_what_somebody_changed(bench: Path) -> None:
     swappiness = bench / "system/proc/sys/vm/swappiness"
     assert play(bench, "quiesce.yml").ok
-    assert play(bench, "quiesce.yml") == HostOutcome(ok=True, changed=0)
-    assert play(bench, "quiesce.yml", check=True) == HostOutcome(ok=True, changed=0)
+    assert play(bench, "quiesce.yml").changed == 0
+    assert play(bench, "quiesce.yml", check=True).changed == 0
     swappiness.write_text("30\n")
-    assert play(bench, "quiesce.yml", check=True).changed == 1
+    checked = play(bench, "quiesce.yml", check=True)
+    assert checked.changed == 1
+    assert "swappiness: /proc/sys/vm/swappiness: 30 -> 1" in checked.notes
     assert swappiness.read_text() == "30\n"
     assert play(bench, "restore.yml").changed == 1
     assert play(bench, "restore.yml") == HostOutcome(ok=True, changed=0)
+
+
+def test_check_mode_lists_the_changes_of_a_fresh_host_and_leaves_no_file(bench: Path) -> None:
+    before = files(bench)
+    invoked = quiesce(bench, "one", "--check")
+    assert "  swappiness: /proc/sys/vm/swappiness: 60 -> 1\n" in invoked
+    assert "  page_cache: page_cache -> dropped\n" in invoked
+    assert files(bench) == before
+
+
+def test_check_mode_lists_what_is_put_back(bench: Path) -> None:
+    assert play(bench, "quiesce.yml").ok
+    quiet = files(bench)
+    invoked = quiesce(bench, "one", "--restore", "--check")
+    assert "  swappiness: /proc/sys/vm/swappiness: 1 -> 60\n" in invoked
+    assert files(bench) == quiet
 
 
 @pytest.mark.long
