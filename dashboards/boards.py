@@ -33,6 +33,9 @@ def document(built: Dashboard) -> dict[str, Any]:
     """Return a dashboard in the form that Grafana reads."""
     found: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
     for panel in panels_of(found):
+        if panel["type"] == "table":
+            # The migration of Grafana 12 skips the overrides of a table without it.
+            panel["fieldConfig"]["defaults"].setdefault("custom", {})
         if panel.get("repeat"):
             # The SDK lacks this property, whose default is 4.
             panel["maxPerRow"] = 3

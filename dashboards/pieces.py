@@ -65,6 +65,13 @@ WIDTHS = {
     "false shifts": 110, "latency": 90, "latency low": 95, "latency high": 95, "bandwidth": 95, "bandwidth low": 110, "bandwidth high": 115, "cell": 330,
     "share perturbed": 170, "compared": 110, "relative to": 110, "leader": 70, "suite": 110, "holds for": 175, "measured on": 110, "drift": 85,
 }  # fmt: skip
+#: columns of texts. Grafana gives a text that is a number the unit of the panel, unless it has this unit.
+TEXTS = frozenset((
+    "experiment", "host", "benchmark", "configuration", "alternative", "runtime", "collector", "modifiers", "heap", "status",
+    "kind", "metric", "parameters", "baseline", "primitive", "system", "quantity", "significant", "practical", "drifts",
+    "rule", "reason", "text", "percentile", "kind of pause", "compared", "relative to", "leader", "suite", "holds for",
+    "measured on",
+))  # fmt: skip
 #: A line is not drawn across a longer gap, in ms.
 _LONGEST_GAP_MS = 3_600_000
 
@@ -196,9 +203,8 @@ def bars(
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.NONE))
     if log:
         panel.scale_distribution(_log())
-    if shorten:
-        panel.override_by_name(x, [setting("mappings", [shortened(shorten, shown)])])
-    return panel
+    mappings = [setting("mappings", [shortened(shorten, shown)])] if shorten else []
+    return panel.override_by_name(x, [setting("unit", "string"), *mappings])
 
 
 def curve(
@@ -233,7 +239,7 @@ def rows_of(
     sort: str = "",
     descending: bool = False,
 ) -> PanelBuilder:
-    """Return a table of exactly these columns.
+    """Return a table of exactly these columns. Those of `TEXTS` are texts.
 
     Args:
         title, how, empty, queries: see `common_parts`. The rows of several queries are merged.
@@ -251,7 +257,7 @@ def rows_of(
         panel.decimals(2)
     shown = [(names or {}).get(name, name) for name in columns]
     for name in shown:
-        own = (units or {}).get(name)
+        own = "string" if name in TEXTS else (units or {}).get(name)
         width = [setting("custom.width", WIDTHS[name])] if name in WIDTHS and name != shown[-1] else []
         other = [setting("unit", own), *([setting("decimals", 0)] if own == "none" else [])] if own else []
         # Grafana shows a column without any value as `null`, unless its cells are text.

@@ -126,6 +126,12 @@ def shown(board: Board) -> list[tuple[str, int]]:
     return list(counts.items())
 
 
+def unit_of(panel: dict[str, Any], column: str) -> str | None:
+    """The unit of a column of its own."""
+    own = [each for each in panel["fieldConfig"]["overrides"] if each["matcher"]["options"] == column]
+    return next((one["value"] for each in own for one in each["properties"] if one["id"] == "unit"), None)
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_panel_and_variable_of_a_board_gets_rows(ask: Ask, name: str) -> None:
     board = Board(DOCUMENTS[name], ask, full_range(ask), CHOSEN.get(name))
@@ -133,6 +139,15 @@ def test_every_panel_and_variable_of_a_board_gets_rows(ask: Ask, name: str) -> N
     empty = {variable for variable, options in board.options.items() if not options}
     assert {variable for variable in empty if not variable.startswith("only_")} == set()
     assert [title for title, rows in shown(board) if not rows] == []
+    for answer in board.panels():
+        if answer.panel["type"] == "table":
+            names, rows = frame_of(answer)
+            texts = {
+                name for row in rows for name, value in zip(names, row, strict=True) if isinstance(value, str)
+            }
+            assert {name for name in texts if unit_of(answer.panel, name) != "string"} == set(), board.title(
+                answer
+            )
 
 
 @pytest.mark.parametrize("name", REAL)

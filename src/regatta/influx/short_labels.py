@@ -10,13 +10,15 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from regatta.figures.text import parameter_text, show_brief
+from regatta.figures.text import parameter_text, show_brief, show_quantity
 from regatta.host.values.experiment import Scalar
 
 _Key = TypeVar("_Key", bound=Hashable)
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
 #: The size that an operation is about needs no name.
 _SIZES = ("bytes", "size_bytes", "array_bytes")
+#: Fewer could make different parameters look equal.
+_DIGITS = 6
 #: ending of the name of a parameter -> its unit, if `parameter_text` does not show it
 _UNITS = {"_kib": " KiB", "_us": " µs"}
 
@@ -41,12 +43,21 @@ def setting_text(parameters: Mapping[str, Scalar], shown: frozenset[str] | None 
         elif name == "percentile" and not isinstance(value, bool):
             numbers.append(_percentile(value))
         elif name in _SIZES:
-            numbers.insert(0, parameter_text(name, value))
+            numbers.insert(0, _number_text(name, value))
         else:
             ending = next((end for end in (*_UNITS, "_bytes") if name.endswith(end)), "")
             spoken = name.removesuffix(ending).replace("_", " ")
-            numbers.append(f"{spoken} {parameter_text(name, value)}{_UNITS.get(ending, '')}")
+            numbers.append(f"{spoken} {_number_text(name, value)}{_UNITS.get(ending, '')}")
     return ", ".join(part for part in (" ".join(texts), *numbers) if part)
+
+
+def _number_text(name: str, value: Scalar) -> str:
+    """Format a number; a mean of several arguments with six significant digits."""
+    if not isinstance(value, float):
+        return parameter_text(name, value)
+    if name.endswith("bytes"):
+        return show_quantity(value, "bytes", _DIGITS)
+    return f"{value:.{_DIGITS}g}" if abs(value) < 10**_DIGITS else f"{value:.0f}"
 
 
 def _percentile(value: float) -> str:

@@ -22,8 +22,10 @@ def labelled_vectors(points: Iterable[Point]) -> list[Point]:
     for one, own in zip(tags, parameters, strict=True):
         of_primitive.setdefault(one["primitive"], []).append(own)
     shown = {primitive: differing(rows) for primitive, rows in of_primitive.items()}
+    # Times come before bandwidths, which have no latency.
     place = places(
-        (point.tags, (one["primitive"], one["parameters"])) for point, one in zip(points, tags, strict=True)
+        (point.tags, ("1" if one["unit"] == "MB/s" else "0", one["primitive"], one["parameters"]))
+        for point, one in zip(points, tags, strict=True)
     )
     numbers = {
         primitive: name

@@ -165,6 +165,19 @@ def test_a_variable_depends_on_those_before_it_alone(board):
         assert one["includeAll"] == bool(one.get("allValue"))
 
 
+def test_a_table_has_settings_of_its_own_for_all_columns():
+    # The migration of Grafana 12 skips the columns of a table without them.
+    tables = [panel for _, panel in PANELS if panel["type"] == "table"]
+    assert tables
+    assert all(panel["fieldConfig"]["defaults"]["custom"] == {} for panel in tables)
+
+
+@panels
+def test_the_texts_below_bars_are_no_numbers_with_a_unit(uid, panel):
+    if panel["type"] == "barchart":
+        assert properties(panel, panel["options"]["xField"])["unit"] == "string"
+
+
 @boards
 def test_the_query_of_a_variable_selects_one_column(board):
     # Versions of Grafana take the second column of several, or the first one that is no time.
@@ -532,6 +545,6 @@ def test_units_are_those_of_grafana(uid, panel):
     units = {one["value"] for each in overrides(panel) for one in each["properties"] if one["id"] == "unit"}
     units |= {(panel.get("fieldConfig") or {}).get("defaults", {}).get("unit", "none")}
     assert units <= {
-        "none", "short", "ns", "s", "bytes", "kbytes", "percent", "percentunit", "ops", "MBs", "celsius", "rotmhz",
+        "none", "string", "short", "ns", "s", "bytes", "kbytes", "percent", "percentunit", "ops", "MBs", "celsius", "rotmhz",
         "dateTimeAsIso", "dateTimeFromNow",
     }  # fmt: skip

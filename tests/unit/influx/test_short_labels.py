@@ -21,6 +21,9 @@ from regatta.influx.vector_labels import labelled_vectors
             "random, 64 MiB, stride 64 bytes",
         ),
         ({"requested_us": 50}, "requested 50 µs"),
+        ({"size_bytes": 108.86666666666666}, "108.867 bytes"),
+        ({"resident": 643.0421333333334}, "resident 643.042"),
+        ({"rate": 12345678.0}, "rate 12345678"),
         ({"percentile": 99}, "99th percentile"),
         ({"percentile": 99.9}, "99.9th percentile"),
         ({"percentile": 50}, "median"),
@@ -43,6 +46,20 @@ def test_only_what_differs_is_shown():
 def test_numbers_are_ordered_by_their_size():
     texts = ('{"size_bytes":131072}', '{"size_bytes":16384}', '{"size_bytes":1048576}')
     assert places((text, (text,)) for text in texts) == {texts[1]: 0, texts[0]: 1, texts[2]: 2}
+
+
+def test_times_of_primitives_come_before_bandwidths():
+    def point(primitive, unit):
+        tags = ("e", "h", "p", "r", "system", primitive, "{}", unit, "", "")
+        return make_point(VECTOR, tags, {"n": 1, "value": 1.0}, 0)
+
+    points = [
+        point("bw_mem", "MB/s"),
+        point("lat_ctx", "ns"),
+        point("bw_file", "MB/s"),
+        point("lat_proc", "ns"),
+    ]
+    assert [one.fields["place"] for one in labelled_vectors(points)] == [3, 0, 2, 1]
 
 
 def test_a_vector_has_a_number_if_its_only_parameter_that_differs_is_one():
