@@ -359,6 +359,7 @@ def test_boards_and_data_source_are_provisioned_for_grafana(observability):
         if not line.startswith("#")
     )
     assert environment["REGATTA_INFLUX_URL"] == f'"https://{observability.address}:8086"'
+    assert environment["GF_PLUGINS_PREINSTALL_DISABLED"] == '"true"'
     assert environment["GF_SECURITY_ADMIN_PASSWORD"] == '"$__file{/etc/grafana/regatta/admin.password}"'
     assert host.exec(["cat", "/etc/grafana/regatta/admin.password"]).stdout == SECRETS["grafana"]
     unit = host.exec(["cat", "/etc/systemd/system/grafana-server.service.d/regatta.conf"]).stdout

@@ -278,6 +278,20 @@ def test_containers_and_this_machines_grafana_are_set_up_the_same() -> None:
     assert {*data_source("", "", "", ""), "REGATTA_BOARDS", "GF_PATHS_PROVISIONING"} <= service.keys()
 
 
+def test_no_grafana_asks_the_internet_at_startup() -> None:
+    from regatta.services.local_grafana import _SETTINGS
+
+    role = (HOME / "playbooks/roles/grafana/templates/regatta.env.j2").read_text()
+    settings = dict(re.findall(r'^(GF_\w+)="([^"]*)"$', role, re.MULTILINE))
+    asking = {
+        key
+        for key in _SETTINGS
+        if key.startswith(("GF_ANALYTICS_REPORTING", "GF_ANALYTICS_CHECK", "GF_PLUGINS_PREINSTALL"))
+    }
+    assert len(asking) == 4
+    assert {key: settings[key] for key in asking} == {key: _SETTINGS[key] for key in asking}
+
+
 def test_shellcheck_passes_on_what_runs_in_the_container() -> None:
     beside = Path(sys.executable).with_name("shellcheck")
     shellcheck = str(beside) if beside.exists() else shutil.which("shellcheck")
