@@ -107,7 +107,8 @@ def _memory() -> PanelBuilder:
         "benchmark",
         "kbytes",
     )
-    return spread(panel, "runtime", CELL, "benchmark", order="")
+    # Ticks are multiples of 1000 KiB.
+    return spread(panel.decimals(0), "runtime", CELL, "benchmark", order="")
 
 
 def _processors() -> PanelBuilder:

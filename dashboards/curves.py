@@ -100,6 +100,8 @@ def _ends(panel: PanelBuilder, colours: Mapping[str, str]) -> PanelBuilder:
     for name, shade in colours.items():
         panel.override_by_name(name, [colour(shade), setting("custom.lineWidth", 2)])
         for end in ("low", "high"):
-            faint = [setting("custom.lineWidth", 1), setting("custom.pointSize", 2), hidden_from(legend=True)]
+            # The second name is that of Grafana 11.1 and later.
+            points = [setting(f"custom.pointSize{part}", 2) for part in ("", ".fixed")]
+            faint = [setting("custom.lineWidth", 1), *points, hidden_from(legend=True)]
             panel.override_by_name(f"{name} {end}", [colour(f"{shade}{_FAINT}"), *faint])
     return panel

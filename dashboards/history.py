@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from dashboards.changes import repeated, unit_columns
 from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, grouped
 from dashboards.layout import Annotation, Row, Section, board, every, experiments, hidden, many, one, settings
-from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of, show_ratios
+from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of, show_ratios, steps
 
 #: tags of the lines, which differ in the collector
 _OF_LINE = (
@@ -93,7 +93,7 @@ def _shifts() -> PanelBuilder:
 
 def _band() -> PanelBuilder:
     panel = over_time(
-        "$benchmark with $collector: how did it develop?",
+        "$benchmark, collector $collector: how did it develop?",
         "Mean $metric of each selected experiment on $host at a heap of $heap, with its interval as a band, at the time of the newest record. "
         "All selected experiments form one line: choose those that measured the same, such as every night's. A band covers the "
         "invocations of one experiment; experiments on the same code differ by more. A vertical line is a shift that `regatta history` found.",
@@ -132,4 +132,6 @@ def _all() -> PanelBuilder:
         least=None,
     )
     panel.span_nulls(True).insert_nulls(False)
+    # Programs without a collector.
+    steps(panel, [("renameByRegex", {"regex": "^none (.*)$", "renamePattern": "mean $1"})])
     return unit_columns(by_collector(panel))

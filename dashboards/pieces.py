@@ -1,4 +1,4 @@
-"""Parts of dashboards: panels, their columns and colours. They use only features of Grafana 9.3."""
+"""Parts of dashboards: panels, their columns and colours. They need only features of Grafana 9.3."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ MODE_COLOURS = {"platform": BLUE, "virtual": ORANGE, "selector": "#AA3377"}
 #: column of a table -> its width in px; the last column of a table takes the rest
 WIDTHS = {
     "Time": 160, "experiment": 170, "host": 110, "benchmark": 190, "configuration": 190, "alternative": 190,
-    "runtime": 110, "collector": 100, "modifiers": 100, "heap": 70, "status": 90, "kind": 130, "segment": 80,
-    "metric": 110, "parameters": 190, "baseline": 140, "primitive": 130, "system": 150, "quantity": 90,
-    "n": 50, "low": 85, "high": 85, "ratio": 85, "mean": 85, "p": 90, "adj. p": 80, "theta": 70, "significant": 95, "practical": 100,
-    "drifts": 100, "rank": 60, "predicted": 95, "measured": 95, "measured low": 105, "measured high": 110,
+    "runtime": 110, "collector": 100, "modifiers": 100, "heap": 70, "status": 90, "kind": 170, "segment": 80,
+    "metric": 130, "parameters": 190, "baseline": 120, "primitive": 130, "system": 150, "quantity": 90,
+    "n": 50, "low": 85, "high": 85, "ratio": 85, "mean": 85, "p": 90, "adj. p": 80, "theta": 70, "significant": 100, "practical": 100,
+    "drifts": 100, "rank": 60, "predicted": 95, "measured": 95, "measured low": 125, "measured high": 130,
     "error": 70, "count": 90, "cost": 90, "share": 150, "rule": 260,
-    "elapsed": 90, "user": 90, "system time": 100, "invocations": 95, "ok": 70, "failed": 70, "perturbed": 90,
+    "elapsed": 90, "user": 90, "system time": 100, "invocations": 100, "ok": 70, "failed": 70, "perturbed": 90,
     "done": 160, "time left": 90, "planned": 80, "begun": 170, "newest": 170, "percentile": 130,
-    "kind of pause": 170,
-    **{f"{name}{ending}": 90 for ending, _ in UNITS.values() for name in ("mean", "low", "high")},
-    "false shifts": 110, "latency": 90, "latency low": 95, "latency high": 95, "bandwidth": 95, "bandwidth low": 110, "bandwidth high": 115, "cell": 330,
+    "kind of pause": 250,
+    **{f"{name}{ending}": width for ending, _ in UNITS.values() for name, width in (("mean", 100), ("low", 95), ("high", 95))},
+    "false shifts": 110, "latency": 90, "latency low": 110, "latency high": 115, "bandwidth": 95, "bandwidth low": 130, "bandwidth high": 135, "cell": 330,
     "share perturbed": 170, "compared": 110, "relative to": 110, "leader": 70, "suite": 110, "holds for": 175, "measured on": 110, "drift": 85,
 }  # fmt: skip
 #: columns of texts. Grafana gives a text that is a number the unit of the panel, unless it has this unit.
@@ -72,7 +72,7 @@ TEXTS = frozenset((
     "rule", "reason", "text", "percentile", "kind of pause", "compared", "relative to", "leader", "suite", "holds for",
     "measured on",
 ))  # fmt: skip
-#: A line is not drawn across a longer gap, in ms.
+#: A line is not drawn across a longer gap, in ms: from Grafana 10.1 on, which has `insertNulls`.
 _LONGEST_GAP_MS = 3_600_000
 
 PanelBuilder = Any

@@ -74,7 +74,7 @@ def test_a_name_with_characters_of_regular_expressions_is_chosen_alone(made_of: 
     for benchmark, heap in programs:
         board = Board(DOCUMENTS["history"], ask, Range(0, 2**41), {"benchmark": benchmark, "heap": heap})
         assert (board.values["benchmark"], board.values["heap"]) == ((benchmark,), (heap,))
-        (answer,) = told(board, "$benchmark with $collector: how did it develop?")
+        (answer,) = told(board, "$benchmark, collector $collector: how did it develop?")
         assert [len(one["values"]) for _, series in answer.found for one in series] == [1]
 
 

@@ -34,6 +34,8 @@ PROPERTIES_OF_9_3 = {
     "unit", "decimals", "min", "max", "noValue", "links", "mappings", "thresholds", "color", "custom.displayMode",
     "custom.width", "custom.lineWidth", "custom.fillOpacity", "displayName", "custom.axisLabel", "custom.fillBelowTo", "custom.hideFrom", "custom.showPoints", "custom.pointSize",
 }  # fmt: skip
+#: properties that a later Grafana has instead, and that an older one ignores
+LATER_PROPERTIES = {"custom.pointSize.fixed"}
 #: a use of a variable in a query
 VARIABLE = re.compile(r"\$\{?(\w+)")
 VARIABLES = {"experiment", "platform", "runtime", "collector", "benchmark", "heap"}
@@ -178,6 +180,14 @@ def test_the_texts_below_bars_are_no_numbers_with_a_unit(uid, panel):
         assert properties(panel, panel["options"]["xField"])["unit"] == "string"
 
 
+@panels
+def test_a_heading_of_a_table_is_not_cut(uid, panel):
+    # Grafana 9.4 cut headings of 10 letters at 90 px, and of 14 letters at 115 px.
+    if panel["type"] == "table":
+        widths = {name: properties(panel, name).get("custom.width") for name in columns(panel)}
+        assert {name: width for name, width in widths.items() if width and width < 12 + 8 * len(name)} == {}
+
+
 @boards
 def test_the_query_of_a_variable_selects_one_column(board):
     # Versions of Grafana take the second column of several, or the first one that is no time.
@@ -279,7 +289,8 @@ def test_a_variable_stands_escaped_in_a_regular_expression(board):
 def test_a_panel_has_nothing_that_grafana_9_3_has_not(uid, panel):
     assert panel["type"] in PANELS_OF_9_3
     assert {step["id"] for step in transformations(panel)} <= TRANSFORMATIONS_OF_9_3
-    assert {one["id"] for each in overrides(panel) for one in each["properties"]} <= PROPERTIES_OF_9_3
+    names = {one["id"] for each in overrides(panel) for one in each["properties"]}
+    assert names <= PROPERTIES_OF_9_3 | LATER_PROPERTIES
     assert {each["matcher"]["id"] for each in overrides(panel)} <= {
         "byName",
         "byRegexp",
@@ -348,6 +359,11 @@ def test_a_history_is_drawn_with_the_shifts_that_were_found():
     # Where the query stands differs between versions.
     assert drawn["target"]["query"] == drawn["query"]
     assert drawn["textColumn"] == drawn["target"]["textColumn"] == "text"
+
+
+def test_provisioning_has_all_folders_whose_absence_grafana_9_logs_as_an_error():
+    folders = {path.name for path in (ROOT / "dashboards" / "provisioning").iterdir()}
+    assert folders == {"alerting", "dashboards", "datasources", "notifiers", "plugins"}
 
 
 def test_provisioning_leaves_no_single_dollar_to_the_environment_but_its_own():
