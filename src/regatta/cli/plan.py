@@ -111,11 +111,13 @@ def _describe(
     from regatta.predict.proposal import propose_rounds
     from regatta.store.progress import recorded_cells
 
-    recorded = recorded_cells(ready.folder)
+    limits = vars(ready.experiment.limits)
+    recorded = recorded_cells(ready.folder, limits=dict.fromkeys(plans, limits))
     cells = []
     remaining_s = 0.0
     unknown = 0
     planned: list[int] = []
+    to_repeat = 0
     undecided = adaptive = 0
     for host, host_plan in plans.items():
         header = host_plan.header("")
@@ -130,7 +132,9 @@ def _describe(
             if done is None:
                 unknown += rounds
             else:
-                remaining_s += (rounds - count) * done.median_elapsed_s
+                again = done.to_repeat(rounds) if limits["retries"] else 0
+                to_repeat += again
+                remaining_s += (rounds - count + again) * done.median_elapsed_s
             cells.append(
                 {
                     "cell_id": cell.cell_id,
@@ -159,6 +163,8 @@ def _describe(
         "cells": cells,
         "invocations": invocations,
         "recorded": sum(c["recorded"] for c in cells),
+        #: recorded, but perturbed
+        "to_repeat": to_repeat,
         #: block groups with an adaptive number of rounds, and the undecided ones: with any of these, the planned totals
         #: and the remaining time are upper bounds
         "adaptive": adaptive,
@@ -242,6 +248,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
             label = printable(host_plan.cells[cell].label)
             console.print(f"  round {round_} block {block} position {position}  {label}")
     left = value["invocations"] - value["recorded"]
+    again = f" and {value['to_repeat']} perturbed to repeat" if value["to_repeat"] else ""
     time = (
         "unknown (no measurements yet)" if value["remaining_s"] is None else _duration(value["remaining_s"])
     )
@@ -255,7 +262,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     console.print(f"series in InfluxDB: about {series['estimate']:,}{limit}")
     console.print(
         f"{most}{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
-        f"{value['recorded']} recorded, {most}{left} to run; time: {most}{time}"
+        f"{value['recorded']} recorded, {most}{left} to run{again}; time: {most}{time}"
     )
 
 

@@ -25,6 +25,7 @@ from regatta.store.folder import Folder
 from regatta.store.receipts import (
     withdraw_all_receipts,
     withdraw_for_another_way,
+    withdraw_receipts_of_perturbed_segments,
     withdraw_receipts_of_touched_journals,
 )
 
@@ -93,6 +94,7 @@ def _run(
         withdraw_all_receipts(folder)
     else:
         withdraw_receipts_of_touched_journals(folder)
+        withdraw_receipts_of_perturbed_segments(folder)
     environment = {
         **os.environ,
         "REGATTA_HOME": str(home),

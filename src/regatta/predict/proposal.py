@@ -64,7 +64,9 @@ def _of_host(
     labels = {cell["cell_id"]: cell["label"] for cell in cells}
     rounds = range(experiment.discarded_rounds, _ALL_ROUNDS)
     by_id = {cell["cell_id"]: cell for cell in cells}
-    recorded = read_rounds(folder.journal / host, by_id, rounds, vars(experiment.steady))
+    recorded = read_rounds(
+        folder.journal / host, by_id, rounds, vars(experiment.steady), vars(experiment.limits)
+    )
     return [
         {
             "host": host,

@@ -72,7 +72,7 @@ _Count = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class PerturbationSpec(Strict):
-    """Limits of perturbation. An invocation that exceeds one is perturbed, and is repeated at the end of its block. `null` disables a limit."""
+    """Limits of perturbation. An invocation that exceeds one is perturbed, and is repeated at the end of its block. `null` disables a limit. Less strict limits also apply to existing records."""
 
     steal_percent: _Percent | None = Field(
         5.0, description="CPU time taken by the hypervisor, in percent of all CPUs.", examples=[1]
@@ -100,8 +100,8 @@ class PerturbationSpec(Strict):
     )
     retries: int = Field(
         1,
-        description="Maximum number of retries of a perturbed invocation. If the last retry is perturbed too, its"
-        " record is kept.",
+        description="Maximum number of retries of a perturbed invocation, in each `regatta run`. If the last retry is"
+        " perturbed too, its record is kept, and the next `regatta run` retries again.",
         ge=0,
         le=100,
         examples=[2],

@@ -28,7 +28,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import StoreError
-from regatta.host.files import locked, parse_object, sync
+from regatta.host.files import locked, parse_object, read_object, sync
+from regatta.host.journal.attempts import status_under
 from regatta.host.journal.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.host.journal.journal import (
     Damage,
@@ -382,6 +383,7 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
     pending = 0
     lines_of: Counter[str] = Counter()
     first: dict[str, str] = {}
+    limits = _limits(experiment_dir)
     with new.table("invocations") as invocations, new.table("iterations") as iterations:
 
         def flush() -> None:
@@ -403,7 +405,7 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
                     lines_of[item.host] += 1
                     first.setdefault(item.host, f"{item.path.name}:{item.line}: {item.reason}")
                 continue
-            batch.append(item)
+            batch.append({**item, "status": status_under(item, limits.get(item["host"]))})
             pending += len(item.get("iterations") or ())
             if len(batch) >= _BATCH_RECORDS or pending >= _BATCH_MEASUREMENTS:
                 flush()
@@ -437,6 +439,11 @@ def _journal(experiment_dir: Path, directory: Path, progress: Progress | None) -
 
 def _plan_files(experiment_dir: Path) -> list[Path]:
     return sorted((experiment_dir / "plan").glob("*/plan.json"))
+
+
+def _limits(experiment_dir: Path) -> dict[str, Any]:
+    """Return the limits of perturbation in the plan of each host. `_write_cells` reports unreadable plans."""
+    return {path.parent.name: read_object(path).get("limits") for path in _plan_files(experiment_dir)}
 
 
 def _write_cells(experiment_dir: Path, new: _New) -> int:

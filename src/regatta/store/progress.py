@@ -5,9 +5,11 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from regatta.host.journal.attempts import status_under
 from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import Damage, read_heads
 from regatta.host.journal.record import FAILURES
@@ -29,6 +31,10 @@ class RecordedCell:
         """Return the number of distinct invocations with a record."""
         return len(self.statuses)
 
+    def to_repeat(self, rounds: int) -> int:
+        """Return the number of perturbed invocations in the first rounds."""
+        return sum(status == "perturbed" for round_, status in self.statuses.items() if round_ < rounds)
+
     @property
     def median_elapsed_s(self) -> float:
         """Return the median wall time of its processes; 0 if all were skipped."""
@@ -36,9 +42,15 @@ class RecordedCell:
 
 
 def recorded_cells(
-    folder: Folder, damaged: Counter[str] | None = None
+    folder: Folder, damaged: Counter[str] | None = None, limits: Mapping[str, Any] | None = None
 ) -> dict[tuple[str, str], RecordedCell]:
-    """Return (host, cell_id) -> its records. Count the damaged lines of each host in `damaged`."""
+    """Return (host, cell_id) -> its records. Count the damaged lines of each host in `damaged`.
+
+    Args:
+        folder: of the experiment.
+        damaged: host -> number of lines; it is changed.
+        limits: host -> limits of perturbation, by which its records are judged.
+    """
     found: dict[tuple[str, str], RecordedCell] = {}
     for record in read_heads(folder.path):
         if isinstance(record, Damage):
@@ -47,7 +59,7 @@ def recorded_cells(
                 damaged[record.host] += 1
             continue
         cell = found.setdefault((record.host, record.cell_id), RecordedCell())
-        cell.statuses[record.round] = record.status
+        cell.statuses[record.round] = status_under(record._asdict(), (limits or {}).get(record.host))
         if record.status != "skipped":
             cell.elapsed_s.append(record.elapsed_ns / 1e9)
     return found

@@ -75,6 +75,18 @@ def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
                 break
 
 
+def withdraw_receipts_of_perturbed_segments(folder: Folder) -> None:
+    """Request a new run of segments with perturbed invocations, if the plan allows to repeat them."""
+    for host in _hosts(folder):
+        if not read_object(folder.host_plan(host) / "plan.json").get("limits", {}).get("retries"):
+            continue
+        for path in _receipts(folder, host):
+            statuses = read_object(path).get("statuses")
+            if isinstance(statuses, dict) and statuses.get("perturbed"):
+                _withdraw_from(folder, path)
+                break
+
+
 def write_preparation(path: Path, value: Mapping[str, Any]) -> None:
     """Write the result of a step before the plan, with the hash of its source.
 

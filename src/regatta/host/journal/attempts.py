@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from regatta.host.journal.record import FAILURES
 from regatta.host.values.record import Record
+
+
+def status_under(record: Mapping[str, Any], limits: Mapping[str, Any] | None) -> str:
+    """Return the status of a record under the present limits of its plan: a perturbed one that exceeds none is `ok`.
+
+    A record has measured values only of limits that it exceeded, so stricter limits do not change it.
+
+    Args:
+        record: as it was written.
+        limits: those in the header of the plan; None: unknown.
+    """
+    exceeded = record.get("perturbation")
+    if record["status"] != "perturbed" or not exceeded or limits is None:
+        return str(record["status"])
+    return "perturbed" if any(_exceeds(one, limits) for one in exceeded) else "ok"
+
+
+def _exceeds(one: Mapping[str, Any], limits: Mapping[str, Any]) -> bool:
+    allowed = limits.get(one["limit"])
+    return allowed is not None and bool(one["measured"] > allowed)
 
 
 class History:
@@ -14,7 +35,7 @@ class History:
     def __init__(
         self,
         records: Iterable[Record],
-        retries: int,
+        limits: Mapping[str, Any],
         retry_failed: bool,
         give_up_after: int | None = None,
     ) -> None:
@@ -22,7 +43,8 @@ class History:
 
         Args:
             records: of the segment's invocations, and of the first `give_up_after` invocations of each of its cells.
-            retries: maximum number of retries of a perturbed invocation.
+            limits: of the plan: limits of perturbation, and `retries`, the maximum number of retries of a perturbed
+                invocation. Each start may retry as often, so that an experiment that was disturbed can be repeated.
             retry_failed: repeat the failures among `records` once, and ignore these failures otherwise.
             give_up_after: invocations that must fail alike before their cell is given up; None: never.
         """
@@ -30,12 +52,15 @@ class History:
         self._statuses: dict[str, dict[int, str]] = {}
         #: cell_id -> status -> invocations with such an attempt, without skipped ones
         self._tried: dict[str, dict[str, set[str]]] = {}
-        self._retries = retries
+        self._limits = limits
+        #: invocation_id -> its perturbed attempts since the start; one more if it was perturbed before
+        self._perturbed: dict[str, int] = {}
         self._give_up_after = give_up_after
         # Failures at the start are repeated once; later failures are final.
         self._again: set[str] = set()
         for record in records:
             self.add(record)
+        self._perturbed = {i: 1 for i in self._statuses if self.status(i) == "perturbed"}
         if retry_failed:
             self._again = {i for i in self._statuses if self.status(i) in FAILURES}
             for tried in self._tried.values():
@@ -44,7 +69,9 @@ class History:
 
     def add(self, record: Record) -> None:
         """Add one record."""
-        invocation_id, status = record["invocation_id"], record["status"]
+        invocation_id, status = record["invocation_id"], status_under(record, self._limits)
+        if status == "perturbed":
+            self._perturbed[invocation_id] = self._perturbed.get(invocation_id, 0) + 1
         self._statuses.setdefault(invocation_id, {})[record["attempt"]] = status
         self._again.discard(invocation_id)
         if status != "skipped":
@@ -65,9 +92,9 @@ class History:
         return self.status(invocation_id) in ("", "skipped") or invocation_id in self._again
 
     def disturbed(self, invocation_id: str) -> bool:
-        """Return whether the last attempt was perturbed and a retry is allowed."""
-        tries = list(self._statuses.get(invocation_id, {}).values())
-        return self.status(invocation_id) == "perturbed" and tries.count("perturbed") <= self._retries
+        """Return whether the last attempt was perturbed and this start may retry it."""
+        tries = self._perturbed.get(invocation_id, 0)
+        return self.status(invocation_id) == "perturbed" and tries <= self._limits["retries"]
 
     def given_up(self, cell_id: str) -> str:
         """Return why the cell is given up; empty if it is not.

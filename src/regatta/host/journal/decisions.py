@@ -109,7 +109,9 @@ class Deciding:
     def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
         cells = self._header["cells"]
         wanted = {cells[i]["cell_id"]: cells[i] for group in groups for i in group["cells"]}
-        recorded = read_rounds(self._journal, wanted, rounds, self._stopping["steady"])
+        recorded = read_rounds(
+            self._journal, wanted, rounds, self._stopping["steady"], self._header.get("limits")
+        )
         made = {}
         for group in groups:
             ids = [cells[index]["cell_id"] for index in group["cells"]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from regatta.host.journal.record import RECORD_VERSION, check_line, decode_record
 
@@ -42,6 +43,8 @@ class RecordHead(NamedTuple):
     round: int
     status: str
     elapsed_ns: int
+    #: the exceeded limits of a perturbed one
+    perturbation: Sequence[Mapping[str, Any]] = ()
 
 
 def decode_head(line: bytes) -> RecordHead:
@@ -51,11 +54,16 @@ def decode_head(line: bytes) -> RecordHead:
         DamagedLine, NewerVersion: see `decode_record`. The types of the values after the head are not checked.
     """
     match = _HEAD.match(check_line(line))
-    if match is None:
-        # Another order of the keys, or escaped characters in a name.
+    if match is None or match["status"] == b"perturbed":
+        # Another order of the keys, escaped characters in a name, or limits that follow the head.
         record = decode_record(line)
         return RecordHead(
-            record["host"], record["cell_id"], record["round"], record["status"], record["elapsed_ns"]
+            record["host"],
+            record["cell_id"],
+            record["round"],
+            record["status"],
+            record["elapsed_ns"],
+            record.get("perturbation") or (),
         )
     host, cell_id, status = (match[name].decode("utf-8", "replace") for name in ("host", "cell_id", "status"))
     return RecordHead(host, cell_id, int(match["round"]), status, int(match["elapsed_ns"]))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regatta.host.journal.attempts import status_under
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.journal import read_records_of, segment_files
 from regatta.host.values.counters import INFO
@@ -65,7 +66,11 @@ class InvocationsOf:
 
 
 def read_rounds(
-    journal: Path, cells: Mapping[str, PlanCell], rounds: range, steady: Mapping[str, Any]
+    journal: Path,
+    cells: Mapping[str, PlanCell],
+    rounds: range,
+    steady: Mapping[str, Any],
+    limits: Mapping[str, Any] | None = None,
 ) -> dict[str, CellRounds]:
     """Read the values of some cells in some rounds.
 
@@ -74,6 +79,7 @@ def read_rounds(
         cells: cell id -> cell as in a plan; `metric` and `summary` are read.
         rounds: as numbered in the plan, with discarded rounds.
         steady: how iterations become one value (`invocation_values`).
+        limits: of perturbation, in the header of the plan; None: statuses are those of the records.
 
     Returns:
         All requested cells with their recorded values.
@@ -88,7 +94,7 @@ def read_rounds(
             attempts = last[record["cell_id"]]
             before = attempts.get(record["round"])
             if before is None or record["attempt"] >= before.attempt:
-                attempts[record["round"]] = _last(record, cells[record["cell_id"]], steady)
+                attempts[record["round"]] = _last(record, cells[record["cell_id"]], steady, limits)
     close = _close_blocks(last)
     found = {}
     for cell_id, attempts in last.items():
@@ -103,16 +109,19 @@ def read_rounds(
     return found
 
 
-def _last(record: Record, cell: PlanCell, steady: Mapping[str, Any]) -> _Last:
+def _last(
+    record: Record, cell: PlanCell, steady: Mapping[str, Any], limits: Mapping[str, Any] | None
+) -> _Last:
     numbers = {}
-    if record["status"] == "ok" and cell["metric"] == PROCESS_ELAPSED:
+    status = status_under(record, limits)
+    if status == "ok" and cell["metric"] == PROCESS_ELAPSED:
         numbers = {("ns", ""): float(record["elapsed_ns"])}
-    elif record["status"] == "ok":
+    elif status == "ok":
         summary = cell.get("summary", "mean")
         numbers = invocation_values(record["iterations"], cell["metric"], steady, summary)
     return _Last(
         record["attempt"],
-        record["status"],
+        status,
         # In order back-to-back, the invocations of one round are hours apart and form no block.
         None if record["order"] == "back-to-back" else (record["plan_id"], record["round"], record["block"]),
         record["started_utc_ns"],

@@ -19,6 +19,7 @@ from regatta.host.measure.cgroup import TreeAccounting
 from regatta.host.measure.host_state import HostState
 from regatta.host.measure.kept import keep_files
 from regatta.host.measure.limits import cores_of, isolation_kind, limits_asked, set_limits
+from regatta.host.measure.other_processes import OtherProcesses
 from regatta.host.measure.process import Launch, Outcome, StopSignals, run_process
 from regatta.host.measure.record_making import (
     Observed,
@@ -99,6 +100,7 @@ class Bench:
         #: for cells with roles
         self.conductor: Conductor | None = None
         self._counters: Counters | None = None
+        self.others = OtherProcesses()
         self.stop = stop
         self.directory = work_of(scratch)
         #: whether processes that leave their group are lost; `become_subreaper` gave the reason
@@ -353,6 +355,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
     record["cores"] = bench.cores_of(cell)
     record["padding_bytes"] = len(environment.get("REGATTA_PADDING", ""))
     conclude(record, header, cell, (status, reason), [observed])
+    bench.others.name_in(record)
     record["runner"] = {
         "version": regatta.__version__,
         "before_ns": outcome.started_monotonic_ns - entered_ns,

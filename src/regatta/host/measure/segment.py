@@ -270,7 +270,7 @@ class SegmentRun:
         ids |= {invocation_id_of(cell_id, round_) for cell_id in cells for round_ in first}
         paths = [path for path in segment_files(self.paths.journal) if path != journal.path]
         records = chain(journal.records, chain.from_iterable(read_records_of(p, ids) for p in paths))
-        history = History(records, self.plan.header["limits"]["retries"], self.retry_failed, give_up_after)
+        history = History(records, self.plan.header["limits"], self.retry_failed, give_up_after)
         failing = {cell_id for cell_id in cells if history.given_up(cell_id)}
         if failing:
             wanted = InvocationsOf(failing, range(self.plan.header["rounds"]))
