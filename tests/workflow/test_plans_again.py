@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +117,34 @@ def test_an_experiment_of_nothing_but_disturbed_runs_does_not_pass(experiment: S
     assert {record["status"] for record in experiment.records()} == {"perturbed"}
     done = experiment.verify()
     assert done.returncode == 1
-    assert "quieter machine" in done.stderr
+    assert "perturbation.retries" in done.stderr
+
+
+def test_the_same_command_repeats_what_was_perturbed_until_the_limits_allow_it(
+    experiment: SmallExperiment,
+) -> None:
+    experiment.suite["benchmarks"] = {"nap": {"command": ["sleep", "0.3"]}}
+    none = experiment.spec["perturbation"]
+    experiment.spec["perturbation"] = {**none, "other_cpu_percent": 0}
+    experiment.write()
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        counts = []
+        for _ in range(2):
+            done = experiment.regatta("run", "spec.yml")
+            assert done.returncode == 1, done.stderr
+            assert "disturbed" in done.stdout
+            counts.append(len(experiment.records()))
+    finally:
+        busy.kill()
+        busy.wait()
+    planned = len({record["invocation_id"] for record in experiment.records()})
+    assert counts == [2 * planned, 3 * planned]
+    assert {record["status"] for record in experiment.records()} == {"perturbed"}
+    experiment.spec["perturbation"] = none
+    experiment.write()
+    experiment.run()
+    assert len(experiment.records()) == counts[-1]
 
 
 def test_the_terminal_it_is_started_from_is_no_part_of_what_is_measured(experiment: SmallExperiment) -> None:

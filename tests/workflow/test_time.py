@@ -192,9 +192,11 @@ def test_an_interruption_keeps_every_record(tmp_path: Path, number: signal.Signa
     assert process.returncode == 130, told
     after = list(read_journal(journal))
     assert not any(isinstance(record, Damage) for record in after)
-    assert [record["invocation_id"] for record in after[: len(before)]] == before
+    after_ids = [record["invocation_id"] for record in after if not isinstance(record, Damage)]
+    assert after_ids[: len(before)] == before
     assert len(after) < 1000
     assert "sleep-0.05" in told[0]
+    assert f" {len(set(after_ids))} of 1002 " in told[1]
     (command,) = (line for line in told[1].splitlines() if line.startswith("continue: "))
     assert command.split()[1:] == ["regatta", "run", "kept/time.yml", "--results", "kept/results"]
 
@@ -209,6 +211,27 @@ def test_an_interruption_leaves_no_temporary_folder(tmp_path: Path) -> None:
         told = process.communicate()
     assert process.returncode == 130, told
     assert _left_in(tmp_path) == set()
+    assert "--save" in told[1]
+    assert "again" not in told[1], "nothing is left that a further command could continue"
+
+
+def test_an_interruption_before_the_first_run_ended_shows_no_empty_table(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    command = f"sh -c 'touch {begun}; sleep 60'"
+    with _started(tmp_path, [PROGRAM, "time", command, "sleep 60"]) as process:
+        wait_until(lambda: begun.exists() or process.poll() is not None, "a run")
+        process.send_signal(signal.SIGINT)
+        told = process.communicate()
+    assert process.returncode == 130, told
+    assert "[]" not in told[0]
+    assert "no run" in told[1]
+
+
+@pytest.mark.parametrize(("percent", "word"), [("0.001", "not reached"), ("100", "reached")])
+def test_the_precision_is_told_to_be_reached_or_not(tmp_path: Path, percent: str, word: str) -> None:
+    # On a busy machine there is no undisturbed interval.
+    done = time(tmp_path, "sleep 0.02", "sleep 0.03", "--runs", "10", "--precision", percent)
+    assert re.search(rf"^precision ({word}|unknown): ", done.stderr, re.MULTILINE)
 
 
 @pytest.mark.full
@@ -303,12 +326,13 @@ def test_perturbed_runs_are_repeated_and_their_cause_is_told(tmp_path: Path) -> 
     ]
     try:
         command = shlex.join([sys.executable, "-I", "-S", "disturbed.py"])
-        done = time(tmp_path, command, "--runs", "2", "--save", "kept", code=1)
+        done = time(tmp_path, command, "--runs", "2", "--save", "kept")
     finally:
         for loop in loops:
             loop.kill()
             loop.wait()
     assert "other_cpu_percent" in done.stderr
+    assert re.search(r"\[.+\] disturbed", done.stdout)
     records = list(read_journal(tmp_path / "kept" / "results" / "time"))
     attempts = Counter(record["invocation_id"] for record in records if not isinstance(record, Damage))
     assert min(attempts.values()) >= 2

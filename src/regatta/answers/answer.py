@@ -100,7 +100,7 @@ def _warnings(context: Context) -> tuple[str, ...]:
         *_kept_minheaps(facts),
         *shortfalls_of_hosts(samples, context.platforms, hosts_left_out(context.folder)),
         *damaged_lines(context.connection),
-        *shortfalls(samples, facts.steady),
+        *shortfalls(samples, facts.steady, context.connection),
         *context.warnings,
     )
 

@@ -61,8 +61,11 @@ def first_of_each_cell(cells: Sequence[CellAnswer]) -> list[CellAnswer]:
 def _with_values(
     series: Series, statuses: dict[str, int], level: float, method: str, unsteady: tuple[int, int]
 ) -> CellAnswer:
-    estimate = mean_interval(series.values, level, method, is_positive(series.unit))
-    if not series.samples:
+    shown = series.with_perturbed if series.disturbed else series
+    estimate = mean_interval(shown.values, level, method, is_positive(series.unit))
+    if series.disturbed:
+        estimate = estimate.disturbed()
+    if not shown.samples:
         estimate = replace(estimate, reason=_why_nothing(statuses, unsteady, bool(series.discarded)))
     empty = _without_values(series.cell, statuses, series.unit, level, estimate.reason)
     return replace(
@@ -75,7 +78,7 @@ def _with_values(
         perturbed=series.perturbed,
         discarded=series.discarded,
         summary=series.cell.summary_of(series.metric),
-        dispersion=dispersion(series.values),
+        dispersion=dispersion(shown.values),
     )
 
 

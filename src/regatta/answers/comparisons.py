@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from regatta.answers.words import (
     sample_words,
     too_small,
 )
+from regatta.figures.text import show_ci, show_ratio
 from regatta.host.units import is_counted
 from regatta.stats.estimate import Contrast, undefined
 from regatta.stats.ratios import PAIRED, WELCH, georges_ratio, paired_log_ratios, welch_log_ratio
@@ -131,6 +132,35 @@ def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -
     return [found[place] for place in range(len(pairs))]
 
 
+def with_disturbed(
+    pairs: Sequence[Pair], found: Sequence[PairContrast], level: float, by_the_paper: bool = False
+) -> list[PairContrast]:
+    """Replace ratios that are undefined for lack of undisturbed values by those of all values, marked and without p.
+
+    Args:
+        pairs: from `pairs_of`.
+        found: the ratio of each.
+        level: confidence of each single interval, between 0 and 1.
+        by_the_paper: whether `found` is from `contrasts_by_the_paper`.
+    """
+    return [
+        _disturbed(pair, level, by_the_paper)
+        if math.isnan(one.contrast.interval.low) and pair.disturbed
+        else one
+        for pair, one in zip(pairs, found, strict=True)
+    ]
+
+
+def _disturbed(pair: Pair, level: float, by_the_paper: bool) -> PairContrast:
+    a, b = (side.with_perturbed if side and side.disturbed else side for side in (pair.a, pair.b))
+    every = [replace(pair, a=a, b=b)]
+    ways = (
+        contrasts_by_the_paper(every, level) if by_the_paper else contrasts_of(every, level, lambda _: None)
+    )
+    contrast = ways[0].contrast
+    return replace(ways[0], contrast=replace(contrast, interval=contrast.interval.disturbed(), p=math.nan))
+
+
 def contrasts_by_the_paper(pairs: Sequence[Pair], level: float) -> list[PairContrast]:
     """Compare every pair as Georges et al. do: unpaired difference of the means, shown relative to the baseline's mean."""
     return [_by_the_paper(pair, level) for pair in pairs]
@@ -175,6 +205,8 @@ def _comparison(
     )
     if math.isnan(ratio.low):
         words = f"{a_name} and {b_name} not compared ({ratio.reason})"
+    elif ratio.is_disturbed:
+        words = f"{a_name} / {b_name} = {show_ratio(ratio.point)} {show_ci(ratio)}, disturbed: no conclusion {sample}"
     elif shows_difference(ratio):
         unit = series.unit if series else ""
         words = f"{compared(a_name, b_name, ratio, cell.metric, unit, cell.better)} {sample}"

@@ -12,7 +12,13 @@ import duckdb
 from regatta.answers.across import Across, across_platforms
 from regatta.answers.baseline import check_baseline
 from regatta.answers.cell_answers import cell_answers
-from regatta.answers.comparisons import PairContrast, compare_pairs, contrasts_by_the_paper, contrasts_of
+from regatta.answers.comparisons import (
+    PairContrast,
+    compare_pairs,
+    contrasts_by_the_paper,
+    contrasts_of,
+    with_disturbed,
+)
 from regatta.answers.facts import Facts
 from regatta.answers.families.compute import judge_families
 from regatta.answers.families.result import Family
@@ -114,7 +120,8 @@ def make_context(
     families, unblocked = judge_families(
         samples, facts.level, names, options.method, ranked, facts.theta_percent, verdicts
     )
-    comparisons, apart = compare_pairs(pairs, contrasts, names, facts.theta_percent, extra, verdicts)
+    shown = with_disturbed(pairs, contrasts, facts.level, by_the_paper)
+    comparisons, apart = compare_pairs(pairs, shown, names, facts.theta_percent, extra, verdicts)
     return Context(
         folder=folder,
         connection=connection,

@@ -22,7 +22,7 @@ from regatta.answers.words import counted, measured, sample_words
 from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import ALWAYS
-from regatta.stats.estimate import Interval
+from regatta.stats.estimate import DISTURBED, Interval
 
 #: with more sets of parameters, write one summary sentence
 FEW = 3
@@ -168,7 +168,9 @@ def outcomes_of(many: Iterable[tuple[Interval, Verdict, Better]]) -> str:
         if verdict.significant == "yes"
     ]
     better, worse = shown.count(True), shown.count(False)
-    return f"better in {better}, worse in {worse}, no significant difference in {len(ratios) - len(shown)}"
+    disturbed = sum(verdict.practical == DISTURBED for _, verdict, _ in ratios)
+    parts = f"better in {better}, worse in {worse}, no significant difference in {len(ratios) - len(shown) - disturbed}"
+    return f"{parts}, {DISTURBED} in {disturbed}" if disturbed else parts
 
 
 def wins_of(winners: Sequence[str]) -> str:

@@ -31,6 +31,11 @@ class Pair:
         return None if self.a is None or self.b is None else (self.a.key, self.b.key)
 
     @property
+    def disturbed(self) -> bool:
+        """Return whether a side has too few undisturbed values."""
+        return any(side is not None and side.disturbed for side in (self.a, self.b))
+
+    @property
     def common(self) -> list[BlockKey]:
         """Return the blocks that contain both sides, in time order."""
         if self.a is None or self.b is None:

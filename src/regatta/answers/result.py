@@ -29,9 +29,9 @@ class CellAnswer:
     better: Better
     parameters: Mapping[str, Scalar]
     estimate: Interval
-    #: samples of the estimate, in time order
+    #: undisturbed samples in time order: those of the estimate, unless it is marked `disturbed`
     samples: tuple[Sample, ...]
-    #: perturbed samples, excluded from the estimate
+    #: perturbed samples, excluded from the estimate, unless it is marked `disturbed`
     perturbed: tuple[Sample, ...]
     #: status -> count, over all invocations of the cell (last attempt of each)
     statuses: Mapping[str, int]

@@ -27,6 +27,8 @@ from regatta.host.values.plan_cell import PROCESS_ELAPSED
 
 #: key that pairs two samples: plan, round and block; None for an invocation outside blocks
 BlockKey = tuple[str, int, int]
+#: an interval needs at least two
+LEAST_UNDISTURBED = 2
 
 #: A repeated invocation counts with its last attempt (the view is defined by the database).
 _LAST = """
@@ -180,6 +182,24 @@ class Series:
     def parameters(self) -> Mapping[str, Scalar]:
         """Return the parameters of the metric."""
         return json.loads(self.parameters_text) if self.parameters_text else {}
+
+    @property
+    def disturbed(self) -> bool:
+        """Return whether too few samples for an interval are undisturbed, but perturbed ones exist."""
+        return len(self.samples) < LEAST_UNDISTURBED and bool(self.perturbed)
+
+    @property
+    def with_perturbed(self) -> Series:
+        """Return the series with its perturbed samples in every estimate."""
+        if not self.perturbed:
+            return self
+        every = tuple(sorted((*self.samples, *self.perturbed), key=lambda sample: sample.started_utc_ns))
+        return replace(
+            self,
+            samples=every,
+            values=np.array([sample.value for sample in every], dtype=np.float64),
+            by_block={**self.by_block, **self.perturbed_by_block},
+        )
 
     @property
     def key(self) -> tuple[int, str, str, str]:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+
 import duckdb
 
 from regatta.answers.samples import PlannedCell, Samples, UnplannedCell
 from regatta.answers.words import counted
 from regatta.figures.text import show_percent
+from regatta.host.printable import printable
 from regatta.host.values.experiment import SteadyState
 
+#: of the mark on an estimate
+MEANING = (
+    "disturbed: the value includes perturbed invocations, because fewer than 2 others are left. It is that of a busy "
+    "machine, and no conclusion is drawn from it"
+)
 #: maximum number of unplanned cells to name
 _NAMED = 5
 
 
-def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
+def shortfalls(samples: Samples, steady: SteadyState, connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Return one sentence per kind of shortfall.
 
     Args:
         samples: samples of the experiment.
         steady: method that reduces the iterations of an invocation to one value.
+        connection: to the database of the experiment.
     """
     warnings = []
     missing = sum(
@@ -38,13 +48,33 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
         )
     perturbed = sum(statuses.get("perturbed", 0) for statuses in samples.statuses.values())
     if perturbed:
-        warnings.append(f"{counted(perturbed, 'invocation')} perturbed; excluded from estimates")
+        warnings.append(_perturbed(connection, perturbed, samples))
     warnings += [*_discarded(samples, steady), *_unsteady(samples, steady)]
     silent = sum(_without_number(cell, samples) for cell in samples.cells)
     if silent:
         warmup = f" after {counted(steady.warmup, 'warm-up iteration')}" if steady.method == "fixed" else ""
         warnings.append(f"{counted(silent, 'valid invocation')} without a value of the cell's metric{warmup}")
     return [*warnings, *_unplanned(samples)]
+
+
+def _perturbed(connection: duckdb.DuckDBPyConnection, count: int, samples: Samples) -> str:
+    """Report perturbed invocations: the exceeded limits, the process to end, and what estimates from them mean."""
+    limits: Counter[str] = Counter()
+    processes: Counter[str] = Counter()
+    for (text,) in connection.execute(
+        "select perturbation from last_attempts where status = 'perturbed'"
+    ).fetchall():
+        for one in json.loads(text or "[]"):
+            limits[str(one["limit"])] += 1
+            if one.get("process"):
+                processes[printable(str(one["process"]))] += 1
+    why = ", ".join(f"{name} in {n}" for name, n in limits.most_common())
+    sentence = f"{counted(count, 'invocation')} perturbed{f' ({why})' if why else ''}"
+    if processes:
+        ((name, n),) = processes.most_common(1)
+        sentence += f"; busiest other process: {name} (in {n})"
+    disturbed = any(series.disturbed for many in samples.series.values() for series in many)
+    return f"{sentence}; {MEANING if disturbed else 'excluded from estimates'}"
 
 
 def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:

@@ -81,7 +81,9 @@ def comparisons_so_far(experiment_dir: Path) -> SoFar:
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir) as connection:
         context = make_context(experiment_dir, connection, facts, Options())
-    found = [one for one in context.comparisons if math.isfinite(one.ratio.point)]
+    found = [
+        one for one in context.comparisons if math.isfinite(one.ratio.point) and not one.ratio.is_disturbed
+    ]
     if not found:
         return SoFar(context.samples.recorded, "", ("no comparison yet",), ())
     table = short_comparisons(found, facts.level, judged=False)

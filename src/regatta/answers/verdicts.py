@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from regatta.stats.estimate import Interval
+from regatta.stats.estimate import DISTURBED, Interval
 
 #: names of the parts of a verdict in documents
 VERDICT = ("significant", "practical")
@@ -22,7 +22,8 @@ class Verdict:
 
     #: `yes`: significant after adjustment for all comparisons that it is reported with; `no`; "" if undefined
     significant: str = ""
-    #: `yes`: significant, and the whole interval is beyond ±theta; `no`: the whole interval is within; else `open`; "" if undefined
+    #: `yes`: significant, and the whole interval is beyond ±theta; `no`: the whole interval is within; `disturbed`: no conclusion, because a
+    #: disturbance affected the values; else `open`; "" if undefined
     practical: str = ""
 
     @property
@@ -46,6 +47,9 @@ def judge(ratio: Interval, theta_percent: float, p_adjusted: float = math.nan) -
     """
     if math.isnan(ratio.low) or math.isnan(ratio.high):
         return Verdict()
+    if ratio.is_disturbed:
+        # A load that comes and goes affects alternatives unequally, and no interval accounts for it.
+        return Verdict("no", DISTURBED)
     significant = shows_difference(ratio) and not p_adjusted > 1.0 - ratio.level
     theta = theta_percent / 100.0
     practical = "open"

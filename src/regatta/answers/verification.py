@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from regatta.answers.samples import LEAST_UNDISTURBED
 from regatta.answers.words import counted
 from regatta.host.errors import Problem, VerificationError
+from regatta.host.journal.attempts import status_under
 from regatta.host.journal.decisions import planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import (
     Damage,
@@ -29,8 +31,11 @@ from regatta.store.receipts import hosts_left_out
 
 _NONE = -1
 _NAMED_AT_MOST = 5
-#: an interval needs at least two
-_LEAST_UNDISTURBED = 2
+#: after a perturbation
+WAY_OUT = (
+    "to repeat them, run the same command when the machine is quiet (with `perturbation.retries` above 0); to accept "
+    "them, raise the limits of `perturbation` in the spec"
+)
 
 
 @dataclass
@@ -115,9 +120,8 @@ class Verdict:
             perturbed = sum(cell.statuses["perturbed"] for cell in cells)
             invocations = sum(sum(cell.statuses.values()) for cell in cells)
             yield (
-                f"{host}: {counted(len(cells), 'cell')} without an interval, the first is {cells[0].label} "
-                f"[{cells[0].cell_id}]: {perturbed} of {counted(invocations, 'invocation')} perturbed; "
-                "use a quieter machine, or raise the limits of `perturbation` in the spec"
+                f"{host}: {counted(len(cells), 'cell')} without an undisturbed interval, the first is {cells[0].label} "
+                f"[{cells[0].cell_id}]: {perturbed} of {counted(invocations, 'invocation')} perturbed; {WAY_OUT}"
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -133,6 +137,7 @@ class _HostLedger:
         self.host = host
         self._rows_path = folder.host_plan(host) / "rows.i32"
         self._segments = [first for first, _ in header["segments"]]
+        self.limits: dict[str, Any] | None = header.get("limits")
         self.cells: list[PlanCell] = header["cells"]
         self.index = {cell["cell_id"]: i for i, cell in enumerate(self.cells)}
         decisions = read_decisions(folder.decisions(host))
@@ -197,7 +202,7 @@ class _HostLedger:
 
 def _too_disturbed(statuses: Mapping[str, int]) -> bool:
     """Return whether perturbed invocations leave too few others for an interval."""
-    return "perturbed" in statuses and statuses.get("ok", 0) < _LEAST_UNDISTURBED
+    return "perturbed" in statuses and statuses.get("ok", 0) < LEAST_UNDISTURBED
 
 
 def verify_experiment(folder: Folder) -> Verdict:
@@ -237,7 +242,7 @@ def verify_experiment(folder: Folder) -> Verdict:
         reruns += int(item["attempt"] > 0)
         if item["attempt"] >= ledger.attempts[place]:
             ledger.attempts[place] = item["attempt"]
-            ledger.status[place] = STATUSES.index(item["status"])
+            ledger.status[place] = STATUSES.index(status_under(item, ledger.limits))
         if item["status"] not in ("ok", "perturbed", "skipped"):
             ledger.bad.setdefault(cell, []).append((item["invocation_id"], str(item.get("reason"))))
     statuses = {
@@ -290,5 +295,7 @@ def raise_if_failed(problems: list[str], experiment: str) -> None:
         error = VerificationError(
             experiment, "every planned invocation recorded, intact and successful", problems[0]
         )
-        error.problems = tuple(Problem(experiment, "an intact, successful record", p) for p in problems)
+        error.problems = tuple(
+            Problem(experiment, "an intact, successful and undisturbed record", p) for p in problems
+        )
         raise error

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from regatta.figures.text import show_df, show_p, show_quantity, with_unit
 from regatta.host.units import UNITS, display_scale
 from regatta.host.values.experiment import Better
-from regatta.stats.estimate import Interval
+from regatta.stats.estimate import DISTURBED, Interval
 
 #: of percentages; ends of intervals that are closer to 0 are shown as 0
 _MOST_DECIMALS = 6
@@ -102,11 +102,13 @@ def measured(estimate: Interval, unit: str) -> str:
         return f"undefined ({estimate.reason})"
     factor, shown = display_scale(estimate.point, unit)
     if math.isnan(estimate.low):
-        return f"{show_quantity(estimate.point, unit, 4)} (no CI: {estimate.reason})"
+        disturbed = f" {DISTURBED}" if estimate.is_disturbed else ""
+        return f"{show_quantity(estimate.point, unit, 4)}{disturbed} (no CI: {estimate.reason})"
     half = (estimate.high - estimate.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
     low, high = edges(estimate, factor, decimals)
     how = f" ({estimate.within_range})" if estimate.within_range else ""
+    how += f" {DISTURBED}" if estimate.is_disturbed else ""
     return f"{with_unit(f'{estimate.point * factor:,.{decimals}f}', shown)} [{low}, {high}]{how}"
 
 

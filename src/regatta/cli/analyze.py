@@ -123,10 +123,12 @@ def analyze(
         _show(answer, all_metrics, {"outliers"} if show_outliers else ())
     else:
         from regatta.cli.first_screen import first_screen, notes_of
+        from regatta.cli.tables import screen_width
 
-        for line in first_screen(answer, str(report) if report.exists() else ""):
+        width = screen_width()
+        for line in first_screen(answer, str(report) if report.exists() else "", width=width):
             click.echo(line)
-        for line in notes_of(answer):
+        for line in notes_of(answer, width):
             click.echo(line, err=True)
 
 

@@ -13,7 +13,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
+
+#: columns of the bar; of a terminal that has room for it; and of the bar in a narrower one
+_BAR, _ROOMY, _SHORT_BAR = 30, 100, 10
 
 
 class LiveBar(Progress):
@@ -22,10 +26,16 @@ class LiveBar(Progress):
     def __init__(self) -> None:
         #: lines below the bar
         self.below = ""
+        console = Console(stderr=True)
+        # Only the name of the cell gives way on a narrow terminal: it gets the columns that the others leave.
+        rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
         super().__init__(
-            TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("left"), TimeRemainingColumn(compact=True), TextColumn("{task.fields[now]}", markup=False),
-            console=Console(stderr=True), auto_refresh=False, transient=True,
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            BarColumn(_BAR if console.width >= _ROOMY else _SHORT_BAR), MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True)), TextColumn("left", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[now]}", markup=False, table_column=rest),
+            console=console, auto_refresh=False, transient=True, expand=True,
         )  # fmt: skip
 
     def get_renderables(self) -> Iterable[RenderableType]:

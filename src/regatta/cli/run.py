@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import spec_argument, spec_results_option
+from regatta.host.errors import RegattaError, VerificationError
 from regatta.host.values.host import WISHES, Wish
 from regatta.store.events import events_path
 from regatta.store.folder import Folder
@@ -37,7 +38,7 @@ def run(
 ) -> int:
     """Run the experiment of SPEC: build workloads, measure, answer, write the report.
 
-    After an interruption, the same command continues; recorded invocations are not repeated. Equivalent workflow:
+    After an interruption, the same command continues; recorded invocations are not repeated, except perturbed ones. Equivalent workflow:
     `snakemake --profile PROFILE --config spec=SPEC`.
     """
     from regatta.cli.analyze import analyze
@@ -56,7 +57,13 @@ def run(
     settings = find_settings(home)
     code = 1
     try:
-        code = run_workflow(spec, folder, results, home, profile, retry_failed)
+        try:
+            code = run_workflow(spec, folder, results, home, profile, retry_failed)
+        except RegattaError as error:
+            # What was measured is shown before what is wrong with it. The workflow verifies after its report.
+            if error.exit_code == VerificationError.exit_code and folder.report.exists():
+                ctx.invoke(analyze, experiment=str(folder.path), results=results)
+            raise
         if folder.report.exists():
             ctx.invoke(analyze, experiment=str(folder.path), results=results)
     finally:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import re
 import shlex
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,16 +152,16 @@ def time(
         _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, prepared, environment))
         _write(spec, _spec(called, words, programs, given, before, runs, precision, timeout))
         ready, complete = measure(spec, results, runner)
-        if not complete:
-            click.echo("stopped: the answer is about the runs so far", err=True)
-
         from regatta.answers.answer import answer_experiment
 
         # The test of normality is only in JSON, and loads scipy.stats, which takes longer than the rest of the answer.
         answer = answer_experiment(ready.folder.path, without=() if export == "json" else ("normality",))
+        if not complete:
+            click.echo(_stopped(answer, save is not None), err=True)
         _show(answer, export, dict(zip(called, words, strict=True)))
         _tell_programs(programs)
-        _tell_perturbations(answer, ready.folder.path)
+        if precision is not None:
+            click.echo(_precision_words(answer), err=True)
         if save is not None:
             where = f"--results {shlex.quote(str(results))}"
             click.echo(f"saved; all tables: regatta analyze {NAME} --all {where}", err=True)
@@ -452,6 +452,7 @@ def _show(answer: Answer, export: str | None, commands: dict[str, list[str]]) ->
     from regatta.answers.short import short_comparisons
     from regatta.cli.analyze import print_csv
     from regatta.cli.first_screen import first_screen, notes_of
+    from regatta.cli.tables import screen_width
 
     if export == "json":
         click.echo(json.dumps(document_of(answer), indent=1, allow_nan=False))
@@ -465,11 +466,36 @@ def _show(answer: Answer, export: str | None, commands: dict[str, list[str]]) ->
     else:
         from regatta.cli.tables import plain_console, show
 
-        click.echo("\n".join(first_screen(answer, kept=False)).rstrip())
-        if len(_elapsed(answer)) > 1:
+        click.echo("\n".join(first_screen(answer, kept=False, width=screen_width())).rstrip())
+        if len(_elapsed(answer)) > 1 and any(cell.estimate.n for cell in _elapsed(answer)):
             show(plain_console(), _commands(answer, commands))
-    for line in notes_of(answer):
+    for line in notes_of(answer, screen_width()):
         click.echo(line, err=True)
+
+
+def _stopped(answer: Answer, kept: bool) -> str:
+    """Describe an interrupted measurement: what the answer is about, and whether its runs stay."""
+    if not answer.recorded:
+        return "stopped: no run ended"
+    about = f"stopped: the answer is about {answer.recorded} of {answer.planned} runs"
+    return about if kept else f"{about}; they are not kept (to keep them: --save)"
+
+
+def _precision_words(answer: Answer) -> str:
+    """Say whether the target of --precision was reached."""
+    from regatta.answers.topics.stopping.topic import STOPPING
+
+    groups = STOPPING.of(answer)
+    target = f"target {groups[0].target_percent:g} %" if groups else "no target"
+    reached = [group.reached_percent for group in groups]
+    if not groups or any(map(math.isnan, reached)):
+        return f"precision unknown: no interval of undisturbed runs ({target})"
+    if all(group.met for group in groups):
+        return f"precision reached: half-width {max(reached):.2g} % ({target})"
+    runs = max(group.run for group in groups)
+    return (
+        f"precision not reached: half-width {max(reached):.2g} % after {runs} runs ({target}); raise --runs"
+    )
 
 
 def _elapsed(answer: Answer) -> list[CellAnswer]:
@@ -504,15 +530,14 @@ def _commands(answer: Answer, commands: dict[str, list[str]]) -> Table:
             called += f" (next to {' '.join(others)})"
         for name, value in chosen.items():
             words = [word.replace(f"{{{name}}}", value) for word in words]
-        values = [sample.value for sample in cell.samples]
-        ends = [scale.show(end(values)) if values else ABSENT for end in (min, max)]
+        ends = (cell.dispersion.minimum, cell.dispersion.maximum)
         rows.append(
             (
                 called,
                 _text(words),
                 scale.show(cell.estimate.point),
-                show_ends(cell.estimate, scale.show),
-                *ends,
+                f"{show_ends(cell.estimate, scale.show)}{' disturbed' * cell.estimate.is_disturbed}",
+                *(scale.show(end) if math.isfinite(end) else ABSENT for end in ends),
                 str(cell.estimate.n),
             )
         )
@@ -527,20 +552,3 @@ def _commands(answer: Answer, commands: dict[str, list[str]]) -> Table:
 def _markdown(table: Table) -> str:
     rows = [table.columns, ["---"] * len(table.columns), *table.rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
-
-
-def _tell_perturbations(answer: Answer, folder: Path) -> None:
-    """Print what perturbed runs if a command has no valid run."""
-    if _all_have_values(answer):
-        return
-    from regatta.host.journal.journal import Damage, read_journal
-
-    limits = Counter(
-        part["limit"]
-        for record in read_journal(folder)
-        if not isinstance(record, Damage)
-        for part in record["perturbation"]
-    )
-    if limits:
-        told = ", ".join(f"{name} ({count} runs)" for name, count in limits.most_common())
-        click.echo(f"perturbed by: {told}. End other programs on this machine and run again.", err=True)

@@ -44,6 +44,8 @@ _NOTICE_EVERY_S = 1.0
 _LINE_EVERY_S = 15.0
 #: maximum number of interim comparisons
 _ESTIMATES = 12
+#: last columns of interim comparisons: ratio, interval and n
+_NUMBERS = 3
 
 
 class Watcher:
@@ -152,12 +154,23 @@ class Watcher:
         if found is None or found == self._estimates or not found.rows:
             return
         self._estimates = found
-        text = "\n".join(found.lines(_ESTIMATES))
+        lines = found.lines(_ESTIMATES)
         if self._bar is None:
-            self.say(text)
+            self.say("\n".join(lines))
             return
-        self._bar.below = text
+        self._bar.below = "\n".join(self._fitted(found, lines, self._bar.console.width))
         self._bar.refresh()
+
+    @staticmethod
+    def _fitted(found: SoFar, lines: list[str], width: int) -> list[str]:
+        """Return the lines with a table that fits the terminal: a cut line would lose its numbers."""
+        from regatta.cli.tables import fitted_lines, shortened
+        from regatta.figures.section import Table
+
+        rows = [tuple(row) for row in found.rows[:_ESTIMATES]]
+        numbers = frozenset(range(max(0, len(found.columns) - _NUMBERS), len(found.columns)))
+        table = fitted_lines(Table("", found.columns, rows, numbers), width)
+        return [shortened(lines[0], width), *table, *lines[1 + len(table) :]]
 
     def _look_at_runners(self) -> None:
         runners = self._runners()
@@ -189,9 +202,10 @@ class Watcher:
             "perturbed": counts["perturbed"],
         }
         notes = [
-            alive[0]["cell"],
             *(f"{count} {what}" for what, count in bad.items() if count),
             *waiting,
+            # Last, because a long name is cut on a narrow terminal.
+            alive[0]["cell"],
         ]
         self._show(STAGES["measure"], done, " · ".join(notes))
 

@@ -233,6 +233,8 @@ def in_ns(cell: CellAnswer) -> Value:
     """Return the mean of a series of times in ns; NaN with the reason if it is undefined."""
     if math.isnan(cell.estimate.point):
         return Value(math.nan, reason=cell.estimate.reason or "not measured")
+    if cell.estimate.is_disturbed:
+        return Value(math.nan, reason="all measurements are disturbed")
     factor, one = UNITS[cell.unit][1] / _NS, cell.estimate
     return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
 

@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 NAN = math.nan
 #: Remark of a method (after a comma): exact values that do not vary have an exact ratio.
 NO_VARIANCE = "no variance"
+#: Last remark of a method: a disturbance affected the values, so no conclusion is drawn from them.
+DISTURBED = "disturbed"
 #: A spread below this number of units in the last place of the largest value is rounding.
 ROUNDING_ULPS = 8.0
 
@@ -41,13 +43,21 @@ class Interval:
     @property
     def is_exact(self) -> bool:
         """Return whether the point is exact, because the exact values behind it do not vary."""
-        return self.method.endswith(f", {NO_VARIANCE}")
+        return NO_VARIANCE in self.method.split(", ")
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Return whether a disturbance affected the values."""
+        return self.method.endswith(f", {DISTURBED}")
 
     @property
     def within_range(self) -> str:
         """Return how the interval of a positive quantity was kept above 0 (`log scale`, `cut at 0`); "" if not needed."""
-        how = self.method.partition(", ")[2]
-        return how if how in ("log scale", "cut at 0") else ""
+        return next((how for how in self.method.split(", ") if how in ("log scale", "cut at 0")), "")
+
+    def disturbed(self) -> Interval:
+        """Return the interval with the mark of disturbed values."""
+        return replace(self, method=f"{self.method}, {DISTURBED}")
 
     def mapped(self, function: Callable[[float], float]) -> Interval:
         """Return the interval after a monotone increasing `function`, such as `exp` for an estimate on logs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,8 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer, Failure
 from regatta.answers.short import short_comparisons
 from regatta.answers.verdicts import Verdict
-from regatta.cli.first_screen import LINES, WIDTH, first_screen, notes_of
+from regatta.cli.first_screen import LINES, first_screen, notes_of
+from regatta.cli.tables import WIDTH_OF_SCREEN
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +22,22 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Answer:
     return answer_experiment(write_rich_experiment(tmp_path_factory.mktemp("rich") / "rich"))
 
 
-def fits(answer: Answer) -> list[str]:
-    lines = first_screen(answer, "results/rich/report.html")
-    assert len(lines) + len(notes_of(answer)) <= LINES
-    assert max(map(len, lines)) <= WIDTH
+def fits(answer: Answer, width: int = WIDTH_OF_SCREEN) -> list[str]:
+    lines = first_screen(answer, "results/rich/report.html", width=width)
+    notes = notes_of(answer, width)
+    assert len(lines) + len(notes) <= LINES
+    assert max(map(len, [*lines, *notes])) <= width
     return lines
+
+
+@pytest.mark.parametrize("width", [60, 80, 132, 200])
+def test_it_fits_every_terminal_with_all_ratios_and_intervals(rich: Answer, width: int) -> None:
+    lines = fits(rich, width)
+    at = next(at for at, line in enumerate(lines) if line.startswith("Comparisons ("))
+    header, row = lines[at + 1], lines[at + 2]
+    assert re.search(r"ratio +95 % CI .*practical$", header)
+    assert re.search(r" \d\.\d+ +\[\d\.\d+, \d\.\d+\] ", row)
+    assert ("adj. p" in header) == (width > 60)
 
 
 def test_a_large_answer_fits_and_says_what_it_leaves_out(rich: Answer, golden: Golden) -> None:

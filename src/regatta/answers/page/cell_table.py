@@ -11,6 +11,7 @@ from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, parameters_but, series_key
 from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer, Comparison
+from regatta.answers.shortfalls import MEANING
 from regatta.figures.looks import Look
 from regatta.figures.section import Table
 from regatta.figures.text import (
@@ -231,6 +232,8 @@ def _mean(cell: CellAnswer, scale: Scale, footnotes: list[str]) -> Figures:
     text = show_ends(estimate, scale.show)
     undefined = not math.isfinite(estimate.point) or not text
     reason = (estimate.reason or "undefined") if undefined else ""
+    if not reason and estimate.is_disturbed:
+        reason = MEANING
     if not reason and estimate.within_range:
         reason = f"CI: {method_name(estimate.method)}, because Student's t interval includes values below 0"
     return Figures(scale.show(estimate.point), text or ABSENT, _footnote(reason, footnotes), reason)
@@ -247,7 +250,7 @@ def _ratio(row: Comparison | None, baseline: bool, footnotes: list[str]) -> Figu
         return Figures("baseline", "") if baseline else Figures("", "")
     text = show_ci(row.ratio)
     undefined = not math.isfinite(row.ratio.point) or not text
-    reason = (row.ratio.reason or "undefined") if undefined else ""
+    reason = (row.ratio.reason or "undefined") if undefined else MEANING if row.ratio.is_disturbed else ""
     return Figures(show_ratio(row.ratio.point), text or ABSENT, _footnote(reason, footnotes), reason)
 
 

@@ -57,9 +57,7 @@ def run_segment(argv: Sequence[str]) -> int:
     except RegattaError as error:
         return tell(str(error), error.exit_code)
     except (Interrupted, KeyboardInterrupt):
-        print(
-            "stopped; all measurements are recorded; run the same command again to continue", file=sys.stderr
-        )
+        # The command that started this runner says whether its records stay, and how to continue.
         return INTERRUPTED_EXIT
     except OSError as error:
         return tell(f"{error.filename or 'the host'}: {error.strerror}", RegattaError.exit_code)

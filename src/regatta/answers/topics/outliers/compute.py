@@ -133,7 +133,7 @@ def _sensitivities(context: Context, touched: set[int]) -> list[Sensitivity]:
         for version in (
             concerned,
             _with_series(concerned, _without_far_out),
-            _with_series(concerned, _with_perturbed),
+            _with_series(concerned, lambda series: series.with_perturbed),
         )
     ]
     by_id: Mapping[tuple[str, str], PlannedCell] = {(c.place.host, c.cell_id): c for c in concerned.cells}
@@ -196,15 +196,3 @@ def _without_far_out(series: Series) -> Series:
         key: value for key, value in series.by_block.items() if (key[1], key[2]) in blocks
     }
     return replace(series, samples=kept, values=series.values[keep], by_block=by_block)
-
-
-def _with_perturbed(series: Series) -> Series:
-    if not series.perturbed:
-        return series
-    every = tuple(sorted((*series.samples, *series.perturbed), key=lambda sample: sample.started_utc_ns))
-    return replace(
-        series,
-        samples=every,
-        values=np.array([sample.value for sample in every], dtype=np.float64),
-        by_block={**series.by_block, **series.perturbed_by_block},
-    )
