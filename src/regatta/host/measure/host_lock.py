@@ -165,7 +165,10 @@ class HostLock:
         Raises:
             HostError: waiting is disabled.
         """
-        holder = {**known, **self._told()}
+        told = self._told()
+        # Another file of this name has another text: in a chroot or a container with its own /tmp.
+        is_its_text = told.get("pid") == known.get("pid") or "pid" not in known or self._is_held()
+        holder = {**known, **(told if is_its_text else {})}
         name = _named(holder)
         if not self._wait:
             raise HostError(str(self.path), "an unused host", f"in use by {name}", "wait until it ends")
@@ -173,6 +176,18 @@ class HostLock:
             self.waited_for = name
             print(f"waiting: the host is in use by {name}", file=sys.stderr, flush=True)
             self._waiting(holder)
+
+    def _is_held(self) -> bool:
+        """Return whether some visible process has locked the file, without locking it; True if that is unknown."""
+        status = os.fstat(self._file)
+        device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        try:
+            locks = Path("/proc/locks").read_text()
+        except OSError:
+            return True
+        # `1: FLOCK  ADVISORY  WRITE 4680 08:01:1234 0 EOF`; the line of a waiting process has an arrow.
+        lines = (line.split() for line in locks.splitlines())
+        return any(words[1] == "FLOCK" and device in words for words in lines if len(words) > 5)
 
     def _told(self) -> dict[str, str]:
         """Return the file's description of its holder, which any user may have written."""

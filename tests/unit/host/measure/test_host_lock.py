@@ -50,6 +50,39 @@ def test_the_lock_dies_with_its_holder(path: Path) -> None:
     HostLock(path, {}, wait=False).release()
 
 
+@pytest.mark.parametrize("text", ["", json.dumps({"pid": 2162, "experiment": "ended", "since": "long ago"})])
+def test_the_holder_with_another_file_of_the_name_is_told_and_not_the_text_of_this_file(
+    path: Path, text: str
+) -> None:
+    """As in a chroot or a container, which has another /tmp and the same network namespace."""
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        other = path.with_suffix(".other")
+        other.write_text(text)
+        other.replace(path)
+        with pytest.raises(HostError, match=rf"process {holder.pid}") as caught:
+            HostLock(path, {}, wait=False)
+        assert caught.value.problems[0].got.endswith(f"process {holder.pid}")
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_the_text_of_a_holder_in_another_pid_namespace_is_told(path: Path) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        path.write_text(json.dumps({"pid": 7, "experiment": "contained"}))
+        with pytest.raises(HostError, match="contained"):
+            HostLock(path, {}, wait=False)
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
 @pytest.mark.parametrize("text", ["", "no json", "5", "[]", '"x"', "\0" * 100])
 def test_a_lock_whose_text_is_of_others_still_locks(path: Path, text: str) -> None:
     path.write_text(text)
