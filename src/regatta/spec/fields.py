@@ -99,7 +99,7 @@ def _check_modifier(text: str) -> str:
     if "+" in text or text == "none":
         raise refusal(
             "a name without `+` and not `none` (`a+b` is the name of a set of modifiers, `none` of the empty set)",
-            "rename it",
+            "rename it" + ("; to use no modifiers, write `[]`" if text == "none" else ""),
         )
     return text
 

@@ -20,6 +20,9 @@ M = TypeVar("M", bound=BaseModel)
 #: maximum number of existing names in a message
 SHORT_LIST = 12
 
+#: names of other tools for `invocations`
+_REPETITIONS = ("repetitions", "repetition", "repeats", "repeat", "runs", "rounds", "executions")
+
 #: pydantic's error type -> the expected value
 _WORDS = {
     "string_type": "a string",
@@ -144,8 +147,16 @@ def _translate(model: type[BaseModel], document: Document, detail: dict[str, Any
         owner = _owner(model, loc[:-1])
         known = _keys(owner) if owner else []
         problem = unknown(where, "a known key", str(path[-1]), known)
-        return Problem(where, problem.expected, shown(path[-1]), problem.fix or "remove it")
+        fix = _fix_of_key(path, known) or problem.fix or "remove it"
+        return Problem(where, problem.expected, shown(path[-1]), fix)
     return _wrong_value(model, where, loc, value, kind, context)
+
+
+def _fix_of_key(path: KeyPath, known: Sequence[str]) -> str:
+    """Return the fix for a key that users of other tools expect, or that has another place; "" for others."""
+    if path == ("define", "modifiers"):
+        return "move it to the top level: `modifiers: {NAME: ...}`"
+    return "write `invocations: {fixed: 10}`" if path[-1] in _REPETITIONS and "invocations" in known else ""
 
 
 def _wrong_value(
@@ -155,7 +166,7 @@ def _wrong_value(
         owner = _owner(model, loc)
         keys = _keys(owner) if owner else []
         short = f" ({', '.join(keys)})" if 0 < len(keys) <= SHORT_LIST else ""
-        return Problem(where, f"a mapping{short}", shown(value), "")
+        return Problem(where, f"a mapping{short}", shown(value), _as_mapping(model, loc, value))
     if kind == "literal_error":
         owner_values = _literals(_annotation(model, loc))
         return unknown_choice(where, value, owner_values)
@@ -275,6 +286,17 @@ def _description(owner: type[BaseModel] | None, key: str) -> str:
         return ""
     sentence = str(field.description).split(". ")[0].rstrip(".")
     return f" ({sentence})"
+
+
+def _as_mapping(model: type[BaseModel], loc: tuple[Any, ...], value: Any) -> str:
+    """Return the fix for a value in place of a mapping: with the value if the mapping has one main key, else an example."""
+    if loc == ("invocations",) and isinstance(value, int) and not isinstance(value, bool):
+        return f"write `invocations: {{fixed: {value}}}`"
+    owner = _owner(model, loc[:-1]) if loc else None
+    field = _field(owner, str(loc[-1])) if owner else None
+    return (
+        f"write `{loc[-1]}: {flow_yaml(field.examples[0])}`" if field is not None and field.examples else ""
+    )
 
 
 def _example(owner: type[BaseModel] | None, key: str) -> str:

@@ -297,6 +297,9 @@ class _Composer(Composer):
 
 def _composed(text: str, file: str, resolve: Resolve, budget: Budget) -> Any:
     """Return the root node; None for empty input."""
+    if text.startswith("#!"):
+        fix = "to measure a command, use `regatta time` or `regatta init --command`"
+        raise _wrong(file, 1, "YAML", "a script", fix)
     yaml = YAML(typ="safe", pure=True)
     _Composer(yaml, file, resolve, budget)  # registers itself as the composer of `yaml`
     try:

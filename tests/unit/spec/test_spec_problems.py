@@ -97,6 +97,10 @@ def test_a_missing_key_says_what_it_means_and_how_it_is_written(one: One, golden
         "environment: {set: {'A=B': 1}}",
         'environment: {set: {A: "x\\0y"}}',
         'modifiers: {m: {flags: ["-X\\n"]}}',
+        "repetitions: 5",
+        "baseline: {modifiers: none}",
+        "define: {modifiers: {fast: {flags: [-Xint]}}}",
+        "segment: 5",
     ],
 )
 def test_each_kind_of_mistake(one: One, line: str, golden: Golden) -> None:
@@ -140,6 +144,8 @@ def test_invocations_are_either_fixed_or_adaptive(one: One) -> None:
     where, expected, _, fix = one(MINIMAL.replace("{fixed: 3}", "{fixed: 3, adaptive: {}}"))
     assert (where, fix) == ("spec.yml:3:invocations.adaptive", "remove one of them")
     assert expected == "either `fixed` or `adaptive`"
+    for value, fix in (("9", "{fixed: 9}"), ("[9]", "{fixed: 10}"), ("true", "{fixed: 10}")):
+        assert one(MINIMAL.replace("{fixed: 3}", value))[3] == f"write `invocations: {fix}`"
     where, expected, _, _ = one(MINIMAL.replace("{fixed: 3}", "{}"))
     assert where == "spec.yml:3:invocations.fixed"
     assert expected.startswith("`fixed` (")
@@ -320,6 +326,10 @@ def test_a_suite_is_named_as_its_file(one: One, home: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "3", "hello", "- a", "~"])
 def test_a_spec_that_is_no_mapping_is_told_so(one: One, text: str) -> None:
     assert one(text)[1] == "a spec (a mapping)"
+
+
+def test_a_script_is_told_to_be_none(one: One, golden: Golden) -> None:
+    golden("script", told(one, "#!/bin/sh\nfor i in 1 2: do echo: it; done"))
 
 
 def test_a_spec_that_is_not_there(home: Path) -> None:
