@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from regatta.answers.alternatives import against_baseline
 from regatta.answers.baseline import asks_beyond_collectors
 from regatta.answers.context import Context
 from regatta.answers.families.result import Family
@@ -61,7 +62,9 @@ def headline(context: Context, lead: Lead) -> list[str]:
             for key, many in outside.items()
             if (kept := [one for one in many if extra.intersection(one.factors)])
         }
-    sentences = _with_baseline(outside, better, cells, names) if asked else []
+    sentences = against_baseline(context, lead.compared)
+    summarized = bool(sentences)
+    sentences += _with_baseline(outside, better, cells, names, summarized) if asked else []
     sentences += [*lead.sentences, *_overview(families)]
     of_place: dict[Place, list[Family]] = {}
     for family in families:
@@ -136,8 +139,9 @@ def _with_baseline(
     better: Mapping[Place, Better],
     cells: Sequence[PlannedCell],
     names: Names,
+    summarized: bool,
 ) -> list[str]:
-    """Describe every comparison with the baseline in plan order; many are summarized first."""
+    """Describe every comparison with the baseline in plan order; many are summarized first, unless they are already."""
     of_key = {(cell.place.host, cell.cell_id): cell for cell in cells}
     every = [
         (one.ratio, one.verdict, better[of_key[key].place.family])
@@ -145,7 +149,7 @@ def _with_baseline(
         for one in many
     ]
     sentences = []
-    if len(found) > MANY_PLACES:
+    if len(found) > MANY_PLACES and not summarized:
         sentences.append(f"{counted(len(every), 'comparison')} with the baseline: {outcomes_of(every)}")
     for key, many in found.items():
         if len(many) <= FEW:

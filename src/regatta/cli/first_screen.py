@@ -42,7 +42,8 @@ def first_screen(
         *_wrapped(_counts(answer), width)[:3],
     ]
     conclusions = _bullets(answer.headline or ["No measurements yet."], width)
-    failures = [
+    failures = [shortened(f"impossible: {cell}: {reason}", width) for cell, reason in answer.impossible]
+    failures += [
         shortened(f"{one.status}: {one.cell} on {one.host}, n = {one.count}: {one.reason}", width)
         for one in answer.failures
     ]

@@ -15,6 +15,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of, rows_of
 from regatta.answers.page.page import write_report
 from regatta.answers.result import Answer
+from regatta.answers.shortfalls import MEANING
 from regatta.cli.first_screen import first_screen, notes_of
 from regatta.influx.answers import estimate_points
 
@@ -78,7 +79,7 @@ def test_every_export_has_the_mark(answer: Answer, tmp_path: Path) -> None:
     assert len(points) == 5
     page = tmp_path / "report.html"
     write_report(answer, page)
-    assert "disturbed: the value includes perturbed invocations" in page.read_text()
+    assert MEANING in page.read_text()
 
 
 def test_two_undisturbed_runs_are_enough_for_an_estimate_of_their_own(tmp_path: Path) -> None:
