@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.bar import progress_bar
-from regatta.cli.options import influx_settings, json_option, results_option
+from regatta.cli.options import experiment_argument, influx_settings, json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.host.printable import printable
 from regatta.store.folder import Folder, find_folder
@@ -27,7 +27,7 @@ _SENTENCES_AT_MOST = 24
 
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @click.option(
     "--baseline",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from regatta.cli.options import json_option, results_option
+from regatta.cli.options import experiment_argument, json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
 from regatta.host.printable import printable
@@ -42,7 +42,7 @@ class Thetas(click.ParamType[tuple[float, ...]]):
 
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @click.option(
     "--theta",

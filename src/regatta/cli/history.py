@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import json_option, results_option, write_to_influx
+from regatta.cli.options import complete_experiment, json_option, results_option, write_to_influx
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
 from regatta.host.printable import printable
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
+@click.argument(
+    "experiments", nargs=-1, required=True, metavar="EXPERIMENT...", shell_complete=complete_experiment
+)
 @results_option
 @click.option(
     "--level",

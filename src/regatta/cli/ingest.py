@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regatta.cli.bar import progress_bar
-from regatta.cli.options import influx_settings, json_option, results_option
+from regatta.cli.options import experiment_argument, influx_settings, json_option, results_option
 from regatta.host.errors import RegattaError, StoreError, VerificationError
 from regatta.host.journal.journal import journal_files
 from regatta.host.printable import printable
@@ -44,7 +44,7 @@ _SWITCH_S = 0.0005
 
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @click.option("--follow", is_flag=True, help="Continue until the experiment ends, or until Ctrl-C.")
 @click.option(

@@ -8,14 +8,14 @@ from typing import Literal
 
 import click
 
-from regatta.cli.options import json_option, results_option
+from regatta.cli.options import experiment_argument, json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
 from regatta.store.folder import find_folder, replacing
 
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @click.option(
     "--choose",

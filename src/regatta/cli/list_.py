@@ -21,7 +21,12 @@ Row = dict[str, str]
 
 
 @click.command(name="list")
-@click.argument("kinds", nargs=-1, metavar="[KIND]...")
+@click.argument(
+    "kinds",
+    nargs=-1,
+    metavar="[KIND]...",
+    shell_complete=lambda ctx, param, incomplete: [kind for kind in KINDS if kind.startswith(incomplete)],
+)
 @json_option
 def list_(kinds: tuple[str, ...], as_json: bool) -> int:
     """List the names that a spec may use, with descriptions.

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from regatta.host.values.host import WISHES, Wish
-from regatta.store.folder import DEFAULT_RESULTS, Folder
+from regatta.store.folder import DEFAULT_RESULTS, Folder, experiment_names
 
 if TYPE_CHECKING:
     from regatta.fleet.agent import Agent
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
     from regatta.influx.settings import Settings
     from regatta.planner.cells import Crossing
 
+
+def complete_experiment(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[str] | list[CompletionItem]:
+    """Return the experiments in the folder of results that a shell may complete; folders for a path."""
+    if "/" in incomplete:
+        return [CompletionItem(incomplete, type="dir")]
+    names = experiment_names(Path(ctx.params.get("results") or DEFAULT_RESULTS))
+    return [name for name in names if name.startswith(incomplete)]
+
+
+experiment_argument = click.argument("experiment", shell_complete=complete_experiment)
+optional_experiment_argument = click.argument(
+    "experiment", required=False, shell_complete=complete_experiment
+)
 results_option = click.option(
     "--results",
     type=click.Path(file_okay=False, path_type=Path),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.bar import progress_bar
-from regatta.cli.options import results_option
+from regatta.cli.options import experiment_argument, results_option
 from regatta.host.errors import StoreError
 from regatta.store.folder import find_folder
 
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from regatta.answers.page.gallery import Picture
     from regatta.answers.page.pictures import Format
 
+#: figures that are announced before they are drawn, which takes a while
+_MANY = 30
+
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @click.option(
     "--figure",
@@ -78,6 +81,9 @@ def plot(
         for picture in chosen:
             click.echo(f"{picture.name}  {picture.title}")
         return
+
+    if len(chosen) > _MANY:
+        click.echo(f"{len(chosen)} figures; --list shows their names, and --figure chooses", err=True)
 
     from regatta.answers.page.pictures import write_pictures
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from regatta.cli.options import json_option, results_option
+from regatta.cli.options import experiment_argument, json_option, results_option
 from regatta.host.printable import printable
 from regatta.host.values.record import Record
 from regatta.store.cells import known_cells, planned_cells
@@ -22,7 +22,7 @@ _NAMES = ("label", "benchmark", "runtime", "collector", "modifiers", "heap_facto
 
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @json_option
 def records(experiment: str, results: Path, as_json: bool) -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import results_option
+from regatta.cli.options import experiment_argument, results_option
 from regatta.cli.store import database_progress
 from regatta.host.printable import printable
 from regatta.store.folder import find_folder, replacing
 
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @click.option("--name", required=True, help="Name of the machine in scores.")
 @click.option("--description", help="Description of the machine. [default: from the records]")

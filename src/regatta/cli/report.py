@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import grafana_url, results_option
+from regatta.cli.options import experiment_argument, grafana_url, results_option
 
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @click.option(
     "--output",

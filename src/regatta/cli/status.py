@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import json_option, results_option
+from regatta.cli.options import json_option, optional_experiment_argument, results_option
 from regatta.host.printable import printable
 
 
 @click.command()
-@click.argument("experiment", required=False)
+@optional_experiment_argument
 @results_option
 @json_option
 def status(experiment: str | None, results: Path, as_json: bool) -> None:

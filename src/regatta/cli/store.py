@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from regatta.cli.bar import progress_bar
-from regatta.cli.options import results_option
+from regatta.cli.options import experiment_argument, results_option
 from regatta.store.folder import find_folder
 
 
@@ -19,7 +19,7 @@ def store() -> None:
 
 
 @store.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 def rebuild(experiment: str, results: Path) -> None:
     """Make the database of EXPERIMENT (a name or a directory) again from its journal."""

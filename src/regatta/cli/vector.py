@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import json_option, primitives_option, results_option
+from regatta.cli.options import experiment_argument, json_option, primitives_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
 from regatta.host.errors import Problem, SpecError
@@ -32,7 +32,7 @@ def vector() -> None:
 
 
 @vector.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 @click.option(
     "--summary",

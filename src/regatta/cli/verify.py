@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from regatta.cli.options import json_option, results_option
+from regatta.cli.options import json_option, optional_experiment_argument, results_option
 from regatta.host.printable import printable
 
 #: maximum number of reported cells that are no longer planned
@@ -17,7 +17,7 @@ _NAMED = 5
 
 
 @click.command()
-@click.argument("experiment", required=False)
+@optional_experiment_argument
 @results_option
 @json_option
 @click.option(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import results_option
+from regatta.cli.options import experiment_argument, results_option
 
 _LOOK_S = 1.0
 #: Snakemake without `regatta run` holds no lock, and between two segments no runner exists.
@@ -16,7 +16,7 @@ _PATIENCE_S = 300.0
 
 
 @click.command()
-@click.argument("experiment")
+@experiment_argument
 @results_option
 def watch(experiment: str, results: Path) -> None:
     """Show the progress of a running EXPERIMENT and its comparisons so far, until it ends.

@@ -77,6 +77,11 @@ def minheap_dir(results: Path) -> Path:
     return results / "_minheap"
 
 
+def experiment_names(results: Path) -> list[str]:
+    """Return the names of the planned experiments in a folder of results."""
+    return sorted(path.parent.name for path in results.glob("*/plan"))
+
+
 def find_folder(experiment: str, results: Path) -> Folder:
     """Return the existing folder of an experiment, by name or path.
 
@@ -86,7 +91,7 @@ def find_folder(experiment: str, results: Path) -> Folder:
     for path in (results / experiment, Path(experiment)):
         if (path / "plan").is_dir() or (path / "journal").is_dir():
             return Folder(path)
-    names = sorted(p.parent.name for p in results.glob("*/plan"))
+    names = experiment_names(results)
     raise StoreError(
         str(results / experiment), "the folder of an experiment", "no such folder",
         f"choose one of {', '.join(names)}" if names else "run `regatta run SPEC`",

@@ -44,14 +44,29 @@ def test_the_completion_script_is_one_that_its_shell_takes(shell: str) -> None:
         subprocess.run([shell, "-n"], input=done.output, text=True, check=True)
 
 
-def test_commands_and_options_are_completed() -> None:
-    def completed(words: str, count: int) -> set[str]:
-        asked = {"_REGATTA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
-        done = subprocess.run(
-            [REGATTA], env={**os.environ, **asked}, capture_output=True, text=True, check=True
-        )
-        return set(done.stdout.split())
+def completed(words: str, count: int, folder: Path | None = None) -> set[str]:
+    asked = {"_REGATTA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+    done = subprocess.run(
+        [REGATTA], env={**os.environ, **asked}, cwd=folder, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
 
+
+def test_experiments_and_kinds_are_completed(tmp_path: Path) -> None:
+    for name in ("sieve", "serial", "demo"):
+        (tmp_path / "results" / name / "plan").mkdir(parents=True)
+    (tmp_path / "results" / "_minheap").mkdir()
+    (tmp_path / "elsewhere" / "other" / "plan").mkdir(parents=True)
+    elsewhere = ["regatta", "watch", "--results", "elsewhere", "o"]
+    assert completed("regatta analyze s", 2, tmp_path) == {"plain,sieve", "plain,serial"}
+    assert completed("regatta verify ", 2, tmp_path) == {"plain,sieve", "plain,serial", "plain,demo"}
+    assert completed(" ".join(elsewhere), 4, tmp_path) == {"plain,other"}
+    assert completed("regatta report results/s", 2, tmp_path) == {"dir,results/s"}
+    assert completed("regatta history demo s", 3, tmp_path) == {"plain,sieve", "plain,serial"}
+    assert completed("regatta list ru", 2, tmp_path) == {"plain,runtimes"}
+
+
+def test_commands_and_options_are_completed() -> None:
     assert completed("regatta an", 1) == {"plain,analyze"}
     assert completed("regatta seg", 1) == set()
     assert "plain,--method" in completed("regatta analyze --me", 2)
