@@ -59,6 +59,15 @@ def test_a_large_answer_fits_and_says_what_it_leaves_out(rich: Answer, golden: G
     assert lines[-1] == "report: results/rich/report.html"
 
 
+def test_impossible_cells_are_named_first_among_the_failures(rich: Answer) -> None:
+    refused = ("compress · jdk-21 g1", "Unrecognized VM option 'MaxGCPauseMilli=5'")
+    lines = fits(replace(rich, impossible=(refused,)))
+    (line,) = (line for line in lines if refused[1] in line)
+    assert refused[0] in line
+    failures = [at for at, line in enumerate(lines) if line.startswith(("failed: ", "oom: "))]
+    assert lines.index(line) < min(failures, default=len(lines))
+
+
 def test_what_is_long_is_cut_and_the_numbers_are_not(rich: Answer) -> None:
     one = rich.comparisons[0]
     place = replace(one.place, benchmark="suite/" + "long" * 40)
