@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from helpers.influx_server import free_port
 from helpers.runner_plans import Runner, cell, write_plan
+from regatta.fleet.census import take_census
 from regatta.fleet.remote.ssh import Ssh
 from regatta.host.values.host import Host, SshPlace
 
@@ -63,6 +65,23 @@ def remote(tmp_path: Path) -> Iterator[Ssh]:
         server.wait()
 
 
+def listed(remote: Ssh, folder: Path, **variables: str | int) -> tuple[str, str]:
+    """Return the fitness of the host in `regatta hosts` and its problem, with other variables of its inventory."""
+    place = remote.host.ssh
+    assert place is not None
+    entry = {
+        "ansible_host": place.address, "ansible_port": place.port, "ansible_user": place.user,
+        "ansible_ssh_private_key_file": place.key_file, "ansible_ssh_common_args": shlex.join(place.arguments),
+        "regatta_root": remote.host.root, **variables,
+    }  # fmt: skip
+    hosts = folder / "configs" / "hosts"
+    hosts.mkdir(parents=True, exist_ok=True)
+    inventory = {"all": {"children": {"loopback": {"hosts": {"here": entry}}}}}
+    (hosts / "fleet.yml").write_text(json.dumps(inventory))
+    (found,) = take_census(folder, ["loopback"], "ssh")
+    return found.fitness, found.problem
+
+
 def wait_for_port(port: int, server: subprocess.Popen[bytes]) -> None:
     """Wait until something listens there."""
     while server.poll() is None:
@@ -85,3 +104,16 @@ def test_a_segment_is_measured_on_a_host_that_ssh_reaches(remote: Ssh, tmp_path:
     remote.get(str(runner.receipt_path()), tmp_path / "receipt.json", 1_000_000)
     assert json.loads((tmp_path / "receipt.json").read_text()) == runner.receipt()
     runner.assert_nothing_left()
+
+
+def test_a_host_that_answers_but_is_not_prepared_is_not_called_unreachable(
+    remote: Ssh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGATTA_CACHE", str(tmp_path / "cache"))
+    fitness, problem = listed(remote, tmp_path)
+    assert (fitness in ("unreachable", "not prepared"), problem) == (False, "")
+    # A folder that nobody can make, as /var/lib/regatta for an account without rights.
+    fitness, problem = listed(remote, tmp_path, regatta_root="/proc/regatta")
+    assert fitness == "not prepared"
+    assert "regatta provision SPEC" in problem
+    assert listed(remote, tmp_path, ansible_port=free_port())[0] == "unreachable"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @way_option
 @json_option
 def hosts(names: tuple[str, ...], way: Wish, as_json: bool) -> int:
-    """List the hosts of the inventory (all, or the named hosts and groups): facts, fitness, and changes since the last time. Exit code 3 if one is unreachable."""
+    """List the hosts of the inventory (all, or the named hosts and groups): facts, fitness, and changes since the last time. Exit code 3 if one is unreachable or not prepared."""
     from regatta.fleet.census import take_census
     from regatta.spec.home import find_home
     from regatta.spec.inventory import inventory_path
@@ -47,7 +47,7 @@ def _show(entries: list[HostEntry]) -> None:
         rows.append(
             (
                 entry.name, ", ".join(entry.platforms), entry.way, facts.get("cpu", ""), facts.get("cpus", ""),
-                facts.get("memory", ""), system, "unreachable" if entry.problem else entry.fitness,
+                facts.get("memory", ""), system, entry.fitness,
             )
         )  # fmt: skip
     console = plain_console()

@@ -13,7 +13,7 @@ from typing import Any
 
 from regatta.fleet.agent import Agent
 from regatta.fleet.fitness import Finding, fitness, overall
-from regatta.fleet.remote.base import Remote
+from regatta.fleet.remote.base import Remote, Unreachable
 from regatta.fleet.remote.connect import connect, way_to
 from regatta.fleet.remote.here import Here
 from regatta.host.cache import cache_folder
@@ -36,6 +36,7 @@ class HostEntry:
     way: str
     facts: dict[str, str] = field(default_factory=dict)
     jvms: dict[str, str] = field(default_factory=dict)
+    #: level of the worst finding; `unreachable`; or `not prepared` if the host answers but cannot be asked
     fitness: str = ""
     findings: list[Finding] = field(default_factory=list)
     #: sentences; empty without changes or at the first census
@@ -96,6 +97,8 @@ def _ask(home: Path, host: Host, platforms: list[str], wish: Wish) -> HostEntry:
         quiet = agent.quiet()
     except RegattaError as error:
         entry.problem = "; ".join(str(problem) for problem in error.problems)
+        no_way = host.way(wish) is None or isinstance(error, Unreachable)
+        entry.fitness = "unreachable" if no_way else "not prepared"
         return entry
     entry.facts, entry.jvms = told.facts, told.jvms
     entry.findings = fitness(told.facts, quiet)

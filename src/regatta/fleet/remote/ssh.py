@@ -105,7 +105,7 @@ class Ssh(Remote):
         )
         if answer.returncode != 0:
             where = f"{self.host.name}: {target}"
-            fix = f"prepare the host: `regatta provision`, or make {self.host.root} writable"
+            fix = f"prepare the host: `regatta provision SPEC`, or make {self.host.root} writable"
             raise HostError(where, "a writable file", answer.last_line(), fix)
 
     def get(self, source: str, target: Path, maximum_bytes: int) -> None:
