@@ -176,7 +176,10 @@ class Sources:
 
     def _unknown(self, where: str, expected: str, name: str, known: Sequence[str]) -> None:
         near = get_close_matches(name, known, 3, 0.5)
-        if near:
+        spec = Path("configs", "experiments", f"{name}{_SUFFIX}")
+        if self._home is not None and where != "APP" and (self._home / spec).is_file():
+            fix = f"measure it first: `regatta run {spec}`"
+        elif near:
             fix = f"did you mean {' or '.join(near)}?"
         else:
             fix = f"choose one of {', '.join(known)}" if known else "no names are defined"

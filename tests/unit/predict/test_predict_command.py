@@ -65,6 +65,17 @@ def test_every_problem_of_a_call_is_told_at_once(home: Path, tmp_path: Path, gol
     golden("every problem", "\n".join(sorted(one.replace(str(tmp_path), "TMP") for one in problems)))
 
 
+def test_an_experiment_of_the_clone_that_is_not_measured_is_to_be_run_first(
+    home: Path, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    shutil.copytree(home, clone)
+    (clone / "configs" / "experiments").mkdir(exist_ok=True)
+    shutil.copy2(ROOT / "configs" / "experiments" / "hbench-os.yml", clone / "configs" / "experiments")
+    (problem,) = refused(regatta(clone, "predict", "apache-static", "--on", "hbench-os"))
+    assert problem.endswith("`regatta run configs/experiments/hbench-os.yml`")
+
+
 @pytest.mark.parametrize(
     ("case", "arguments"),
     [
