@@ -83,8 +83,8 @@ class Adaptive(Strict):
     )
     maximum: int = Field(
         30,
-        description="Maximum number of rounds. If the target needs more, or if the pilot shows several modes, all"
-        " of them run and the answer reports that the target was not met.",
+        description="Maximum number of rounds. If the target needs more, or if the pilot shows a gap, such as"
+        " rare slow runs, all of them run and the answer reports that the target was not met.",
         ge=3,
         le=MAX_ADAPTIVE,
         examples=[50],
