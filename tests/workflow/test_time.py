@@ -106,6 +106,18 @@ def test_values_in_the_place_of_a_program_are_compared(tmp_path: Path) -> None:
     assert _runtimes(done.stdout) == ["a-true", "a-sleep", "the-second"]
 
 
+def test_long_commands_of_one_program_are_named_by_the_words_that_differ(tmp_path: Path) -> None:
+    copy = "cp --reflink={} /usr/share/common-licenses/GPL-3 here"
+    commands = (copy.format("never"), copy.format("auto"))
+    done = time(tmp_path, *commands, "--runs", "2", "--export", "json")
+    assert _runtimes(done.stdout) == ["cp-reflink-never", "cp-reflink-auto"]
+
+
+def test_the_question_of_one_command_with_values_names_the_parameter(tmp_path: Path, golden: Golden) -> None:
+    time(tmp_path, "sleep 0.0{n}", "--parameter", "n", "1,2", "--runs", "2", "--save", "kept")
+    golden("question with a parameter", load_spec(tmp_path / "kept" / "time.yml", HOME).question)
+
+
 def test_each_row_shows_the_command_and_only_its_own_parameters(tmp_path: Path) -> None:
     commands = ("sh -c :", "sh -c 'exit 0'", "sh -c 'exit {n}'", "-L", "n", "0,00", "--runs", "2")
     shown = time(tmp_path, *commands, "--export", "markdown").stdout.rpartition("\n\n")[2].splitlines()

@@ -45,6 +45,7 @@ def superlative(metric: str, unit: str, better: Better) -> str:
 def bound_words(ratios: Sequence[Interval]) -> str:
     """Return `likely at most 2.3 %`, the largest difference that the intervals include, of a/b and of b/a.
 
+    Above 1,000 % it is a factor: `likely at most 76x`.
     Of an interval that reaches 0 or less, which only differences of means have, only a/b is bounded.
     """
     if ratios and all(ratio.is_exact and ratio.point == 1.0 for ratio in ratios):
@@ -53,6 +54,8 @@ def bound_words(ratios: Sequence[Interval]) -> str:
     if not ends or not all(map(math.isfinite, ends)):
         return "size unknown"
     largest = max(max(abs(end - 1.0), 1.0 / end - 1.0 if end > 0.0 else 0.0) for end in ends) * 100.0
+    if largest > 1000.0:
+        return f"likely at most {math.ceil(largest / 100.0 + 1.0):,}x"
     decimals = _decimals(largest / 2)
     up = math.ceil(largest * 10**decimals - 1e-9) / 10**decimals
     return f"likely at most {up:.{decimals}f} %"

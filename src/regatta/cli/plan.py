@@ -216,6 +216,7 @@ def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int) -> None:
+    from regatta.answers.words import counted
     from regatta.cli.tables import plain_console, show_table
     from regatta.figures.text import show_heap
     from regatta.host.values.cell import configuration_name
@@ -261,7 +262,8 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     limit = "" if series["limit"] is None else f" (limit {series['limit']:,})"
     console.print(f"series in InfluxDB: about {series['estimate']:,}{limit}")
     console.print(
-        f"{most}{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
+        f"{most}{counted(value['invocations'], 'invocation')} in {counted(value['segments'], 'segment')} "
+        f"on {counted(len(value['hosts']), 'host')}; "
         f"{value['recorded']} recorded, {most}{left} to run{again}; time: {most}{time}"
     )
 

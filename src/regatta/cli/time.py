@@ -269,14 +269,25 @@ def _tell_programs(programs: dict[str, str]) -> None:
 
 
 def _names(commands: Sequence[Sequence[str]]) -> list[str]:
-    """Return short unique names: the program where it differs, else the whole command."""
-    programs = [_slug(Path(words[0]).name) for words in commands]
-    found = (
-        programs if len(set(programs)) == len(programs) else [_slug(" ".join(words)) for words in commands]
-    )
+    """Return short unique names: the program where it differs, else the command, of a long one what differs."""
+    found = [_slug(" ".join(words)) for words in _distinguishing(commands)]
     return [
         name if name not in found[:place] else f"{name[: _LONGEST_NAME - 3]}-{place + 1}"
         for place, name in enumerate(found)
+    ]
+
+
+def _distinguishing(commands: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the words that names are made of: if a whole command is too long, without what all commands have."""
+    programs = [Path(words[0]).name for words in commands]
+    if len(set(programs)) == len(programs):
+        return [[program] for program in programs]
+    if max(len(" ".join(words)) for words in commands) <= _LONGEST_NAME:
+        return [list(words) for words in commands]
+    common = set.intersection(*(set(words[1:]) for words in commands))
+    return [
+        [program, *(word for word in words[1:] if word not in common)]
+        for program, words in zip(programs, commands, strict=True)
     ]
 
 
@@ -401,6 +412,8 @@ def _spec(
         choice["parameters"] = given
     adaptive = {"adaptive": {"target_percent": precision, "pilot": _PILOT, "maximum": runs}}
     question = "Which command is fastest?" if len(names) > 1 else f"How long does {_text(commands[0])} take?"
+    if len(names) == 1 and given:
+        question = f"How does the time of {_text(commands[0])} depend on {', '.join(given)}?"
     compare, baseline = ["runtime"], dict[str, Any](runtime=names[0])
     if len(names) == 1 and given:
         compare = [f"parameters.{name}" for name in given]

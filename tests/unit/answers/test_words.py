@@ -56,6 +56,12 @@ def test_a_bound_is_never_below_the_interval() -> None:
     assert bound_words([ratio(1.0, math.nan, math.nan)]) == "size unknown"
 
 
+def test_a_bound_of_many_times_is_a_factor() -> None:
+    assert bound_words([ratio(1.0, 0.1, 1.2)]) == "likely at most 900 %"
+    assert bound_words([ratio(1.0, 0.9, 75.5)]) == "likely at most 76x"
+    assert bound_words([ratio(1.0, 1 / 75.5, 1.1)]) == "likely at most 76x"
+
+
 # As many as there are kinds: one program or two, two or three collectors, a native one or none, one host or two.
 @pytest.mark.parametrize("seed", range(6))
 def test_no_sentence_claims_that_there_is_no_difference(tmp_path: Path, seed: int) -> None:
