@@ -43,7 +43,7 @@ LONG_FILES = (
     "workflow/test_progress.py",
     "workflow/test_program_experiments.py",
     "workflow/test_replay_runs.py",
-    "workflow/test_tutorials.py",
+    "workflow/test_documents.py",
     "workflow/test_docker_isolation.py",
     "workflow/test_damaged_journal.py",
     "workflow/test_services.py",

@@ -1,4 +1,4 @@
-"""Every command that the README and its examples show is tried: here as it stands, or where it takes long, by the test that is named."""
+"""What the README shows besides commands, which test_documents.py runs: its spec, its JVM, its links, every verb."""
 
 from __future__ import annotations
 
@@ -13,86 +13,19 @@ import pytest
 from ruamel.yaml import YAML
 
 from helpers import in_process
+from helpers.documents import steps
 from helpers.experiments.experiment_parts import NEVER_PERTURBED_LINE
 
 HOME = Path(__file__).parents[2]
 README = (HOME / "README.md").read_text(encoding="utf-8")
-EXAMPLES = (HOME / "docs" / "examples.md").read_text(encoding="utf-8")
-
-#: command -> how it is tried. A command that they gain must be entered here.
-TRIED = {
-    "./regatta demo": "test_demo.py runs it on fewer rounds",
-    "./regatta test": "this run",
-    './regatta time "./old 5" "./new 5"': "test_time.py",
-    './regatta init mine --compare "./old 5" "./new 5"': "unit/cli/test_init.py",
-    "./regatta run mine.yml": "test_foreign_program.py",
-    "./regatta watch mine": "test_progress.py",
-    "./regatta analyze mine --all": "unit/cli/test_answer_commands.py",
-    "./regatta run configs/experiments/gc-shootout.yml": "takes a night; its plan is made below",
-    "./regatta plan configs/experiments/gc-shootout.yml": "below, up to the minheaps that it asks for",
-    "./regatta run configs/experiments/system-vector.yml": "test_native_experiments.py runs a part of it",
-    "./regatta run configs/experiments/scaling.yml": "test_native_experiments.py runs a part of it",
-    "./regatta run configs/experiments/lm-network.yml": "test_native_experiments.py runs a part of it",
-    "./regatta run configs/experiments/web-network.yml": "test_native_experiments.py runs a part of it",
-    "./regatta run configs/experiments/speclike.yml": "test_native_experiments.py runs a part of it",
-    "./regatta run configs/experiments/georges2007-quick.yml": "test_java_experiments.py runs a part of it",
-    "./regatta run configs/experiments/chat.yml": "test_java_experiments.py runs a part of it",
-    "./regatta run configs/experiments/volano.yml": "test_java_experiments.py runs a part of it",
-    "./regatta run configs/experiments/matrix.yml": "workloads/test_java_matrix.py runs a part of it, and with --long all of it",
-    "./regatta minheap configs/experiments/minheap.yml --keep": "test_minheap_keeping.py, on a made-up JVM",
-    "./regatta vector system hbench-os": "unit/predict/test_predict_command.py, on made-up records",
-    "./regatta predict apache-static --on hbench-os": "unit/predict/test_predict_command.py, on made-up records",
-    "./regatta primitives apache-static apache-cgi --on emulated-aarch64": "unit/predict/test_primitives_command.py",
-    "./regatta import running-ng shootout.yml": "test_import.py",
-    "./regatta status": "below",
-    "./regatta analyze demo --baseline collector=g1": "test_demo.py",
-    "./regatta analyze demo --method georges2007": "unit/cli/test_answer_commands.py, on made-up records",
-    "./regatta check-host": "unit/fleet/test_host_checks.py",
-    "./regatta explain g1": "test_demo.py",
-    "./regatta audit demo": "test_demo.py",
-    "./regatta reference results/mine --name this-machine": "unit/answers/topics/scores/test_scores.py, on made-up records",
-    "./regatta plot demo --figure 'heap-*'": "test_plot_in_chromium.py",
-    "./regatta history results/demo other/demo": "unit/answers/history/test_history.py compares folders",
-    ". .venv/bin/activate && snakemake --profile local --config spec=configs/experiments/demo.yml": "test_kill_and_resume.py",
-    "./regatta hosts": "fleet/test_ssh_runs.py",
-    "./regatta quiesce x86": "unit/fleet/test_quiet_playbooks.py runs its playbooks",
-    "./regatta run SPEC --profile ssh": "fleet/test_ssh_runs.py",
-    ". .venv/bin/activate && snakemake --profile cluster": "fleet/test_slurm_workflow.py",
-    "./regatta demo --influx": "test_services.py runs a short one",
-    "./regatta up": "test_services.py",
-    "./regatta ingest demo --verify": "test_influx_workflow.py, on experiments of its own",
-    "./regatta analyze demo --from influx": "unit/influx/test_influx_reading.py, on experiments of its own",
-    "./regatta backup influx.gz": "unit/influx/test_backup.py",
-}  # fmt: skip
 
 
-def blocks(language: str, page: str = README) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-
-
-def commands() -> list[str]:
-    lines = [
-        line.split("  #")[0].strip()
-        for block in blocks("sh", README + EXAMPLES)
-        for line in block.splitlines()
-    ]
-    return [line for line in lines if line]
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
 def regatta(*arguments: str, cwd: Path = HOME) -> subprocess.CompletedProcess[str]:
     return in_process.regatta(*arguments, cwd=cwd)
-
-
-@pytest.mark.smoke
-def test_every_command_of_the_readme_is_tried_somewhere() -> None:
-    assert sorted(commands()) == sorted(TRIED)
-
-
-@pytest.mark.smoke
-def test_the_tests_named_above_exist() -> None:
-    tests = HOME / "tests"
-    for name in re.findall(r"[\w/]+\.py", " ".join(TRIED.values())):
-        assert (tests / name).exists() or (tests / "workflow" / name).exists(), name
 
 
 @pytest.mark.smoke
@@ -104,11 +37,16 @@ def test_the_spec_in_the_readme_is_the_demonstrations() -> None:
 
 
 @pytest.mark.smoke
-def test_the_jvm_in_the_readme_is_in_the_registry() -> None:
-    yaml = YAML(typ="safe")
-    shown = yaml.load(next(block for block in blocks("yaml") if "provider:" in block))
-    registry = yaml.load(HOME / "configs" / "runtimes.yml")["runtimes"]
-    assert {name: registry[name] for name in shown} == shown
+def test_the_jvm_in_the_readme_can_be_added_to_the_registry(tmp_path: Path) -> None:
+    (step,) = (step for step in steps("README.md") if step.name == "configs/runtimes.yml")
+    (tmp_path / "configs").mkdir()
+    (tmp_path / step.name).write_text((HOME / step.name).read_text() + "\n" + step.text)
+    done = in_process.regatta(
+        "list", "runtimes", "--json", cwd=tmp_path, environment={**os.environ, "REGATTA_HOME": str(tmp_path)}
+    )
+    assert done.returncode == 0, done.stderr
+    (name,) = re.findall(r"^  (\S+):$", step.text, re.MULTILINE)
+    assert f'"{name}"' in done.stdout
 
 
 @pytest.mark.smoke

@@ -1,0 +1,61 @@
+"""The tutorials that measure on other machines, as they stand, in a fresh clone, on hosts of the tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from helpers.documents import FreshClone, steps
+from helpers.hosts.host_containers import TestHost
+from helpers.hosts.slurm_cluster import SlurmCluster
+from regatta.host.journal.journal import Damage, read_journal
+
+
+def statuses(clone: FreshClone, experiment: str) -> list[tuple[str, str]]:
+    """Return the host and the status of every record."""
+    items = read_journal(clone.root / "results" / experiment)
+    return [(item["host"], item["status"]) for item in items if not isinstance(item, Damage)]
+
+
+def test_the_tutorial_of_slurm_works_as_it_stands(slurm_cluster: SlurmCluster, tmp_path: Path) -> None:
+    slurm_cluster.cancel_all()
+    clone = FreshClone(tmp_path)
+    clone.environment |= slurm_cluster.environment
+    # What the page asks its reader to replace.
+    node, shared = slurm_cluster.nodes[0], tmp_path / "shared"
+    replaced = {"node7": node, "/shared/regatta": str(shared), "bench\n": f"{slurm_cluster.partition}\n"}
+    for step in steps("docs/tutorials/slurm.md"):
+        clone.follow(step, replaced)
+    found = statuses(clone, "nodes")
+    assert set(found) == {(node, "ok")}
+    assert len(found) >= 10
+
+
+def test_the_tutorial_of_ssh_works_as_it_stands(x86_hosts: list[TestHost], tmp_path: Path) -> None:
+    clone = FreshClone(tmp_path)
+    names = ("rack-1.example.org", "192.0.2.17")
+    _name_hosts(clone, dict(zip(names, x86_hosts, strict=True)), tmp_path)
+    for step in steps("docs/tutorials/ssh-fleet.md"):
+        clone.follow(step)
+    found = statuses(clone, "fleet")
+    # Two collectors, and ten invocations of each.
+    assert len(found) >= 2 * 2 * 10
+    assert set(found) == {("rack-1.example.org", "ok"), ("graviton", "ok")}
+
+
+def _name_hosts(clone: FreshClone, hosts: Mapping[str, TestHost], folder: Path) -> None:
+    """Let `ssh` find hosts under the names of a page, as a reader's DNS, key and known_hosts do."""
+    lines = []
+    for name, host in hosts.items():
+        known = f"UserKnownHostsFile {host.known_hosts}\nIdentitiesOnly yes"
+        lines.append(
+            f"Host {name}\nHostName {host.address}\nPort {host.port}\nIdentityFile {host.key_file}\n{known}\n"
+        )
+    (folder / "ssh_config").write_text("".join(lines))
+    program = folder / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder}/ssh_config "$@"\n')
+    program.chmod(0o755)
+    clone.environment["PATH"] = f"{program.parent}{os.pathsep}{clone.environment['PATH']}"

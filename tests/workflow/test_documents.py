@@ -1,0 +1,163 @@
+"""Every command of the README, the examples, the predictions and the tutorials, as it stands, in order, in a fresh clone.
+
+A command runs here unless one of two lists names it: LONG runs with `--long`, and ELSEWHERE says why a command cannot run on
+a machine of tests, and which test runs most of it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from helpers.documents import PAGES, FreshClone, Step, commands, steps
+from helpers.experiments.experiment_parts import HOME
+from helpers.git_repositories import commit
+
+TUTORIALS = "docs/tutorials/"
+#: what a reader follows in one clone, in order
+JOURNEYS = {
+    "readme": (
+        "README.md",
+        f"{TUTORIALS}first-experiment.md",
+        f"{TUTORIALS}dashboards.md",
+        "docs/examples.md",
+    ),
+    "predict": ("docs/predict.md",),
+    **{
+        name: (f"{TUTORIALS}{name}.md",)
+        for name in (
+            "your-own-program",
+            "two-versions",
+            "compare-anything",
+            "add-a-jvm",
+            "compilers-and-commits",
+        )
+    },
+}
+#: pages whose commands need other machines -> the test that follows them on its own
+ON_OTHER_HOSTS = {
+    f"{TUTORIALS}ssh-fleet.md": "fleet/test_fleet_documents.py",
+    f"{TUTORIALS}slurm.md": "fleet/test_fleet_documents.py",
+}
+#: patterns of commands that last too long for every change, or that need what such a command leaves -> how long, and why
+LONG = {
+    "./regatta demo": "three minutes on an idle machine; 108 invocations of a JVM",
+    "./regatta demo --influx": "the demonstration again, with InfluxDB",
+    "./regatta up": "starts InfluxDB for what follows the demonstration",
+    "./regatta down": "ends it",
+    "./regatta ingest demo *": "of the demonstration",
+    "./regatta analyze demo *": "of the demonstration",
+    "./regatta explain g1": "of the demonstration",
+    "./regatta audit demo": "of the demonstration",
+    "./regatta plot demo *": "of the demonstration",
+    "./regatta backup influx.gz": "of the database that holds the demonstration",
+    "./regatta status": "after the demonstration; test_readme.py runs it before",
+    "./regatta run configs/experiments/demo.yml": "the demonstration",
+    "*snakemake --profile local --config spec=configs/experiments/demo.yml": "the demonstration",
+    "./regatta run jvms.yml": "30 invocations of three JVMs",
+    "./regatta analyze jvms --all": "of these JVMs",
+    "./regatta run configs/experiments/system-vector.yml": "ten minutes",
+    "./regatta run configs/experiments/scaling.yml": "the same for several numbers of processes",
+    "./regatta run configs/experiments/speclike.yml": "whole programs, with one copy and with two",
+    "./regatta run configs/experiments/georges2007-quick.yml": "15 minutes",
+    "./regatta run configs/experiments/chat.yml": "eight minutes",
+    "./regatta run configs/experiments/matrix.yml": "every program on every JVM under every collector",
+    "./regatta minheap configs/experiments/minheap.yml --keep": "searches, each of many invocations",
+    "./regatta run configs/experiments/compilers.yml": "several builds of several programs",
+    "./regatta run configs/experiments/pythons.yml": "whole programs in slow interpreters",
+    "./regatta run configs/experiments/interpreters.yml": "whole programs in slow interpreters",
+}
+#: commands that do not run here, as they stand -> why, and the test that runs most of it
+ELSEWHERE = {
+    "./regatta test": "this run",
+    "./regatta plan configs/experiments/gc-shootout.yml": "asks for minheaps that take hours: test_readme.py",
+    "./regatta run configs/experiments/gc-shootout.yml": "one night; test_readme.py makes its plan",
+    "./regatta run configs/experiments/lm-network.yml": "two hosts: test_native_experiments.py",
+    "./regatta run configs/experiments/web-network.yml": "two hosts: test_native_experiments.py",
+    "./regatta run configs/experiments/volano.yml": "two hosts: test_java_experiments.py",
+    "./regatta run configs/experiments/hbench-os.yml": "Docker and half an hour: test_hbench_os.py",
+    "./regatta vector system hbench-os": "after hbench-os: unit/predict/test_predict_command.py",
+    "./regatta predict apache-static --on hbench-os": "after hbench-os: unit/predict/test_predict_command.py",
+    "./regatta history results/demo other/demo": "a second experiment: unit/answers/history/test_history.py",
+    "./regatta import running-ng shootout.yml": "a file of the reader: test_import.py",
+    "./regatta reference results/mine --name this-machine": "writes a reference: unit/answers/topics/scores/test_scores.py",
+    "./regatta check-host": "exit code 3 on a host that is not quiet: unit/fleet/test_host_checks.py",
+    "./regatta hosts": "asks for facts of each host: fleet/test_fleet_documents.py",
+    "./regatta quiesce x86": "another host: fleet/test_fleet_documents.py",
+    "./regatta run SPEC --profile ssh": "another host: fleet/test_fleet_documents.py",
+    ". .venv/bin/activate && snakemake --profile cluster": "Slurm: fleet/test_slurm_workflow.py",
+}
+#: what a page takes for granted: file -> content, all executable
+GIVEN = {
+    "README.md": dict.fromkeys(("old", "new"), '#!/bin/sh\nsleep "0.0$1"\n'),
+}
+#: the folder `program` of a page, with the tag v1 and a newer commit
+PROGRAM = '#include <stdio.h>\nint main(void) {{ return puts("{word}") < 0; }}\n'
+MAKEFILE = "program: program.c\n\tcc -o $@ program.c\n"
+
+
+def is_long(step: Step) -> bool:
+    return any(fnmatch(step.text, pattern) for pattern in LONG)
+
+
+def follow(pages: tuple[str, ...], clone: FreshClone, with_long: bool) -> None:
+    """Follow pages in a clone, as their reader who has what they take for granted."""
+    for page in pages:
+        for name, text in GIVEN.get(page, {}).items():
+            (clone.root / name).write_text(text)
+            (clone.root / name).chmod(0o755)
+        if page.endswith("compilers-and-commits.md"):
+            for word, tag in (("one", "v1"), ("two", "")):
+                files = {"program.c": PROGRAM.format(word=word), "Makefile": MAKEFILE}
+                commit(clone.root / "program", files, tag)
+        for step in steps(page):
+            if step.name or (step.text not in ELSEWHERE and (with_long or not is_long(step))):
+                print(step, flush=True)
+                clone.follow(step)
+
+
+@pytest.mark.smoke
+def test_every_page_is_followed_once() -> None:
+    followed = [page for pages in JOURNEYS.values() for page in pages]
+    assert sorted([*followed, *ON_OTHER_HOSTS]) == sorted(PAGES)
+    assert all(steps(page) for page in PAGES)
+
+
+@pytest.mark.smoke
+def test_the_lists_name_commands_that_exist_and_tests_that_exist() -> None:
+    shown = {step.text for pages in JOURNEYS.values() for step in commands(*pages)}
+    assert set(ELSEWHERE) <= shown
+    assert [pattern for pattern in LONG if not any(fnmatch(text, pattern) for text in shown)] == []
+    assert [text for text in ELSEWHERE if any(fnmatch(text, pattern) for pattern in LONG)] == []
+    tests = HOME / "tests"
+    for name in re.findall(
+        r"[\w/]+\.py", " ".join([*LONG.values(), *ELSEWHERE.values(), *ON_OTHER_HOSTS.values()])
+    ):
+        assert (tests / name).exists() or (tests / "workflow" / name).exists(), name
+
+
+@pytest.mark.skipif(shutil.which("mvn") is None, reason="NO MAVEN: THE DOCUMENTS ARE NOT FOLLOWED")
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "journey", [name for name, pages in JOURNEYS.items() if not all(map(is_long, commands(*pages)))]
+)
+def test_documents_work_as_they_stand_in_a_fresh_clone(journey: str, tmp_path: Path) -> None:
+    follow(JOURNEYS[journey], FreshClone(tmp_path), with_long=False)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(12 * 3600)
+@pytest.mark.parametrize(
+    "journey", [name for name, pages in JOURNEYS.items() if any(map(is_long, commands(*pages)))]
+)
+def test_documents_work_with_their_long_commands(journey: str, tmp_path: Path) -> None:
+    clone = FreshClone(tmp_path)
+    try:
+        follow(JOURNEYS[journey], clone, with_long=True)
+    finally:
+        # Services that a page starts and leaves, in the cache of this clone.
+        clone.follow(Step("this test", 0, "./regatta down --delete"))
