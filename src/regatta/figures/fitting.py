@@ -18,17 +18,21 @@ MOST_ROWS = 1000
 _PER_POINT = ("x", "y", "hovertext")
 
 
-def fit(sections: Sequence[Section], largest_bytes: int = LARGEST_BYTES) -> list[Section]:
+def fit(sections: Sequence[Section], largest_bytes: int = LARGEST_BYTES, rest: str = "") -> list[Section]:
     """Return the sections with at most `MOST_ROWS` rows per table, and figures of at most about `largest_bytes` of JSON.
 
-    A section with figures keeps at least one. Its words say what is left out.
+    A section with figures keeps at least one. Its words say what is left out, and then `rest`: where all of it is.
     """
     found = list(sections)
     for most in _MOST_POINTS:
         if sum(map(_bytes_of, found)) <= largest_bytes:
             break
         found = [_with_fewer_points(section, most) for section in sections]
-    return [_with_shorter_tables(section) for section in _with_fewer_figures(found, largest_bytes)]
+    fitted = [_with_shorter_tables(section) for section in _with_fewer_figures(found, largest_bytes)]
+    return [
+        one if one == section else _with_words(one, rest)
+        for one, section in zip(fitted, sections, strict=True)
+    ]
 
 
 def _figures(section: Section) -> list[Figure]:
@@ -111,7 +115,7 @@ def _first_figures(section: Section, share: int) -> Section:
         if figures:
             groups.append(replace(group, figures=figures))
     shown, of = sum(len(group.figures) for group in groups), len(_figures(section))
-    words = f"The page has {shown:,} of {of:,} figures; `regatta plot` draws all."
+    words = f"The page has {shown:,} of {of:,} figures."
     return _with_words(replace(section, groups=groups), words)
 
 
@@ -121,5 +125,4 @@ def _with_shorter_tables(section: Section) -> Section:
         return section
     tables = [replace(table, rows=table.rows[:MOST_ROWS]) for table in section.tables]
     told = [f"{table.title or 'Table'}: first {MOST_ROWS:,} of {len(table.rows):,} rows." for table in long]
-    words = " ".join([*told, "`regatta analyze --json` has all."])
-    return _with_words(replace(section, tables=tables), words)
+    return _with_words(replace(section, tables=tables), " ".join(told))

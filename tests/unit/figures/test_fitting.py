@@ -72,7 +72,7 @@ def figure(*traces: Trace) -> Figure:
 
 def test_a_small_page_stays_as_it_is() -> None:
     sections = [section_of(figure(cloud(3000))), Section("empty")]
-    assert fit(sections) == sections
+    assert fit(sections, rest="More.") == sections
 
 
 @pytest.mark.parametrize("kind", ["scatter", "violin"])
@@ -97,12 +97,12 @@ def test_curves_and_intervals_keep_every_point() -> None:
 
 def test_small_sections_keep_all_figures_and_large_ones_the_first() -> None:
     small, large = section_of(figure(cloud(10))), section_of(*(figure(cloud(100)) for _ in range(100)))
-    first, second = fit([small, large], 100_000)
+    first, second = fit([small, large], 100_000, "More.")
     assert first == small
     kept = second.groups[0].figures
     assert 1 < len(kept) < 100
     assert kept == large.groups[0].figures[: len(kept)]
-    assert f"{len(kept)} of 100 figures" in second.words
+    assert second.words.endswith(f" {len(kept)} of 100 figures. More.")
 
 
 def test_a_figure_that_alone_is_too_large_is_kept() -> None:

@@ -40,6 +40,8 @@ _BOARDS = {
     "regatta-history": "history",
 }
 _ROOM_MS = 60_000
+#: where the values and figures are that a page has no room for
+_REST = "`regatta analyze --json` prints all results, and `regatta plot` draws all figures."
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
     view = View(answer)
     return fill(
         "report.html.j2",
-        [number_figures(section) for section in fit(sections_of(view))],
+        [number_figures(section) for section in fit(sections_of(view), rest=_REST)],
         title=answer.experiment,
         question=answer.question,
         answer=answer,
