@@ -13,16 +13,16 @@ import pytest
 
 from helpers.golden import Golden
 
-#: the command line with a reader that has a fault
+#: the command line with a fault after the file was read
 _PROGRAM = """
 import sys
-from regatta.answers.compare import table
+from regatta.answers.compare import compute
 from regatta.cli.main import main
 
 def fails(*_):
     raise IndexError("list index out of range")
 
-table._header = fails
+compute.answer_foreign = fails
 sys.argv = ["regatta", *sys.argv[1:]]
 main()
 """

@@ -63,7 +63,7 @@ def decode_head(line: bytes) -> RecordHead:
             record["round"],
             record["status"],
             record["elapsed_ns"],
-            record.get("perturbation") or (),
+            tuple(record.get("perturbation") or ()),
         )
     host, cell_id, status = (match[name].decode("utf-8", "replace") for name in ("host", "cell_id", "status"))
     return RecordHead(host, cell_id, int(match["round"]), status, int(match["elapsed_ns"]))

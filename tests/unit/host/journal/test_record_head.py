@@ -23,7 +23,9 @@ def whole(round_: int, **changes: Any) -> dict[str, Any]:
 
 
 def head_of(whole_record: Any) -> RecordHead:
-    return RecordHead(*(whole_record[key] for key in RecordHead._fields))
+    return RecordHead(
+        *(whole_record[key] for key in RecordHead._fields[:-1]), tuple(whole_record["perturbation"])
+    )
 
 
 def line_of(value: dict[str, Any], ascii_only: bool = False) -> bytes:
