@@ -86,8 +86,14 @@ def test_parameters_are_crossed_and_exported(tmp_path: Path) -> None:
     assert list(dict.fromkeys(cell["benchmark"] for cell in document["cells"])) == benchmarks
     shown = time(tmp_path, *arguments, "--export", "markdown").stdout
     assert "| n=2 / n=1 | " in shown, "the values are compared with the first one"
+    runs = [(one["command"], one["parameters"], len(one["runs"])) for one in document["commands"]]
+    assert runs == [(f"sh -c 'test {n} -gt 0'", {"n": n}, 2) for n in ("1", "2")]
+    assert all(run["elapsed_s"] > 0 for one in document["commands"] for run in one["runs"])
     rows = list(csv.DictReader(time(tmp_path, *arguments, "--export", "csv").stdout.splitlines()))
     assert [row["kind"] for row in rows[:2]] == ["cell", "cell"]
+    assert [row["command"] for row in rows if row["kind"] == "run"] == [
+        f"sh -c 'test {n} -gt 0'" for n in (1, 1, 2, 2)
+    ]
     two = time(tmp_path, "true", "sleep 0", "--runs", "2", "--export", "markdown").stdout.splitlines()
     assert two[0].startswith("| comparison | ratio | 95 % CI |")
     assert two[2].startswith("| sleep / true | ")
@@ -96,6 +102,21 @@ def test_parameters_are_crossed_and_exported(tmp_path: Path) -> None:
     assert [line.split(" | ")[0] for line in one[2:]] == ["| true"]
     assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
     assert _left_in(tmp_path) == set()
+
+
+def test_a_scan_is_shown_by_its_means_in_the_unit_of_the_user(tmp_path: Path) -> None:
+    scan = ("-P", "n", "0.01", "0.03", "-D", "0.02", "--sort", "mean-time", "--time-unit", "second")
+    table = time(tmp_path, "sleep {n}", *scan, "--runs", "3").stdout.partition("Elapsed time")[2]
+    head, *rows = (line.split() for line in table.strip().splitlines())
+    assert [word for word in head if word in ("[s]", "SD", "user", "system")] == [
+        "[s]",
+        "SD",
+        "user",
+        "system",
+    ]
+    assert [row[1] for row in rows] == ["n=0.01", "n=0.03"]
+    one = time(tmp_path, "sleep 0.01", "--runs", "3").stdout.partition("Elapsed time")[2]
+    assert one.split()[:2] == ["command", "mean"]
 
 
 def test_values_in_the_place_of_a_program_are_compared(tmp_path: Path) -> None:
@@ -179,8 +200,11 @@ def _runtimes(document: str) -> list[str]:
 
 
 def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
-    done = time(tmp_path, "false", "true", "--runs", "2", code=1)
+    loud = "sh -c 'for n in 1 2 3 4 5 6 7; do echo line $n; done >&2; exit 3'"
+    done = time(tmp_path, loud, "true", "-n", "loud", "-n", "true", "--runs", "2", code=1)
     assert "failed: " in done.stdout
+    after = done.stderr.partition("loud wrote to stderr:\n")[2].splitlines()
+    assert after == [*(f"  line {number}" for number in range(1, 6)), "  and 2 more lines"]
     prepared = time(tmp_path, "true", "--runs", "2", "--prepare", "false", code=1)
     assert re.search(r"prepare .*exit code 1\b", prepared.stdout)
 
@@ -421,6 +445,11 @@ esac
         (("true {a}", "-L", "a", "1,1"), 2),
         (("true", "--precision", "5", "--runs", "9"), 2),
         (("{a} 0", "-L", "a", "true,sleep", "--prepare", "touch {a}"), 2),
+        (("FOO=1 true",), 2),
+        (("echo *.c",), 2),
+        (("echo {b}", "-L", "a", "1"), 2),
+        (("sleep {n}", "-P", "n", "2", "1"), 2),
+        (("sleep {n}", "-P", "n", "1", "2", "-L", "n", "1"), 2),
     ],
 )
 def test_what_cannot_be_measured_is_told(

@@ -19,10 +19,24 @@ import click
 from regatta.cli.measure_here import measure, started_runner
 from regatta.cli.stopping import told_to_stop
 from regatta.cli.temporary_folder import temporary_folder
+from regatta.cli.time_commands import scanned, shell_text, uses, values_of, with_programs, words_of
+from regatta.cli.time_tables import (
+    Command,
+    Runs,
+    commands_of,
+    elapsed_cells,
+    first_lines,
+    marked_up,
+    print_rows,
+    read_runs,
+    runs_document,
+    sorted_by_mean,
+    table_of_commands,
+)
+from regatta.host.journal.record import FAILURES
 
 if TYPE_CHECKING:
-    from regatta.answers.result import Answer, CellAnswer
-    from regatta.figures.section import Table
+    from regatta.answers.result import Answer
 
 #: names of the experiment, of its suite and of the benchmark
 NAME, _SUITE, _BENCHMARK = "time", "time", "command"
@@ -30,9 +44,10 @@ _RESULTS = "results"
 _INTERRUPTED = 130
 #: the benchmark in labels of cells
 _LABEL = f"{_SUITE}/{_BENCHMARK}:default (· )?"
-_LONGEST_NAME = 40
 #: runs by default, and before the first decision with --precision; then the default of the maximum
 _PILOT, _MOST_RUNS = 10, 100
+_MARKUPS = ("markdown", "asciidoc", "org")
+_UNITS = {"nanosecond": "ns", "microsecond": "us", "millisecond": "ms", "second": "s"}
 
 
 class _Percent(click.FloatRange):
@@ -71,6 +86,24 @@ class _Percent(click.FloatRange):
     metavar="NAME V1,V2",
     help="Replace {NAME} in the commands by each value. Repeatable: all combinations run.",
 )
+@click.option(
+    "-P",
+    "--parameter-scan",
+    "scans",
+    nargs=3,
+    multiple=True,
+    metavar="NAME MIN MAX",
+    help="Replace {NAME} by each number from MIN to MAX. Repeatable.",
+)
+@click.option(
+    "-D",
+    "--parameter-step-size",
+    "step",
+    default="1",
+    metavar="NUMBER",
+    show_default=True,
+    help="Step of each --parameter-scan.",
+)
 @click.option("-p", "--prepare", metavar="COMMAND", help="Command to run before each run; it is not timed.")
 @click.option(
     "-n",
@@ -96,7 +129,22 @@ class _Percent(click.FloatRange):
     help="Longest duration of a run.",
 )
 @click.option(
-    "--export", type=click.Choice(["json", "csv", "markdown"]), help="Print the answer in this format."
+    "-u",
+    "--time-unit",
+    type=click.Choice(["nanosecond", "microsecond", "millisecond", "second"]),
+    help="Unit of the table of commands.  [default: a fitting one]",
+)
+@click.option(
+    "--sort",
+    type=click.Choice(["command", "mean-time"]),
+    default="command",
+    show_default=True,
+    help="Order of the table of commands: as given, or the fastest first.",
+)
+@click.option(
+    "--export",
+    type=click.Choice(["json", "csv", *_MARKUPS]),
+    help="Print the answer in this format; JSON and CSV have the time of each run.",
 )
 @click.option(
     "--save",
@@ -108,10 +156,14 @@ def time(
     runs: int | None,
     precision: float | None,
     parameters: Sequence[tuple[str, str]],
+    scans: Sequence[tuple[str, str, str]],
+    step: str,
     prepare: str | None,
     names: Sequence[str],
     variables: Sequence[str],
     timeout: float,
+    time_unit: str | None,
+    sort: str,
     export: str | None,
     save: Path | None,
 ) -> int:
@@ -132,17 +184,19 @@ def time(
     if precision is not None and runs is not None and runs < _PILOT:
         raise click.UsageError(f"--runs: expected at least {_PILOT} with --precision, got {runs}")
     runs = runs or (_PILOT if precision is None else _MOST_RUNS)
-    given = {name: _values(name, values) for name, values in parameters}
-    if len(given) < len(parameters):
+    given = {name: values_of(name, values) for name, values in parameters}
+    given |= {name: scanned(name, least, most, step) for name, least, most in scans}
+    every = tuple(given)
+    if len(given) < len(parameters) + len(scans):
         raise click.UsageError("--parameter: expected each NAME once")
-    words, called = _with_programs([_words(command) for command in commands], list(names), given)
-    before = _words(prepare) if prepare else []
-    for name in (name for name, _ in parameters if name not in given and _uses(before, name)):
+    words, called = with_programs([words_of(command, every) for command in commands], list(names), given)
+    before = words_of(prepare, every) if prepare else []
+    for name in (name for name in every if name not in given and uses(before, name)):
         raise click.UsageError(
             f"--prepare: {{{name}}} is the program of a command here, and all commands share one --prepare"
         )
     for name in given:
-        if not any(_uses(one, name) for one in (*words, before)):
+        if not any(uses(one, name) for one in (*words, before)):
             raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
     path = environment.get("PATH")
     programs = {program: _find(program, path) for program in [*(one[0] for one in words), *before[:1]]}
@@ -158,7 +212,12 @@ def time(
         answer = answer_experiment(ready.folder.path, without=() if export == "json" else ("normality",))
         if not complete:
             click.echo(_stopped(answer, save is not None), err=True)
-        _show(answer, export, dict(zip(called, words, strict=True)))
+        runs_of = read_runs(ready.folder.path, ready.experiment.discarded_rounds)
+        shown = commands_of(answer, dict(zip(called, words, strict=True)))
+        if sort == "mean-time":
+            shown = sorted_by_mean(shown)
+        _show(answer, export, shown, runs_of, None if time_unit is None else _UNITS[time_unit])
+        _tell_failures(shown, runs_of)
         _tell_programs(programs)
         if precision is not None:
             click.echo(_precision_words(answer), err=True)
@@ -170,64 +229,6 @@ def time(
         return _INTERRUPTED
     failed = any(failure.status != "perturbed" for failure in answer.failures)
     return 0 if _all_have_values(answer) and not failed else 1
-
-
-def _words(command: str) -> list[str]:
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise click.UsageError(f"{command}: {error}") from error
-    if not words:
-        raise click.UsageError("expected a command, got nothing")
-    if sign := _shell_sign(command):
-        raise click.UsageError(f"{sign} needs a shell, as in: sh -c {shlex.quote(command)}")
-    return words
-
-
-def _shell_sign(command: str) -> str:
-    """Return the first character outside of quotes that only a shell interprets; "" without one."""
-    bare = re.sub(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", "", command)
-    found = re.search(r"[|&;<>$`]", bare)
-    return found[0] if found else ""
-
-
-def _values(name: str, text: str) -> list[str]:
-    values = [value for value in text.split(",") if value]
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not values:
-        raise click.BadParameter(f"expected NAME and VALUE,... · got {name} {text}", param_hint="--parameter")
-    return values
-
-
-def _with_programs(
-    commands: list[list[str]], names: list[str], given: dict[str, list[str]]
-) -> tuple[list[list[str]], list[str]]:
-    """Return the commands and their names. A parameter in the place of a program gives one command per value.
-
-    Such parameters are removed from `given`.
-    """
-    for name in [name for name in given if any(f"{{{name}}}" in words[0] for words in commands)]:
-        parts = [
-            (words, value) for words in commands for value in (given[name] if _uses(words, name) else [""])
-        ]
-        if names:
-            names = [
-                "-".join(filter(None, (called, value)))
-                for words, called in zip(commands, names, strict=True)
-                for value in (given[name] if _uses(words, name) else [""])
-            ]
-        commands = [[word.replace(f"{{{name}}}", value) for word in words] for words, value in parts]
-        del given[name]
-    for place, words in enumerate(commands):
-        if words in commands[:place]:
-            raise click.UsageError(f"{shlex.join(words)} is the same command twice")
-    called = [_slug(name) for name in names] or _names(commands)
-    if len(set(called)) != len(called):
-        raise click.UsageError(f"expected different names, got {', '.join(called)}")
-    return commands, called
-
-
-def _uses(words: Sequence[str], name: str) -> bool:
-    return any(f"{{{name}}}" in word for word in words)
 
 
 def _environment(variables: Sequence[str]) -> dict[str, str]:
@@ -266,40 +267,6 @@ def _tell_programs(programs: dict[str, str]) -> None:
             path
         }:
             click.echo(f"{program} is {path}", err=True)
-
-
-def _names(commands: Sequence[Sequence[str]]) -> list[str]:
-    """Return short unique names: the program where it differs, else the command, of a long one what differs."""
-    found = [_slug(" ".join(words)) for words in _distinguishing(commands)]
-    return [
-        name if name not in found[:place] else f"{name[: _LONGEST_NAME - 3]}-{place + 1}"
-        for place, name in enumerate(found)
-    ]
-
-
-def _distinguishing(commands: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the words that names are made of: if a whole command is too long, without what all commands have."""
-    programs = [Path(words[0]).name for words in commands]
-    if len(set(programs)) == len(programs):
-        return [[program] for program in programs]
-    if max(len(" ".join(words)) for words in commands) <= _LONGEST_NAME:
-        return [list(words) for words in commands]
-    common = set.intersection(*(set(words[1:]) for words in commands))
-    return [
-        [program, *(word for word in words[1:] if word not in common)]
-        for program, words in zip(programs, commands, strict=True)
-    ]
-
-
-def _text(words: Sequence[str]) -> str:
-    """Return a command as in a shell, shortened."""
-    text = " ".join(shlex.join(words).split())
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
-
-
-def _slug(text: str) -> str:
-    slug = re.sub(r"[^A-Za-z0-9.]+", "-", text).replace("..", ".").strip("-.")
-    return slug[:_LONGEST_NAME].rstrip("-.") or "command"
 
 
 @contextmanager
@@ -411,9 +378,11 @@ def _spec(
     if given:
         choice["parameters"] = given
     adaptive = {"adaptive": {"target_percent": precision, "pilot": _PILOT, "maximum": runs}}
-    question = "Which command is fastest?" if len(names) > 1 else f"How long does {_text(commands[0])} take?"
+    question = (
+        "Which command is fastest?" if len(names) > 1 else f"How long does {shell_text(commands[0])} take?"
+    )
     if len(names) == 1 and given:
-        question = f"How does the time of {_text(commands[0])} depend on {', '.join(given)}?"
+        question = f"How does the time of {shell_text(commands[0])} depend on {', '.join(given)}?"
     compare, baseline = ["runtime"], dict[str, Any](runtime=names[0])
     if len(names) == 1 and given:
         compare = [f"parameters.{name}" for name in given]
@@ -444,7 +413,7 @@ def _unneeded(
 
     Thus a parameter that neither of both contains keeps its first value.
     """
-    used = [{name for name in given if _uses((*words, *prepare), name)} for words in commands]
+    used = [{name for name in given if uses((*words, *prepare), name)} for words in commands]
     found = []
     for values in itertools.product(*given.values()):
         combination = dict(zip(given, values, strict=True))
@@ -460,30 +429,38 @@ def _unneeded(
     return found
 
 
-def _show(answer: Answer, export: str | None, commands: dict[str, list[str]]) -> None:
+def _show(
+    answer: Answer, export: str | None, commands: Sequence[Command], runs: Runs, unit: str | None
+) -> None:
     from regatta.answers.documents import document_of
     from regatta.answers.short import short_comparisons
-    from regatta.cli.analyze import print_csv
     from regatta.cli.first_screen import first_screen, notes_of
-    from regatta.cli.tables import screen_width
+    from regatta.cli.tables import plain_console, screen_width, show
 
     if export == "json":
-        click.echo(json.dumps(document_of(answer), indent=1, allow_nan=False))
+        document = {**document_of(answer), "commands": runs_document(commands, runs)}
+        click.echo(json.dumps(document, indent=1, allow_nan=False))
     elif export == "csv":
-        print_csv(answer)
-    elif export == "markdown":
-        tables = [_commands(answer, commands)]
+        print_rows(answer, commands, runs)
+    elif export is not None:
+        tables = [table_of_commands(commands, answer.level, unit)]
         if answer.comparisons:
             tables.insert(0, short_comparisons(answer.comparisons, answer.level, judged=True))
-        click.echo("\n\n".join(_markdown(table) for table in tables))
+        click.echo("\n\n".join(marked_up(table, export) for table in tables))
     else:
-        from regatta.cli.tables import plain_console, show
-
         click.echo("\n".join(first_screen(answer, kept=False, width=screen_width())).rstrip())
-        if len(_elapsed(answer)) > 1 and any(cell.estimate.n for cell in _elapsed(answer)):
-            show(plain_console(), _commands(answer, commands))
+        if any(command.cell.estimate.n for command in commands):
+            show(plain_console(), table_of_commands(commands, answer.level, unit))
     for line in notes_of(answer, screen_width()):
         click.echo(line, err=True)
+
+
+def _tell_failures(commands: Sequence[Command], runs: Runs) -> None:
+    """Print the first lines of the output of the first failed run of each command."""
+    for command in commands:
+        failed = [one for one in runs.get(command.cell.cell_id, ()) if one["status"] in FAILURES]
+        for line in first_lines(command.cell.place.runtime, failed[0]) if failed else ():
+            click.echo(line, err=True)
 
 
 def _stopped(answer: Answer, kept: bool) -> str:
@@ -511,57 +488,5 @@ def _precision_words(answer: Answer) -> str:
     )
 
 
-def _elapsed(answer: Answer) -> list[CellAnswer]:
-    return [cell for cell in answer.cells if cell.metric == "elapsed"]
-
-
 def _all_have_values(answer: Answer) -> bool:
-    return all(cell.estimate.n for cell in _elapsed(answer))
-
-
-def _commands(answer: Answer, commands: dict[str, list[str]]) -> Table:
-    """Return one row per command and combination of parameters: its mean, in the order of the measurement.
-
-    Args:
-        answer: of the experiment.
-        commands: the words of each command by its name, with `{NAME}` for parameters.
-    """
-    from regatta.figures.section import Table
-    from regatta.figures.text import ABSENT, choose_scale, show_ends, show_percent
-    from regatta.host.values.benchmark_label import parts_of_label
-
-    cells = _elapsed(answer)
-    scale = choose_scale([cell.estimate for cell in cells], cells[0].unit if cells else "s")
-    rows: list[tuple[str, ...]] = []
-    for cell in cells:
-        words = commands[cell.place.runtime]
-        chosen = parts_of_label(cell.place.benchmark).chosen
-        own = [f"{name}={value}" for name, value in chosen.items() if _uses(words, name)]
-        others = [f"{name}={value}" for name, value in chosen.items() if not _uses(words, name)]
-        called = " ".join((cell.place.runtime, *own))
-        if others and sum(other.place.runtime == cell.place.runtime for other in cells) > 1:
-            called += f" (next to {' '.join(others)})"
-        for name, value in chosen.items():
-            words = [word.replace(f"{{{name}}}", value) for word in words]
-        ends = (cell.dispersion.minimum, cell.dispersion.maximum)
-        rows.append(
-            (
-                called,
-                _text(words),
-                scale.show(cell.estimate.point),
-                f"{show_ends(cell.estimate, scale.show)}{' disturbed' * cell.estimate.is_disturbed}",
-                *(scale.show(end) if math.isfinite(end) else ABSENT for end in ends),
-                str(cell.estimate.n),
-            )
-        )
-    names: tuple[str, ...] = ("name", "command")
-    numbers = (f"mean [{scale.unit}]", f"{show_percent(answer.level)} CI", "min", "max", "n")
-    if all(row[0] == row[1] for row in rows):
-        names, rows = names[1:], [row[1:] for row in rows]
-    numeric = frozenset(range(len(names), len(names) + len(numbers)))
-    return Table("Elapsed time", (*names, *numbers), rows, numeric)
-
-
-def _markdown(table: Table) -> str:
-    rows = [table.columns, ["---"] * len(table.columns), *table.rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    return all(cell.estimate.n for cell in elapsed_cells(answer))
