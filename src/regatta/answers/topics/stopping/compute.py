@@ -171,9 +171,7 @@ def _group_words(
         return ""
     words = []
     if modes:
-        words.append(
-            f"several modes in the first {rule['pilot']} rounds of {', '.join(modes)} (see Distribution)"
-        )
+        words.append(f"gap or several modes in the first {rule['pilot']} rounds of {', '.join(modes)}")
     if met is False:
         words.append(
             f"target not met: half-width {reached:.2g} % after {counted(needed, 'round')} (target {rule['target_percent']:g} %)"
