@@ -53,6 +53,8 @@ def pytest_configure(config):
     """Refuse options that do not go together, and watch the golden files."""
     golden_files.check_option(config)
     golden_files.watch(config)
+    if in_parallel.shows_all(config):
+        config.pluginmanager.register(Failures(config))
 
 
 def pytest_addoption(parser):
@@ -77,6 +79,20 @@ def pytest_runtest_protocol(item):
         if in_parallel.is_one_of_several():
             around.enter_context(in_parallel.the_machine(item.get_closest_marker("alone") is not None))
         return (yield)
+
+
+class Failures:
+    """Names each failure when it happens: a whole run takes long, and one that is cut off has no summary."""
+
+    def __init__(self, config):
+        self._plugins = config.pluginmanager
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            terminal = self._plugins.get_plugin("terminalreporter")
+            terminal.ensure_newline()
+            last = report.longreprtext.strip().splitlines()[-1:]
+            terminal.write_line(" ".join(["FAILED", report.nodeid, *last])[:500])
 
 
 @pytest.hookimpl(wrapper=True)

@@ -71,6 +71,11 @@ def is_one_of_several() -> bool:
     return "PYTEST_XDIST_WORKER" in os.environ
 
 
+def shows_all(config: pytest.Config) -> bool:
+    """Whether this process shows the results of several others."""
+    return bool(getattr(config.option, "numprocesses", None)) and not is_one_of_several()
+
+
 @cache
 def group_of(path: Path) -> str:
     """The name of what the tests of a file stay together with."""
