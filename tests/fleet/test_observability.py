@@ -449,6 +449,10 @@ class Logins(http.server.BaseHTTPRequestHandler):
 
     accounts: dict[str, str]
 
+    def do_POST(self):
+        # The data source is read again.
+        self.do_GET()
+
     def do_GET(self):
         given = self.headers.get("Authorization", "").removeprefix("Basic ")
         user, _, password = base64.b64decode(given).decode().partition(":")

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,8 @@ class HostOutcome:
     unreachable: str = ""
     #: failed task and reason, or empty
     failed: str = ""
-    #: messages of the playbook for users
-    notes: tuple[str, ...] = ()
+    #: messages of the playbook for users, which say nothing of the host's state
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
 
 def run_playbook(
