@@ -37,8 +37,12 @@ def test_the_tutorial_of_ssh_works_as_it_stands(x86_hosts: list[TestHost], tmp_p
     clone = FreshClone(tmp_path)
     names = ("rack-1.example.org", "192.0.2.17")
     _name_hosts(clone, dict(zip(names, x86_hosts, strict=True)), tmp_path)
+    # Other tests use these hosts as another user, who has the usual folder.
+    replaced = {"ansible_user: bench\n": "ansible_user: bench\n    regatta_root: /var/lib/regatta-of-bench\n"}
     for step in steps("docs/tutorials/ssh-fleet.md"):
-        clone.follow(step)
+        # A container may not change the kernel: test_quiet_playbooks.py.
+        if not step.text.startswith("./regatta quiesce "):
+            clone.follow(step, replaced)
     found = statuses(clone, "fleet")
     # Two collectors, and ten invocations of each.
     assert len(found) >= 2 * 2 * 10
