@@ -49,8 +49,11 @@ def test_it_ends_well_and_says_which_collector_wins_where(demo: Demo) -> None:
     assert done.returncode == 0, done.stderr
     assert "24 of 24 planned invocations recorded" in done.stdout
     headlines = [line for line in done.stdout.splitlines() if line.startswith("•")]
-    assert len(headlines) == 4, "two JVMs at two heaps"
-    assert all("1.5x" in line or "4x" in line for line in headlines)
+    # Each other collector over all places; then two JVMs at two heaps.
+    over_all, of_places = headlines[:2], headlines[2:]
+    assert all("in 4 of 4" in line or "of 4 places" in line for line in over_all)
+    assert len(of_places) == 4
+    assert all("1.5x" in line or "4x" in line for line in of_places)
 
 
 def test_the_heaps_are_multiples_of_what_was_measured(demo: Demo) -> None:
