@@ -64,7 +64,7 @@ def test_the_chat_server_is_counted_alone_in_its_windows_and_per_message(tmp_pat
                 "parameters": {"connections": 20, "mode": "platform"},
             }
         ],
-        "invocations": {"fixed": 1},
+        "invocations": {"fixed": 1, "each_counter": None},
         "perturbation": NEVER_PERTURBED,
     }
     YAML().dump(spec, tmp_path / "spec.yml")

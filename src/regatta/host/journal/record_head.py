@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from regatta.host.journal.record import RECORD_VERSION, check_line, decode_record
 
-_TEXT, _NUMBER = rb'"[^"\\]*"', rb"-?\d+"
+#: of 64 bits at most
+_TEXT, _NUMBER = rb'"[^"\\]*"', rb"-?\d{1,19}"
 #: the keys of a line in their order (`measure.record_making.unmeasured`), up to the last one that is shown
 _KEYS = {
     "v": b"%d" % RECORD_VERSION,
@@ -22,14 +23,14 @@ _KEYS = {
     "seed": _NUMBER,
     "order": _TEXT,
     "segment": _NUMBER,
-    "round": rb"(?P<round>\d+)",
+    "round": rb"(?P<round>\d{1,19})",
     "block": _NUMBER,
     "position": _NUMBER,
     "planned_index": _NUMBER,
     "sequence": _NUMBER,
     "started_utc_ns": _NUMBER,
     "started_monotonic_ns": _NUMBER,
-    "elapsed_ns": rb"(?P<elapsed_ns>\d+)",
+    "elapsed_ns": rb"(?P<elapsed_ns>\d{1,19})",
     "status": b'"(?P<status>ok|failed|timeout|oom|crashed|perturbed|skipped)"',
 }
 _HEAD = re.compile(rb"\{" + b",".join(b'"%b":%b' % (key.encode(), value) for key, value in _KEYS.items()))
