@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from helpers.synthetic_traces import write_trace
-from regatta.events.importing import KERNEL_LOCKS
 from regatta.events.jobs import Jobs
 from regatta.events.measures import Measures, Times, measure
-from regatta.events.model import NONE, Facts, Kind, Trace
+from regatta.events.model import KERNEL_LOCKS, NONE, Facts, Kind, Trace
 from regatta.events.timeline import State, Timeline
 
 OBJECTS: list[dict[str, Any]] = [

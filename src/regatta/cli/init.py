@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from regatta.cli.options import split_command
+
 _SUITE = """\
 # The programs to measure. All keys: docs/spec.md, section "A suite".
 suite: {name}
@@ -154,13 +156,7 @@ class _Words:
 
     def of(self, command: str) -> list[str]:
         """Return the words of a command: the path of a file becomes `{file.name}`, or absolute outside the folder."""
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise click.UsageError(f"{command}: {error}") from error
-        if not words:
-            raise click.UsageError("expected a command, got nothing")
-        return [self._word(word, first=not at) for at, word in enumerate(words)]
+        return [self._word(word, first=not at) for at, word in enumerate(split_command(command))]
 
     def _word(self, word: str, first: bool) -> str:
         path = Path(word)

@@ -24,7 +24,7 @@ _LOOK_S = 1.0
 #: nobody else waits for its records. If this process is killed before it has given the arguments, the line is empty.
 _RUNNER = (
     f"import json, sys; sys.path.insert(0, {str(Path(regatta.__file__).parents[1])!r}); "
-    "from regatta.trace.gate import die_with_parent; die_with_parent(); "
+    "from regatta.host.processes import die_with_parent; die_with_parent(); "
     "from regatta.host.__main__ import main; import regatta.host.verbs.segment_command; "
     "line = sys.stdin.readline(); sys.exit(main(json.loads(line)) if line else 0)"
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     from regatta.influx.client import Client
     from regatta.influx.settings import Settings
     from regatta.planner.cells import Crossing
+
+
+def split_command(command: str) -> list[str]:
+    """Return the words of a command that is quoted as for a shell, at least one. Raises UsageError."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"{command}: {error}") from error
+    if not words:
+        raise click.UsageError("expected a command, got nothing")
+    return words
 
 
 def complete_experiment(

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from regatta.cli.options import split_command
+
 _LONGEST_NAME = 40
 #: of one parameter: each is a cell
 _MOST_VALUES = 1000
@@ -26,12 +28,7 @@ def words_of(command: str, parameters: Collection[str] = ()) -> list[str]:
     Raises:
         UsageError: it is empty, or has a part that only a shell would replace.
     """
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise click.UsageError(f"{command}: {error}") from error
-    if not words:
-        raise click.UsageError("expected a command, got nothing")
+    words = split_command(command)
     # Without quoted parts; a space stays between words.
     bare = re.sub(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", "''", command)
     if found := re.match(rf"\s*({_NAME})=(\S*)", bare):

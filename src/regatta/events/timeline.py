@@ -13,9 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from regatta.events.filling import Filled, Mask, Nesting, Numbers
-from regatta.events.importing import KERNEL_LOCKS
 from regatta.events.jobs import USED, WORKING, Jobs, find_jobs, transaction_of
-from regatta.events.model import NONE, Kind, Sleep, Trace
+from regatta.events.model import KERNEL_LOCKS, NONE, Kind, Sleep, Trace
 from regatta.events.text import connect, quoted
 
 #: rows that are converted at once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import sys
@@ -12,6 +13,19 @@ from pathlib import Path
 #: indexes in `stat_fields`: state, start time in clock ticks since boot
 STATE, START = 0, 19
 _ORPHANS_S = 10.0
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def prctl(option: int, value: int) -> int:
+    """Set an option of this process (prctl(2), <linux/prctl.h>). Return 0, or -1 with the reason in `ctypes.get_errno()`."""
+    # The kernel reads whole registers.
+    return int(_LIBC.prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3))
+
+
+def die_with_parent() -> None:
+    """In a child: terminate when the parent terminates, for any reason."""
+    prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def stat_fields(pid: int) -> list[str]:

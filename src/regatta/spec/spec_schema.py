@@ -39,6 +39,7 @@ from regatta.spec.fields import (
     value_text,
 )
 from regatta.spec.heap_schema import HeapSpec
+from regatta.spec.invocations_schema import Invocations
 from regatta.spec.process_schema import (
     CoresSpec,
     CounterSpecs,
@@ -51,96 +52,6 @@ from regatta.spec.registry_schema import CollectorSpec, ModifierSpec, RuntimeSpe
 
 MAX_SEED = 2**63 - 1
 MAX_LABELS = 32
-#: the plan holds a quantile for each round
-MAX_ADAPTIVE = 10_000
-
-
-class Adaptive(Strict):
-    """Measure until the intervals are narrow enough. All alternatives of a block stop together, based on their differences, except with `javastats-cell`."""
-
-    rule: Literal["stein", "javastats", "javastats-cell"] = Field(
-        "stein",
-        description="`stein`: the variance of the pilot determines the number of rounds once. `javastats`: the "
-        "interval width is checked after each segment. Intervals under `javastats` cover less than "
-        "stated (0.90 to 0.94 for 0.95 with a pilot of 3). `javastats-cell`: the same for each cell alone, by the "
-        "interval of its mean. Comparisons then use the blocks that both cells have.",
-        examples=["javastats"],
-    )
-    target_percent: float = Field(
-        1.0,
-        description="Target half-width of the interval of each ratio, in percent. With `javastats-cell`: of each mean, in "
-        "percent of the mean.",
-        gt=0,
-        le=100,
-        examples=[2],
-    )
-    pilot: int = Field(
-        10,
-        description="Rounds before the first decision. They are the first segment.",
-        ge=3,
-        le=MAX_ADAPTIVE,
-        examples=[5],
-    )
-    maximum: int = Field(
-        30,
-        description="Maximum number of rounds. If the target needs more, or if the pilot shows a gap, such as"
-        " rare slow runs, all of them run and the answer reports that the target was not met.",
-        ge=3,
-        le=MAX_ADAPTIVE,
-        examples=[50],
-    )
-
-    @model_validator(mode="after")
-    def _room(self) -> Adaptive:
-        if self.maximum < self.pilot:
-            raise refusal(
-                f"`maximum` >= `pilot` ({self.pilot})",
-                f"write `maximum: {self.pilot}` or more",
-                key="maximum",
-            )
-        return self
-
-
-class Invocations(Strict):
-    """Number of invocations of each cell, each in a fresh process: either `fixed` or `adaptive`."""
-
-    fixed: int | None = Field(
-        None,
-        description="Number of rounds of every cell. For publication, use 30. With `method: startup` or `replay`,"
-        " one additional round runs first and is excluded, because it runs with cold disk caches.",
-        ge=1,
-        le=10_000_000,
-        examples=[10],
-    )
-    each_counter: int | None = Field(
-        None,
-        description="Rounds in which each counter of the processor is counted, at least. A round counts one group of counters, and a "
-        "host has as many groups as its processor needs. `fixed` rounds run first, then the rounds that are still needed "
-        "(docs/counters.md).",
-        ge=1,
-        le=1000,
-        examples=[2],
-    )
-    adaptive: Adaptive | None = Field(
-        None,
-        description=str(Adaptive.__doc__),
-        examples=[{"target_percent": 1}],
-    )
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> Invocations:
-        fix = "write `invocations: {fixed: 10}`"
-        if self.adaptive is not None and self.fixed is not None:
-            raise refusal("either `fixed` or `adaptive`", "remove one of them", key="adaptive")
-        if self.adaptive is None and self.fixed is None:
-            raise refusal("`fixed` (the number of invocations) or `adaptive`", fix, key="fixed")
-        if self.each_counter is not None and self.fixed is None:
-            raise refusal(
-                "`fixed` beside `each_counter`",
-                "add `fixed: 10`, or remove `each_counter`",
-                key="each_counter",
-            )
-        return self
 
 
 class BenchmarkChoice(Strict):

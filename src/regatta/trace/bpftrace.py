@@ -16,6 +16,7 @@ from typing import Any
 
 from regatta.events.call_numbers import call_numbers
 from regatta.host.errors import HostError
+from regatta.host.processes import die_with_parent
 from regatta.spec.calls import (
     EXEC_ALONE,
     FORK_ALONE,
@@ -29,7 +30,6 @@ from regatta.spec.calls import (
     size_class,
 )
 from regatta.trace.bpftrace_program import FORKED, program, seen_of_key
-from regatta.trace.gate import die_with_parent
 from regatta.trace.processes import calls_under_way, is_there, listed, started_ticks, tree_of
 from regatta.trace.reading_thread import Reading
 

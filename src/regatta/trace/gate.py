@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import shutil
 import signal
@@ -13,23 +12,10 @@ from dataclasses import dataclass
 from typing import IO
 
 from regatta.host.errors import HostError
+from regatta.host.processes import die_with_parent, prctl
 
-_PR_SET_PDEATHSIG = 1
 _PR_SET_PTRACER = 0x59616D61
-_ANY = ctypes.c_ulong(-1)
-
-
-def die_with_parent() -> None:
-    """In a child: terminate when the parent terminates, for any reason."""
-    _prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
-
-
-def _prctl(option: int, value: ctypes.c_ulong) -> None:
-    zero = ctypes.c_ulong(0)
-    _LIBC.prctl(option, value, zero, zero, zero)
-
-
-_LIBC = ctypes.CDLL(None, use_errno=True)
+_ANY = -1
 
 
 @dataclass(frozen=True)
@@ -106,7 +92,7 @@ def _become(program: str, command: list[str], gate: int, failing: int, output: i
         os.setpgid(0, 0)
         die_with_parent()
         # With Yama only ancestors may trace, and the tracer is a sibling.
-        _prctl(_PR_SET_PTRACER, _ANY)
+        prctl(_PR_SET_PTRACER, _ANY)
         # Every run reads the same empty input. A terminal would stop the process, which is not in the foreground.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.set_inheritable(0, True)

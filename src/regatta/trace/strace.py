@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from regatta.host.errors import HostError
+from regatta.host.processes import die_with_parent
 from regatta.spec.calls import FORK_MAPPING, CallTable, Seen, Tally
-from regatta.trace.gate import die_with_parent
 from regatta.trace.processes import is_there, listed, memory_of, tracer_of, tree_of
 from regatta.trace.reading_thread import Reading
 from regatta.trace.strace_lines import StraceReader

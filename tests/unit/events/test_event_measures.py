@@ -35,9 +35,9 @@ from helpers.hand_made_traces import (
     traced,
     wake,
 )
-from regatta.events.importing import KERNEL_LOCKS, import_text
+from regatta.events.importing import import_text
 from regatta.events.measures import NO_PHASE, measure, metrics
-from regatta.events.model import NONE, Kind, Sleep, Trace
+from regatta.events.model import KERNEL_LOCKS, NONE, Kind, Sleep, Trace
 from regatta.events.timeline import State, Timeline
 
 # --- states of threads ---

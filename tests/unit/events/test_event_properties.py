@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from helpers.synthetic_traces import write_trace
 from regatta.events import importing
-from regatta.events.importing import KERNEL_LOCKS, import_text
+from regatta.events.importing import import_text
 from regatta.events.measures import Measures, measure
-from regatta.events.model import NONE, Facts, Kind, Sleep, Trace
+from regatta.events.model import KERNEL_LOCKS, NONE, Facts, Kind, Sleep, Trace
 from regatta.events.timeline import RUNNING, State, Timeline
 
 CPUS, THREADS = 2, 4

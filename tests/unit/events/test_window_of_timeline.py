@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.synthetic_traces import write_trace
-from regatta.events.importing import KERNEL_LOCKS
-from regatta.events.model import Facts, Kind, Trace
+from regatta.events.model import KERNEL_LOCKS, Facts, Kind, Trace
 from regatta.events.timeline import Batch, Timeline
 
 OBJECTS: list[dict[str, Any]] = [

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from regatta.host.measure.capture import REST_BYTES, Capture, Kept
-from regatta.host.processes import children_of
+from regatta.host.processes import children_of, prctl
 
 #: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to exit
 GRACE_S = 1.0
@@ -96,8 +96,7 @@ def become_subreaper() -> str:
     Returns:
         The reason if the system does not support it (an emulator that lacks the call), or empty.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+    if prctl(_PR_SET_CHILD_SUBREAPER, 1) != 0:
         return f"prctl(PR_SET_CHILD_SUBREAPER): {os.strerror(ctypes.get_errno())}"
     return ""
 

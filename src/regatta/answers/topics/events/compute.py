@@ -28,8 +28,8 @@ from regatta.answers.topics.events.result import (
     Tracing,
 )
 from regatta.events.demands import DEMAND, Demands
-from regatta.events.importing import KERNEL_LOCKS
 from regatta.events.measures import CAUSES
+from regatta.events.model import KERNEL_LOCKS
 from regatta.host.units import is_positive
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
