@@ -125,7 +125,7 @@ def ratio_table(kind: str, where: str) -> PanelBuilder:
         "Which alternatives differ from the baseline, by how much?",
         "The metric of the alternative over that of the baseline, with its interval; `adj. p`: adjusted by Holm over all comparisons "
         "of the experiment. `significant`: the interval excludes 1, also after adjustment. `practical`: significant, and the interval exceeds "
-        "`theta`, the least difference of interest (`inconclusive`: both are possible). Host `none`: over all hosts of the platform. If there is no ratio, "
+        "`theta`, the least difference of interest (`inconclusive`: both are possible; `disturbed`: measured on a busy machine, no conclusion). Host `none`: over all hosts of the platform. If there is no ratio, "
         "`reason` says why.",
         f"{INGEST}; an experiment with one configuration has no ratios",
         [Query(query)],
@@ -136,7 +136,9 @@ def ratio_table(kind: str, where: str) -> PanelBuilder:
         names={"p_holm": "adj. p", "theta_percent": "theta", "setting": "parameters"},
         sort="adj. p",
     )  # fmt: skip
-    panel.override_by_name("practical", coloured({"yes": ORANGE, "no": "transparent", "open": GREY}))
+    panel.override_by_name(
+        "practical", coloured({"yes": ORANGE, "no": "transparent", "open": GREY, "disturbed": GREY})
+    )
     return show_ratios(panel).override_by_name("adj. p", p_value())
 
 
@@ -197,7 +199,7 @@ def _means() -> PanelBuilder:
     return mean_bars(
         "$benchmark_mean: what is the mean $metric of each configuration on $host?",
         "The mean of each configuration and heap with its interval: solid from the lower end to the mean, faint from the mean to the upper "
-        "end. Invocations are the replicates; perturbed ones are excluded. Grey: without an interval. Parameters "
+        "end. Invocations are the replicates; perturbed ones are excluded, unless fewer than 2 others are left. Grey: without an interval. Parameters "
         "of the metric: $parameters.",
         INGEST,
         f"\"kind\" = 'mean' AND {_each('benchmark_mean')}",

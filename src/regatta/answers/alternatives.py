@@ -48,21 +48,28 @@ def against_baseline(context: Context, apart: Collection[str] = ()) -> list[str]
         if comparison.a not in apart:
             key = (pair.cell.place.host, comparison.metric, pair.cell.better, a_name, b_name)
             groups.setdefault(key, []).append(_At(pair, one.contrast, comparison))
+    hosts, metrics = ({key[at] for key in groups} for at in (0, 1))
     return [
-        _sentence(many, context.names, context.facts.level)
+        _sentence(many, _which(many[0], len(hosts) > 1, len(metrics) > 1), context.names, context.facts.level)
         for many in groups.values()
         if len(many) >= LEAST_PLACES
     ]
 
 
-def _sentence(many: Sequence[_At], names: Names, level: float) -> str:
+def _which(one: _At, by_host: bool, by_metric: bool) -> str:
+    """Return what distinguishes a sentence from those of other hosts and metrics, such as `, cpu on host alpha`."""
+    metric = f", {one.comparison.metric}" if by_metric else ""
+    return metric + (f"{' ' if metric else ', '}on host {one.pair.cell.place.host}" if by_host else "")
+
+
+def _sentence(many: Sequence[_At], which: str, names: Names, level: float) -> str:
     by_outcome: dict[str, list[_At]] = {}
     for one in many:
         by_outcome.setdefault(_outcome(one), []).append(one)
     most = max(by_outcome, key=lambda outcome: len(by_outcome[outcome]))
     a_name, b_name, _ = short_names(many[0].pair.cell, many[0].pair.base)
     parts = [
-        f"{a_name} against {b_name}: {most} in {len(by_outcome[most])} of {len(many)} places"
+        f"{a_name} against {b_name}{which}: {most} in {len(by_outcome[most])} of {len(many)} places"
         f"{_sizes(most, by_outcome[most])}"
     ]
     known = [(one.pair, one.contrast) for one in many if _is_known(one)]

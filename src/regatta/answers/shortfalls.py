@@ -15,8 +15,8 @@ from regatta.host.values.experiment import SteadyState
 
 #: of the mark on an estimate
 MEANING = (
-    "disturbed: the value includes perturbed invocations, because fewer than 2 others are left. It is that of a busy "
-    "machine, and no conclusion is drawn from it"
+    "disturbed: fewer than 2 undisturbed invocations, so the value includes perturbed ones. It describes a busy machine, and "
+    "supports no conclusion"
 )
 #: maximum number of unplanned cells to name
 _NAMED = 5
@@ -74,7 +74,7 @@ def _perturbed(connection: duckdb.DuckDBPyConnection, count: int, samples: Sampl
         ((name, n),) = processes.most_common(1)
         sentence += f"; busiest other process: {name} (in {n})"
     disturbed = any(series.disturbed for many in samples.series.values() for series in many)
-    return f"{sentence}; {MEANING if disturbed else 'excluded from estimates'}"
+    return f"{sentence}; excluded from estimates{f', except those marked {MEANING}' if disturbed else ''}"
 
 
 def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:

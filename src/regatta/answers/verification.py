@@ -33,7 +33,7 @@ _NONE = -1
 _NAMED_AT_MOST = 5
 #: after a perturbation
 WAY_OUT = (
-    "to repeat them, run the same command when the machine is quiet (with `perturbation.retries` above 0); to accept "
+    "to repeat them, repeat `regatta run` when the machine is quiet (with `perturbation.retries` above 0); to accept "
     "them, raise the limits of `perturbation` in the spec"
 )
 
@@ -242,7 +242,9 @@ def verify_experiment(folder: Folder) -> Verdict:
         reruns += int(item["attempt"] > 0)
         if item["attempt"] >= ledger.attempts[place]:
             ledger.attempts[place] = item["attempt"]
-            ledger.status[place] = STATUSES.index(status_under(item, ledger.limits))
+            ledger.status[place] = STATUSES.index(
+                status_under(item["status"], item.get("perturbation"), ledger.limits)
+            )
         if item["status"] not in ("ok", "perturbed", "skipped"):
             ledger.bad.setdefault(cell, []).append((item["invocation_id"], str(item.get("reason"))))
     statuses = {

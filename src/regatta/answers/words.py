@@ -130,13 +130,18 @@ def how_much(ratio: Interval) -> str:
     if point < 0:
         point, edges = -point, [-edge for edge in edges]
     low, high = sorted(edges)
-    decimals = _decimals((high - low) / 2)
-    # An end that differs from 0 is not shown as 0: the reader takes it for "no difference".
+    decimals = decimals_beside_0((low, high), _decimals((high - low) / 2))
+    return f"{point:.{decimals}f} % [{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
+def decimals_beside_0(ends: Sequence[float], least: int) -> int:
+    """Return the decimals with which no end that differs from 0 is shown as 0: a reader takes that for "no difference"."""
+    decimals = least
     while decimals < _MOST_DECIMALS and any(
-        end != 0.0 and float(f"{end:.{decimals}f}") == 0.0 for end in (low, high)
+        end != 0.0 and float(f"{end:.{decimals}f}") == 0.0 for end in ends
     ):
         decimals += 1
-    return f"{point:.{decimals}f} % [{low:.{decimals}f}, {high:.{decimals}f}]"
+    return decimals
 
 
 def _decimals(half_width: float) -> int:

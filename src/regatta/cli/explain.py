@@ -88,9 +88,12 @@ def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[in
 
 
 def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[str, Any]) -> dict[str, Any]:
+    from regatta.host.journal.attempts import status_under
     from regatta.host.journal.journal import read_records
 
     records = [r for r in read_records(folder.path) if r["cell_id"] == cell["cell_id"] and r["host"] == host]
+    limits = header.get("limits")
+    statuses = [status_under(r["status"], r.get("perturbation"), limits) for r in records]
     cores = records[-1].get("cores") if records else None
     wanted = header["cores"]
     chosen = wanted["use"] != "all" or wanted["housekeeping"] or wanted["count"]
@@ -113,9 +116,11 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
             }
             for role in cell.get("roles", ())
         ],
-        "statuses": dict(Counter(r["status"] for r in records)),
+        "statuses": dict(Counter(statuses)),
         "reasons": dict(Counter(r["reason"] for r in records if r.get("reason"))),
-        "elapsed_s": sorted(r["elapsed_ns"] / 1e9 for r in records if r["status"] == "ok"),
+        "elapsed_s": sorted(
+            r["elapsed_ns"] / 1e9 for r, status in zip(records, statuses, strict=True) if status == "ok"
+        ),
         "last": records[-1] if records else None,
     }
 

@@ -9,6 +9,7 @@ from types import TracebackType
 
 import regatta
 from regatta.host.errors import RegattaError
+from regatta.host.printable import printable
 
 #: set to 1: the traceback precedes the message
 TRACEBACK = "REGATTA_TRACEBACK"
@@ -21,7 +22,7 @@ def fault_of(error: Exception) -> RegattaError:
     if os.environ.get(TRACEBACK) == "1":
         traceback.print_exception(error)
     where, read = _place(error.__traceback__)
-    what = traceback.format_exception_only(error)[-1].strip()[:_LONGEST]
+    what = printable(traceback.format_exception_only(error)[-1].strip()[:_LONGEST])
     return RegattaError(
         read or "regatta",
         "an answer, or an error that names its cause",
@@ -37,7 +38,14 @@ def _place(trace: TracebackType | None) -> tuple[str, str]:
         code, found = trace.tb_frame.f_code, trace.tb_frame.f_locals
         if Path(code.co_filename).is_relative_to(_HOME):
             where = f"{Path(code.co_filename).relative_to(_HOME)}:{trace.tb_lineno}"
-            paths = [one for one in found.values() if isinstance(one, Path) and one.is_file()]
+            paths = [one for one in found.values() if isinstance(one, Path) and _is_file(one)]
             read = str(paths[0]) if paths else read
         trace = trace.tb_next
     return where, read
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _LOOK_S = 1.0
 #: A runner that has loaded its modules and waits for its arguments, a line of JSON. It is not the zipapp of the plan: it has the
-#: same modules, for this package made the plan, and those of the package are already compiled. It ends with this process, for
-#: nobody else waits for its records. If this process is killed before it has given the arguments, the line is empty.
+#: same modules, for this package made the plan, and those of the package are already compiled. It ends with this process,
+#: because no other process reads its records. If this process is killed before it has given the arguments, the line is empty.
 _RUNNER = (
     f"import json, sys; sys.path.insert(0, {str(Path(regatta.__file__).parents[1])!r}); "
     "from regatta.host.processes import die_with_parent; die_with_parent(); "

@@ -219,7 +219,7 @@ def time(
         _show(answer, export, shown, runs_of, None if time_unit is None else _UNITS[time_unit])
         _tell_failures(shown, runs_of)
         _tell_programs(programs)
-        if precision is not None:
+        if precision is not None and complete:
             click.echo(_precision_words(answer), err=True)
         if save is not None:
             where = f"--results {shlex.quote(str(results))}"

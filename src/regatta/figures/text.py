@@ -20,6 +20,8 @@ from regatta.stats.estimate import Interval
 
 #: Placeholder for a missing number.
 ABSENT = "–"
+#: to show that an end differs from 1; closer ends are as good as 1
+_MOST_DECIMALS = 6
 _SPELLED = {"us": "µs", "percent": "%", "ratio": "", "count": ""}
 #: Above this ratio of the largest to the smallest value, a common number of decimals hides the small ones.
 _WIDE = 1000.0
@@ -129,7 +131,14 @@ def show_ends(estimate: Ends, show: Callable[[float], str] = show_ratio) -> str:
     """Format an interval (`[0.951, 1.020]`) with `show`; "" for an exact number or without an end."""
     if not (math.isfinite(estimate.low) and math.isfinite(estimate.high)) or estimate.low == estimate.high:
         return ""
-    return f"[{show(estimate.low)}, {show(estimate.high)}]"
+    shown = _end_of_ratio if show is show_ratio else show
+    return f"[{shown(estimate.low)}, {shown(estimate.high)}]"
+
+
+def _end_of_ratio(value: float) -> str:
+    """Format an end that differs from 1 with enough decimals to see it: a reader takes 1.000 for "no difference"."""
+    texts = [show_ratio(value), *(f"{value:.{decimals}f}" for decimals in range(4, _MOST_DECIMALS + 1))]
+    return next((text for text in texts if value == 1.0 or float(text.replace(",", "")) != 1.0), texts[0])
 
 
 def show_ci(ratio: Interval) -> str:

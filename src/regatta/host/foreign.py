@@ -1,4 +1,4 @@
-"""The wall around a file that Regatta did not write, or that changed since: every failure is an error about this file."""
+"""Read a file that Regatta did not write, or that changed since: every failure is an error about this file."""
 
 from __future__ import annotations
 

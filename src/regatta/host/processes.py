@@ -28,10 +28,10 @@ def die_with_parent() -> None:
     prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def stat_fields(pid: int) -> list[str]:
+def stat_fields(pid: int, proc: str = "/proc") -> list[str]:
     """Return the fields of /proc/PID/stat after the name (which can contain anything); empty if the process does not exist."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
+        with open(f"{proc}/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].decode("ascii", "replace").split()
     except OSError:
         return []

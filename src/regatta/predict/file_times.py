@@ -237,8 +237,8 @@ class _Program:
     def on(self, found: Sequence[CellAnswer]) -> tuple[list[FileTime], list[Order]]:
         """Return the predictions for the cells of a host, and the orders of its disks without a limit of memory."""
         base = next((one for one in found if one.place.modifiers == NO_MODIFIERS), None)
-        if base is None or math.isnan(base.estimate.point):
-            reason = base.estimate.reason if base else "not planned"
+        reason = base.estimate.inconclusive if base else "not planned"
+        if base is None or reason:
             raise SpecError(
                 [Problem(self.benchmark, "its time without modifiers", reason, "measure it again")]
             )

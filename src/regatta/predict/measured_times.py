@@ -231,10 +231,8 @@ class MeasuredExperiment:
 
 def in_ns(cell: CellAnswer) -> Value:
     """Return the mean of a series of times in ns; NaN with the reason if it is undefined."""
-    if math.isnan(cell.estimate.point):
-        return Value(math.nan, reason=cell.estimate.reason or "not measured")
-    if cell.estimate.is_disturbed:
-        return Value(math.nan, reason="all measurements are disturbed")
+    if cell.estimate.inconclusive:
+        return Value(math.nan, reason=cell.estimate.inconclusive)
     factor, one = UNITS[cell.unit][1] / _NS, cell.estimate
     return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
 
@@ -251,7 +249,7 @@ def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
         first.setdefault(key, answer)
         series = cells.setdefault(key, {})
         is_time = UNITS.get(answer.unit, ("", 1.0))[0] == "time"
-        if is_time and not math.isnan(answer.estimate.point):
+        if is_time and not answer.estimate.inconclusive:
             series.setdefault(answer.metric, answer)
     return [
         MeasuredCell(

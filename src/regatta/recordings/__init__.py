@@ -1,1 +1,1 @@
-"""Folders of recordings (events, file operations, references to memory): facts and tables, validated at the door."""
+"""Folders of recordings (events, file operations, references to memory): facts and tables, validated when they are read."""

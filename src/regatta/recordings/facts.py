@@ -1,4 +1,4 @@
-"""Facts about a recording, in a JSON file beside its data. They come from other machines, so nothing in them is believed."""
+"""Facts about a recording, in a JSON file beside its data. They come from other machines, so all of them are checked."""
 
 from __future__ import annotations
 

@@ -51,6 +51,13 @@ class Interval:
         return self.method.endswith(f", {DISTURBED}")
 
     @property
+    def inconclusive(self) -> str:
+        """Return why nothing may be computed or concluded from the point: it is undefined or disturbed; "" otherwise."""
+        if math.isnan(self.point):
+            return self.reason or "undefined"
+        return "all measurements are disturbed" if self.is_disturbed else ""
+
+    @property
     def within_range(self) -> str:
         """Return how the interval of a positive quantity was kept above 0 (`log scale`, `cut at 0`); "" if not needed."""
         return next((how for how in self.method.split(", ") if how in ("log scale", "cut at 0")), "")

@@ -405,7 +405,8 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
                     lines_of[item.host] += 1
                     first.setdefault(item.host, f"{item.path.name}:{item.line}: {item.reason}")
                 continue
-            batch.append({**item, "status": status_under(item, limits.get(item["host"]))})
+            status = status_under(item["status"], item.get("perturbation"), limits.get(item["host"]))
+            batch.append({**item, "status": status})
             pending += len(item.get("iterations") or ())
             if len(batch) >= _BATCH_RECORDS or pending >= _BATCH_MEASUREMENTS:
                 flush()

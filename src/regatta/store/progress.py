@@ -59,7 +59,9 @@ def recorded_cells(
                 damaged[record.host] += 1
             continue
         cell = found.setdefault((record.host, record.cell_id), RecordedCell())
-        cell.statuses[record.round] = status_under(record._asdict(), (limits or {}).get(record.host))
+        cell.statuses[record.round] = status_under(
+            record.status, record.perturbation, (limits or {}).get(record.host)
+        )
         if record.status != "skipped":
             cell.elapsed_s.append(record.elapsed_ns / 1e9)
     return found

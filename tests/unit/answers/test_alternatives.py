@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
+from regatta.answers.alternatives import _which
 from regatta.answers.answer import answer_experiment
 
 ROUNDS = 6
@@ -53,3 +56,15 @@ def test_without_a_chosen_baseline_or_with_few_places_there_is_no_such_line(
 ) -> None:
     answer = answer_experiment(folder_of(tmp_path, benchmarks, **facts))
     assert not [line for line in answer.headline if " against parallel" in line]
+
+
+@pytest.mark.parametrize(
+    ("several", "which"),
+    [((False, False), ""), ((True, False), ", on host n1"), ((False, True), ", cpu"), ((True, True), ", cpu on host n1")],
+)  # fmt: skip
+def test_lines_of_several_hosts_or_metrics_are_told_apart(several: tuple[bool, bool], which: str) -> None:
+    one: Any = SimpleNamespace(
+        comparison=SimpleNamespace(metric="cpu"),
+        pair=SimpleNamespace(cell=SimpleNamespace(place=SimpleNamespace(host="n1"))),
+    )
+    assert _which(one, *several) == which

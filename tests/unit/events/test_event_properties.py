@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.synthetic_traces import write_trace
-from regatta.events import importing
+from regatta.events import conversion
 from regatta.events.importing import import_text
 from regatta.events.measures import Measures, measure
 from regatta.events.model import KERNEL_LOCKS, NONE, Facts, Kind, Sleep, Trace
@@ -408,7 +408,7 @@ def test_text_of_a_schedule_gives_its_segments_however_it_is_cut(
         path = Path(folder) / "text"
         path.write_text("".join(lines(machine)), encoding="ascii")
         whole = import_text(path, Path(folder) / "whole")
-        with mock.patch.object(importing, "_BATCH", batch):
+        with mock.patch.object(conversion, "_BATCH", batch):
             cut = import_text(path, Path(folder) / "cut")
         assert whole.facts == cut.facts
         assert whole.facts.remarks == ()

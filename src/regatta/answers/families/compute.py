@@ -271,9 +271,9 @@ def _asked(
     )
     problem = next(filter(None, (why_no_logs(s.values) for s in present)), "")
     if not present:
-        problem = f"none of the {plural(factor)} has valid invocations"
+        problem = f"none of the {plural(factor)} has valid, undisturbed invocations"
     elif len(present) < 2:
-        problem = problem or f"only {of_cell[present[0].cell.number]} has valid invocations"
+        problem = problem or f"only {of_cell[present[0].cell.number]} has valid, undisturbed invocations"
     return _Asked(family, present, absent, names.where(first, parameters, components([factor])), problem)
 
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from regatta.host.journal.record import FAILURES
 from regatta.host.values.record import Record
 
 
-def status_under(record: Mapping[str, Any], limits: Mapping[str, Any] | None) -> str:
+def status_under(
+    status: str, exceeded: Sequence[Mapping[str, Any]] | None, limits: Mapping[str, Any] | None
+) -> str:
     """Return the status of a record under the present limits of its plan: a perturbed one that exceeds none is `ok`.
 
     A record has measured values only of limits that it exceeded, so stricter limits do not change it.
 
     Args:
-        record: as it was written.
+        status: as it was written.
+        exceeded: the `perturbation` of the record.
         limits: those in the header of the plan; None: unknown.
     """
-    exceeded = record.get("perturbation")
-    if record["status"] != "perturbed" or not exceeded or limits is None:
-        return str(record["status"])
+    if status != "perturbed" or not exceeded or limits is None:
+        return status
     return "perturbed" if any(_exceeds(one, limits) for one in exceeded) else "ok"
 
 
@@ -53,25 +55,28 @@ class History:
         #: cell_id -> status -> invocations with such an attempt, without skipped ones
         self._tried: dict[str, dict[str, set[str]]] = {}
         self._limits = limits
-        #: invocation_id -> its perturbed attempts since the start; one more if it was perturbed before
-        self._perturbed: dict[str, int] = {}
+        #: invocation_id -> number of its first attempt since the start
+        self._first: dict[str, int] = {}
         self._give_up_after = give_up_after
         # Failures at the start are repeated once; later failures are final.
         self._again: set[str] = set()
         for record in records:
             self.add(record)
-        self._perturbed = {i: 1 for i in self._statuses if self.status(i) == "perturbed"}
         if retry_failed:
             self._again = {i for i in self._statuses if self.status(i) in FAILURES}
             for tried in self._tried.values():
                 for status in FAILURES:
                     tried.pop(status, None)
 
+    def add_measured(self, record: Record) -> None:
+        """Add a record that was measured since the start."""
+        self._first.setdefault(record["invocation_id"], record["attempt"])
+        self.add(record)
+
     def add(self, record: Record) -> None:
-        """Add one record."""
-        invocation_id, status = record["invocation_id"], status_under(record, self._limits)
-        if status == "perturbed":
-            self._perturbed[invocation_id] = self._perturbed.get(invocation_id, 0) + 1
+        """Add a record of an earlier start."""
+        invocation_id = record["invocation_id"]
+        status = status_under(record["status"], record.get("perturbation"), self._limits)
         self._statuses.setdefault(invocation_id, {})[record["attempt"]] = status
         self._again.discard(invocation_id)
         if status != "skipped":
@@ -93,8 +98,15 @@ class History:
 
     def disturbed(self, invocation_id: str) -> bool:
         """Return whether the last attempt was perturbed and this start may retry it."""
-        tries = self._perturbed.get(invocation_id, 0)
-        return self.status(invocation_id) == "perturbed" and tries <= self._limits["retries"]
+        statuses = self._statuses.get(invocation_id, {})
+        if self.status(invocation_id) != "perturbed":
+            return False
+        first = self._first.get(invocation_id, max(statuses) + 1)
+        tries = [status == "perturbed" for attempt, status in statuses.items() if attempt >= first]
+        # What this start found perturbed counts as its first try.
+        before = [attempt for attempt in statuses if attempt < first]
+        found = bool(before) and statuses[max(before)] == "perturbed"
+        return sum(tries) + found <= int(self._limits["retries"])
 
     def given_up(self, cell_id: str) -> str:
         """Return why the cell is given up; empty if it is not.

@@ -113,7 +113,7 @@ def _last(
     record: Record, cell: PlanCell, steady: Mapping[str, Any], limits: Mapping[str, Any] | None
 ) -> _Last:
     numbers = {}
-    status = status_under(record, limits)
+    status = status_under(record["status"], record.get("perturbation"), limits)
     if status == "ok" and cell["metric"] == PROCESS_ELAPSED:
         numbers = {("ns", ""): float(record["elapsed_ns"])}
     elif status == "ok":

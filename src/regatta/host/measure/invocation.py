@@ -323,6 +323,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
     entered_ns = time.monotonic_ns()
     cell, header = row.cell, bench.header
     invocation_id = row.invocation_id
+    if header["limits"].get("other_cpu_percent") is not None:
+        bench.others.look()
     bench.clear()
     for name, source in cell.get("arrange", {}).items():
         place(Path(source), bench.directory / name)

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
 from pathlib import Path
 
+from regatta.host.processes import START, stat_fields
 from regatta.host.values.record import Record
 
 #: the limit whose excess these processes explain
 _LIMIT = "other_cpu_percent"
+#: indexes in `stat_fields`: ticks in user and in kernel mode
+_USER, _SYSTEM = 11, 12
+#: A look takes some milliseconds, so invocations within this time share one.
+_SHARED_S = 5.0
 
 
 class OtherProcesses:
-    """The processor times of all visible processes, some milliseconds per look; no look without a perturbation."""
+    """The processor times of all visible processes."""
 
-    def __init__(self, proc: Path = Path("/proc")) -> None:
-        """Take the first look. `proc`: another tree in tests."""
+    def __init__(self, proc: str = "/proc") -> None:
+        """Look at nothing yet. `proc`: another tree in tests."""
         self._proc = proc
-        self._seen = self._look()
+        self._seen: dict[tuple[str, str], int] = {}
+        self._at = -_SHARED_S
+
+    def look(self, shared_s: float = _SHARED_S) -> None:
+        """Look before an invocation, unless the last look is at most `shared_s` old."""
+        if time.monotonic() - self._at >= shared_s:
+            self._seen, self._at = self._ticks(), time.monotonic()
 
     def name_in(self, record: Record) -> None:
         """Add `process` to the exceeded limit of other processes in a record, if there is one.
 
-        It is the name of the process that used most processor time since the last look: since the last such record, or
-        the start of the segment.
+        It is the name of the process that used most processor time since the last look.
         """
         for one in record["perturbation"]:
             if one["limit"] == _LIMIT and (name := self.busiest()):
@@ -33,27 +43,18 @@ class OtherProcesses:
 
     def busiest(self) -> str:
         """Return the name of the process with most processor time since the last look; "" without one."""
-        before, self._seen = self._seen, self._look()
-        used = {key: (ticks - before.get(key, (0, ""))[0], name) for key, (ticks, name) in self._seen.items()}
-        ticks, name = max(used.values(), default=(0, ""))
-        return name if ticks > 0 else ""
+        used = {key: ticks - self._seen.get(key, 0) for key, ticks in self._ticks().items()}
+        (pid, _), ticks = max(used.items(), key=lambda one: one[1], default=(("", ""), 0))
+        try:
+            return Path(self._proc, pid, "comm").read_text(errors="replace").strip() if ticks > 0 else ""
+        except OSError:
+            return ""
 
-    def _look(self) -> dict[tuple[str, bytes], tuple[int, str]]:
-        """Return (pid, start) -> ticks in user and kernel mode, and name; without this process."""
-        return dict(self._read())
-
-    def _read(self) -> Iterator[tuple[tuple[str, bytes], tuple[int, str]]]:
+    def _ticks(self) -> dict[tuple[str, str], int]:
+        """Return (pid, start) -> ticks in user and kernel mode, without this process."""
         own = str(os.getpid())
+        found = {}
         for pid in os.listdir(self._proc):
-            if not pid.isdigit() or pid == own:
-                continue
-            try:
-                text = (self._proc / pid / "stat").read_bytes()
-            except OSError:
-                continue  # it has ended
-            # pid (name) state ppid ...; a name can contain spaces and parentheses.
-            head, _, rest = text.rpartition(b")")
-            words = rest.split()
-            if len(words) > 19:
-                name = head.partition(b"(")[2].decode("utf-8", "replace")
-                yield (pid, words[19]), (int(words[11]) + int(words[12]), name)
+            if pid.isdigit() and pid != own and len(fields := stat_fields(int(pid), self._proc)) > START:
+                found[pid, fields[START]] = int(fields[_USER]) + int(fields[_SYSTEM])
+        return found

@@ -418,7 +418,7 @@ class SegmentRun:
             record = skip(self.plan.header, row, self.segment, reason)
             self.cells.describe(row.cell)
             journal.append(record)
-            self.history.add(record)
+            self.history.add_measured(record)
             self.skipped_now += 1
 
     def _one(self, row: Row, bench: Bench, journal: JournalWriter, state: StateFile) -> None:
@@ -430,7 +430,7 @@ class SegmentRun:
         record = measure(bench, row, self.history.next_attempt(row.invocation_id), self.segment)
         record["runner"]["before_ns"] += paused_ns
         journal.append(record)
-        self.history.add(record)
+        self.history.add_measured(record)
         self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
 
     def _state(self, state: StateFile, row: Any, **more: Any) -> None:

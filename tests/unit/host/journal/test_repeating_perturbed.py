@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from helpers.runner_plans import HOST, NO_LIMITS, Runner, end, sh, wait_until, write_plan
+from helpers.synthetic_journal import cell, record
 from regatta.answers.verification import verify_experiment
+from regatta.host.journal.attempts import History
 from regatta.host.journal.round_values import read_rounds
 from regatta.store.database import open_database
 from regatta.store.receipts import withdraw_receipts_of_perturbed_segments
@@ -75,9 +77,9 @@ def _with_measured(runner: Runner, pages: int) -> bytes:
     from regatta.host.journal.record import encode_record
 
     lines = []
-    for record in runner.records():
-        body = {key: value for key, value in record.items() if key != "crc32"}
-        body["perturbation"] = [{**one, "measured": pages} for one in record["perturbation"]]
+    for measured_one in runner.records():
+        body = {key: value for key, value in measured_one.items() if key != "crc32"}
+        body["perturbation"] = [{**one, "measured": pages} for one in measured_one["perturbation"]]
         lines.append(encode_record(body))
     return b"".join(lines)
 
@@ -135,3 +137,22 @@ def test_a_receipt_without_perturbed_invocations_stays(runner: Runner) -> None:
     measured(runner)
     withdraw_receipts_of_perturbed_segments(runner.folder)
     assert runner.receipt_path().exists()
+
+
+def test_records_of_earlier_starts_that_are_read_later_are_no_tries_of_this_one() -> None:
+    limits = {**DISTURBED, "retries": 1}
+    one = cell("g1")
+    exceeded = [{"limit": "other_cpu_percent", "allowed": 10, "measured": 50}]
+    limits["other_cpu_percent"] = 10
+    old, again = (
+        {**record(one, 0, [1.0], attempt=attempt, status="perturbed"), "perturbation": exceeded}
+        for attempt in (0, 1)
+    )
+    name = old["invocation_id"]
+    history = History([], limits, retry_failed=False)
+    for _ in range(3):
+        history.add(old)
+    assert history.disturbed(name)
+    history.add_measured(again)
+    assert not history.disturbed(name)
+    assert History([old, again], limits, retry_failed=False).disturbed(name)

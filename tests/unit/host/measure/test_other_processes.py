@@ -14,17 +14,22 @@ def write(proc: Path, pid: int, name: str, ticks: int, start: int = 7) -> None:
     words = ["S", *["0"] * 10, str(ticks - 1), "1", *["0"] * 6, str(start), "0"]
     (proc / str(pid)).mkdir(parents=True, exist_ok=True)
     (proc / str(pid) / "stat").write_text(f"{pid} ({name}) {' '.join(words)}\n")
+    (proc / str(pid) / "comm").write_text(f"{name}\n")
 
 
 def test_it_is_the_one_with_most_time_since_the_last_look(tmp_path: Path) -> None:
     write(tmp_path, 10, "old and large", 900)
     write(tmp_path, 11, "a (strange) name)", 5)
     (tmp_path / "self").mkdir()
-    others = OtherProcesses(tmp_path)
+    others = OtherProcesses(str(tmp_path))
+    others.look()
     write(tmp_path, 10, "old and large", 910)
     write(tmp_path, 11, "a (strange) name)", 35)
     write(tmp_path, 12, "new", 20)
     assert others.busiest() == "a (strange) name)"
+    others.look()
+    assert others.busiest() == "a (strange) name)", "looks soon after each other are shared"
+    others.look(shared_s=0.0)
     assert others.busiest() == "", "nobody worked since then"
     # The number of a process that has ended.
     write(tmp_path, 10, "another", 3, start=8)

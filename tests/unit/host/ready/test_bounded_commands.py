@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import resource
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from helpers.runner_plans import is_gone, wait_until
 from regatta.host.errors import HostError
 from regatta.host.ready.commands import KEPT_BYTES, run_command
 
@@ -49,25 +49,12 @@ def test_a_short_output_needs_no_log(cache: Path) -> None:
     assert not cache.exists()
 
 
-def _is_there(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
-def _end_of(pid: int) -> None:
-    while _is_there(pid):
-        time.sleep(0.01)
-
-
 def test_after_a_timeout_the_children_are_ended_too(tmp_path: Path) -> None:
     script = f"sleep 1000 & echo $! > {tmp_path}/pid; echo building; wait"
     with pytest.raises(HostError) as caught:
         run_command(["sh", "-c", script], "a build", timeout_s=2)
     assert "building" in caught.value.problems[0].got
-    _end_of(int((tmp_path / "pid").read_text()))
+    wait_until(lambda: is_gone(int((tmp_path / "pid").read_text())), "the end of the process")
 
 
 def test_a_daemon_that_keeps_the_output_open_holds_up_nothing(tmp_path: Path) -> None:
@@ -84,7 +71,7 @@ def test_an_interrupt_ends_the_children(tmp_path: Path, monkeypatch: pytest.Monk
     script = f"sleep 1000 & echo $! > {tmp_path}/pid; sleep 1; kill -INT {os.getpid()}; wait"
     with pytest.raises(KeyboardInterrupt):
         run_command(["sh", "-c", script], "a build")
-    _end_of(int((tmp_path / "pid").read_text()))
+    wait_until(lambda: is_gone(int((tmp_path / "pid").read_text())), "the end of the process")
 
 
 def test_a_program_that_closes_its_output_is_waited_for() -> None:

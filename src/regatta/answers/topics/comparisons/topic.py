@@ -38,7 +38,7 @@ def comparisons_section(_: None, view: View) -> Section | None:
         f"“significant” is yes if adj. p is below {1 - answer.level:.3g}; for a pair that is also part of all pairs of a factor, "
         f"p of these pairs, too. “beyond ±{answer.theta_percent:g} %” shows practical significance: yes if the difference is "
         f"significant and the whole interval of the ratio is further than {answer.theta_percent:g} % from 1, no if it is within, "
-        "else inconclusive.",
+        "disturbed if a side has fewer than 2 undisturbed invocations, else inconclusive.",
     )
 
 

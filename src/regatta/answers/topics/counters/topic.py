@@ -31,7 +31,7 @@ def counter_words(found: CounterAnswer) -> tuple[str, ...]:
         *found.decided,
         *(
             f"host {one.host} counts in {one.groups} groups, one per round: {one.rounds} rounds are too few for intervals of all "
-            f"counters; use at least {one.needed} (`each_counter: {ROUNDS_PER_GROUP}` in `invocations` sees to it on every host)"
+            f"counters; use at least {one.needed} (`each_counter: {ROUNDS_PER_GROUP}` in `invocations` ensures this on every host)"
             for one in found.few_rounds
         ),
         *(

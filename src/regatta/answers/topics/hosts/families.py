@@ -145,8 +145,8 @@ def _together(of: _Members, context: Context, verdicts: Verdicts) -> PlatformFam
     place = names.place(cell, of.parameters, compared) + names.within(cell, compared)
     problem = next(filter(None, (why_no_logs(series.values) for series in of.series.values())), "")
     if len(present) < 2 or problem:
-        none = f"none of the {plural(of.factor)} has valid invocations"
-        why = problem or (f"only {present[0]} has valid invocations" if present else none)
+        none = f"none of the {plural(of.factor)} has valid, undisturbed invocations"
+        why = problem or (f"only {present[0]} has valid, undisturbed invocations" if present else none)
         unknown = HostInteraction(math.nan, 0, math.nan, math.nan, why)
         words = f"{of.platform.title()}, {place}: {plural(of.factor)} not compared ({why})"
         return _made(of, (), (), unknown, words)

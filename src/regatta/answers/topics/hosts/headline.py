@@ -180,4 +180,5 @@ def _range(answers: Sequence[CellAnswer]) -> str:
         f"{show_quantity(answer.estimate.point, answer.unit)} ({answer.place.host})"
         for answer in (ordered[0], ordered[-1])
     )
-    return f"{low} to {high}"
+    disturbed = any(answer.estimate.is_disturbed for answer in answers)
+    return f"{low} to {high}{', disturbed' * disturbed}"

@@ -19,7 +19,7 @@ def outliers_section(outliers: Outliers, view: View) -> Section | None:
     return Section(
         "outliers",
         words="Outliers are values beyond Tukey's outer fences. They are included in all estimates; perturbed invocations are "
-        "excluded. The sensitivity table shows each ratio without outliers and with perturbed invocations.",
+        "excluded, except from disturbed estimates. The sensitivity table shows each ratio without outliers and with perturbed invocations.",
     )
 
 

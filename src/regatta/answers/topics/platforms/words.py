@@ -16,6 +16,7 @@ from regatta.answers.words import (
     bound_words,
     compared,
     counted,
+    decimals_beside_0,
     how_much,
     listed,
     no_difference,
@@ -149,15 +150,15 @@ def _drift(compared: Collection[str], found: Platforms) -> str:
 
 
 def _change(drift: Interval) -> str:
-    """Return `+3.1 % [+2.0, +4.2]`, or `exactly equal` for counts that do not vary."""
+    """Return `+3.1 % [+2.0, +4.2]`; for counts that do not vary `exactly +2 %` or `exactly equal`."""
+    point, *ends = ((ratio - 1.0) * 100.0 for ratio in (drift.point, drift.low, drift.high))
     if drift.is_exact:
-        return "exactly equal"
-    ends = "" if math.isnan(drift.low) else f" [{_percent(drift.low)}, {_percent(drift.high)}]"
-    return f"{_percent(drift.point)} %{ends}"
-
-
-def _percent(ratio: float) -> str:
-    return f"{(ratio - 1.0) * 100.0:+.1f}"
+        return f"exactly {point:+.6g} %" if point else "exactly equal"
+    if math.isnan(drift.low):
+        return f"{point:+.1f} %"
+    decimals = decimals_beside_0(ends, 1)
+    low, high = (f"{end:+.{decimals}f}" for end in ends)
+    return f"{point:+.{decimals}f} % [{low}, {high}]"
 
 
 def counted_hosts(hosts: Collection[str]) -> str:

@@ -216,8 +216,8 @@ def elapsed_s(run: Run) -> Interval | str:
         return run.reason
     dimension, factor = UNITS.get(run.cell.unit, ("", math.nan))
     mean = run.cell.estimate
-    if math.isnan(mean.point):
-        return mean.reason
+    if mean.inconclusive:
+        return mean.inconclusive
     if dimension != "time" or not mean.point > 0.0:
         return "the elapsed time is not a positive time"
     return replace(mean, point=mean.point * factor, low=mean.low * factor, high=mean.high * factor)

@@ -46,7 +46,7 @@ def sleep_words(cells: Sequence[CellAnswer]) -> tuple[str, ...]:
         short = [
             show_quantity(requested, "ns")
             for cell, requested in zip(curve.cells, asked, strict=True)
-            if cell.estimate.high * to_ns < requested
+            if not cell.estimate.inconclusive and cell.estimate.high * to_ns < requested
         ]
         over = (
             show_quantity(asked[0], "ns")
