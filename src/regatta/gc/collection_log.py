@@ -43,7 +43,10 @@ _PACING = re.compile(r"^Pacing +(\d+) us$")
 _WHOLE_CYCLE = "Cycle"
 _STARTED = re.compile(r"^Pause (?:Young|Full)\b(?!.*ms$)")
 _CHANGE = re.compile(r"(\d+)([BKMG])(?:\(\d+%\))?->(\d+)([BKMG])")
-_CYCLE_OF_Z = re.compile(r"^(?:Garbage|Minor|Major) Collection \((?P<cause>[^()]*(?:\(\))?)\)")
+#: The end of the JVM aborts a cycle, which then does not log the phase that runs.
+_CYCLE_OF_Z = re.compile(
+    r"^(?:Garbage|Minor|Major) Collection \((?P<cause>[^()]*(?:\(\))?)\)(?P<aborted> Aborted)?"
+)
 _SPACE = re.compile(r"^(?P<name>DefNew|PSYoungGen|Tenured|ParOldGen|TenuredGen): (?P<rest>\d+K.*)")
 _SPACE_SIZES = re.compile(r"^(\d+)K\((\d+)K\)->(\d+)K\((\d+)K\)")
 _EDEN = re.compile(r"Eden: (\d+)K\((\d+)K\)->")
@@ -369,7 +372,10 @@ def _take(into: _Open, text: str, at: float, duration: float) -> None:
     if cycle:
         into.cause = cycle["cause"]
         into.names.append("Cycle")
-        if _CHANGE.search(text):
+        if cycle["aborted"] and into.first_ns < at:
+            into.phases.append((into.last_ns or into.first_ns, at))
+            into.last_ns = at
+        elif cycle["aborted"] or _CHANGE.search(text):
             into.is_cycle, into.last_ns = True, into.last_ns or at
     change = _CHANGE.search(text)
     space = _SPACE.match(text)
@@ -438,7 +444,9 @@ def _closed(number: int, each: _Open, region: int) -> Collection:
         each.trigger or each.cause,
         each.first_ns,
         each.last_ns,
-        math.nan if not each.pauses and is_of_z else sum(end - start for start, end in each.pauses),
+        math.nan
+        if is_of_z and not each.pauses and not each.phases
+        else sum(end - start for start, end in each.pauses),
         _covered(each.phases, each.pauses) if is_shown else math.nan,
         each.before,
         each.after,

@@ -177,6 +177,28 @@ def test_a_log_of_z_without_phases_has_cycles_without_times() -> None:
     assert math.isnan(cycle.concurrent_ns)
 
 
+@pytest.mark.parametrize("collection", ["Garbage Collection (Allocation Rate)", "Minor Collection (Warmup)"])
+def test_a_cycle_that_the_end_of_the_jvm_aborts_ran_until_then(collection: str) -> None:
+    letter = "y: " if collection.startswith("Minor") else ""
+    started = (
+        "[100000000ns][gc] Using The Z Garbage Collector\n"
+        f"[200000000ns][gc,start] GC(0) {collection}\n"
+        f"[201000000ns][gc,phases] GC(0) {letter}Pause Mark Start 0.500ms\n"
+    )
+    aborted = f"[211000000ns][gc] GC(0) {collection} Aborted\n"
+    log = parse_collection_log(started + aborted, "log")
+    (cycle,) = log.collections
+    assert (cycle.kind, cycle.pause_ns, cycle.concurrent_ns) == (CYCLE, 5e5, 10e6)
+    assert not log.notes
+    before_its_pause = "".join(started.splitlines(keepends=True)[:2]) + aborted
+    (cycle,) = parse_collection_log(before_its_pause, "log").collections
+    assert (cycle.pause_ns, cycle.concurrent_ns) == (0, 11e6)
+    # As -Xlog:gc writes it.
+    (cycle,) = parse_collection_log(started.splitlines(keepends=True)[0] + aborted, "log").collections
+    assert math.isnan(cycle.pause_ns)
+    assert math.isnan(cycle.concurrent_ns)
+
+
 def test_a_log_that_begins_later_is_not_whole() -> None:
     line = "[{}ns][gc] GC({}) Pause Full (System.gc()) 3M->1M(8M) 2.500ms\n"
     later = parse_collection_log("".join(line.format(10**7 * i, i) for i in (7, 8)), "log")
