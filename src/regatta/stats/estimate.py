@@ -92,10 +92,13 @@ def undefined(n: int, level: float, method: str, reason: str, point: float = NAN
     return Interval(n, point, NAN, NAN, level, method, reason)
 
 
-def exact(ratio: float, n: int, level: float, method: str, df: float) -> Contrast:
-    """Return the contrast of a ratio without variance: both ends are the point, and p is 1 if the ratio is 1, else 0."""
-    interval = Interval(n, ratio, ratio, ratio, level, f"{method}, {NO_VARIANCE}")
-    return Contrast(interval, 1.0 if ratio == 1.0 else 0.0, df)
+def exact(point: float, n: int, level: float, method: str, df: float, *, equal: float = 1.0) -> Contrast:
+    """Return a contrast without variance: both ends are the point, and p is 1 if the point is `equal`, else 0.
+
+    `equal`: the point of "no difference", 1 for ratios and 0 for differences.
+    """
+    interval = Interval(n, point, point, point, level, f"{method}, {NO_VARIANCE}")
+    return Contrast(interval, 1.0 if point == equal else 0.0, df)
 
 
 def check_level(level: float) -> None:

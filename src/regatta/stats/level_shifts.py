@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from scipy.special import stdtr
 
-from regatta.stats.estimate import NAN, NO_VARIANCE, Contrast, Floats, Interval, only_rounding, undefined
+from regatta.stats.estimate import NAN, Contrast, Floats, Interval, exact, only_rounding, undefined
 from regatta.stats.intervals import t_quantile
 
 AR1 = "ar1-log-t"
@@ -336,8 +336,7 @@ def _fitted(
 def _unvaried(changes: Sequence[tuple[int, float]], level: float, counted: bool) -> tuple[Contrast, ...]:
     """Return changes between levels without deviations, by size: exact for counts, else undefined."""
     if counted:
-        method = f"{AR1}, {NO_VARIANCE}"
-        return tuple(Contrast(Interval(n, by, by, by, level, method), 0.0) for n, by in changes)
+        return tuple(exact(by, n, level, AR1, NAN, equal=0.0) for n, by in changes)
     reason = "all values of each level are equal, so the variance is unknown"
     return tuple(Contrast(undefined(n, level, AR1, reason, by), NAN) for n, by in changes)
 

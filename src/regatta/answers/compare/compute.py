@@ -22,7 +22,6 @@ from regatta.stats.differences import (
     welch_difference,
 )
 from regatta.stats.estimate import (
-    NO_VARIANCE,
     Contrast,
     Floats,
     Interval,
@@ -156,8 +155,7 @@ def _exactly(difference: Contrast, x: Floats, y: Floats) -> Contrast:
 
 def _without_variance(difference: Contrast, by: float) -> Contrast:
     own = difference.interval
-    interval = Interval(own.n, by, by, by, own.level, f"{own.method}, {NO_VARIANCE}")
-    return Contrast(interval, 0.0 if by else 1.0)
+    return exact(by, own.n, own.level, own.method, math.nan, equal=0.0)
 
 
 def _paired(
