@@ -26,6 +26,7 @@ from helpers.experiments.small_experiments import read_terminal
 from helpers.golden import Golden
 from helpers.in_process import PROGRAM
 from helpers.runner_plans import printed, wait_until
+from helpers.time_command import environment, time
 from regatta.cli.temporary_folder import temporary_folder
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.journal.runner_state import read_state
@@ -34,24 +35,6 @@ from regatta.spec.load import load_spec
 from regatta.store.folder import Folder
 
 pytestmark = pytest.mark.smoke
-
-
-def environment(folder: Path) -> dict[str, str]:
-    temporary = folder / "temporary"
-    temporary.mkdir(exist_ok=True)
-    lock = str(temporary / "lock")
-    return {
-        **os.environ, "REGATTA_HOST_LOCK": lock, "REGATTA_HOME": str(HOME), "TMPDIR": str(temporary)
-    }  # fmt: skip
-
-
-def time(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [PROGRAM, "time", *arguments], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 def test_two_commands_are_measured_in_turns_and_kept_as_an_experiment(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import click
 from regatta.cli.measure_here import measure, started_runner
 from regatta.cli.stopping import told_to_stop
 from regatta.cli.temporary_folder import temporary_folder
+from regatta.cli.time_choices import ExitCodes, WithOptionalCodes
 from regatta.cli.time_commands import scanned, shell_text, uses, values_of, with_programs, words_of
 from regatta.cli.time_tables import (
     Command,
@@ -62,7 +63,7 @@ class _Percent(click.FloatRange):
         return super().convert(value.removesuffix("%"), param, ctx)
 
 
-@click.command()
+@click.command(cls=WithOptionalCodes)
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
     "-r",
@@ -121,6 +122,14 @@ class _Percent(click.FloatRange):
     help="Set this variable, or copy it from the current environment, such as HOME or PATH. Repeatable.",
 )
 @click.option(
+    "-i",
+    "--ignore-failure",
+    "exit_codes",
+    type=ExitCodes(),
+    metavar="[=CODES]",
+    help="Accept these exit codes of the commands too, such as =1,3; without CODES, all.",
+)
+@click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     default=300.0,
@@ -161,6 +170,7 @@ def time(
     prepare: str | None,
     names: Sequence[str],
     variables: Sequence[str],
+    exit_codes: Any,
     timeout: float,
     time_unit: str | None,
     sort: str,
@@ -203,7 +213,9 @@ def time(
     with told_to_stop(), _folder(save) as folder, _told_by_options(folder), started_runner() as runner:
         spec, results = folder / f"{NAME}.yml", folder / _RESULTS
         prepared = [programs[before[0]], *before[1:]] if before else []
-        _write(folder / f"{_SUITE}-suite.yml", _suite(called, words, given, prepared, environment))
+        _write(
+            folder / f"{_SUITE}-suite.yml", _suite(called, words, given, prepared, environment, exit_codes)
+        )
         _write(spec, _spec(called, words, programs, given, before, runs, precision, timeout))
         ready, complete = measure(spec, results, runner)
         from regatta.answers.answer import answer_experiment
@@ -327,6 +339,7 @@ def _suite(
     given: dict[str, list[str]],
     prepare: Sequence[str],
     environment: dict[str, str],
+    exit_codes: Any,
 ) -> dict[str, Any]:
     """Return the suite: one benchmark with a command for each alternative."""
 
@@ -346,8 +359,10 @@ def _suite(
         benchmark["environment"] = environment
     if prepare:
         benchmark["prepare"] = {"command": [template(word) for word in prepare]}
-    if first:
-        benchmark["sizes"] = {"default": {"parameters": first}}
+    size: dict[str, Any] = {"parameters": first}
+    if exit_codes is not None:
+        size["expect"] = {"exit_codes": exit_codes}
+    benchmark["sizes"] = {"default": size}
     return {"suite": _SUITE, "benchmarks": {_BENCHMARK: benchmark}}
 
 
@@ -459,6 +474,11 @@ def _tell_failures(commands: Sequence[Command], runs: Runs) -> None:
     """Print the first lines of the output of the first failed run of each command."""
     for command in commands:
         failed = [one for one in runs.get(command.cell.cell_id, ()) if one["status"] in FAILURES]
+        if failed and (code := failed[0]["exit_code"]):
+            click.echo(
+                f"to accept exit code {code} of {command.cell.place.runtime}: --ignore-failure={code}",
+                err=True,
+            )
         for line in first_lines(command.cell.place.runtime, failed[0]) if failed else ():
             click.echo(line, err=True)
 

@@ -21,6 +21,7 @@ from regatta.host.values.commands import expand_command, named_files, template_v
 from regatta.host.values.digest import digest_of
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 from regatta.host.values.experiment import (
+    ONLY_ZERO,
     USER_FILE,
     Benchmark,
     Collector,
@@ -343,6 +344,8 @@ def _make(
         identity["paths"] = paths
     if isolation.identity():
         identity["isolation"] = isolation.identity()
+    if benchmark.expect.exit_codes != ONLY_ZERO:
+        identity["exit_codes"] = benchmark.expect.exit_codes
     if benchmark.prepare:
         identity["prepare"] = benchmark.prepare
     if benchmark.directory:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from regatta.host.values.experiment import RuntimeKind, Summary
 from regatta.spec.fields import (
@@ -41,6 +48,10 @@ KNOWN_ADAPTERS = (
 #: those that read a file of the working directory
 FILE_ADAPTERS = ("jmh", "renaissance")
 
+#: `exit_codes` without a limit; the largest code of a process
+ANY = "any"
+MAX_EXIT_CODE = 255
+
 _BUILD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -63,8 +74,34 @@ def _check_part(text: str) -> str:
     return text
 
 
+def _check_exit_codes(value: Any) -> Any:
+    if value == ANY:
+        return value
+    codes = value if isinstance(value, list) else []
+    plain = [int(code) for code in codes if isinstance(code, int) and not isinstance(code, bool)]
+    if not plain or len(plain) < len(codes) or not 0 <= min(plain) <= max(plain) <= MAX_EXIT_CODE:
+        raise refusal(f"a list of integers from 0 to {MAX_EXIT_CODE}, or `{ANY}`", "write `[0, 1]`")
+    return sorted(set(plain))
+
+
 BuildName = Annotated[str, AfterValidator(_check_build)]
 PartName = Annotated[str, AfterValidator(_check_part)]
+ExitCodes = Annotated[
+    list[int] | Literal["any"],
+    BeforeValidator(_check_exit_codes),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "array",
+                    "items": {"type": "integer", "minimum": 0, "maximum": MAX_EXIT_CODE},
+                    "minItems": 1,
+                },
+                {"const": ANY},
+            ]
+        }
+    ),
+]
 
 
 class BuildSpec(Strict):
@@ -220,6 +257,11 @@ class ExpectSpec(Strict):
     )
     check_sha256: Sha256 | None = Field(
         None, description="SHA-256 of the standard output of `check`.", examples=["0" * 64]
+    )
+    exit_codes: ExitCodes = Field(
+        [0],
+        description="Exit codes of a correct run, or `any`. A signal always makes the invocation `crashed`.",
+        examples=[[0, 1]],
     )
     inputs: dict[PartName, Sha256] = Field(
         {},

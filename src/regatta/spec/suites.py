@@ -176,7 +176,11 @@ def _assemble(
         prepare=tuple(spec.prepare.command) if spec.prepare else (),
         check=tuple(spec.check.command) if spec.check else (),
         expect=Expectation(
-            expect.digest or "", expect.stdout_sha256 or "", expect.check_sha256 or "", dict(expect.inputs)
+            digest=expect.digest or "",
+            stdout_sha256=expect.stdout_sha256 or "",
+            check_sha256=expect.check_sha256 or "",
+            inputs=dict(expect.inputs),
+            exit_codes=() if isinstance(expect.exit_codes, str) else tuple(expect.exit_codes),
         ),
         probe=tuple(spec.probe.command) if spec.probe else (),
         keep=tuple(spec.keep),

@@ -279,6 +279,9 @@ def test_mistakes_of_registries_and_suites_come_along_with_the_spec_s(wrong: Wro
         "command: [x], adapter: renaissance, adapter_options: {file: r.json}, arrange: {r.json: x}",
         "command: [x], sizes: {default: {parameters: {seed: 1}}}",
         "command: [x], sizes: {default: {expect: {digest: ABC}}}",
+        "command: [x], sizes: {default: {expect: {exit_codes: []}}}",
+        "command: [x], sizes: {default: {expect: {exit_codes: [0, 256]}}}",
+        "command: [x], sizes: {default: {expect: {exit_codes: all}}}",
         f"command: [x], sizes: {{default: {{expect: {{inputs: {{text: '{'0' * 64}'}}}}}}}}",
     ],
 )

@@ -97,6 +97,14 @@ def _wrong_output(cell: PlanCell, outcome: Outcome, reported: Reported) -> str:
     return ""
 
 
+def _wrong_exit(cell: PlanCell, outcome: Outcome) -> str:
+    codes = cell.get("expect", {}).get("exit_codes", [0])
+    if not codes or outcome.exit_code in codes:
+        return ""
+    expected = "" if codes == [0] else f", expected {' or '.join(map(str, codes))}"
+    return f"exit code {outcome.exit_code}{expected}{_last_words(outcome)}"
+
+
 def judge(cell: PlanCell, outcome: Outcome, reported: Reported, oom_kills: int) -> tuple[str, str | None]:
     """Return the status and its reason, before the perturbation check and the check command.
 
@@ -114,8 +122,8 @@ def judge(cell: PlanCell, outcome: Outcome, reported: Reported, oom_kills: int) 
         return "crashed", f"killed by signal {outcome.signal} ({signal.strsignal(outcome.signal)})"
     if reported.error and not reported.error.startswith("no result"):
         return "failed", reported.error
-    if outcome.exit_code:
-        return "failed", f"exit code {outcome.exit_code}{_last_words(outcome)}"
+    if wrong := _wrong_exit(cell, outcome):
+        return "failed", wrong
     if reported.error:
         return "failed", reported.error
     wrong = _wrong_output(cell, outcome, reported) or _wrong_count(cell, reported)

@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.host.values.counters import Counted
 from regatta.host.values.events import Events
-from regatta.host.values.experiment import Benchmark, RoleReady
+from regatta.host.values.experiment import ONLY_ZERO, Benchmark, RoleReady
 from regatta.host.values.isolation import CellIsolation
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.resolved import File
@@ -144,6 +144,8 @@ class Cell:
             "keep": list(self.keep),
             "files": [{"path": f.path, "sha256": f.sha256} for f in self.files],
         }
+        if benchmark.expect.exit_codes != ONLY_ZERO:
+            planned["expect"]["exit_codes"] = list(benchmark.expect.exit_codes)
         if self.isolation.identity():
             planned["isolation"] = self.isolation.to_json()
         if self.prepare:

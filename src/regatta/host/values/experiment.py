@@ -195,15 +195,21 @@ class UserFile:
     holds: tuple[str, ...] = ()
 
 
+#: accepted exit codes, unless the suite accepts others
+ONLY_ZERO = (0,)
+
+
 @dataclass(frozen=True)
 class Expectation:
-    """Expected results of a correct run, as SHA-256 in hexadecimal; empty: not compared."""
+    """Expected results of a correct run. SHA-256 in hexadecimal; empty: not compared."""
 
     digest: str = ""
     stdout_sha256: str = ""
     check_sha256: str = ""
     #: input name -> SHA-256 of the input file
     inputs: Mapping[str, str] = field(default_factory=dict)
+    #: accepted exit codes, ascending; empty: any
+    exit_codes: tuple[int, ...] = ONLY_ZERO
 
 
 #: `{role.address}` in the command of a role: the address of the host of a role

@@ -18,12 +18,17 @@ class PlanAdapter(TypedDict):
     options: dict[str, Any]
 
 
-class PlanExpectation(TypedDict):
-    """SHA-256 in hexadecimal; empty: not compared."""
-
+class _PlanExpectation(TypedDict):
     digest: str
     stdout_sha256: str
     check_sha256: str
+
+
+class PlanExpectation(_PlanExpectation, total=False):
+    """SHA-256 in hexadecimal; empty: not compared."""
+
+    #: accepted exit codes, ascending; empty: any; missing: only 0
+    exit_codes: list[int]
 
 
 class PlanFile(TypedDict):

@@ -1,0 +1,41 @@
+"""What `regatta time` passes to its suite from options that concern each run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+_IGNORE = "--ignore-failure"
+#: the word of hyperfine
+_ALL = "all-non-zero"
+
+
+class WithOptionalCodes(click.Command):
+    """A command with `--ignore-failure[=CODES]`: without `=`, the next argument is a command, as in hyperfine."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*map(_with_value, args[:end]), *args[end:]])
+
+
+def _with_value(argument: str) -> str:
+    if argument in ("-i", _IGNORE):
+        return f"{_IGNORE}={_ALL}"
+    return f"{_IGNORE}={argument[3:]}" if argument.startswith("-i=") else argument
+
+
+class ExitCodes(click.ParamType[Any]):
+    """Exit codes to accept in addition to 0: `1,3`, or all. The value is `exit_codes` of the suite."""
+
+    name = "codes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from regatta.spec.suite_schema import ANY, MAX_EXIT_CODE
+
+        if value == _ALL:
+            return ANY
+        codes = value.split(",")
+        if not all(code.isdecimal() and int(code) <= MAX_EXIT_CODE for code in codes):
+            self.fail(f"expected exit codes from 0 to {MAX_EXIT_CODE}, such as 1,3 · got {value}", param, ctx)
+        return sorted({0, *map(int, codes)})
