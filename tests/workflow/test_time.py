@@ -187,8 +187,6 @@ def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
     assert "failed: " in done.stdout
     after = done.stderr.partition("loud wrote to stderr:\n")[2].splitlines()
     assert after == [*(f"  line {number}" for number in range(1, 6)), "  and 2 more lines"]
-    prepared = time(tmp_path, "true", "--runs", "2", "--prepare", "false", code=1)
-    assert re.search(r"prepare .*exit code 1\b", prepared.stdout)
 
 
 def _left_in(folder: Path) -> set[str]:

@@ -1,9 +1,11 @@
-"""Options of `regatta time` that concern each run: its exit code."""
+"""Options of `regatta time` that concern each run: its exit code, and commands before and after it."""
 
 from __future__ import annotations
 
 import json
 import shlex
+import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,33 @@ def test_other_failures_stay_failures_and_name_the_option(tmp_path: Path) -> Non
     assert "signal 9" in killed.stdout
 
 
-@pytest.mark.parametrize("arguments", [("true", "--ignore-failure=256"), ("true", "-i=one")])
+def test_a_command_runs_after_each_run_with_the_parameters(tmp_path: Path) -> None:
+    conclude = "sh -c 'echo {n} >> concluded'"
+    time(tmp_path, "sleep 0.0{n}", "-L", "n", "1,2", "--conclude", conclude, "--runs", "2")
+    concluded = Counter((tmp_path / "concluded").read_text().split())
+    assert concluded.keys() == {"1", "2"}
+    assert min(concluded.values()) >= 3, "perturbed runs are repeated"
+
+
+@pytest.mark.parametrize("option", ["--prepare", "--conclude"])
+def test_a_failing_command_before_or_after_a_run_stops_all(
+    tmp_path: Path, golden: Golden, option: str
+) -> None:
+    failing = "sh -c 'echo . >> count; for n in 1 2 3 4 5 6; do echo line $n >&2; done; exit 7'"
+    done = time(tmp_path, "true", "sleep 0", "--runs", "20", option, failing, code=1)
+    assert len((tmp_path / "count").read_text().split()) == 1
+    assert done.stdout == ""
+    golden(option, done.stderr.replace(str(shutil.which("sh")), "sh"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("true", "--ignore-failure=256"),
+        ("true", "-i=one"),
+        ("{a} 0", "-L", "a", "true,sleep", "--conclude", "touch {a}"),
+    ],
+)
 def test_what_is_not_possible_is_told(tmp_path: Path, arguments: tuple[str, ...], golden: Golden) -> None:
     shown = time(tmp_path, *arguments, code=2).stderr
     golden(shlex.join(arguments), shown.splitlines()[-1])

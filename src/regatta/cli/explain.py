@@ -62,6 +62,8 @@ _LIMITS = {
 }
 #: shown keys of the isolation of a cell
 _ISOLATION = ("kind", "image", "memory_mib", "processors", "cpu_quota", "capabilities")
+#: commands before and after the measured one
+_AROUND = {"prepare": "before each run", "check": "output check", "conclude": "after each run"}
 #: variables that the runner derives from its directory, as a shell expression
 _PLACES = ['REGATTA_RESULTS="$PWD/results.jsonl"', 'HOME="$PWD"', 'TMPDIR="$PWD"']
 
@@ -146,8 +148,9 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(f"  value of an invocation: {summary} of its repetitions after warm-up")
     for file in cell["files"]:
         click.echo(f"  {file['sha256'][:16]}  {file['path']}")
-    if cell["check"]:
-        click.echo(f"  output check: {printable(shlex.join(cell['check']), _LONGEST_COMMAND)}")
+    for key, called in _AROUND.items():
+        if command := cell.get(key):
+            click.echo(f"  {called}: {printable(shlex.join(command), _LONGEST_COMMAND)}")
     if value["padding_bytes"]:
         click.echo(
             f"  padding: REGATTA_PADDING of 0 to {value['padding_bytes']} bytes per invocation, drawn from the seed"

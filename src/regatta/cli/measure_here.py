@@ -12,6 +12,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 import regatta
 from regatta.cli.stopping import stop_session
 
@@ -47,7 +49,11 @@ def started_runner() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def measure(spec: Path, results: Path, runner: subprocess.Popen[bytes]) -> tuple[Ready, bool]:
-    """Plan, and measure on this machine without a workflow. Return whether all segments ended."""
+    """Plan, and measure on this machine without a workflow. Return whether all segments ended.
+
+    Raises:
+        Exit: a command before or after an invocation failed. The runner has printed why.
+    """
     from regatta.cli.bar import progress_bar
     from regatta.cli.options import make_ready
     from regatta.cli.plan import write_plans
@@ -74,7 +80,7 @@ def _run_segment(
 ) -> bool:
     """Give a runner its arguments, and wait for it. Return whether the segment ended."""
     from regatta.cli.segment import runner_arguments
-    from regatta.host.errors import HostError
+    from regatta.host.errors import HostError, VerificationError
     from regatta.host.journal.runner_state import read_state
     from regatta.host.verbs.segment_command import INTERRUPTED_EXIT
 
@@ -83,7 +89,8 @@ def _run_segment(
     def look() -> None:
         progress(int((read_state(state) or {}).get("index") or 0))
 
-    words = runner_arguments(ready.folder, name, number, ready.folder.receipts / name / f"{number:05}.json")
+    receipt = ready.folder.receipts / name / f"{number:05}.json"
+    words = [*runner_arguments(ready.folder, name, number, receipt), "--stop-at-failed-command"]
     try:
         assert runner.stdin is not None
         # A runner that died does not read; its exit code says so below.
@@ -93,6 +100,8 @@ def _run_segment(
     except KeyboardInterrupt:
         stop_session(runner)
         return False
+    if code == VerificationError.exit_code:
+        raise click.exceptions.Exit(code)
     if code and code != INTERRUPTED_EXIT:
         raise HostError(
             f"segment {number}", "measurements", f"exit {code} of the runner", "see the message above"

@@ -106,6 +106,7 @@ class _Percent(click.FloatRange):
     help="Step of each --parameter-scan.",
 )
 @click.option("-p", "--prepare", metavar="COMMAND", help="Command to run before each run; it is not timed.")
+@click.option("-C", "--conclude", metavar="COMMAND", help="Command to run after each run; it is not timed.")
 @click.option(
     "-n",
     "--command-name",
@@ -168,6 +169,7 @@ def time(
     scans: Sequence[tuple[str, str, str]],
     step: str,
     prepare: str | None,
+    conclude: str | None,
     names: Sequence[str],
     variables: Sequence[str],
     exit_codes: Any,
@@ -200,23 +202,27 @@ def time(
     if len(given) < len(parameters) + len(scans):
         raise click.UsageError("--parameter: expected each NAME once")
     words, called = with_programs([words_of(command, every) for command in commands], list(names), given)
-    before = words_of(prepare, every) if prepare else []
-    for name in (name for name in every if name not in given and uses(before, name)):
-        raise click.UsageError(
-            f"--prepare: {{{name}}} is the program of a command here, and all commands share one --prepare"
-        )
+    around = {
+        key: words_of(command, every)
+        for key, command in (("prepare", prepare), ("conclude", conclude))
+        if command
+    }
+    for key, name in itertools.product(around, every):
+        if name not in given and uses(around[key], name):
+            raise click.UsageError(
+                f"--{key}: {{{name}}} is the program of a command here, and all commands share one --{key}"
+            )
     for name in given:
-        if not any(uses(one, name) for one in (*words, before)):
+        if not any(uses(one, name) for one in (*words, *around.values())):
             raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
     path = environment.get("PATH")
-    programs = {program: _find(program, path) for program in [*(one[0] for one in words), *before[:1]]}
+    programs = {program: _find(program, path) for program in [one[0] for one in (*words, *around.values())]}
     with told_to_stop(), _folder(save) as folder, _told_by_options(folder), started_runner() as runner:
         spec, results = folder / f"{NAME}.yml", folder / _RESULTS
-        prepared = [programs[before[0]], *before[1:]] if before else []
-        _write(
-            folder / f"{_SUITE}-suite.yml", _suite(called, words, given, prepared, environment, exit_codes)
-        )
-        _write(spec, _spec(called, words, programs, given, before, runs, precision, timeout))
+        suite = _suite(called, words, given, around, programs, environment, exit_codes)
+        _write(folder / f"{_SUITE}-suite.yml", suite)
+        beside = [word for one in around.values() for word in one]
+        _write(spec, _spec(called, words, programs, given, beside, runs, precision, timeout))
         ready, complete = measure(spec, results, runner)
         from regatta.answers.answer import answer_experiment
 
@@ -337,11 +343,12 @@ def _suite(
     names: Sequence[str],
     commands: Sequence[Sequence[str]],
     given: dict[str, list[str]],
-    prepare: Sequence[str],
+    around: dict[str, list[str]],
+    programs: dict[str, str],
     environment: dict[str, str],
     exit_codes: Any,
 ) -> dict[str, Any]:
-    """Return the suite: one benchmark with a command for each alternative."""
+    """Return the suite: one benchmark with a command for each alternative, and with `prepare` and `conclude` around it."""
 
     def template(word: str) -> str:
         parts = re.split(r"(\{[A-Za-z_][A-Za-z0-9_]*\})", word)
@@ -357,8 +364,8 @@ def _suite(
     benchmark: dict[str, Any] = {"kind": "program", "commands": commands_of, "directory": os.getcwd()}
     if environment:
         benchmark["environment"] = environment
-    if prepare:
-        benchmark["prepare"] = {"command": [template(word) for word in prepare]}
+    for key, (program, *others) in around.items():
+        benchmark[key] = {"command": [programs[program], *map(template, others)]}
     size: dict[str, Any] = {"parameters": first}
     if exit_codes is not None:
         size["expect"] = {"exit_codes": exit_codes}
@@ -371,7 +378,7 @@ def _spec(
     commands: Sequence[Sequence[str]],
     programs: dict[str, str],
     given: dict[str, list[str]],
-    prepare: Sequence[str],
+    beside: Sequence[str],
     runs: int,
     precision: float | None,
     timeout: float,
@@ -409,7 +416,7 @@ def _spec(
         "define": {"runtimes": runtimes},
         "runtimes": list(names),
         "benchmarks": [choice],
-        "exclude": _unneeded(names, commands, given, prepare),
+        "exclude": _unneeded(names, commands, given, beside),
         "invocations": {"fixed": runs} if precision is None else adaptive,
         "segment": {"rounds": runs},
         "compare": compare,
@@ -422,13 +429,13 @@ def _unneeded(
     names: Sequence[str],
     commands: Sequence[Sequence[str]],
     given: dict[str, list[str]],
-    prepare: Sequence[str],
+    beside: Sequence[str],
 ) -> list[dict[str, Any]]:
     """Return the cells to exclude. Without one of the parameters, a command is measured only next to the first command.
 
     Thus a parameter that neither of both contains keeps its first value.
     """
-    used = [{name for name in given if uses((*words, *prepare), name)} for words in commands]
+    used = [{name for name in given if uses((*words, *beside), name)} for words in commands]
     found = []
     for values in itertools.product(*given.values()):
         combination = dict(zip(given, values, strict=True))

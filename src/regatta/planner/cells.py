@@ -266,7 +266,7 @@ def _executed(cell: Cell) -> tuple[object, ...]:
             benchmark.adapter,
             tuple(sorted(benchmark.adapter_options.items())),
         ),
-        (cell.runtime, cell.argv, cell.prepare, cell.check, cell.training),
+        (cell.runtime, cell.argv, cell.prepare, cell.check, cell.conclude, cell.training),
         (tuple(sorted(cell.environment.items())), tuple(sorted(cell.arrange.items())), benchmark.directory),
         (repr(cell.isolation), cell.events, repr([(role.host, role.argv) for role in cell.roles])),
     )
@@ -292,7 +292,8 @@ def _make(
     training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
     named = named_files(benchmark, host)
     values = template_values(experiment, benchmark, named) | values_of_roles(benchmark)
-    templates = [*benchmark.command, *benchmark.prepare, *benchmark.check, *benchmark.arrange.values()]
+    commands = (benchmark.command, *benchmark.around)
+    templates = [*(word for command in commands for word in command), *benchmark.arrange.values()]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
     # Files next to a file that the user provides have no name in a template.
     used.update({name: file for name, file in named.items() if name.partition("/")[0] in used})
@@ -308,11 +309,7 @@ def _make(
         return expand_command(command, runtime, flags, values, host)
 
     files = [*runtime.files, *used.values()]
-    files += [
-        host.programs[c[0]]
-        for c in (benchmark.command, benchmark.prepare, benchmark.check)
-        if c and c[0] in host.programs
-    ]
+    files += [host.programs[c[0]] for c in commands if c and c[0] in host.programs]
     isolation = _isolation(experiment, host, choice, runtime, files)
     # The digest of the image identifies the files inside it.
     files = [file for file in files if file.path not in isolation.programs]
@@ -348,6 +345,8 @@ def _make(
         identity["exit_codes"] = benchmark.expect.exit_codes
     if benchmark.prepare:
         identity["prepare"] = benchmark.prepare
+    if benchmark.conclude:
+        identity["conclude"] = benchmark.conclude
     if benchmark.directory:
         identity["directory"] = benchmark.directory
     roles = tuple(_role(experiment, host, choice, role, given) for role in benchmark.roles)
@@ -388,6 +387,7 @@ def _make(
         arrange={name: fill(source, values) for name, source in benchmark.arrange.items()},
         prepare=tuple(expand(benchmark.prepare)),
         check=tuple(expand(benchmark.check)),
+        conclude=tuple(expand(benchmark.conclude)),
         files=tuple(_unique(files)),
         keep=tuple(
             dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep), *recorded])

@@ -198,7 +198,7 @@ def _identity(benchmark: Benchmark) -> tuple[object, ...]:
 
 def _used(benchmark: Benchmark) -> set[str]:
     """Return the names in a benchmark's templates."""
-    commands = (benchmark.command, *benchmark.commands.values(), benchmark.prepare, benchmark.check)
+    commands = (benchmark.command, *benchmark.commands.values(), *benchmark.around)
     templates = [*(word for command in commands for word in command), *benchmark.arrange.values()]
     for source in benchmark.inputs.values():
         templates += source.command

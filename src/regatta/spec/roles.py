@@ -101,6 +101,7 @@ class RolePlacer:
             "arrange": benchmark.arrange,
             "prepare": benchmark.prepare,
             "check": benchmark.check,
+            "conclude": benchmark.conclude,
             "keep": benchmark.keep,
             "directory": benchmark.directory,
         }

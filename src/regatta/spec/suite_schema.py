@@ -183,6 +183,15 @@ class PrepareSpec(Strict):
     )
 
 
+class ConcludeSpec(Strict):
+    """A command to run after each invocation, in its directory, also after a failed one. It is not timed."""
+
+    command: Command = Field(
+        description="The command. If it does not exit with 0, the invocation is `failed`.",
+        examples=[["rm", "-f", "/tmp/out"]],
+    )
+
+
 class ProbeSpec(Strict):
     """A command that checks whether a runtime can execute the benchmark. It runs once for each runtime, before measuring."""
 
@@ -358,6 +367,9 @@ class BenchmarkSpec(Strict):
     )
     check: CheckSpec | None = Field(
         None, description=str(CheckSpec.__doc__), examples=[{"command": ["./prog"]}]
+    )
+    conclude: ConcludeSpec | None = Field(
+        None, description=str(ConcludeSpec.__doc__), examples=[{"command": ["rm", "-f", "/tmp/out"]}]
     )
     probe: ProbeSpec | None = Field(
         None,

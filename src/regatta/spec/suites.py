@@ -114,10 +114,9 @@ def resolve_benchmark(
     checker.roles(spec.roles, (*path, "roles"), spec.kind)
     for file, source in spec.arrange.items():
         checker.text(source, (*path, "arrange", file))
-    if spec.prepare is not None:
-        checker.command(spec.prepare.command, (*path, "prepare", "command"), runtime=spec.kind != "native")
-    if spec.check is not None:
-        checker.command(spec.check.command, (*path, "check", "command"), runtime=spec.kind != "native")
+    for around, by in (("prepare", spec.prepare), ("check", spec.check), ("conclude", spec.conclude)):
+        if by is not None:
+            checker.command(by.command, (*path, around, "command"), runtime=spec.kind != "native")
     if spec.probe is not None:
         checker.command(spec.probe.command, (*path, "probe", "command"), runtime=True)
     for used in sorted(checker.inputs):
@@ -175,6 +174,7 @@ def _assemble(
         directory=spec.directory or "",
         prepare=tuple(spec.prepare.command) if spec.prepare else (),
         check=tuple(spec.check.command) if spec.check else (),
+        conclude=tuple(spec.conclude.command) if spec.conclude else (),
         expect=Expectation(
             digest=expect.digest or "",
             stdout_sha256=expect.stdout_sha256 or "",

@@ -1,4 +1,4 @@
-"""What a suite says about each run beside its command: expected exit codes."""
+"""What a suite says about each run beside its command: expected exit codes, and a command after it."""
 
 from __future__ import annotations
 
@@ -30,3 +30,14 @@ def test_only_other_exit_codes_are_in_the_plan_and_in_the_identity(
     (cell,) = cells_of(experiment, host, replace(plain, expect=Expectation(exit_codes=codes)))
     assert cell.to_json(1.0, 1)["expect"].get("exit_codes") == planned
     assert (cell.cell_id == usual.cell_id) == (planned is None)
+
+
+def test_a_command_after_each_run_is_in_the_plan_and_in_the_identity(
+    experiment: Experiment, host: ResolvedHost
+) -> None:
+    plain = native_benchmark("x")
+    (usual,) = cells_of(experiment, host, plain)
+    (cell,) = cells_of(experiment, host, replace(plain, conclude=("true", "x")))
+    assert "conclude" not in usual.to_json(1.0, 1)
+    assert cell.to_json(1.0, 1)["conclude"] == ["/bin/true", "x"]
+    assert cell.cell_id != usual.cell_id

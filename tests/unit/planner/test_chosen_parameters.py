@@ -90,7 +90,7 @@ def test_a_parameter_of_one_language_needs_an_exclude_for_the_other(
     assert [cell.runtime for cell in cells] == ["python", "perl", "python"]
 
 
-@pytest.mark.parametrize("changed", ["prepare", "environment", "directory", "check"])
+@pytest.mark.parametrize("changed", ["prepare", "conclude", "environment", "directory", "check"])
 def test_a_command_that_differs_around_the_measured_one_is_another(
     experiment: Experiment, host: ResolvedHost, changed: str
 ) -> None:

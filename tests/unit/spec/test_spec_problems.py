@@ -258,6 +258,7 @@ def test_mistakes_of_registries_and_suites_come_along_with_the_spec_s(wrong: Wro
         "command: [x], arrange: {f: '{input.x}'}",
         "command: [x], arrange: {../f: y}",
         "command: [x], check: {command: ['{y}']}",
+        "command: [x], conclude: {command: ['{y}']}",
         "command: [x], directory: src",
         "command: [x], directory: /src, keep: [f]",
         "command: [x], directory: /src, arrange: {f: y}",

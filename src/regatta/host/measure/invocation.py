@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import resource
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import regatta
 from regatta.host.contents import place
-from regatta.host.errors import HostError
+from regatta.host.errors import HostError, VerificationError
 from regatta.host.journal.plan_files import Row
 from regatta.host.measure.cgroup import TreeAccounting
 from regatta.host.measure.host_state import HostState
@@ -24,18 +25,19 @@ from regatta.host.measure.process import Launch, Outcome, StopSignals, run_proce
 from regatta.host.measure.record_making import (
     Observed,
     Run,
-    conclude,
     cpu_s_of,
     describe,
     not_started,
     oom_kills_of,
     peak_rss_kib,
     readable,
+    settle,
     unmeasured,
     with_operations,
 )
 from regatta.host.measure.scratch import EmptyDirectory, NotPlain, results_of, work_of
-from regatta.host.measure.verdict import adapter_file, judge, report_of
+from regatta.host.measure.verdict import adapter_file, judge, last_words, report_of
+from regatta.host.printable import with_lines
 from regatta.host.processes import end_orphans
 from regatta.host.values.counters import BORDERS
 from regatta.host.values.events import events_from_json
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
 _PADDING_LETTER = "x"
+#: of the output of a failed command
+_FIRST_LINES = 5
 #: starting a container and checking it for programs takes less than a second
 _TRIAL_S = 60.0
 
@@ -105,6 +109,8 @@ class Bench:
         self.directory = work_of(scratch)
         #: whether processes that leave their group are lost; `become_subreaper` gave the reason
         self.strays = False
+        #: why a command before or after an invocation failed; None: all of them succeeded
+        self.failed_command: VerificationError | None = None
         #: processes of the runner itself that live while a cell runs
         self.helpers: set[int] = set()
         self._scratch = scratch
@@ -280,7 +286,24 @@ class Bench:
         """
         if isolation_kind(cell) == "cgroup":
             set_limits(cell, self.accounting)
-        return self._unmeasured(cell, cell["prepare"], environment, "prepare")[1]
+        return self._beside(cell, cell["prepare"], environment, "prepare")
+
+    def conclude(self, cell: PlanCell, environment: dict[str, str]) -> str:
+        """Run the cell's command after an invocation, not measured; return why it failed, or ""."""
+        return self._beside(cell, cell["conclude"], environment, "conclude")
+
+    def _beside(self, cell: PlanCell, argv: list[str], environment: dict[str, str], called: str) -> str:
+        outcome, problem = self._unmeasured(cell, argv, environment, called)
+        if not problem:
+            return ""
+        # A command that cannot start has its own words.
+        problem += "" if outcome.start_error else last_words(outcome)
+        self.failed_command = VerificationError(
+            f"{called}: {shlex.join(argv)}",
+            "exit code 0",
+            with_lines(_ending(outcome), _first_lines(outcome)),
+        )
+        return problem
 
     def check(self, cell: PlanCell, environment: dict[str, str]) -> str:
         """Run the cell's check command, not measured; return why the output is wrong, or ""."""
@@ -305,9 +328,21 @@ class Bench:
         if outcome.timed_out:
             return outcome, f"{called} timed out after {cell['timeout_s']:g} s"
         if outcome.exit_code != 0:
-            how = f"signal {outcome.signal}" if outcome.signal else f"exit code {outcome.exit_code}"
-            return outcome, f"{called} ended with {outcome.start_error or how}"
+            return outcome, f"{called} ended with {_ending(outcome)}"
         return outcome, ""
+
+
+def _ending(outcome: Outcome) -> str:
+    if outcome.timed_out:
+        return "a timeout"
+    how = f"signal {outcome.signal}" if outcome.signal else f"exit code {outcome.exit_code}"
+    return outcome.start_error or how
+
+
+def _first_lines(outcome: Outcome) -> list[str]:
+    """Return the first lines of the standard error, or of the standard output if there is no other."""
+    text = outcome.stderr.kept.strip() or outcome.stdout.kept.strip()
+    return text.decode(errors="replace").splitlines()[:_FIRST_LINES]
 
 
 def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
@@ -350,13 +385,15 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
         wrong = bench.check(cell, environment)
         if wrong:
             status, reason = "failed", wrong
+    if cell.get("conclude") and (problem := bench.conclude(cell, environment)):
+        status, reason = ("failed", problem) if status == "ok" else (status, f"{reason}; {problem}")
     observed = Observed(run.before, run.after, outcome.elapsed_ns / 1e9, cpu_s_of(run), bench.cpus)
     record = unmeasured(header, row, attempt, segment)
     describe(record, run, reported, max_rss_kib, with_operations(counts, reported, cell["metric"]))
     record["info"] = {**reported.info, **told}
     record["cores"] = bench.cores_of(cell)
     record["padding_bytes"] = len(environment.get("REGATTA_PADDING", ""))
-    conclude(record, header, cell, (status, reason), [observed])
+    settle(record, header, cell, (status, reason), [observed])
     bench.others.name_in(record)
     record["runner"] = {
         "version": regatta.__version__,

@@ -202,7 +202,7 @@ def describe(
     )
 
 
-def conclude(
+def settle(
     record: Record,
     header: Mapping[str, Any],
     cell: PlanCell,

@@ -154,7 +154,27 @@ def check_host(header: Mapping[str, Any]) -> None:
 class SegmentRun:
     """A run of one segment, from taking the lock to the receipt."""
 
-    def __init__(self, paths: Paths, segment: int, retry_failed: bool, pauses: Pauses | None = None) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        segment: int,
+        retry_failed: bool,
+        pauses: Pauses | None = None,
+        stop_at_failed_command: bool = False,
+    ) -> None:
+        """Read the plan.
+
+        Args:
+            paths: of the segment.
+            segment: its number, from 0.
+            retry_failed: whether to repeat failed invocations once.
+            pauses: lets another process work between blocks.
+            stop_at_failed_command: whether to stop when a command before or after an invocation fails.
+
+        Raises:
+            StoreError: the plan cannot be read.
+        """
+        self.stop_at_failed_command = stop_at_failed_command
         self.paths = paths
         self.pauses = pauses or Pauses()
         self.segment = segment
@@ -178,6 +198,7 @@ class SegmentRun:
 
         Raises:
             HostError, StoreError: see `check_files`, `JournalWriter`, `HostLock`.
+            VerificationError: a command before or after an invocation failed, and the run stops then.
             Interrupted: the runner received a stop signal; existing records are complete.
         """
         header = self.plan.header
@@ -432,6 +453,8 @@ class SegmentRun:
         journal.append(record)
         self.history.add_measured(record)
         self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
+        if self.stop_at_failed_command and bench.failed_command is not None:
+            raise bench.failed_command
 
     def _state(self, state: StateFile, row: Any, **more: Any) -> None:
         state.write(

@@ -102,7 +102,7 @@ def _wrong_exit(cell: PlanCell, outcome: Outcome) -> str:
     if not codes or outcome.exit_code in codes:
         return ""
     expected = "" if codes == [0] else f", expected {' or '.join(map(str, codes))}"
-    return f"exit code {outcome.exit_code}{expected}{_last_words(outcome)}"
+    return f"exit code {outcome.exit_code}{expected}{last_words(outcome)}"
 
 
 def judge(cell: PlanCell, outcome: Outcome, reported: Reported, oom_kills: int) -> tuple[str, str | None]:
@@ -130,6 +130,7 @@ def judge(cell: PlanCell, outcome: Outcome, reported: Reported, oom_kills: int) 
     return ("failed", wrong) if wrong else ("ok", None)
 
 
-def _last_words(outcome: Outcome) -> str:
+def last_words(outcome: Outcome) -> str:
+    """Return the last line of the standard error after a colon; "" without one."""
     lines = [line for line in outcome.stderr.kept.split(b"\n") if line.strip()]
     return ": " + lines[-1].decode("utf-8", "replace").strip()[:200] if lines else ""

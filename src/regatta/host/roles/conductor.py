@@ -20,13 +20,13 @@ from regatta.host.measure.record_making import (
     Observed,
     Run,
     cgroup_of,
-    conclude,
     cpu_s_of,
     describe,
     not_started,
     oom_kills_of,
     readable,
     rusage_of,
+    settle,
     unmeasured,
     with_operations,
 )
@@ -310,7 +310,7 @@ class Conductor:
         judged = (
             self._judged(cell, failed) if failed else judge(cell, run.outcome, reported, oom_kills_of(run))
         )
-        conclude(record, self.agents.header, cell, judged, self._observed(roles))
+        settle(record, self.agents.header, cell, judged, self._observed(roles))
 
     def _observed(self, roles: Sequence[_Role]) -> list[Observed]:
         """Return the state of each host, around the role that started first there."""

@@ -86,6 +86,8 @@ class Cell:
     keep: tuple[str, ...] = ()
     #: command to run before each invocation, not timed
     prepare: tuple[str, ...] = ()
+    #: command to run after each invocation, not timed
+    conclude: tuple[str, ...] = ()
     #: the recording of the events of the host; None: none
     events: Events | None = None
     counters: Counted = field(default_factory=Counted)
@@ -150,6 +152,8 @@ class Cell:
             planned["isolation"] = self.isolation.to_json()
         if self.prepare:
             planned["prepare"] = list(self.prepare)
+        if self.conclude:
+            planned["conclude"] = list(self.conclude)
         if self.events is not None:
             planned["events"] = self.events.to_json()
         if self.counters:

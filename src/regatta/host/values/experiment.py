@@ -277,6 +277,8 @@ class Benchmark:
     summary: Summary = "mean"
     #: command to run before each invocation, not timed; empty: none
     prepare: tuple[str, ...] = ()
+    #: command to run after each invocation, not timed; empty: none
+    conclude: tuple[str, ...] = ()
     #: language of the runtime -> command, if each language has another
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: folder of the host to run in; "": a new working directory
@@ -296,10 +298,15 @@ class Benchmark:
         return self.commands.get(runtime.language, ()) if self.commands else self.command
 
     @property
+    def around(self) -> tuple[tuple[str, ...], ...]:
+        """Return the commands before and after each invocation; empty: none."""
+        return self.prepare, self.check, self.conclude
+
+    @property
     def programs(self) -> tuple[str, ...]:
         """Return the programs to find on PATH: the first words of the commands, then every `{program.name}`."""
         roles = (role.command for role in self.roles)
-        every = (self.command, *self.commands.values(), self.prepare, self.check, self.probe, *roles)
+        every = (self.command, *self.commands.values(), *self.around, self.probe, *roles)
         commands = [command for command in every if command]
         found = [c[0] for c in commands if "{" not in c[0] and not c[0].startswith("./")]
         for template in (*(word for c in commands for word in c), *self.arrange.values()):

@@ -72,6 +72,8 @@ class PlanCell(_PlanCell, total=False):
     isolation: dict[str, Any]
     #: command to run before each invocation; missing: none
     prepare: list[str]
+    #: command to run after each invocation; missing: none
+    conclude: list[str]
     #: folder to run in; missing: the new working directory
     directory: str
     #: the recording of the events of the host (`values/events.py`); missing: none

@@ -31,6 +31,9 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--scratch", type=Path, required=True, help="folder for the working directories")
     found.add_argument("--receipt", type=Path, required=True, help="file to write after the segment")
     found.add_argument("--retry-failed", action="store_true", help="retry failed invocations once")
+    found.add_argument(
+        "--stop-at-failed-command", action="store_true", help="stop when `prepare` or `conclude` fails"
+    )
     found.add_argument("--pauses", type=int, help="socket descriptor of a process that works between blocks")
     found.add_argument("--ways", type=Path, help="file that says how to reach the hosts of roles")
     found.add_argument("--holder", default="", help="name of this run for runs that wait for the host")
@@ -52,7 +55,9 @@ def run_segment(argv: Sequence[str]) -> int:
     receipt = arguments.receipt.resolve()
     try:
         pauses = Pauses(arguments.pauses)
-        run = SegmentRun(paths, arguments.segment, arguments.retry_failed, pauses)
+        run = SegmentRun(
+            paths, arguments.segment, arguments.retry_failed, pauses, arguments.stop_at_failed_command
+        )
         write_receipt(receipt, run.run())
     except RegattaError as error:
         return tell(str(error), error.exit_code)

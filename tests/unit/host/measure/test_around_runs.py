@@ -1,12 +1,13 @@
-"""What a plan asks for around a run, in the real runner: exit codes that are no failure."""
+"""What a plan asks for around a run, in the real runner: exit codes that are no failure, commands after it."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from helpers.runner_plans import Runner, sh
+from helpers.runner_plans import Runner, sh, write_plan
 
 
 @pytest.fixture
@@ -23,3 +24,52 @@ def test_an_expected_exit_code_is_ok_and_others_fail(runner: Runner) -> None:
     )
     assert [record["status"] for record in records] == ["ok", "failed", "ok", "crashed"]
     assert records[0]["exit_code"] == 3
+
+
+def shell(script: str) -> list[str]:
+    return ["/bin/sh", "-c", script]
+
+
+def test_a_command_after_a_run_sees_its_files_even_if_it_failed(runner: Runner, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    conclude = shell(f"cat left >> {log}; rm left; echo done > kept")
+    good, bad = runner.measure(
+        sh("good", "echo good > left", conclude=conclude, check=shell("test -e left"), keep=["left", "kept"]),
+        sh("bad", "echo bad > left; exit 3", conclude=conclude),
+    )
+    assert log.read_text().split() == ["good", "bad"]
+    assert (good["status"], [file["name"] for file in good["kept"]]) == ("ok", ["kept"])
+    assert (bad["status"], bad["reason"]) == ("failed", "exit code 3")
+
+
+@pytest.mark.parametrize(
+    ("planned", "status", "reasons"),
+    [
+        ({"conclude": shell("exit 2")}, "failed", ["conclude"]),
+        ({"conclude": shell("exit 2"), "argv": shell("kill -9 $$")}, "crashed", ["signal 9", "conclude"]),
+        ({"conclude": ["/no/program"]}, "failed", ["/no/program"]),
+        ({"conclude": ["/bin/sleep", "60"], "timeout_s": 1.0}, "failed", ["conclude"]),
+        ({"prepare": shell("echo why >&2; exit 2"), "conclude": shell("exit 3")}, "failed", ["2: why"]),
+    ],
+)
+def test_a_command_that_fails_after_a_run_makes_it_a_failure(
+    runner: Runner, planned: dict[str, Any], status: str, reasons: list[str]
+) -> None:
+    record = runner.one({**sh("x", "exit 0"), **planned})
+    assert record["status"] == status
+    assert [reason for reason in reasons if reason not in str(record["reason"])] == []
+    assert "code 3" not in str(record["reason"]), "nothing was concluded"
+
+
+@pytest.mark.parametrize("key", ["prepare", "conclude"])
+def test_a_runner_can_stop_at_the_first_failed_command(runner: Runner, tmp_path: Path, key: str) -> None:
+    script = f"echo . >> {tmp_path / 'count'}; [ $(wc -l < {tmp_path / 'count'}) -lt 3 ] || exit 7"
+    write_plan(runner.folder, [sh("x", "exit 0", **{key: shell(script)})], rounds=9)
+    done = runner.run(0, "--stop-at-failed-command")
+    assert done.returncode == 1
+    assert f"error: {key}: /bin/sh -c" in done.stderr
+    assert [record["status"] for record in runner.records()] == ["ok", "ok", "failed"]
+    runner.assert_nothing_left()
+    # Without the option, an experiment goes on.
+    assert runner.run().returncode == 0
+    assert len(runner.records()) == 9
