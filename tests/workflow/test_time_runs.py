@@ -1,10 +1,11 @@
-"""Options of `regatta time` that concern each run: its exit code, and commands before and after it."""
+"""Options of `regatta time` that concern each run: its exit code, its streams, and commands before and after it."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -50,10 +51,28 @@ def test_a_failing_command_before_or_after_a_run_stops_all(
     golden(option, done.stderr.replace(str(shutil.which("sh")), "sh"))
 
 
+def test_commands_read_a_file_and_write_another_one(tmp_path: Path) -> None:
+    (tmp_path / "{data}").write_text("b\na\n")
+    (tmp_path / "sorted").write_text("much longer than what the commands write\n")
+    streams = ("--input", "{data}", "--output", "sorted")
+    done = time(tmp_path, "sort", "sort --stable", *streams, "--runs", "2", "--export", "json")
+    assert (tmp_path / "sorted").read_text() == "a\nb\n"
+    assert len(json.loads(done.stdout)["commands"]) == 2
+    is_null = "import os, sys; sys.exit(not os.path.samestat(os.fstat(1), os.stat(os.devnull)))"
+    null = shlex.join([sys.executable, "-I", "-S", "-c", is_null])
+    time(tmp_path, null, "--output", "null", "--input", "null", "--runs", "2")
+    time(tmp_path, null, "--output", "pipe", "--runs", "2", code=1)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ("true", "--ignore-failure=256"),
+        ("true", "--input", "missing"),
+        ("true", "--input", "."),
+        ("true", "--output", "missing/file"),
+        ("true", "--output", "."),
+        ("true", "--output", "inherit"),
         ("true", "-i=one"),
         ("{a} 0", "-L", "a", "true,sleep", "--conclude", "touch {a}"),
     ],

@@ -85,6 +85,9 @@ def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[in
     if limits:
         words += ["prlimit", *(f"{option}={value * unit}:" for (option, unit), value in limits.items())]
     words += ["timeout", "-k", "1", f"{cell['timeout_s']:g}", *map(shlex.quote, cell["argv"])]
+    for sign, stream in (("<", "input"), (">", "output")):
+        if name := cell.get(stream):
+            words += [sign, shlex.quote(str(Path(cell.get("directory", "")) / name))]
     copies = [f"cp {shlex.quote(source)} {shlex.quote(name)}" for name, source in cell["arrange"].items()]
     return " && ".join(['cd "$(mktemp -d)"', *copies, " ".join(words)])
 

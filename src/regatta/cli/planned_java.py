@@ -66,6 +66,9 @@ def planned_java(
         raise StoreError(
             cell["label"], "a cell outside of containers", "one in a container", "trace it by hand"
         )
+    if cell.get("input"):
+        fix = "trace it by hand"
+        raise StoreError(cell["label"], "a cell without `input`", f"standard input from {cell['input']}", fix)
     environment = {
         **header["environment"]["set"],
         **cell["environment"],

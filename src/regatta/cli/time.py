@@ -19,7 +19,7 @@ import click
 from regatta.cli.measure_here import measure, started_runner
 from regatta.cli.stopping import told_to_stop
 from regatta.cli.temporary_folder import temporary_folder
-from regatta.cli.time_choices import ExitCodes, WithOptionalCodes
+from regatta.cli.time_choices import ExitCodes, WithOptionalCodes, input_of, output_of
 from regatta.cli.time_commands import scanned, shell_text, uses, values_of, with_programs, words_of
 from regatta.cli.time_tables import (
     Command,
@@ -131,6 +131,15 @@ class _Percent(click.FloatRange):
     help="Accept these exit codes of the commands too, such as =1,3; without CODES, all.",
 )
 @click.option(
+    "--input", "source", metavar="null|FILE", help="Standard input of the commands.  [default: null]"
+)
+@click.option(
+    "--output",
+    "target",
+    metavar="null|pipe|FILE",
+    help="Standard output of the commands; each run replaces FILE.  [default: pipe]",
+)
+@click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     default=300.0,
@@ -173,6 +182,8 @@ def time(
     names: Sequence[str],
     variables: Sequence[str],
     exit_codes: Any,
+    source: str | None,
+    target: str | None,
     timeout: float,
     time_unit: str | None,
     sort: str,
@@ -189,6 +200,7 @@ def time(
     Perturbed runs are repeated.
     """
     environment = _environment(variables)
+    streams = {"input": input_of(source), "output": output_of(target)}
     if names and len(names) != len(commands):
         raise click.UsageError(
             f"expected a --command-name for each of {len(commands)} commands, got {len(names)}"
@@ -219,7 +231,7 @@ def time(
     programs = {program: _find(program, path) for program in [one[0] for one in (*words, *around.values())]}
     with told_to_stop(), _folder(save) as folder, _told_by_options(folder), started_runner() as runner:
         spec, results = folder / f"{NAME}.yml", folder / _RESULTS
-        suite = _suite(called, words, given, around, programs, environment, exit_codes)
+        suite = _suite(called, words, given, around, programs, environment, streams, exit_codes)
         _write(folder / f"{_SUITE}-suite.yml", suite)
         beside = [word for one in around.values() for word in one]
         _write(spec, _spec(called, words, programs, given, beside, runs, precision, timeout))
@@ -346,6 +358,7 @@ def _suite(
     around: dict[str, list[str]],
     programs: dict[str, str],
     environment: dict[str, str],
+    streams: dict[str, str],
     exit_codes: Any,
 ) -> dict[str, Any]:
     """Return the suite: one benchmark with a command for each alternative, and with `prepare` and `conclude` around it."""
@@ -366,6 +379,9 @@ def _suite(
         benchmark["environment"] = environment
     for key, (program, *others) in around.items():
         benchmark[key] = {"command": [programs[program], *map(template, others)]}
+    for key, path in streams.items():
+        if path:
+            benchmark[key] = path.replace("{", "{{").replace("}", "}}") if key == "input" else path
     size: dict[str, Any] = {"parameters": first}
     if exit_codes is not None:
         size["expect"] = {"exit_codes": exit_codes}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +11,34 @@ import click
 _IGNORE = "--ignore-failure"
 #: the word of hyperfine
 _ALL = "all-non-zero"
+
+
+def input_of(where: str | None) -> str:
+    """Return the absolute path of --input; "" for `null`. Raises UsageError."""
+    if where in (None, "null"):
+        return ""
+    path = Path(str(where)).absolute()
+    if not _is_plain(path) or not os.access(path, os.R_OK):
+        raise click.UsageError(f"--input: expected null, or a file that can be read · got {where}")
+    return str(path)
+
+
+def output_of(where: str | None) -> str:
+    """Return the absolute path of --output; "" for `pipe`. Raises UsageError."""
+    if where in (None, "pipe"):
+        return ""
+    if where == "inherit":
+        raise click.UsageError("--output: expected null, pipe or a file · got inherit · fix: --show-output")
+    path = Path(os.devnull if where == "null" else str(where)).absolute()
+    if not os.access(path if path.exists() else path.parent, os.W_OK) or (
+        path.exists() and not _is_plain(path)
+    ):
+        raise click.UsageError(f"--output: expected null, pipe, or a file that can be written · got {where}")
+    return str(path)
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() or path.is_char_device()
 
 
 class WithOptionalCodes(click.Command):

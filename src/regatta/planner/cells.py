@@ -138,6 +138,8 @@ def _outside(experiment: Experiment, choice: _Choice, host: ResolvedHost) -> str
     boxed = experiment.isolation_under(choice.modifiers).kind == "docker"
     if boxed and choice.benchmark.directory:
         return f"a container does not contain the directory {choice.benchmark.directory}: remove `directory`, or use no container"
+    if boxed and (choice.benchmark.input or choice.benchmark.output):
+        return "a container has its own standard streams: remove `input` and `output`, or use no container"
     if boxed and choice.runtime.kind == "program" and not host.runtimes[choice.runtime.name].root:
         return "a program of the host cannot run in a container: use another provider, or no isolation"
     return ""
@@ -150,6 +152,8 @@ def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -
         return "at most one recording of events; another modifier of the set also has one"
     if choice.benchmark.directory and (modifier.training or modifier.keep or modifier.events):
         return "its files are in the working directory, and the benchmark has another `directory`"
+    if choice.benchmark.input and modifier.training:
+        return "its training run has no standard input, and the benchmark has `input`"
     if choice.benchmark.roles and (
         modifier.training or modifier.keep or modifier.events or modifier.isolation or modifier.plans
     ):
@@ -267,7 +271,8 @@ def _executed(cell: Cell) -> tuple[object, ...]:
             tuple(sorted(benchmark.adapter_options.items())),
         ),
         (cell.runtime, cell.argv, cell.prepare, cell.check, cell.conclude, cell.training),
-        (tuple(sorted(cell.environment.items())), tuple(sorted(cell.arrange.items())), benchmark.directory),
+        (tuple(sorted(cell.environment.items())), tuple(sorted(cell.arrange.items()))),
+        (benchmark.directory, cell.input, benchmark.output),
         (repr(cell.isolation), cell.events, repr([(role.host, role.argv) for role in cell.roles])),
     )
 
@@ -293,7 +298,7 @@ def _make(
     named = named_files(benchmark, host)
     values = template_values(experiment, benchmark, named) | values_of_roles(benchmark)
     commands = (benchmark.command, *benchmark.around)
-    templates = [*(word for command in commands for word in command), *benchmark.arrange.values()]
+    templates = [*benchmark.command, *benchmark.beside]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
     # Files next to a file that the user provides have no name in a template.
     used.update({name: file for name, file in named.items() if name.partition("/")[0] in used})
@@ -347,6 +352,8 @@ def _make(
         identity["prepare"] = benchmark.prepare
     if benchmark.conclude:
         identity["conclude"] = benchmark.conclude
+    if benchmark.input or benchmark.output:
+        identity["streams"] = [benchmark.input, benchmark.output]
     if benchmark.directory:
         identity["directory"] = benchmark.directory
     roles = tuple(_role(experiment, host, choice, role, given) for role in benchmark.roles)
@@ -388,6 +395,7 @@ def _make(
         prepare=tuple(expand(benchmark.prepare)),
         check=tuple(expand(benchmark.check)),
         conclude=tuple(expand(benchmark.conclude)),
+        input=fill(benchmark.input, values),
         files=tuple(_unique(files)),
         keep=tuple(
             dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep), *recorded])

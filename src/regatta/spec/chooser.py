@@ -198,8 +198,8 @@ def _identity(benchmark: Benchmark) -> tuple[object, ...]:
 
 def _used(benchmark: Benchmark) -> set[str]:
     """Return the names in a benchmark's templates."""
-    commands = (benchmark.command, *benchmark.commands.values(), *benchmark.around)
-    templates = [*(word for command in commands for word in command), *benchmark.arrange.values()]
+    commands = (benchmark.command, *benchmark.commands.values())
+    templates = [*(word for command in commands for word in command), *benchmark.beside]
     for source in benchmark.inputs.values():
         templates += source.command
     return {name for template in templates for name in placeholders(template)}

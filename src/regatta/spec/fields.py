@@ -188,6 +188,21 @@ def _check_file_name(text: str) -> str:
     return text
 
 
+def _check_input(text: str) -> str:
+    if not one_line(text).startswith(("/", "{")) and ("/" in text or text in ("", ".", "..")):
+        raise refusal(
+            "an absolute path, `{input.name}`, `{file.name}`, or a file name in the working directory",
+            "begin with `/`",
+        )
+    return text
+
+
+def _check_output(text: str) -> str:
+    if not one_line(text).startswith("/") and ("/" in text or text in ("", ".", "..")):
+        raise refusal("an absolute path, or a file name in the working directory", "begin with `/`")
+    return text
+
+
 def _scalar(value: Any) -> Any:
     if isinstance(value, str):
         return one_line(value)
@@ -267,6 +282,8 @@ Sha256 = Annotated[Text, AfterValidator(_check_sha256)]
 InsidePath = Annotated[Text, AfterValidator(_check_inside)]
 AbsolutePath = Annotated[Text, AfterValidator(_check_absolute)]
 FileName = Annotated[str, AfterValidator(_check_file_name)]
+InputFile = Annotated[Text, AfterValidator(_check_input)]
+OutputFile = Annotated[Text, AfterValidator(_check_output)]
 #: An argument may have several lines, such as a script after `sh -c`.
 Command = Annotated[list[Text], AfterValidator(_check_program), Field(max_length=MAX_ITEMS)]
 Flags = Annotated[list[Line], Field(max_length=MAX_ITEMS)]

@@ -104,6 +104,8 @@ class RolePlacer:
             "conclude": benchmark.conclude,
             "keep": benchmark.keep,
             "directory": benchmark.directory,
+            "input": benchmark.input,
+            "output": benchmark.output,
         }
         for key in (key for key, value in unusable.items() if value):
             expected = f"benchmarks without `{key}`, which is for one host"

@@ -102,6 +102,8 @@ _NAMED: list[tuple[Any, str]] = [
     (fields.InsidePath, "relative path"),
     (fields.AbsolutePath, "absolute path"),
     (fields.FileName, "file name"),
+    (fields.InputFile, "path"),
+    (fields.OutputFile, "path"),
     (fields.Names, "name or list of names"),
     (fields.ModifierNames, "name or list of names"),
     (fields.Lines, "string or list of strings"),

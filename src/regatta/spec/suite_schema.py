@@ -21,9 +21,11 @@ from regatta.spec.fields import (
     Command,
     Environment,
     FileName,
+    InputFile,
     InsidePath,
     Line,
     Name,
+    OutputFile,
     ParameterName,
     ScalarValue,
     Sha256,
@@ -45,6 +47,8 @@ KNOWN_ADAPTERS = (
     "specjvm2008",
     "specjbb2015",
 )
+#: those that do not read the standard output; `regex` has an option
+STDOUT_NOT_READ = ("process", "regatta")
 #: those that read a file of the working directory
 FILE_ADAPTERS = ("jmh", "renaissance")
 
@@ -356,6 +360,21 @@ class BenchmarkSpec(Strict):
         "modifier that trains or keeps files, are *not possible*.",
         examples=["/srv/checkout"],
     )
+    input: InputFile | None = Field(
+        None,
+        description="Standard input of the command instead of `/dev/null`: `{input.name}`, `{file.name}`, an absolute path, or "
+        "a file name in the working directory. The contents of a path are not part of the identity of the cell. "
+        "Cells in a container are *not possible*.",
+        examples=["{input.text}"],
+    )
+    output: OutputFile | None = Field(
+        None,
+        description="File for the standard output of the command, which is then not kept with the record: an absolute path, "
+        "such as `/dev/null`, or a file name in the working directory. Each invocation replaces its contents. Not "
+        "together with `kind: java`, `stdout_sha256`, or an adapter that reads the standard output. Cells in a "
+        "container are *not possible*.",
+        examples=["/dev/null"],
+    )
     arrange: dict[FileName, Line] = Field(
         {},
         description="Files and folders to put into the working directory before the start, by their names there. "
@@ -443,6 +462,21 @@ class BenchmarkSpec(Strict):
         for key in [key for key, value in files.items() if self.directory is not None and value]:
             expected = "no `arrange`, `keep` or `file` with `directory`: no new working directory is used"
             raise refusal(expected, "remove it, or `directory`", key=key)
+        return self
+
+    @model_validator(mode="after")
+    def _unread_output(self) -> BenchmarkSpec:
+        if self.output is None:
+            return self
+        reads = self.adapter not in STDOUT_NOT_READ and not self.adapter_options.get("stderr")
+        readers = {
+            f"`adapter: {self.adapter}`, which reads": reads,
+            "`stdout_sha256`, which is of": any(size.expect.stdout_sha256 for size in self.sizes.values()),
+            "`kind: java`: a JVM reports too small heaps on": self.kind == "java",
+        }
+        for reader in (reader for reader, needs in readers.items() if needs):
+            expected = f"no `output` with {reader} the standard output"
+            raise refusal(expected, "remove `output`", key="output")
         return self
 
     @model_validator(mode="after")

@@ -114,6 +114,8 @@ def resolve_benchmark(
     checker.roles(spec.roles, (*path, "roles"), spec.kind)
     for file, source in spec.arrange.items():
         checker.text(source, (*path, "arrange", file))
+    if spec.input is not None:
+        checker.text(spec.input, (*path, "input"))
     for around, by in (("prepare", spec.prepare), ("check", spec.check), ("conclude", spec.conclude)):
         if by is not None:
             checker.command(by.command, (*path, around, "command"), runtime=spec.kind != "native")
@@ -172,6 +174,8 @@ def _assemble(
         environment=dict(spec.environment),
         arrange=dict(spec.arrange),
         directory=spec.directory or "",
+        input=spec.input or "",
+        output=spec.output or "",
         prepare=tuple(spec.prepare.command) if spec.prepare else (),
         check=tuple(spec.check.command) if spec.check else (),
         conclude=tuple(spec.conclude.command) if spec.conclude else (),

@@ -90,12 +90,18 @@ def test_a_parameter_of_one_language_needs_an_exclude_for_the_other(
     assert [cell.runtime for cell in cells] == ["python", "perl", "python"]
 
 
-@pytest.mark.parametrize("changed", ["prepare", "conclude", "environment", "directory", "check"])
+@pytest.mark.parametrize(
+    "changed", ["prepare", "conclude", "environment", "directory", "check", "input", "output"]
+)
 def test_a_command_that_differs_around_the_measured_one_is_another(
     experiment: Experiment, host: ResolvedHost, changed: str
 ) -> None:
     value: object = (
-        {"A": "1"} if changed == "environment" else "/" if changed == "directory" else ("true", "x")
+        {"A": "1"}
+        if changed == "environment"
+        else "/f"
+        if changed in ("directory", "input", "output")
+        else ("true", "x")
     )
     benchmarks = [program(("true",), parallel=1), replace(program(("true",), parallel=2), **{changed: value})]
     assert len(cross(of(experiment, *benchmarks), host, {}).cells) == 2

@@ -160,3 +160,13 @@ def test_a_directory_of_the_host_is_part_of_the_identity_and_not_in_a_container(
     kept, contained = (reason for _, reason in crossing.impossible)
     assert kept.startswith("keeps: ")
     assert "/here" in contained
+
+
+@pytest.mark.parametrize("stream", ["input", "output"])
+def test_a_container_has_its_own_streams(small: Experiment, docker_host: ResolvedHost, stream: str) -> None:
+    benchmark = replace(native_benchmark("n"), **{stream: "/f"})  # type: ignore[arg-type]
+    boxed = Modifier("boxed", isolation=Isolation("docker"))
+    crossing = cross(replace(small, benchmarks=(benchmark,), modifiers=((), (boxed,))), docker_host, MINHEAPS)
+    assert [cell.modifiers for cell in crossing.cells] == ["none"]
+    assert len(crossing.impossible) == 1
+    assert f"`{stream}`" in crossing.impossible[0][1]

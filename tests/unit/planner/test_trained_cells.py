@@ -60,6 +60,14 @@ def test_what_a_runtime_refuses_is_impossible_with_its_reason(
     assert {c.runtime for c in crossing.cells if c.modifiers == "cache"} == {"b"}
 
 
+def test_a_training_run_has_no_input(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:
+    spec = with_sets(experiment, (), (CACHE,))
+    reading = tuple(replace(benchmark, input="/f") for benchmark in spec.benchmarks)
+    crossing = cross(replace(spec, benchmarks=reading), host, minheaps)
+    assert {cell.modifiers for cell in crossing.cells} == {"none"}
+    assert all(reason.startswith("cache: ") for _, reason in crossing.impossible)
+
+
 def test_two_training_runs_for_one_command_are_impossible(
     experiment: Experiment, host: ResolvedHost, minheaps: Minheaps
 ) -> None:

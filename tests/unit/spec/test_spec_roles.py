@@ -127,9 +127,22 @@ def test_a_benchmark_with_roles_alone_needs_them(load: Load, one: One) -> None:
     assert benchmark.roles[0].ready == RoleReady(port="{port}")
 
 
-def test_what_is_for_one_host_is_refused_with_roles(one: One) -> None:
-    _, expected, _, _ = one(SPEC.replace("echo", "shown"), "roles: {server: local, client: local}")
-    assert "without `keep`" in expected
+@pytest.mark.parametrize(
+    "key",
+    [
+        "keep: [log]",
+        "prepare: {command: [x]}",
+        "conclude: {command: [x]}",
+        "check: {command: [x]}",
+        "input: /f",
+        "output: /f",
+    ],
+)
+def test_what_is_for_one_host_is_refused_with_roles(one: One, home: Path, key: str) -> None:
+    write(home / "configs/suites/pair.yml", SUITE.replace("keep: [log]", key))
+    _, expected, got, _ = one(SPEC.replace("echo", "shown"), "roles: {server: local, client: local}")
+    assert f"`{key.partition(':')[0]}`" in expected
+    assert "pair/shown" in got
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,18 @@ def test_a_cell_that_is_not_one_is_refused(
     golden(case, str(caught.value).replace(str(results.parent), "TMP"))
 
 
+@pytest.mark.parametrize("more", [{"input": "/f"}, {"isolation": {"kind": "docker", "image": "i"}}])
+def test_a_cell_with_an_input_or_in_a_container_is_refused(
+    results: Path, tmp_path: Path, more: dict[str, Any]
+) -> None:
+    plan = results / "hb" / "plan" / "local" / "plan.json"
+    header = json.loads(plan.read_text())
+    header["cells"] = [cell("temurin-17", tmp_path / "java", **more)]
+    plan.write_text(json.dumps(header))
+    with pytest.raises(StoreError, match=r"cell (without|outside)"):
+        planned_java("apps/scanner", "temurin-17 parallel", "hb", results)
+
+
 def test_a_cell_runs_in_an_empty_folder_with_its_variables_alone(results: Path, tmp_path: Path) -> None:
     planned = planned_java("apps/scanner", "temurin-17 parallel", "hb", results).options["cell"]
     assert isinstance(planned, PlannedCommand)

@@ -152,6 +152,8 @@ class TreeAccounting:
         self.tells_oom_kills = b"oom_kill " in _read(self._events)
         self._cpu_ns_before = self._cpu_ns()
         self._oom_kills_before = self._oom_kills()
+        #: whether the peak is that of the process since `begin`, which is not called if the process cannot start
+        self._peak_fresh = False
 
     def _add_limit(self, controller: str, home: Path) -> None:
         group = next((group for group in self._groups if group.directory.parent == home), None)
@@ -267,6 +269,7 @@ class TreeAccounting:
     def finish(self) -> TreeUsage:
         """Return the usage of the tree since `begin`, including the start (about 0.2 ms of the runner's CPU time)."""
         peak = int(_read(self._peak) or b"0") if self._peak_fresh else 0
+        self._peak_fresh = False
         cpu_ns, oom_kills = self._cpu_ns(), self._oom_kills()
         usage = TreeUsage(
             self.version,

@@ -10,7 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import regatta
 from regatta.host.contents import place
@@ -201,6 +201,11 @@ class Bench:
         """Return the folder in which the commands of a cell run."""
         return cell.get("directory") or str(self.directory)
 
+    def path_of(self, cell: PlanCell, stream: Literal["input", "output"]) -> str:
+        """Return the absolute path of a file for the cell's standard input or output; "" without one."""
+        name = cell.get(stream, "")
+        return os.path.join(self.directory_of(cell), name) if name else ""
+
     def counting(self, cell: PlanCell, place: int) -> Counting | None:
         """Return what counts an invocation of the cell in a round; None if the cell asks for no counters."""
         if "counters" not in cell:
@@ -231,6 +236,8 @@ class Bench:
             # If all CPUs are to be used, no affinity is set.
             cores=frozenset(cores) if self.cores is not None or cores != self.all_cores else None,
             hash_stdout=bool(cell["expect"].get("stdout_sha256")),
+            input=self.path_of(cell, "input"),
+            output=self.path_of(cell, "output"),
             helpers=self.helpers,
             count=counting.begin if counting else None,
             started=[counting.started] if counting else [],

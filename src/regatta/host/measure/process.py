@@ -18,14 +18,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from regatta.host.measure.capture import REST_BYTES, Capture, Kept
+from regatta.host.measure.redirection import redirections
 from regatta.host.processes import children_of, prctl
 
 #: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to exit
 GRACE_S = 1.0
 REAP_S = 10.0
 
-#: two pipes, a pidfd, and one spare
-_START_DESCRIPTORS = 6
+#: two pipes, two files, a pidfd, and one spare
+_START_DESCRIPTORS = 8
 _PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>, the same on every architecture
 #: The parent of the runner may have ignored any of them, which exec passes on. Each signal left out costs a system call
 #: per start.
@@ -58,6 +59,9 @@ class Launch:
     rlimits: list[tuple[int, int]] = field(default_factory=list)
     cores: frozenset[int] | None = None
     hash_stdout: bool = False
+    #: absolute paths of the standard input and output; "": `/dev/null`, and a pipe that the runner reads
+    input: str = ""
+    output: str = ""
     #: processes of the runner that must survive the end of this one
     helpers: Collection[int] = ()
     #: called before the program starts, with the process that waits to execute it, or 0 in the thread that starts one
@@ -185,13 +189,13 @@ def run_process(
         utc_ns = time.time_ns()
         try:
             start = _start_in_thread if in_thread else _start
-            pid, start_ns = start(launch, actions, before_start, after_start)
+            with redirections(launch.input, launch.output) as more:
+                pid, start_ns = start(launch, [*actions, *more], before_start, after_start)
         except OSError as error:
             usage = resource.struct_rusage((0.0, 0.0) + (0,) * 14)
-            where = f" in {launch.directory}" if error.filename == launch.directory else ""
             return Outcome(
                 utc_ns, time.monotonic_ns(), 0, None, None, False, usage, 0, stdout, stderr,
-                start_error=f"cannot start {launch.argv[0]}{where}: {error.strerror}",
+                start_error=f"cannot start {launch.argv[0]}{_where(launch, error)}: {error.strerror}",
             )  # fmt: skip
         finally:
             os.close(out_write)
@@ -200,6 +204,12 @@ def run_process(
     finally:
         os.close(out_read)
         os.close(err_read)
+
+
+def _where(launch: Launch, error: OSError) -> str:
+    """Return which folder or file is the reason of an error; "" for the program itself."""
+    names = {"in": launch.directory, "with the input": launch.input, "with the output": launch.output}
+    return next((f" {word} {name}" for word, name in names.items() if name and name == error.filename), "")
 
 
 def _start(

@@ -88,6 +88,8 @@ class Cell:
     prepare: tuple[str, ...] = ()
     #: command to run after each invocation, not timed
     conclude: tuple[str, ...] = ()
+    #: path of the standard input; "": `/dev/null`
+    input: str = ""
     #: the recording of the events of the host; None: none
     events: Events | None = None
     counters: Counted = field(default_factory=Counted)
@@ -154,6 +156,10 @@ class Cell:
             planned["prepare"] = list(self.prepare)
         if self.conclude:
             planned["conclude"] = list(self.conclude)
+        if self.input:
+            planned["input"] = self.input
+        if benchmark.output:
+            planned["output"] = benchmark.output
         if self.events is not None:
             planned["events"] = self.events.to_json()
         if self.counters:

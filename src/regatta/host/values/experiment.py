@@ -279,6 +279,10 @@ class Benchmark:
     prepare: tuple[str, ...] = ()
     #: command to run after each invocation, not timed; empty: none
     conclude: tuple[str, ...] = ()
+    #: template of the path of the standard input; "": `/dev/null`
+    input: str = ""
+    #: file for the standard output; "": kept with the record
+    output: str = ""
     #: language of the runtime -> command, if each language has another
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: folder of the host to run in; "": a new working directory
@@ -303,13 +307,19 @@ class Benchmark:
         return self.prepare, self.check, self.conclude
 
     @property
+    def beside(self) -> tuple[str, ...]:
+        """Return the templates other than those of the measured command."""
+        words = (word for command in self.around for word in command)
+        return (*words, *self.arrange.values(), *([self.input] if self.input else []))
+
+    @property
     def programs(self) -> tuple[str, ...]:
         """Return the programs to find on PATH: the first words of the commands, then every `{program.name}`."""
         roles = (role.command for role in self.roles)
         every = (self.command, *self.commands.values(), *self.around, self.probe, *roles)
         commands = [command for command in every if command]
         found = [c[0] for c in commands if "{" not in c[0] and not c[0].startswith("./")]
-        for template in (*(word for c in commands for word in c), *self.arrange.values()):
+        for template in (*(word for c in commands for word in c), *self.beside):
             named = placeholders(template)
             found += [name.removeprefix(PROGRAM) for name in named if name.startswith(PROGRAM)]
         return tuple(dict.fromkeys(found))

@@ -74,6 +74,9 @@ class PlanCell(_PlanCell, total=False):
     prepare: list[str]
     #: command to run after each invocation; missing: none
     conclude: list[str]
+    #: files for the standard input and output, relative to the folder to run in; missing: `/dev/null`, kept with the record
+    input: str
+    output: str
     #: folder to run in; missing: the new working directory
     directory: str
     #: the recording of the events of the host (`values/events.py`); missing: none

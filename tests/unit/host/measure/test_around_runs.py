@@ -1,13 +1,14 @@
-"""What a plan asks for around a run, in the real runner: exit codes that are no failure, commands after it."""
+"""What a plan asks for around a run, in the real runner: exit codes that are no failure, commands after it, its streams."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.runner_plans import Runner, sh, write_plan
+from helpers.runner_plans import NO_RLIMITS, Runner, printed, sh, write_plan
 
 
 @pytest.fixture
@@ -73,3 +74,55 @@ def test_a_runner_can_stop_at_the_first_failed_command(runner: Runner, tmp_path:
     # Without the option, an experiment goes on.
     assert runner.run().returncode == 0
     assert len(runner.records()) == 9
+
+
+def test_a_file_is_the_standard_input_and_another_one_has_the_output(runner: Runner, tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("text")
+    few = {**NO_RLIMITS, "open_files": 16}
+    streams = {"input": str(source), "output": str(target)}
+    # Each run starts at the beginning of both.
+    records = runner.measure(sh("x", "cat; echo warning >&2", **streams), rounds=2, rlimits=few)
+    assert [record["status"] for record in records] == ["ok"] * 2
+    assert target.read_text() == "text"
+    assert {printed(record, "stdout") for record in records} == {b""}
+    assert {printed(record, "stderr") for record in records} == {b"warning\n"}
+
+
+def test_names_of_streams_are_in_the_working_directory(runner: Runner, tmp_path: Path) -> None:
+    (tmp_path / "source").write_text("text")
+    planned = sh(
+        "x", "cat", arrange={"in": str(tmp_path / "source")}, input="in", output="out", keep=["out"],
+        check=shell("cmp in out"),
+    )  # fmt: skip
+    record = runner.one(planned)
+    assert (record["status"], record["kept"][0]["bytes"]) == ("ok", 4)
+
+
+def test_a_name_of_a_stream_is_in_the_directory_of_the_suite(runner: Runner, tmp_path: Path) -> None:
+    (tmp_path / "source").write_text("text")
+    record = runner.one(sh("x", "cat", directory=str(tmp_path), input="source"))
+    assert printed(record, "stdout") == b"text"
+
+
+def test_a_directory_that_is_missing_is_a_failure(runner: Runner) -> None:
+    record = runner.one(sh("x", "exit 0", directory="/no/such/folder"))
+    assert record["status"] == "failed"
+    assert "/no/such/folder" in str(record["reason"])
+
+
+@pytest.mark.parametrize("stream", ["input", "output"])
+@pytest.mark.parametrize("kind", ["missing", "folder", "pipe"])
+def test_a_file_that_cannot_be_a_stream_is_a_failure_with_its_path(
+    runner: Runner, tmp_path: Path, stream: str, kind: str
+) -> None:
+    path = tmp_path / "folder"
+    path.mkdir()
+    if kind == "missing":
+        path = path / "missing" / "file"
+    elif kind == "pipe":
+        path = path / "pipe"
+        os.mkfifo(path)
+    record = runner.one(sh("x", "cat", **{stream: str(path)}))
+    assert record["status"] == "failed"
+    assert f"the {stream} {path}: " in str(record["reason"])
