@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import shutil
@@ -64,6 +65,22 @@ def test_commands_read_a_file_and_write_another_one(tmp_path: Path) -> None:
     time(tmp_path, null, "--output", "pipe", "--runs", "2", code=1)
 
 
+def test_the_output_of_each_run_is_shown_with_its_name(tmp_path: Path) -> None:
+    loud = "sh -c 'echo {n}; echo \"\\033[2J\" >&2; [ {n} = 1 ]'"
+    done = time(
+        tmp_path, loud, "true", "-L", "n", "1,2", "-n", "loud", "-n", "true",
+        "--runs", "2", "--show-output", "--export", "json", code=1,
+    )  # fmt: skip
+    assert len(json.loads(done.stdout)["commands"]) == 4
+    lines = done.stderr.splitlines()
+    for n, run in itertools.product("12", ("the discarded run", "run 1", "run 2")):
+        place = lines.index(f"loud n={n}, {run}, stdout:")
+        assert lines[place : place + 4] == [
+            f"loud n={n}, {run}, stdout:", f"  {n}", f"loud n={n}, {run}, stderr:", "  \\x1b[2J"
+        ]  # fmt: skip
+    assert not [line for line in lines if line.startswith("true")], "it wrote nothing"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -73,6 +90,7 @@ def test_commands_read_a_file_and_write_another_one(tmp_path: Path) -> None:
         ("true", "--output", "missing/file"),
         ("true", "--output", "."),
         ("true", "--output", "inherit"),
+        ("true", "--output", "null", "--show-output"),
         ("true", "-i=one"),
         ("{a} 0", "-L", "a", "true,sleep", "--conclude", "touch {a}"),
     ],

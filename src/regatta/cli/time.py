@@ -21,6 +21,7 @@ from regatta.cli.stopping import told_to_stop
 from regatta.cli.temporary_folder import temporary_folder
 from regatta.cli.time_choices import ExitCodes, WithOptionalCodes, input_of, output_of
 from regatta.cli.time_commands import scanned, shell_text, uses, values_of, with_programs, words_of
+from regatta.cli.time_output import output_lines
 from regatta.cli.time_tables import (
     Command,
     Runs,
@@ -139,6 +140,7 @@ class _Percent(click.FloatRange):
     metavar="null|pipe|FILE",
     help="Standard output of the commands; each run replaces FILE.  [default: pipe]",
 )
+@click.option("--show-output", is_flag=True, help="Print what each run wrote, to standard error, at the end.")
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
@@ -184,6 +186,7 @@ def time(
     exit_codes: Any,
     source: str | None,
     target: str | None,
+    show_output: bool,
     timeout: float,
     time_unit: str | None,
     sort: str,
@@ -201,6 +204,8 @@ def time(
     """
     environment = _environment(variables)
     streams = {"input": input_of(source), "output": output_of(target)}
+    if show_output and streams["output"]:
+        raise click.UsageError(f"--show-output: expected --output pipe, got --output {target}")
     if names and len(names) != len(commands):
         raise click.UsageError(
             f"expected a --command-name for each of {len(commands)} commands, got {len(names)}"
@@ -244,6 +249,9 @@ def time(
             click.echo(_stopped(answer, save is not None), err=True)
         runs_of = read_runs(ready.folder.path, ready.experiment.discarded_rounds)
         shown = commands_of(answer, dict(zip(called, words, strict=True)))
+        if show_output:
+            for line in output_lines(ready.folder.path, shown, ready.experiment.discarded_rounds):
+                click.echo(line, err=True)
         if sort == "mean-time":
             shown = sorted_by_mean(shown)
         _show(answer, export, shown, runs_of, None if time_unit is None else _UNITS[time_unit])

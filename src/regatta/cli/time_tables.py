@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from regatta.cli.time_commands import shell_text, uses
 from regatta.host.values.record import Record
@@ -124,7 +124,7 @@ def table_of_commands(commands: Sequence[Command], level: float, unit: str | Non
         used = (1e9 * command.user_s, 1e9 * command.system_s)
         rows.append(
             (
-                _called(command, commands),
+                called(command, commands),
                 shell_text(command.words),
                 scale.show(cell.estimate.point),
                 f"{show_ends(cell.estimate, scale.show)}{' disturbed' * cell.estimate.is_disturbed}",
@@ -140,7 +140,8 @@ def table_of_commands(commands: Sequence[Command], level: float, unit: str | Non
     return Table("Elapsed time", (*names, *numbers), rows, numeric)
 
 
-def _called(command: Command, commands: Sequence[Command]) -> str:
+def called(command: Command, commands: Sequence[Command]) -> str:
+    """Return the name of a command with its parameters, unique among all commands."""
     name = command.cell.place.runtime
     called = " ".join((name, *(f"{key}={value}" for key, value in command.parameters.items())))
     if command.others and sum(other.cell.place.runtime == name for other in commands) > 1:
@@ -209,16 +210,21 @@ def print_rows(answer: Answer, commands: Sequence[Command], runs: Runs) -> None:
 
 def first_lines(name: str, run: Record) -> list[str]:
     """Return the first lines of the standard error of a failed run, or of its output, after a line that names it."""
-    from regatta.host.measure.capture import Kept
     from regatta.host.printable import printable
 
     for stream in ("stderr", "stdout"):
-        text = Kept.from_json(run[stream], _KEPT_BYTES, None).kept.decode(errors="replace").strip()
-        if text:
+        if text := text_of(run, stream).strip():
             lines = [printable(line)[:_LONGEST_LINE] for line in text.splitlines()]
             more = [f"  and {len(lines) - _FIRST_LINES} more lines"] if len(lines) > _FIRST_LINES else []
             return [f"{name} wrote to {stream}:", *(f"  {line}" for line in lines[:_FIRST_LINES]), *more]
     return []
+
+
+def text_of(run: Record, stream: Literal["stdout", "stderr"]) -> str:
+    """Return what a record keeps of the standard output or error."""
+    from regatta.host.measure.capture import Kept
+
+    return Kept.from_json(run[stream], _KEPT_BYTES, None).kept.decode(errors="replace")
 
 
 def marked_up(table: Table, kind: str) -> str:
