@@ -54,7 +54,6 @@ LONG = {
     "./regatta explain g1": "of the demonstration",
     "./regatta audit demo": "of the demonstration",
     "./regatta plot demo *": "of the demonstration",
-    "./regatta backup influx.gz": "of the database that holds the demonstration",
     "./regatta status": "after the demonstration; test_readme.py runs it before",
     "./regatta run configs/experiments/demo.yml": "the demonstration",
     "*snakemake --profile local --config spec=configs/experiments/demo.yml": "the demonstration",

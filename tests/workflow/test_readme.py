@@ -74,7 +74,7 @@ def test_the_shootout_asks_for_the_minheaps_that_nobody_has_measured(tmp_path: P
 
 
 @pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "plot", "explain", "verify", "records",
-                                  "minheap", "build", "provision", "segment", "store", "schema", "ingest", "up", "down", "backup", "predict", "primitives", "vector"])  # fmt: skip
+                                  "minheap", "build", "provision", "segment", "store", "schema", "ingest", "up", "down", "predict", "primitives", "vector"])  # fmt: skip
 def test_every_verb_explains_itself(verb: str) -> None:
     done = regatta(verb, "--help")
     assert done.returncode == 0

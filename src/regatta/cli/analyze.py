@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.bar import progress_bar
-from regatta.cli.options import experiment_argument, influx_settings, json_option, results_option
+from regatta.cli.options import experiment_argument, json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.host.printable import printable
-from regatta.store.folder import Folder, find_folder
+from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
     from regatta.answers.result import Answer
@@ -35,14 +33,6 @@ _SENTENCES_AT_MOST = 24
     multiple=True,
     metavar="FACTOR=NAME",
     help="Baseline instead of the one of the spec: collector=serial, runtime=..., modifiers=..., heap=1.5x, benchmark=..., parameters.NAME=..., platform=... Repeatable.",
-)
-@click.option(
-    "--from",
-    "source",
-    type=click.Choice(["journal", "influx"]),
-    default="journal",
-    show_default=True,
-    help="Source of the records: the results directory, or InfluxDB, which needs no directory.",
 )
 @json_option
 @click.option(
@@ -86,7 +76,6 @@ def analyze(
     experiment: str,
     results: Path,
     baselines: Sequence[str],
-    source: str,
     as_json: bool,
     as_csv: bool,
     method: str,
@@ -103,16 +92,16 @@ def analyze(
 
     from regatta.answers.answer import answer_experiment
 
-    with _records_of(experiment, results, source) as (folder, progress):
+    folder = find_folder(experiment, results)
+    with database_progress() as progress:
         answer = answer_experiment(
-            folder,
+            folder.path,
             baseline,
             progress,
             method,
             random_hosts=hosts == "random",
             anova_type=int(anova_type),
         )
-        report = Folder(folder).report
     if as_json:
         from regatta.answers.documents import document_of
 
@@ -126,7 +115,7 @@ def analyze(
         from regatta.cli.tables import screen_width
 
         width = screen_width()
-        for line in first_screen(answer, str(report) if report.exists() else "", width=width):
+        for line in first_screen(answer, str(folder.report) if folder.report.exists() else "", width=width):
             click.echo(line)
         for line in notes_of(answer, width):
             click.echo(line, err=True)
@@ -139,44 +128,6 @@ def print_csv(answer: Answer) -> None:
     writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows_of(answer))
-
-
-@contextmanager
-def _records_of(
-    experiment: str, results: Path, source: str
-) -> Iterator[tuple[Path, Callable[[int, int], None] | None]]:
-    """Yield a folder for the analysis, and pass its progress on.
-
-    Args:
-        experiment: a name or a folder; for `influx`, the name of the folder is used.
-        results: parent of the experiment folders.
-        source: `journal` or `influx`.
-
-    Raises:
-        StoreError: the experiment does not exist, or the database cannot be queried.
-        SpecError: no InfluxDB is configured, or its settings are invalid.
-    """
-    if source == "journal":
-        with database_progress() as progress:
-            yield find_folder(experiment, results).path, progress
-        return
-
-    from regatta.influx.client import Client
-    from regatta.influx.reading import experiment_from_influx
-
-    client = Client(influx_settings(), "read", say=_say)
-    try:
-        with (
-            progress_bar("reading InfluxDB") as progress,
-            experiment_from_influx(client, Path(experiment).name, _say, progress) as folder,
-        ):
-            yield folder, None
-    finally:
-        client.close()
-
-
-def _say(text: str) -> None:
-    click.echo(f"note: {text}", err=True)
 
 
 def _baseline(given: Iterable[str]) -> Levels | None:

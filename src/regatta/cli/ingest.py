@@ -294,19 +294,18 @@ def _check_hosts(wishes: _Wishes, known: list[str]) -> None:
 
 
 def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
-    """Yield plan, estimates and vectors, as of the newest record; nothing before the first record.
+    """Yield estimates and vectors, as of the newest record; nothing before the first record.
 
     With a `client` for writing, delete an earlier answer of the same records first.
     """
     from regatta.answers.answer import answer_experiment
     from regatta.influx.answers import estimate_points, vector_points
-    from regatta.influx.plan_documents import newest_record_ns, plan_points
     from regatta.influx.replacing import drop_answer
+    from regatta.store.database import newest_record_ns
 
     as_of_ns = newest_record_ns(folder)
     if as_of_ns is None:
         return
-    yield from plan_points(folder, as_of_ns)
     answer = answer_experiment(folder.path)
     if client is not None:
         drop_answer(client, answer.experiment, as_of_ns, _warn)

@@ -61,7 +61,6 @@ GROUPS = {
         "up": "Start InfluxDB, and Grafana with the dashboards",
         "down": "Stop the services started by `up`",
         "ingest": "Write results to InfluxDB, or verify them there",
-        "backup": "Back up InfluxDB to one file, or restore it",
         "completion": "Print the completion script for bash, zsh or fish",
     },
     "": {

@@ -334,8 +334,8 @@ def _with_the_replaced(request: Request) -> Request:
 
 
 def _ingest(found: Forecast, request: Request) -> None:
-    from regatta.influx.plan_documents import newest_record_ns
     from regatta.influx.prediction_points import write_predictions
+    from regatta.store.database import newest_record_ns
     from regatta.store.folder import Folder
 
     folders = {source.experiment for source in request.systems if source.experiment is not None}

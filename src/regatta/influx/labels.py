@@ -71,13 +71,6 @@ def cell_label(cell: Mapping[str, Any]) -> CellLabel:
     )
 
 
-def experiment_name(folder: Folder) -> str:
-    """Return the name of an experiment in its records; without a plan, the name of its folder."""
-    experiment = read_object(folder.experiment).get("experiment")
-    name = experiment.get("name") if isinstance(experiment, dict) else None
-    return str(name or folder.path.resolve().name)
-
-
 def read_labels(folder: Folder, host: str) -> HostLabels:
     """Return the labels of the cells of a host: their first recorded names, regardless of the names in the current plan."""
     found = {one: cell_label(cell) for one, cell in known_cells(folder, host).items()}

@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from urllib.parse import unquote
 
 from regatta.influx.points import FIELDS, LONGEST_TAG_BYTES, TAGS, Field, Point
 
@@ -115,11 +114,6 @@ def tag_text(value: str) -> str:
     if value.isprintable() and not set(value) & _ENCODED:
         return value
     return "".join(map(_percent, value))
-
-
-def tag_value(text: str) -> str:
-    """Decode `tag_text`, except `none` and cut values."""
-    return unquote(text, errors="strict") if "%" in text else text
 
 
 def escaped(text: str) -> str:

@@ -16,7 +16,8 @@ Field = bool | int | float | str
 
 ITERATION, INVOCATION, HOST_STATE = "iteration", "invocation", "host_state"
 ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
-PLAN, CELL = "plan", "cell"
+#: of earlier versions, which also wrote plans; a rebuild deletes them
+NO_LONGER_WRITTEN = ("plan", "cell")
 #: kind of an estimate: a shift in a history of experiments; it belongs to no journal
 SHIFT = "shift"
 
@@ -41,8 +42,6 @@ TAGS: dict[str, tuple[str, ...]] = {
         "application",
     ),
     EVENT: ("experiment", "host", "kind"),
-    PLAN: ("experiment", "host"),
-    CELL: _CELL,
 }
 
 #: The key of a series has at most 65,535 bytes in InfluxDB. A longer tag is cut, ends in a digest, and is complete in `unheld`.
@@ -94,11 +93,6 @@ FIELDS: dict[str, dict[str, type]] = {
         "text": str, "segment": int, "planned": int, "recorded": int,
         "failed": int, "perturbed": int, "remaining_s": float, "cell": str, "log": str, UNHELD: str,
     },
-    PLAN: {"text": str, "document": str, "part": int, "parts": int, UNHELD: str},
-    CELL: {
-        "description": str, "label": str, "cell_id": str, "document": str, "number": int, "part": int, "parts": int,
-        UNHELD: str,
-    },
 }  # fmt: skip
 
 #: measurement -> a field of all its points: counted to compare both sides
@@ -109,8 +103,6 @@ COUNTED: dict[str, str] = {
     ESTIMATE: "n",
     VECTOR: "n",
     EVENT: "text",
-    PLAN: "text",
-    CELL: "description",
 }
 
 _INT64 = range(-(2**63), 2**63)

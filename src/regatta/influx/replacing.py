@@ -14,7 +14,7 @@ from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import experiment_names, journal_hosts, tagged
 from regatta.influx.lines import encode, identifier, quoted
-from regatta.influx.points import CELL, ESTIMATE, EVENT, PLAN, SHIFT, VECTOR, Point
+from regatta.influx.points import ESTIMATE, EVENT, NO_LONGER_WRITTEN, SHIFT, VECTOR, Point
 from regatta.influx.verifying import JOURNAL
 from regatta.store.folder import Folder
 
@@ -39,7 +39,7 @@ def drop(
         folder: folder of the experiment.
         client: client that may write.
         hosts: only the journals of these; None: the whole experiment.
-        estimates: also drop estimates, vectors, plans and descriptions of cells, which belong to no single host.
+        estimates: also drop estimates and vectors, which belong to no single host.
         say: called when waiting for another process.
         lock_patience_s: how long to wait for another process that ingests the same.
 
@@ -66,7 +66,7 @@ def _delete_all(folder: Folder, client: Client, hosts: Sequence[str] | None, est
     delete(client, EVENT, conditions)
     if estimates:
         delete(client, ESTIMATE, [*conditions, _NO_SHIFT])
-        for measurement in (VECTOR, PLAN, CELL):
+        for measurement in (VECTOR, *NO_LONGER_WRITTEN):
             delete(client, measurement, conditions)
 
 

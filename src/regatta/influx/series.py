@@ -13,10 +13,10 @@ from regatta.store.folder import Folder
 #: Typical numbers of reported metrics: elapsed, user, system and memory of a process; metrics of the Java harness with kinds of
 #: pauses and beans (17 to 45 with collectors of OpenJDK 11 to 25); sets of parameters of the C programs (1 to 30).
 _OF_PROCESS, _OF_JAVA, _OF_NATIVE = 4, 30, 10
-#: besides iterations and their means: the invocations, the description of the cell, a ratio, and two overheads
-_OF_CELL = 5
-#: its state, its plan, and one per kind of event
-_OF_HOST = 12
+#: besides iterations and their means: the invocations, a ratio, and two overheads
+_OF_CELL = 4
+#: its state, and one per kind of event
+_OF_HOST = 11
 
 _MEASURED = """
 select host, cell_id, count(distinct (metric, unit, coalesce(parameters, ''), status))

@@ -28,7 +28,7 @@ _TRIES = 3
 _CONFIGURATION = """\
 # Written by `regatta up`, again at each start.
 reporting-disabled = true
-# Copies made by `influxd backup`; the kernel chooses the port. `regatta backup` does without.
+# Copies made by `influxd backup`; the kernel chooses the port.
 bind-address = "{address}:0"
 
 [meta]

@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -178,6 +178,17 @@ def open_database(
         ) from error  # fmt: skip
 
 
+def newest_record_ns(folder: Folder) -> int | None:
+    """Return when the newest record of an experiment began, UTC; None without records.
+
+    Raises:
+        StoreError: the database cannot be created.
+    """
+    with open_database(folder.path) as connection:
+        (newest,) = connection.execute("select max(started_utc_ns) from invocations").fetchone() or (None,)
+    return None if newest is None else int(newest)
+
+
 def _connect(path: Path) -> duckdb.DuckDBPyConnection | None:
     """Open a database that has exactly our tables; None for any other file."""
     try:
@@ -232,25 +243,6 @@ def _rebuild_vectors(experiment_dir: Path, progress: Progress | None) -> None:
             _write_vectors(experiment_dir, new)
         else:
             _write_all(experiment_dir, new, progress)
-
-
-def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]) -> None:
-    """Build the database from rows that are not from a journal. It is valid for the plans in the folder.
-
-    Args:
-        experiment_dir: a folder with matching plans and decisions, and no journal.
-        tables: rows of tables in `TABLES`, with the schema of `regatta.store.tables`, in any pieces; others are empty.
-
-    Raises:
-        StoreError: the folder cannot be written.
-    """
-    with _making(experiment_dir) as new:
-        new.marks["tables"] = fingerprint(experiment_dir)
-        for name in TABLES:
-            with new.table(name) as writer:
-                for table in tables.get(name, ()):
-                    writer.write_table(table)
-        _write_vectors(experiment_dir, new)
 
 
 @dataclass

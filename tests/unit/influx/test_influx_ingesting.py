@@ -34,6 +34,8 @@ from helpers.synthetic_journal import (
     write_plan,
 )
 from regatta.host.journal.record import encode_record
+from regatta.influx.client import Client
+from regatta.influx.settings import read_settings
 from regatta.store.events import append_event
 
 #: as InfluxDB 1.x answers
@@ -275,29 +277,14 @@ def test_an_older_journal_takes_names_from_the_plan(place: Place) -> None:
     place.all_there()
 
 
-def test_what_each_cell_is_lies_in_the_database_and_is_verified(place: Place) -> None:
+def test_a_rebuild_deletes_plans_that_earlier_versions_wrote(place: Place) -> None:
     cells = [cell("g1"), cell("serial")]
-    records = [record(cells[number % 2], number // 2, [1e9 + number]) for number in range(8)]
-    write_experiment(place.folder, cells, records, 4)
-    describe(place.folder, cells)
-    assert ingest(place.folder, place.settings, estimates=True).code == 0
-    write_plan(place.folder, cells[:1], 4)
-    for _ in range(2):
-        assert ingest(place.folder, place.settings, estimates=True).code == 0
-        said = ingest(place.folder, place.settings, "--verify", estimates=True)
-        assert said.code == 0, said.out
-    described = place.server.query(
-        "SELECT description FROM cell GROUP BY collector, benchmark, heap", place.database
-    )
-    found = {one["tags"]["collector"]: json.loads(one["values"][0][1]) for one in described}
-    assert found == {
-        "g1": cells[0], "serial": {"v": 1, "experiment": "made-up", "host": "alpha", **cells[1]},
-    }  # fmt: skip
-    place.server.query("DELETE FROM cell", place.database)
-    gone = ingest(place.folder, place.settings, "--verify", estimates=True)
-    assert gone.code == 1
-    assert "cell," in gone.out
+    write_experiment(place.folder, cells, [record(one, 0, [1.0]) for one in cells], 1)
+    lines = [b'plan,experiment=made-up,host=none text="{}" 1\n', b'cell,experiment=other text="{}" 1\n']
+    Client(read_settings(place.settings)).write(lines)
     assert ingest(place.folder, place.settings, "--rebuild", "--verify", estimates=True).code == 0
+    left = place.server.counts(place.database)
+    assert [key for key in left if key.startswith(("plan,", "cell,"))] == ["cell,experiment=other"]
 
 
 def test_verify_names_the_series_that_lost_or_gained_points(place: Place) -> None:
