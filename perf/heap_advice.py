@@ -1,6 +1,6 @@
 """Errors of heap predictions for programs that are not used to choose their priors. README.md explains the output.
 
-    perf/heap_advice [FOLDER] [--json]
+    perf/run heap_advice [FOLDER] [--json]
 
 It takes about two minutes. Without FOLDER, the data are `tests/reference/dacapo_heaps.csv` and the ratios of
 `regatta.gc.collector_choice`. FOLDER has perf.csv.gz (benchmark, configuration, heap_factor, invocation, iteration, ms) and,

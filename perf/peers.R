@@ -1,4 +1,4 @@
-# R peers of perf/analysis: Rscript peers.R TASK FOLDER COUNT prints the seconds for COUNT units of the task, without loading data.
+# R peers of perf/run analysis: Rscript peers.R TASK FOLDER COUNT prints the seconds for COUNT units of the task, without loading data.
 arguments <- commandArgs(trailingOnly = TRUE)
 task <- arguments[1]
 folder <- arguments[2]

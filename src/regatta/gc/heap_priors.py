@@ -27,6 +27,6 @@ class HeapPriors:
 
 
 #: From G1 on OpenJDK 21 at 1 to 10 x minheap, 22 programs of DaCapo Chopin (github.com/dacapobench/dacapobench, commit 4e3de06,
-#: Apache License 2.0), whose means are in `tests/reference/dacapo_heaps.csv`. `perf/heap_advice` chooses these values, and
+#: Apache License 2.0), whose means are in `tests/reference/dacapo_heaps.csv`. `perf/run heap_advice` chooses these values, and
 #: predicts each program with values that are chosen without it.
 HEAP_PRIORS = HeapPriors()
