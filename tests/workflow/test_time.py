@@ -28,6 +28,7 @@ from helpers.in_process import PROGRAM
 from helpers.runner_plans import printed, wait_until
 from helpers.time_command import environment, time
 from regatta.cli.temporary_folder import temporary_folder
+from regatta.host.journal.decisions import read_decisions
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.journal.runner_state import read_state
 from regatta.host.processes import process_start
@@ -153,7 +154,7 @@ def test_commands_run_in_the_current_directory_with_their_words_unchanged(tmp_pa
     assert by_hand == "read hello --place=hello hello\n"
 
 
-def test_runs_are_the_maximum_of_a_precision(tmp_path: Path) -> None:
+def test_the_maximum_bounds_a_precision(tmp_path: Path) -> None:
     # No interval of so few runs is this narrow.
     done = time(
         tmp_path,
@@ -161,7 +162,7 @@ def test_runs_are_the_maximum_of_a_precision(tmp_path: Path) -> None:
         "sleep 0",
         "--precision",
         "0.001",
-        "--runs",
+        "--max-runs",
         "12",
         "--save",
         "kept",
@@ -175,6 +176,21 @@ def test_runs_are_the_maximum_of_a_precision(tmp_path: Path) -> None:
     assert {record["segment"] for record in records} == {0, 1}
     stopping = load_spec(tmp_path / "kept" / "time.yml", HOME).stopping
     assert (stopping.pilot, stopping.maximum, stopping.target_percent) == (10, 12, 0.001)
+
+
+def test_without_a_number_the_time_decides_once_for_all_commands(tmp_path: Path) -> None:
+    done = time(tmp_path, "sleep 0.2", "true", "--max-runs", "20", "--save", "kept", "--export", "json")
+    folder = Folder(tmp_path / "kept" / "results" / "time")
+    (decision,) = read_decisions(folder.decisions("local")).values()
+    assert (decision["rule"], decision["pilot"], decision["maximum"]) == ("seconds", 10, 20)
+    assert 10 <= decision["needed"] <= 20
+    records = [r for r in read_journal(folder.path) if not isinstance(r, Damage)]
+    runs = {(record["cell_id"], record["round"]) for record in records}
+    # One round is discarded.
+    assert Counter(cell_id for cell_id, _ in runs) == dict.fromkeys(
+        decision["cell_ids"], decision["needed"] + 1
+    )
+    assert {len(one["runs"]) for one in json.loads(done.stdout)["commands"]} == {decision["needed"]}
 
 
 def _runtimes(document: str) -> list[str]:
@@ -246,7 +262,7 @@ def test_an_interruption_before_the_first_run_ended_shows_no_empty_table(tmp_pat
 @pytest.mark.parametrize(("percent", "word"), [("0.001", "not reached"), ("100", "reached")])
 def test_the_precision_is_told_to_be_reached_or_not(tmp_path: Path, percent: str, word: str) -> None:
     # On a busy machine there is no undisturbed interval.
-    done = time(tmp_path, "sleep 0.02", "sleep 0.03", "--runs", "10", "--precision", percent)
+    done = time(tmp_path, "sleep 0.02", "sleep 0.03", "--max-runs", "10", "--precision", percent)
     assert re.search(rf"^precision ({word}|unknown): ", done.stderr, re.MULTILINE)
 
 
@@ -417,12 +433,13 @@ esac
         (("echo $HOME",), 2),
         (("sleep {t}", "--parameter", "t-", "1"), 2),
         (("true", "--precision", "0%"), 2),
-        (("true", "--precision", "5", "--runs", "20000"), 2),
+        (("true", "--precision", "5", "--max-runs", "20000"), 2),
         (("{a} -c true", "-L", "a", "./one/sh,./two/sh"), 2),
         (("true", "false", "-L", "a", "1,2"), 2),
         (("true {a}", "-L", "a", "1", "-L", "a", "2"), 2),
         (("true {a}", "-L", "a", "1,1"), 2),
         (("true", "--precision", "5", "--runs", "9"), 2),
+        (("true", "--min-runs", "20", "--max-runs", "10"), 2),
         (("{a} 0", "-L", "a", "true,sleep", "--prepare", "touch {a}"), 2),
         (("FOO=1 true",), 2),
         (("echo *.c",), 2),

@@ -18,7 +18,11 @@ import regatta
 from regatta.cli.stopping import stop_session
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from regatta.cli.options import Ready
+    from regatta.store.folder import Folder
 
 _LOOK_S = 1.0
 #: A runner that has loaded its modules and waits for its arguments, a line of JSON. It is not the zipapp of the plan: it has the
@@ -54,7 +58,6 @@ def measure(spec: Path, results: Path, runner: subprocess.Popen[bytes]) -> tuple
     Raises:
         Exit: a command before or after an invocation failed. The runner has printed why.
     """
-    from regatta.cli.bar import progress_bar
     from regatta.cli.options import make_ready
     from regatta.cli.plan import write_plans
     from regatta.planner.plan import plan_host
@@ -66,13 +69,45 @@ def measure(spec: Path, results: Path, runner: subprocess.Popen[bytes]) -> tuple
     }
     write_plans(ready, plans, [])
     (name,) = ready.hosts
-    total = sum(plan.row_count for plan in plans.values())
-    with progress_bar("measuring") as progress:
-        for number in range(ready.experiment.segments):
-            with nullcontext(runner) if number == 0 else started_runner() as process:
-                if not _run_segment(ready, name, number, lambda done: progress(done, total), process):
-                    return ready, False
+    for number in range(ready.experiment.segments):
+        with (
+            nullcontext(runner) if number == 0 else started_runner() as process,
+            _progress(ready.folder, name, number) as progress,
+        ):
+            if not _run_segment(ready, name, number, progress, process):
+                return ready, False
     return ready, True
+
+
+@contextmanager
+def _progress(folder: Folder, host: str, segment: int) -> Iterator[Callable[[int], None]]:
+    """Yield a function that shows the runs that are due before a row of the plan."""
+    if not sys.stderr.isatty():
+        yield lambda row: None
+        return
+    from regatta.cli.bar import progress_bar
+
+    due = due_before(folder, host, segment)
+    open_ = len(due) <= int(folder.host_header(host)["rows"])
+    with progress_bar("measuring; more runs may follow" if open_ else "measuring") as progress:
+        yield lambda row: progress(int(due[min(row, len(due) - 1)]), int(due[-1]))
+
+
+def due_before(folder: Folder, host: str, segment: int) -> npt.NDArray[np.int64]:
+    """Return the number of runs before each row of a plan, and of all rows, as far as a segment knows them.
+
+    Rows that the stopping rule left out do not count. Before its decision, only the rows of the first segment are certain.
+    """
+    import numpy as np
+
+    from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions
+
+    header = folder.host_header(host)
+    rows = np.fromfile(folder.host_plan(host) / "rows.i32", dtype="<i4").reshape(-1, 4)
+    if segment == 0 and groups_of(header):
+        rows = rows[: header["segments"][0][1]]
+    rounds = np.array(planned_rounds(header, read_decisions(folder.decisions(host))))
+    return np.concatenate(([0], np.cumsum(rows[:, 0] < rounds[rows[:, 3]])))
 
 
 def _run_segment(
@@ -87,7 +122,9 @@ def _run_segment(
     state = ready.folder.state / f"{name}.json"
 
     def look() -> None:
-        progress(int((read_state(state) or {}).get("index") or 0))
+        # Without an index, the runner starts or ends.
+        if (row := (read_state(state) or {}).get("index")) is not None:
+            progress(int(row))
 
     receipt = ready.folder.receipts / name / f"{number:05}.json"
     words = [*runner_arguments(ready.folder, name, number, receipt), "--stop-at-failed-command"]

@@ -22,6 +22,7 @@ from regatta.cli.temporary_folder import temporary_folder
 from regatta.cli.time_choices import ExitCodes, WithOptionalCodes, input_of, output_of
 from regatta.cli.time_commands import scanned, shell_text, uses, values_of, with_programs, words_of
 from regatta.cli.time_output import output_lines
+from regatta.cli.time_runs import invocations_of
 from regatta.cli.time_tables import (
     Command,
     Runs,
@@ -46,10 +47,9 @@ _RESULTS = "results"
 _INTERRUPTED = 130
 #: the benchmark in labels of cells
 _LABEL = f"{_SUITE}/{_BENCHMARK}:default (· )?"
-#: runs by default, and before the first decision with --precision; then the default of the maximum
-_PILOT, _MOST_RUNS = 10, 100
 _MARKUPS = ("markdown", "asciidoc", "org")
 _UNITS = {"nanosecond": "ns", "microsecond": "us", "millisecond": "ms", "second": "s"}
+_RUNS = click.IntRange(2, 10_000_000)
 
 
 class _Percent(click.FloatRange):
@@ -69,15 +69,29 @@ class _Percent(click.FloatRange):
 @click.option(
     "-r",
     "--runs",
-    type=click.IntRange(2, 10_000_000),
+    type=_RUNS,
     metavar="NUMBER",
-    help="Runs of each command; the maximum with --precision.  [default: 10, or 100 with --precision]",
+    help="Exact number of runs of each command.  [default: as many as fit in 3 s per command]",
+)
+@click.option(
+    "-m",
+    "--min-runs",
+    type=_RUNS,
+    metavar="NUMBER",
+    help="Minimum number of runs of each command.  [default: 10]",
+)
+@click.option(
+    "-M",
+    "--max-runs",
+    type=_RUNS,
+    metavar="NUMBER",
+    help="Maximum number of runs of each command.  [default: 3000, less for over 100 commands, or 100 with --precision]",
 )
 @click.option(
     "--precision",
     type=_Percent(),
     metavar="PERCENT",
-    help="Repeat until the half-width of each ratio's interval is at most this, after at least 10 runs.",
+    help="Repeat until the half-width of each ratio's interval is at most this.",
 )
 @click.option(
     "-L",
@@ -175,6 +189,8 @@ class _Percent(click.FloatRange):
 def time(
     commands: Sequence[str],
     runs: int | None,
+    min_runs: int | None,
+    max_runs: int | None,
     precision: float | None,
     parameters: Sequence[tuple[str, str]],
     scans: Sequence[tuple[str, str, str]],
@@ -210,9 +226,6 @@ def time(
         raise click.UsageError(
             f"expected a --command-name for each of {len(commands)} commands, got {len(names)}"
         )
-    if precision is not None and runs is not None and runs < _PILOT:
-        raise click.UsageError(f"--runs: expected at least {_PILOT} with --precision, got {runs}")
-    runs = runs or (_PILOT if precision is None else _MOST_RUNS)
     given = {name: values_of(name, values) for name, values in parameters}
     given |= {name: scanned(name, least, most, step) for name, least, most in scans}
     every = tuple(given)
@@ -232,6 +245,8 @@ def time(
     for name in given:
         if not any(uses(one, name) for one in (*words, *around.values())):
             raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
+    crossed = len(words) * math.prod(map(len, given.values()))
+    invocations = invocations_of(runs, min_runs, max_runs, precision, crossed)
     path = environment.get("PATH")
     programs = {program: _find(program, path) for program in [one[0] for one in (*words, *around.values())]}
     with told_to_stop(), _folder(save) as folder, _told_by_options(folder), started_runner() as runner:
@@ -239,7 +254,7 @@ def time(
         suite = _suite(called, words, given, around, programs, environment, streams, exit_codes)
         _write(folder / f"{_SUITE}-suite.yml", suite)
         beside = [word for one in around.values() for word in one]
-        _write(spec, _spec(called, words, programs, given, beside, runs, precision, timeout))
+        _write(spec, _spec(called, words, programs, given, beside, invocations, timeout))
         ready, complete = measure(spec, results, runner)
         from regatta.answers.answer import answer_experiment
 
@@ -340,8 +355,7 @@ def _told_by_options(folder: Path) -> Iterator[None]:
         if not problem.where.startswith(str(folder)):
             return problem
         name = re.search(r"\.parameters\.(\w+)", problem.where)
-        where = "--runs" if ".adaptive" in problem.where else "the commands"
-        where = f"--parameter {name[1]}" if name else where
+        where = f"--parameter {name[1]}" if name else "the commands"
         expected, got = (re.sub(_LABEL, "", text) for text in (problem.expected, problem.got))
         got = got.replace("the same command for", "the same program with the same arguments for")
         return Problem(where, expected, got, problem.fix)
@@ -403,8 +417,7 @@ def _spec(
     programs: dict[str, str],
     given: dict[str, list[str]],
     beside: Sequence[str],
-    runs: int,
-    precision: float | None,
+    invocations: dict[str, Any],
     timeout: float,
 ) -> dict[str, Any]:
     """Return the spec: each command is a runtime, so that all share a block and are compared in pairs.
@@ -423,7 +436,6 @@ def _spec(
     choice: dict[str, Any] = {"suite": _SUITE, "benchmark": _BENCHMARK}
     if given:
         choice["parameters"] = given
-    adaptive = {"adaptive": {"target_percent": precision, "pilot": _PILOT, "maximum": runs}}
     question = (
         "Which command is fastest?" if len(names) > 1 else f"How long does {shell_text(commands[0])} take?"
     )
@@ -441,8 +453,7 @@ def _spec(
         "runtimes": list(names),
         "benchmarks": [choice],
         "exclude": _unneeded(names, commands, given, beside),
-        "invocations": {"fixed": runs} if precision is None else adaptive,
-        "segment": {"rounds": runs},
+        **invocations,
         "compare": compare,
         "baseline": baseline,
         "timeout_s": timeout,
@@ -534,9 +545,7 @@ def _precision_words(answer: Answer) -> str:
     if all(group.met for group in groups):
         return f"precision reached: half-width {max(reached):.2g} % ({target})"
     runs = max(group.run for group in groups)
-    return (
-        f"precision not reached: half-width {max(reached):.2g} % after {runs} runs ({target}); raise --runs"
-    )
+    return f"precision not reached: half-width {max(reached):.2g} % after {runs} runs ({target}); raise --max-runs"
 
 
 def _all_have_values(answer: Answer) -> bool:

@@ -6,10 +6,11 @@ import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import regatta
 from regatta.fleet.zipapp import zipapp_bytes
-from regatta.host.values.experiment import Experiment
+from regatta.host.values.experiment import Experiment, Stopping
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.plan import HostPlan
 from regatta.store.experiment_document import ExperimentDocument
@@ -69,7 +70,7 @@ def write_experiment(
             "capacity": [vars(target) for target in experiment.capacity],
             "rounds": experiment.rounds,
             "discarded_rounds": experiment.discarded_rounds,
-            "stopping": None if experiment.stopping is None else vars(experiment.stopping),
+            "stopping": _stopping(experiment.stopping),
             "compare": list(experiment.compare),
             "steady": vars(experiment.steady),
             "baseline": dict(experiment.baseline),
@@ -90,6 +91,13 @@ def write_experiment(
         "plans": dict(plan_ids),
     }
     write_json(folder.experiment, document)
+
+
+def _stopping(stopping: Stopping | None) -> dict[str, Any] | None:
+    """Return the fields of the rule. `seconds` is absent without a value, so that documents of other rules stay the same."""
+    if stopping is None:
+        return None
+    return {name: value for name, value in vars(stopping).items() if name != "seconds" or value is not None}
 
 
 def _versions(hosts: Mapping[str, ResolvedHost]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regatta.host.journal.stopping import BY_COUNTERS, PER_CELL
+from regatta.host.journal.stopping import PER_CELL, WITHOUT_TARGET
 from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment, Stopping
@@ -32,7 +32,7 @@ def stopping_header(
     if stopping is None:
         return None
     quantiles = (
-        {} if stopping.rule == BY_COUNTERS else {"t": t_quantiles(experiment.level, stopping.maximum - 1)}
+        {} if stopping.rule in WITHOUT_TARGET else {"t": t_quantiles(experiment.level, stopping.maximum - 1)}
     )
     return {
         **_told(stopping),

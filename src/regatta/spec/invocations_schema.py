@@ -59,7 +59,7 @@ class Adaptive(Strict):
 
 
 class Invocations(Strict):
-    """Number of invocations of each cell, each in a fresh process: either `fixed` or `adaptive`."""
+    """Number of invocations of each cell, each in a fresh process: either `fixed` or `adaptive`. `fixed` can be the minimum of a number that each host decides."""
 
     fixed: int | None = Field(
         None,
@@ -77,6 +77,23 @@ class Invocations(Strict):
         ge=1,
         le=1000,
         examples=[2],
+    )
+    seconds: float | None = Field(
+        None,
+        description="Measuring time of each cell, in seconds. `fixed` rounds run first, then as many as this time allows, at most "
+        "`maximum`. All alternatives of a block have the same number of rounds: a round may take as long as `fixed` rounds show, and a "
+        "block group has this time for each of its cells. The time of an invocation counts with its preparation, the work of the "
+        "runner and the sync of its record, without repetitions of perturbed invocations.",
+        gt=0,
+        le=1_000_000,
+        examples=[3],
+    )
+    maximum: int | None = Field(
+        None,
+        description="With `seconds`: maximum number of rounds.",
+        ge=1,
+        le=10_000_000,
+        examples=[3000],
     )
     adaptive: Adaptive | None = Field(
         None,
@@ -97,4 +114,19 @@ class Invocations(Strict):
                 "add `fixed: 10`, or remove `each_counter`",
                 key="each_counter",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _of_time(self) -> Invocations:
+        if (self.seconds is None) != (self.maximum is None):
+            key = "maximum" if self.maximum is None else "seconds"
+            raise refusal("both `seconds` and `maximum`, or none of them", f"add `{key}`", key=key)
+        if self.seconds is None or self.maximum is None:
+            return self
+        if self.fixed is None or self.each_counter is not None:
+            other = "adaptive" if self.fixed is None else "each_counter"
+            raise refusal("only `fixed` beside `seconds`", f"remove `{other}`, or `seconds`", key="seconds")
+        if self.maximum < self.fixed:
+            fix = f"write `maximum: {self.fixed}` or more"
+            raise refusal(f"`maximum` >= `fixed` ({self.fixed})", fix, key="maximum")
         return self

@@ -216,13 +216,17 @@ class Resolver:
         """Return the stopping rule; None for a fixed number of rounds."""
         invocations = self.spec.invocations
         adaptive = invocations.adaptive
-        if adaptive is None and invocations.each_counter is None:
+        if adaptive is None and invocations.each_counter is None and invocations.seconds is None:
             return None
         if self.spec.order == "back-to-back":
             self.problem(
                 ("order",), "an order with rounds, because each host decides how many it needs", "back-to-back",
                 "write `randomized-blocks`, or `invocations: {fixed: 30}`",
             )  # fmt: skip
+        if invocations.seconds is not None and invocations.maximum is not None:
+            fixed, seconds = invocations.fixed or 0, float(invocations.seconds)
+            maximum = invocations.maximum
+            return Stopping("seconds", fixed, maximum, seconds=seconds) if maximum > fixed else None
         if adaptive is None:
             return self.rounds_of_counters(invocations.fixed or 0, invocations.each_counter or 0, benchmarks)
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))

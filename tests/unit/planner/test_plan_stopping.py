@@ -41,6 +41,16 @@ def test_fixed_rounds_need_no_rule(experiment: Experiment, host: ResolvedHost, m
     assert plan_of(experiment, host, minheaps).header("")["stopping"] is None
 
 
+def test_a_measuring_time_needs_no_quantiles_and_adds_no_key_to_other_rules(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    timed = replace(adaptive, stopping=Stopping("seconds", 4, 9, seconds=3.0))
+    header = plan_of(timed, host, minheaps).header("")["stopping"]
+    rule = {name: header[name] for name in header if name not in ("level", "steady", "groups")}
+    assert rule == {"rule": "seconds", "pilot": 4, "maximum": 9, "seconds": 3.0}
+    assert "seconds" not in plan_of(adaptive, host, minheaps).header("")["stopping"]
+
+
 def test_the_pilot_is_the_first_segment(adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:
     plan = plan_of(adaptive, host, minheaps)
     assert adaptive.segments == 3

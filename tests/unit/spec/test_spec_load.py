@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from helpers.specs.spec_examples import JAVA, MINIMAL, write
 from regatta.host.errors import RegattaError, SpecError
-from regatta.host.values.experiment import Cores, Exclude, Experiment, Heap, SteadyState
+from regatta.host.values.experiment import Cores, Exclude, Experiment, Heap, SteadyState, Stopping
 from regatta.spec.heap_schema import FactorRange
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
@@ -290,3 +290,10 @@ def test_loading_imports_nothing_heavy() -> None:
     code = f"import sys, regatta.spec.load; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_measuring_time_has_the_fixed_rounds_as_its_pilot(load: Callable[..., Experiment]) -> None:
+    timed = load(MINIMAL.replace("{fixed: 3}", "{fixed: 3, seconds: 2, maximum: 40}"))
+    assert timed.stopping == Stopping("seconds", 3, 40, seconds=2.0)
+    assert (timed.invocations, timed.first_rounds) == (40, 3)
+    assert load(MINIMAL.replace("{fixed: 3}", "{fixed: 3, seconds: 2, maximum: 3}")).stopping is None

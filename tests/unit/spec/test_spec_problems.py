@@ -152,6 +152,23 @@ def test_invocations_are_either_fixed_or_adaptive(one: One) -> None:
     assert expected.endswith(" or `adaptive`")
 
 
+@pytest.mark.parametrize(
+    ("invocations", "key", "fix"),
+    [
+        ("{fixed: 3, seconds: 3}", "maximum", "add `maximum`"),
+        ("{fixed: 3, maximum: 30}", "seconds", "add `seconds`"),
+        ("{fixed: 3, seconds: 3, maximum: 2}", "maximum", "write `maximum: 3` or more"),
+        ("{fixed: 3, seconds: 3, maximum: 9, each_counter: 2}", "seconds", "remove `each_counter`"),
+        ("{adaptive: {}, seconds: 3, maximum: 9}", "seconds", "remove `adaptive`"),
+        ("{fixed: 3, seconds: 0, maximum: 9}", "seconds", ""),
+    ],
+)
+def test_a_measuring_time_has_both_bounds(one: One, invocations: str, key: str, fix: str) -> None:
+    where, _, _, how = one(MINIMAL.replace("{fixed: 3}", invocations))
+    assert where == f"spec.yml:3:invocations.{key}"
+    assert how.startswith(fix)
+
+
 def test_adaptive_invocations_have_room_after_their_pilot(one: One) -> None:
     where, expected, got, fix = one(MINIMAL.replace("{fixed: 3}", "{adaptive: {pilot: 40}}"))
     assert (where, fix) == ("spec.yml:3:invocations.adaptive.maximum", "write `maximum: 40` or more")

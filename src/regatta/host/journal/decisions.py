@@ -15,8 +15,16 @@ from regatta.host.errors import StoreError
 from regatta.host.files import parse_object, write_object
 from regatta.host.journal.comparison_rounds import pairs_of, pilots_of
 from regatta.host.journal.plan_files import Row, WrittenPlan
-from regatta.host.journal.round_values import read_rounds
-from regatta.host.journal.stopping import BY_COUNTERS, Rule, decide, decide_by_counters
+from regatta.host.journal.round_values import CellRounds, read_rounds
+from regatta.host.journal.stopping import (
+    BY_COUNTERS,
+    WITHOUT_TARGET,
+    GroupDecision,
+    Rule,
+    decide,
+    decide_by_counters,
+    decide_by_time,
+)
 
 DECISIONS = "decisions.json"
 DECISIONS_VERSION = 1
@@ -99,7 +107,7 @@ class Deciding:
         seen = before_round - self._discarded
         if not open_ or seen < rule.pilot:
             return
-        if rule.name in ("stein", BY_COUNTERS):
+        if rule.name in ("stein", *WITHOUT_TARGET):
             seen = rule.pilot
         made = self._made(open_, rule, range(self._discarded, self._discarded + seen))
         if made:
@@ -117,10 +125,8 @@ class Deciding:
             ids = [cells[index]["cell_id"] for index in group["cells"]]
             if not all(recorded[cell_id].recorded >= set(rounds) for cell_id in ids):
                 continue
-            if rule.name == BY_COUNTERS:
-                groups_here = max(recorded[cell_id].counter_groups for cell_id in ids)
-                each = self._stopping["each_counter"]
-                entry = asdict(decide_by_counters(rule.pilot, rule.maximum, each, groups_here))
+            if rule.name in WITHOUT_TARGET:
+                entry = asdict(self._without_target(rule, [recorded[cell_id] for cell_id in ids]))
             else:
                 pilots = pilots_of(group, cells, recorded, rounds[: rule.pilot])
                 pairs = pairs_of(group, cells, recorded, logs=not rule.per_cell)
@@ -131,7 +137,15 @@ class Deciding:
                 "cell_ids": ids,
                 **{
                     key: self._stopping[key]
-                    for key in ("rule", "pilot", "maximum", "target_percent", "each_counter", "level")
+                    for key in (
+                        "rule",
+                        "pilot",
+                        "maximum",
+                        "target_percent",
+                        "each_counter",
+                        "seconds",
+                        "level",
+                    )
                     if key in self._stopping
                 },
                 "seed": self._header["seed"],
@@ -141,6 +155,13 @@ class Deciding:
                 **entry,
             }
         return made
+
+    def _without_target(self, rule: Rule, cells: list[CellRounds]) -> GroupDecision:
+        if rule.name == BY_COUNTERS:
+            groups_here = max(cell.counter_groups for cell in cells)
+            return decide_by_counters(rule.pilot, rule.maximum, self._stopping["each_counter"], groups_here)
+        walls_ns = [[] if cell.skipped else cell.walls_ns for cell in cells]
+        return decide_by_time(rule.pilot, rule.maximum, self._stopping["seconds"], walls_ns)
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

@@ -39,6 +39,11 @@ class CellRounds:
     recorded: set[int] = field(default_factory=set)
     #: largest number of groups into which counters were divided; 0: none
     counter_groups: int = 0
+    #: wall time of each attempt, in order of their starts: from its preparation to the next invocation of any of the cells; without
+    #: skipped ones
+    walls_ns: list[int] = field(default_factory=list)
+    #: whether invocations were skipped, because the cell was given up
+    skipped: bool = False
 
 
 @dataclass
@@ -52,6 +57,10 @@ class _Last:
     elapsed_ns: int
     numbers: dict[tuple[str, str], float]
     counter_groups: int
+
+
+#: of an attempt: its begin with the preparation, the end of what the runner did for it, in ns, and its cell
+Span = tuple[int, int, str]
 
 
 class InvocationsOf:
@@ -88,18 +97,24 @@ def read_rounds(
         OSError: a journal file cannot be read.
     """
     last: dict[str, dict[int, _Last]] = {cell_id: {} for cell_id in cells}
+    spans: list[Span] = []
     wanted = InvocationsOf(cells, rounds)
     for path in segment_files(journal):
         for record in read_records_of(path, wanted):
+            if record["status"] != "skipped":
+                spans.append(_span(record))
             attempts = last[record["cell_id"]]
             before = attempts.get(record["round"])
             if before is None or record["attempt"] >= before.attempt:
                 attempts[record["round"]] = _last(record, cells[record["cell_id"]], steady, limits)
+    walls_ns = _walls_ns(spans)
     close = _close_blocks(last)
     found = {}
     for cell_id, attempts in last.items():
         cell = found[cell_id] = CellRounds(recorded=set(attempts))
         cell.counter_groups = max((one.counter_groups for one in attempts.values()), default=0)
+        cell.walls_ns = walls_ns.get(cell_id, [])
+        cell.skipped = any(one.status == "skipped" for one in attempts.values())
         for round_, one in sorted(attempts.items()):
             for key, number in one.numbers.items():
                 cell.values.setdefault(key, {})[round_] = number
@@ -129,6 +144,24 @@ def _last(
         numbers,
         _counter_groups((record.get("info") or {}).get(INFO)),
     )
+
+
+def _span(record: Record) -> Span:
+    runner = record.get("runner") or {}
+    started_ns = record["started_utc_ns"]
+    end_ns = started_ns + record["elapsed_ns"] + int(runner.get("after_ns") or 0)
+    return started_ns - int(runner.get("before_ns") or 0), end_ns, record["cell_id"]
+
+
+def _walls_ns(spans: list[Span]) -> dict[str, list[int]]:
+    """Return the wall times of the attempts of each cell, up to the begin of the next one: this includes the sync of the record."""
+    found: dict[str, list[int]] = {}
+    spans = sorted(spans)
+    # Nothing follows the last one, whose record is not synced in this time.
+    following = [begin_ns for begin_ns, *_ in spans[1:]] + [0]
+    for (begin_ns, end_ns, cell_id), next_ns in zip(spans, following):
+        found.setdefault(cell_id, []).append(max(end_ns, next_ns) - begin_ns)
+    return found
 
 
 def _counter_groups(told: Any) -> int:

@@ -9,8 +9,8 @@ All alternatives of a group stop together. The first two rules use the compared 
 - `javastats-cell`: the same for a single cell, by the interval of its mean relative to the mean. This is the rule of the paper.
   Source of both: Georges, Buytaert and Eeckhout, Statistically Rigorous Java Performance Evaluation (OOPSLA 2007), section 4.3.
 
-A fourth, `counters`, looks at no value: a processor counts one group of its counters in a round, and the pilot tells how many groups
-this host has.
+Two more depend on no difference and no spread, and decide once after the pilot. `counters`: a processor counts one group of its
+counters in a round, and the pilot shows how many groups this host has. `seconds`: the pilot shows how long a round takes.
 
 Numbers of rounds in this module do not include discarded rounds.
 """
@@ -30,6 +30,10 @@ from regatta.host.journal.modes import modes_in
 PER_CELL = "javastats-cell"
 #: the rule that runs enough rounds for each group of counters
 BY_COUNTERS = "counters"
+#: the rule that runs as many rounds as a measuring time allows
+BY_TIME = "seconds"
+#: the rules without a target width
+WITHOUT_TARGET = (BY_COUNTERS, BY_TIME)
 #: fewer common blocks do not estimate the spread well enough to stop
 LEAST_BLOCKS = 3
 #: a smaller range of logs is rounding, not spread: 8 units in the last place of logs as large as 64
@@ -50,7 +54,7 @@ class Rule:
 
     @classmethod
     def from_plan(cls, stopping: Mapping[str, Any]) -> Rule:
-        """Create the rule from `stopping` in `plan.json`. `counters` has no target and needs no quantiles."""
+        """Create the rule from `stopping` in `plan.json`. `counters` and `seconds` have no target and need no quantiles."""
         target, t = stopping.get("target_percent", math.nan), stopping.get("t", ())
         return cls(stopping["rule"], stopping["pilot"], stopping["maximum"], target, t)
 
@@ -167,6 +171,29 @@ def decide_by_counters(pilot: int, maximum: int, each: int, groups: int) -> Grou
         return GroupDecision(needed, True, (), (), "nothing is counted in groups here")
     found = f"{groups} groups of counters" if groups > 1 else "1 group of counters"
     return GroupDecision(needed, needed >= each * groups, (), (), f"{found}, each in {each} rounds or more")
+
+
+def decide_by_time(
+    pilot: int, maximum: int, seconds: float, walls_ns: Sequence[Sequence[int]]
+) -> GroupDecision:
+    """Decide for one block group from how long its invocations took in the pilot.
+
+    The decision depends on nothing else: neither on their spread nor on differences between alternatives. It therefore does not
+    select narrow or significant results. Fewer rounds follow a slow pilot, so its values have a larger share of the mean. This
+    increases the mean of n rounds by at most about CV^2 / n, while the half-width of its interval is about 2 CV / sqrt(n).
+
+    Args:
+        pilot, maximum: least and largest number of rounds.
+        seconds: measuring time for each alternative; the group has that of all.
+        walls_ns: wall times of the invocations of each alternative, in ns; empty: it was given up.
+    """
+    if not all(walls_ns):
+        return GroupDecision(pilot, False, (), (), "an alternative was given up after failures")
+    round_s = sum(statistics.median(walls) for walls in walls_ns) / 1e9
+    allowed = math.floor(seconds * len(walls_ns) / max(round_s, 1e-9))
+    found = f"a round takes {round_s:.3g} s: {allowed} rounds in {seconds * len(walls_ns):g} s"
+    needed = min(max(pilot, allowed), maximum)
+    return GroupDecision(needed, needed <= allowed, (), (), found)
 
 
 def rounds_for(rule: Rule, sd: float, df: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.runner_plans import HOST, Runner, python, write_plan
-from helpers.synthetic_journal import record, write_journal
+from helpers.synthetic_journal import START_NS, record, write_journal
 from regatta.host.journal.decisions import DECISIONS, planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import read_records
 from regatta.host.values.counters import INFO
@@ -257,3 +257,39 @@ def test_each_group_of_counters_is_counted_in_as_many_rounds_as_the_spec_asks(
         assert (done.returncode, done.stderr) == (0, "")
     assert (decision(runner)["needed"], decision(runner)["met"]) == (needed, 2 * groups <= 12)
     assert sorted(rounds(runner)) == [number for number in range(needed) for _ in cells]
+
+
+def _timed(cells: list[dict[str, Any]], longest_ms: int, failed: str = "") -> list[dict[str, Any]]:
+    """Records of 4 rounds whose cells take 100 ms and more, with the preparation and the sync of the record."""
+    found = []
+    begin_ns = START_NS
+    for number in range(4):
+        for one, wall_ms in zip(cells, (100, longest_ms), strict=True):
+            made = record(one, number, [1e6], host=HOST, plan_id="by-hand")
+            if one["cell_id"] == failed and number > 1:
+                made.update(status="skipped", elapsed_ns=0)
+            made.update(started_utc_ns=begin_ns + 40_000_000, elapsed_ns=20_000_000)
+            made["runner"].update(before_ns=40_000_000, after_ns=1_000_000)
+            found.append(made)
+            begin_ns += wall_ms * 1_000_000
+        # The runner was stopped for an hour, or the host was asleep.
+        begin_ns += 3600 * 10**9 * (number == 1)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "failed", "needed"), [(1.0, "", 5), (0.1, "", 4), (2.0, "", 10), (9.0, "", 12), (9.0, "b", 4)]
+)
+def test_rounds_follow_the_time_from_one_preparation_to_the_next(
+    runner: Runner, seconds: float, failed: str, needed: int
+) -> None:
+    cells = [reporting("a", [1e6]), reporting("b", [2e6])]
+    plan(runner, cells, rule="seconds", target_percent=None, seconds=seconds)
+    named = {"b": cells[1]["cell_id"]}.get(failed, "")
+    written = write_journal(runner.folder.path, _timed(cells, 300, named), HOST)
+    written.rename(written.with_name("00000.jsonl"))
+    done = runner.run(1)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert decision(runner)["needed"] == needed
+    assert decision(runner)["seconds"] == seconds
+    assert max(rounds(runner)) == min(needed, 8) - 1

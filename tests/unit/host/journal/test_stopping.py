@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from helpers.golden import Golden
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.modes import modes_in
-from regatta.host.journal.stopping import GroupDecision, Pair, Rule, decide, rounds_for
+from regatta.host.journal.stopping import GroupDecision, Pair, Rule, decide, decide_by_time, rounds_for
 from regatta.planner.stopping import t_quantiles
 
 T = t_quantiles(0.95, 29)
@@ -249,3 +249,25 @@ def test_other_metrics_are_left_alone_and_parameters_are_series() -> None:
         ("ns", '{"a":1,"size":2}'): 1.0,
         ("ns", '{"a":1,"size":4}'): 3.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("walls_ms", "needed", "met"),
+    [
+        ([[5, 5, 5]], 600, True),
+        ([[5], [15]], 300, True),
+        ([[1000], [1]], 10, False),
+        ([[4000, 4000]], 10, False),
+        ([[0.1]], 3000, True),
+        ([[0]], 3000, True),
+        # The median: one slow run does not shorten the measurement.
+        ([[10, 10, 900]], 300, True),
+        ([[10], []], 10, False),
+    ],
+)
+def test_a_measuring_time_allows_as_many_rounds_for_all_alternatives(
+    walls_ms: list[list[float]], needed: int, met: bool
+) -> None:
+    walls_ns = [[round(1e6 * one) for one in walls] for walls in walls_ms]
+    decision = decide_by_time(10, 3000, 3.0, walls_ns)
+    assert (decision.needed, decision.met) == (needed, met)

@@ -14,7 +14,7 @@ from regatta.answers.pairs import Pair, differing, series_key
 from regatta.answers.samples import PlannedCell
 from regatta.answers.stops import StopGroup
 from regatta.answers.words import counted
-from regatta.host.journal.stopping import BY_COUNTERS, PER_CELL
+from regatta.host.journal.stopping import PER_CELL, WITHOUT_TARGET
 from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import geometric_mean, mean_interval, t_quantile
 
@@ -78,10 +78,10 @@ _TOLERANCE = 1e-6
 def judge_stops(context: Context) -> tuple[StoppedGroup, ...]:
     """Return for each block group the rounds needed, the rounds run, and the widths of the intervals.
 
-    Rounds that follow the groups of counters have no target width; the topic of counters tells about them.
+    Rounds that follow the groups of counters or a measuring time have no target width. The topic of counters tells about the former.
     """
     groups = context.stops.groups
-    return tuple(_judge(group, context) for group in groups if group.rule["rule"] != BY_COUNTERS)
+    return tuple(_judge(group, context) for group in groups if group.rule["rule"] not in WITHOUT_TARGET)
 
 
 def stop_words(groups: Sequence[StoppedGroup]) -> tuple[str, ...]:
