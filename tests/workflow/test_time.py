@@ -193,6 +193,38 @@ def test_without_a_number_the_time_decides_once_for_all_commands(tmp_path: Path)
     assert {len(one["runs"]) for one in json.loads(done.stdout)["commands"]} == {decision["needed"]}
 
 
+@pytest.mark.parametrize(("warmup", "discarded"), [("0", 0), ("3", 3)])
+def test_runs_before_the_measured_ones_are_not_in_the_answer(
+    tmp_path: Path, warmup: str, discarded: int
+) -> None:
+    arguments = ("--warmup", warmup, "--runs", "4", "--save", "kept", "--export", "json")
+    done = time(tmp_path, "true", *arguments)
+    (one,) = json.loads(done.stdout)["commands"]
+    assert [run["round"] for run in one["runs"]] == [*range(discarded, discarded + 4)]
+    records = [r for r in read_journal(tmp_path / "kept" / "results" / "time") if not isinstance(r, Damage)]
+    assert {record["round"] for record in records} == set(range(discarded + 4))
+    (cell,) = (cell for cell in json.loads(done.stdout)["cells"] if cell["metric"] == "elapsed")
+    assert cell["n"] <= 4
+    assert (f"first {discarded} invocations" in done.stderr) == (discarded > 1)
+
+
+def test_a_command_is_compared_with_itself_under_two_names(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sh").symlink_to("/bin/sh")
+    cases = {
+        ("sleep 0.01", "sleep 0.01"): 1,
+        ("./one/sh -c true", "./two/sh -c true"): 1,
+        ("true {n}", "true 1", "-L", "n", "1,2"): 2,
+    }
+    for arguments, count in cases.items():
+        done = time(tmp_path, *arguments, "-n", "a", "-n", "b", "--runs", "3", "--export", "json")
+        answer = json.loads(done.stdout)
+        assert [(one["a_name"], one["b_name"]) for one in answer["comparisons"]] == [("b", "a")] * count
+        cells = {one["cell_id"]: len(one["runs"]) for one in answer["commands"]}
+        assert list(cells.values()) == [3] * 2 * count
+
+
 def _runtimes(document: str) -> list[str]:
     return [cell["runtime"] for cell in json.loads(document)["cells"] if cell["metric"] == "elapsed"]
 

@@ -108,18 +108,24 @@ def _unplanned(samples: Samples) -> list[str]:
 
 def _discarded(samples: Samples, steady: SteadyState) -> list[str]:
     """Report the discarded rounds, or that nothing was discarded."""
-    if steady.method not in ("startup", "replay") or not samples.recorded:
+    if not samples.recorded:
         return []
-    if not any(cell.discarded_rounds for cell in samples.measured_cells):
-        return [
-            "the plan discards no rounds: estimates include the first invocation of each series, "
-            "which Georges et al. discard because disk caches are cold"
-        ]
+    rounds = max((cell.discarded_rounds for cell in samples.measured_cells), default=0)
+    if not rounds:
+        return (
+            []
+            if steady.method not in ("startup", "replay")
+            else [
+                "the plan discards no rounds: estimates include the first invocation of each series, "
+                "which Georges et al. discard because disk caches are cold"
+            ]
+        )
     count = sum(
         len({sample.invocation_id for series in many for sample in series.discarded})
         for many in samples.series.values()
     )
-    return [f"first invocation of each series discarded: {counted(count, 'invocation')}"] if count else []
+    first = "first invocation" if rounds == 1 else f"first {rounds} invocations"
+    return [f"{first} of each series discarded: {counted(count, 'invocation')}"] if count else []
 
 
 def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:

@@ -20,7 +20,16 @@ from regatta.cli.measure_here import measure, started_runner
 from regatta.cli.stopping import told_to_stop
 from regatta.cli.temporary_folder import temporary_folder
 from regatta.cli.time_choices import ExitCodes, WithOptionalCodes, input_of, output_of
-from regatta.cli.time_commands import scanned, shell_text, uses, values_of, with_programs, words_of
+from regatta.cli.time_commands import (
+    WITH_ITSELF,
+    repeated,
+    scanned,
+    shell_text,
+    uses,
+    values_of,
+    with_programs,
+    words_of,
+)
 from regatta.cli.time_output import output_lines
 from regatta.cli.time_runs import invocations_of
 from regatta.cli.time_tables import (
@@ -86,6 +95,13 @@ class _Percent(click.FloatRange):
     type=_RUNS,
     metavar="NUMBER",
     help="Maximum number of runs of each command.  [default: 3000, less for over 100 commands, or 100 with --precision]",
+)
+@click.option(
+    "-w",
+    "--warmup",
+    type=click.IntRange(0, 100_000),
+    metavar="NUMBER",
+    help="Runs of each command before the measured ones; the answer excludes them.  [default: 1]",
 )
 @click.option(
     "--precision",
@@ -191,6 +207,7 @@ def time(
     runs: int | None,
     min_runs: int | None,
     max_runs: int | None,
+    warmup: int | None,
     precision: float | None,
     parameters: Sequence[tuple[str, str]],
     scans: Sequence[tuple[str, str, str]],
@@ -246,7 +263,7 @@ def time(
         if not any(uses(one, name) for one in (*words, *around.values())):
             raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
     crossed = len(words) * math.prod(map(len, given.values()))
-    invocations = invocations_of(runs, min_runs, max_runs, precision, crossed)
+    invocations = invocations_of(runs, min_runs, max_runs, precision, warmup, crossed)
     path = environment.get("PATH")
     programs = {program: _find(program, path) for program in [one[0] for one in (*words, *around.values())]}
     with told_to_stop(), _folder(save) as folder, _told_by_options(folder), started_runner() as runner:
@@ -254,7 +271,8 @@ def time(
         suite = _suite(called, words, given, around, programs, environment, streams, exit_codes)
         _write(folder / f"{_SUITE}-suite.yml", suite)
         beside = [word for one in around.values() for word in one]
-        _write(spec, _spec(called, words, programs, given, beside, invocations, timeout))
+        again = repeated(called, words, programs) if names else []
+        _write(spec, _spec(called, words, programs, again, given, beside, invocations, timeout))
         ready, complete = measure(spec, results, runner)
         from regatta.answers.answer import answer_experiment
 
@@ -358,7 +376,8 @@ def _told_by_options(folder: Path) -> Iterator[None]:
         where = f"--parameter {name[1]}" if name else "the commands"
         expected, got = (re.sub(_LABEL, "", text) for text in (problem.expected, problem.got))
         got = got.replace("the same command for", "the same program with the same arguments for")
-        return Problem(where, expected, got, problem.fix)
+        equal_commands = "the same program with" in got and name is None
+        return Problem(where, expected, got, WITH_ITSELF if equal_commands else problem.fix)
 
     try:
         yield
@@ -415,6 +434,7 @@ def _spec(
     names: Sequence[str],
     commands: Sequence[Sequence[str]],
     programs: dict[str, str],
+    again: Sequence[str],
     given: dict[str, list[str]],
     beside: Sequence[str],
     invocations: dict[str, Any],
@@ -423,6 +443,7 @@ def _spec(
     """Return the spec: each command is a runtime, so that all share a block and are compared in pairs.
 
     Several commands are compared at each combination of parameters. With one command, the combinations are compared.
+    Commands in `again` may equal others.
     """
     runtimes = {
         name: {
@@ -430,6 +451,7 @@ def _spec(
             "language": name,
             "provider": "path",
             "path": programs[words[0]],
+            **({"aa": True} if name in again else {}),
         }
         for name, words in zip(names, commands, strict=True)
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from regatta.cli.options import split_command
 _LONGEST_NAME = 40
 #: of one parameter: each is a cell
 _MOST_VALUES = 1000
+#: the way out of equal commands
+WITH_ITSELF = "to compare it with itself, name both: -n a -n b"
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
@@ -82,7 +84,7 @@ def with_programs(
 ) -> tuple[list[list[str]], list[str]]:
     """Return the commands and their names. A parameter in the place of a program gives one command per value.
 
-    Such parameters are removed from `given`.
+    Such parameters are removed from `given`. Commands with given names may be equal (A/A comparison).
     """
     for name in [name for name in given if any(f"{{{name}}}" in words[0] for words in commands)]:
         parts = [
@@ -97,12 +99,25 @@ def with_programs(
         commands = [[word.replace(f"{{{name}}}", value) for word in words] for words, value in parts]
         del given[name]
     for place, words in enumerate(commands):
-        if words in commands[:place]:
-            raise click.UsageError(f"{shlex.join(words)} is the same command twice")
+        if words in commands[:place] and not names:
+            raise click.UsageError(f"{shlex.join(words)} is the same command twice; {WITH_ITSELF}")
     called = [_slug(name) for name in names] or _names(commands)
     if len(set(called)) != len(called):
         raise click.UsageError(f"expected different names, got {', '.join(called)}")
     return commands, called
+
+
+def repeated(
+    names: Sequence[str], commands: Sequence[Sequence[str]], programs: Mapping[str, str]
+) -> list[str]:
+    """Return the names of commands that may equal an earlier one, with some values: both have a program of the same name.
+
+    Args:
+        names, commands: in their order.
+        programs: first word of a command -> path of its program.
+    """
+    found = [Path(programs[words[0]]).name for words in commands]
+    return [name for place, name in enumerate(names) if found[place] in found[:place]]
 
 
 def uses(words: Sequence[str], name: str) -> bool:

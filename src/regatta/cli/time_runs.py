@@ -18,7 +18,12 @@ _MOST_PRECISE, _LEAST_PILOT = 100, 3
 
 
 def invocations_of(
-    runs: int | None, least: int | None, most: int | None, precision: float | None, commands: int
+    runs: int | None,
+    least: int | None,
+    most: int | None,
+    precision: float | None,
+    warmup: int | None,
+    commands: int,
 ) -> dict[str, Any]:
     """Return `invocations` and `segment` of the spec.
 
@@ -26,31 +31,40 @@ def invocations_of(
         runs: exact number; None: decided while measuring.
         least, most: bounds of a number that is decided; None: the defaults.
         precision: target half-width in percent; None: as many runs as `SECONDS` allow.
+        warmup: runs of each command before the measured ones; None: the default of the spec.
         commands: how many are measured, with all values of their parameters.
 
     Raises:
         UsageError: the options exclude each other.
     """
+    rounds = _rounds_of(runs, least, most, precision, commands)
+    maximum = (rounds.get("adaptive") or rounds).get("maximum") or runs
+    if warmup is not None:
+        rounds["discarded"] = warmup
+    return {"invocations": rounds, "segment": {"rounds": maximum}}
+
+
+def _rounds_of(
+    runs: int | None, least: int | None, most: int | None, precision: float | None, commands: int
+) -> dict[str, Any]:
     if runs is not None:
         given = {"--min-runs": least, "--max-runs": most, "--precision": precision}
         others = [name for name, value in given.items() if value is not None]
         if others:
             fix = "; for a maximum, use --max-runs" if others == ["--precision"] else ""
             raise click.UsageError(f"--runs is an exact number: expected it without {', '.join(others)}{fix}")
-        return {"invocations": {"fixed": runs}, "segment": {"rounds": runs}}
+        return {"fixed": runs}
     usual = min(MOST_RUNS, _MOST_ROWS // commands) if precision is None else _MOST_PRECISE
     pilot, maximum = _bounds(least, most, usual)
     if precision is None:
-        timed = {"fixed": pilot, "seconds": SECONDS, "maximum": maximum}
-        return {"invocations": timed, "segment": {"rounds": maximum}}
+        return {"fixed": pilot, "seconds": SECONDS, "maximum": maximum}
     from regatta.spec.invocations_schema import MAX_ADAPTIVE
 
     if pilot < _LEAST_PILOT or maximum > MAX_ADAPTIVE:
         raise click.UsageError(
             f"--precision: expected between {_LEAST_PILOT} and {MAX_ADAPTIVE} runs, got {pilot} to {maximum}"
         )
-    adaptive = {"target_percent": precision, "pilot": pilot, "maximum": maximum}
-    return {"invocations": {"adaptive": adaptive}, "segment": {"rounds": maximum}}
+    return {"adaptive": {"target_percent": precision, "pilot": pilot, "maximum": maximum}}
 
 
 def _bounds(least: int | None, most: int | None, usual: int) -> tuple[int, int]:

@@ -341,6 +341,8 @@ def _make(
         # A kernel update during an experiment makes different cells, so that no comparison spans it.
         "host_fingerprint": dict(host.fingerprint),
     }
+    if choice.runtime.aa:
+        identity["aa"] = choice.runtime.name
     paths = _paths_of_user(host, benchmark.programs)
     if paths and not isolation.programs:
         identity["paths"] = paths

@@ -68,6 +68,9 @@ def block_groups(
         # A spec can change the metric of a benchmark without changing its cells. The usual one is not named, as above.
         if metrics := sorted({cells[i].benchmark.metric for i in members} - {"elapsed"}):
             identity["metric"] = " ".join(metrics)
+        # They determine which rounds are the pilot. The usual number is not named, as above.
+        if experiment.discarded is not None:
+            identity["discarded"] = experiment.discarded
         groups.append(
             {"key": digest_of(identity), "cells": list(members), "pairs": [list(p) for p in placed]}
         )

@@ -95,6 +95,14 @@ class Invocations(Strict):
         le=10_000_000,
         examples=[3000],
     )
+    discarded: int | None = Field(
+        None,
+        description="Rounds that run before all others and are excluded from every estimate. If omitted: 1 with `method: startup` or "
+        "`replay`, because it runs with cold disk caches, else 0.",
+        ge=0,
+        le=100_000,
+        examples=[3],
+    )
     adaptive: Adaptive | None = Field(
         None,
         description=str(Adaptive.__doc__),

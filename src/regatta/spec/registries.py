@@ -143,6 +143,7 @@ def as_runtime(name: str, spec: RuntimeSpec, root: Path) -> Runtime:
         architectures=tuple(spec.architectures),
         image=spec.image or "",
         language=spec.language or "",
+        aa=spec.aa,
     )
 
 

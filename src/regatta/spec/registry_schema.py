@@ -178,6 +178,12 @@ class RuntimeSpec(Strict):
         description="Docker image of the runtime, used with `isolation: docker` if the spec names none.",
         examples=["my/image:tag"],
     )
+    aa: bool = Field(
+        False,
+        description="A/A comparison: measure this runtime as a separate alternative, even if another runtime of the experiment has "
+        "the same program and flags. Its name is then part of the identity of its cells.",
+        examples=[True],
+    )
     architectures: list[Name] = Field(
         [],
         description="Supported architectures (from `uname -m`). If omitted: all.",

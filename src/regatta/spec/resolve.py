@@ -208,6 +208,7 @@ class Resolver:
             labels=dict(spec.labels),
             isolation=as_isolation(spec.isolation),
             counters=as_counters(spec.counters),
+            discarded=spec.invocations.discarded,
         )
         self.problems += check_plan_size(experiment, self.document)
         return experiment

@@ -50,9 +50,12 @@ def test_a_default_gives_way_to_the_bounds_that_are_given(
     commands: int,
     expected: dict[str, Any],
 ) -> None:
-    found = invocations_of(runs, least, most, precision, commands)
+    found = invocations_of(runs, least, most, precision, None, commands)
     assert found["invocations"] == expected
     Invocations.model_validate(found["invocations"])
+    warmed = invocations_of(runs, least, most, precision, 3, commands)
+    assert warmed == {**found, "invocations": {**expected, "discarded": 3}}
+    Invocations.model_validate(warmed["invocations"])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ def test_options_that_exclude_each_other_are_named(
     runs: int | None, least: int | None, most: int | None, precision: float | None, named: str
 ) -> None:
     with pytest.raises(click.UsageError) as refused:
-        invocations_of(runs, least, most, precision, 1)
+        invocations_of(runs, least, most, precision, None, 1)
     assert named in refused.value.message
 
 

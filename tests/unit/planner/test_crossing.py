@@ -133,6 +133,19 @@ def test_two_names_for_the_same_command_are_refused(
         cross(replace(experiment, collectors=twins), replace(host, runtimes=runtimes), minheaps)
 
 
+def test_an_equal_runtime_is_refused_unless_it_is_an_a_a_comparison(
+    experiment: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    equal = replace(host, runtimes={**host.runtimes, "b": replace(host.runtimes["a"], name="b")})
+    with pytest.raises(SpecError, match="same command for"):
+        cross(experiment, equal, minheaps)
+    a, b = experiment.runtimes
+    compared = cross(replace(experiment, runtimes=(a, replace(b, aa=True))), equal, minheaps).cells
+    alone = cross(replace(experiment, runtimes=(a,)), equal, minheaps).cells
+    assert [cell.cell_id for cell in compared if cell.runtime == "a"] == [cell.cell_id for cell in alone]
+    assert len({cell.cell_id for cell in compared}) == len(compared) == 2 * len(alone)
+
+
 def test_adding_to_the_spec_leaves_every_old_identity_as_it_was(
     experiment: Experiment, host: ResolvedHost, minheaps: Minheaps
 ) -> None:

@@ -41,6 +41,20 @@ def test_fixed_rounds_need_no_rule(experiment: Experiment, host: ResolvedHost, m
     assert plan_of(experiment, host, minheaps).header("")["stopping"] is None
 
 
+def test_a_spec_chooses_the_discarded_rounds_and_the_key_of_a_decision_depends_on_them(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    plan = plan_of(replace(adaptive, discarded=3), host, minheaps)
+    header, usual = plan.header(""), plan_of(adaptive, host, minheaps).header("")
+    assert (usual["discarded_rounds"], usual["rounds"]) == (0, 9)
+    assert (header["discarded_rounds"], header["rounds"]) == (3, 12)
+    assert segment_bounds(plan.experiment, plan.row_count)[0] == (0, 168)
+    keys = [[group["key"] for group in one["stopping"]["groups"]] for one in (header, usual)]
+    assert not set(keys[0]) & set(keys[1])
+    startup = replace(adaptive, steady=SteadyState("startup", 1, 0), discarded=0)
+    assert plan_of(startup, host, minheaps).header("")["discarded_rounds"] == 0
+
+
 def test_a_measuring_time_needs_no_quantiles_and_adds_no_key_to_other_rules(
     adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
 ) -> None:

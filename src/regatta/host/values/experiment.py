@@ -79,6 +79,8 @@ class Runtime:
     image: str = ""
     #: of an interpreter; selects among the `commands` of a benchmark
     language: str = ""
+    #: whether it is a separate alternative, even if another one is equal
+    aa: bool = False
 
 
 @dataclass(frozen=True)
@@ -510,6 +512,8 @@ class Experiment:
     isolation: Isolation = field(default_factory=Isolation)
     #: what to count in every invocation
     counters: Counted = field(default_factory=Counted)
+    #: number of discarded rounds; None: as the method needs
+    discarded: int | None = None
 
     def isolation_under(self, modifiers: Sequence[Modifier]) -> Isolation:
         """Return the isolation of cells with a set of modifiers: from the last modifier that sets one."""
@@ -525,10 +529,12 @@ class Experiment:
 
     @property
     def discarded_rounds(self) -> int:
-        """Return the number of discarded rounds: 1 for startup and replay, because the first invocation has cold disk caches.
+        """Return the number of discarded rounds. By default 1 for startup and replay, because the first invocation has cold disk caches.
 
         Source: Georges, Buytaert and Eeckhout (OOPSLA 2007), section 4.1.
         """
+        if self.discarded is not None:
+            return self.discarded
         return 1 if self.steady.method in ("startup", "replay") else 0
 
     @property
