@@ -225,6 +225,49 @@ def test_a_command_is_compared_with_itself_under_two_names(tmp_path: Path) -> No
         assert list(cells.values()) == [3] * 2 * count
 
 
+def test_setups_come_before_all_runs_and_cleanups_after_them(tmp_path: Path) -> None:
+    (tmp_path / "make.sh").write_text(
+        f"""test "$HOME" != {tmp_path} && test -d "$HOME" && test "$LC_ALL,$MINE" = C.UTF-8,1 || exit 9
+        echo "$1" >> order; printf '#!/bin/sh\necho run >> order\n' > run-$1; chmod +x run-$1"""
+    )
+    arguments = ("./run-{n}", "-L", "n", "1,2", "--runs", "2", "--environment", "MINE=1", "--save", "kept")
+    done = time(tmp_path, *arguments, "--setup", "sh make.sh {n}", "--cleanup", "rm run-{n}")
+    order = (tmp_path / "order").read_text().split()
+    assert order[:2] == ["1", "2"]
+    assert set(order[2:]) == {"run"}
+    assert not list(tmp_path.glob("run-*"))
+    assert "--setup" in done.stderr, "the saved experiment has none"
+
+
+def test_a_setup_that_fails_measures_nothing_and_cleans_up(tmp_path: Path) -> None:
+    loud = "sh -c 'echo lost >&2; exit 4'"
+    arguments = ("sh -c 'touch measured'", "--runs", "2", "--save", "kept")
+    done = time(tmp_path, *arguments, "--setup", loud, "--cleanup", "touch cleaned", code=3)
+    assert "exit 4" in done.stderr
+    assert "lost" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"temporary", "cleaned"}
+    # The answer is shown before a cleanup fails.
+    failed = time(tmp_path, "true", "--runs", "2", "--cleanup", loud, "--export", "json", code=3)
+    assert _runtimes(failed.stdout) == ["true"]
+    assert "exit 4" in failed.stderr
+    assert _left_in(tmp_path) == set()
+
+
+@pytest.mark.parametrize("begun", ["setup", "run"])
+def test_an_interruption_cleans_up(tmp_path: Path, begun: str) -> None:
+    waiting = f"sh -c 'touch {tmp_path}/begun; sleep 60'"
+    commands = [waiting, "--setup", "true"] if begun == "run" else ["true", "--setup", waiting]
+    arguments = [*commands, "--cleanup", "touch cleaned"]
+    with _started(tmp_path, [str(PROGRAM), "time", *arguments]) as process:
+        ready = tmp_path / "begun"
+        wait_until(lambda: ready.exists() or process.poll() is not None, "the command")
+        process.send_signal(signal.SIGINT)
+        told = process.communicate()
+    assert process.returncode == 130, told
+    assert (tmp_path / "cleaned").exists()
+    assert _left_in(tmp_path) == set()
+
+
 def _runtimes(document: str) -> list[str]:
     return [cell["runtime"] for cell in json.loads(document)["cells"] if cell["metric"] == "elapsed"]
 

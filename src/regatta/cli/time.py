@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from regatta.cli.time_commands import (
     with_programs,
     words_of,
 )
+from regatta.cli.time_once import around, for_each_command
 from regatta.cli.time_output import output_lines
 from regatta.cli.time_runs import invocations_of
 from regatta.cli.time_tables import (
@@ -139,6 +140,18 @@ class _Percent(click.FloatRange):
 @click.option("-p", "--prepare", metavar="COMMAND", help="Command to run before each run; it is not timed.")
 @click.option("-C", "--conclude", metavar="COMMAND", help="Command to run after each run; it is not timed.")
 @click.option(
+    "-s",
+    "--setup",
+    metavar="COMMAND",
+    help="Command to run once before all runs, with the parameters of each command; it is not timed.",
+)
+@click.option(
+    "-c",
+    "--cleanup",
+    metavar="COMMAND",
+    help="Command to run once after all runs, as --setup; also after Ctrl-C or a failure.",
+)
+@click.option(
     "-n",
     "--command-name",
     "names",
@@ -214,6 +227,8 @@ def time(
     step: str,
     prepare: str | None,
     conclude: str | None,
+    setup: str | None,
+    cleanup: str | None,
     names: Sequence[str],
     variables: Sequence[str],
     exit_codes: Any,
@@ -243,36 +258,37 @@ def time(
         raise click.UsageError(
             f"expected a --command-name for each of {len(commands)} commands, got {len(names)}"
         )
-    given = {name: values_of(name, values) for name, values in parameters}
-    given |= {name: scanned(name, least, most, step) for name, least, most in scans}
+    given = _parameters(parameters, scans, step)
     every = tuple(given)
-    if len(given) < len(parameters) + len(scans):
-        raise click.UsageError("--parameter: expected each NAME once")
-    words, called = with_programs([words_of(command, every) for command in commands], list(names), given)
-    around = {
-        key: words_of(command, every)
-        for key, command in (("prepare", prepare), ("conclude", conclude))
-        if command
-    }
-    for key, name in itertools.product(around, every):
-        if name not in given and uses(around[key], name):
-            raise click.UsageError(
-                f"--{key}: {{{name}}} is the program of a command here, and all commands share one --{key}"
-            )
+    words, called, chosen = with_programs(
+        [words_of(command, every) for command in commands], list(names), given
+    )
+    each_run = _each_run({"prepare": prepare, "conclude": conclude}, every, given)
     for name in given:
-        if not any(uses(one, name) for one in (*words, *around.values())):
+        if not any(uses(one, name) for one in (*words, *each_run.values())):
             raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
     crossed = len(words) * math.prod(map(len, given.values()))
     invocations = invocations_of(runs, min_runs, max_runs, precision, warmup, crossed)
     path = environment.get("PATH")
-    programs = {program: _find(program, path) for program in [one[0] for one in (*words, *around.values())]}
-    with told_to_stop(), _folder(save) as folder, _told_by_options(folder), started_runner() as runner:
+    unneeded = _unneeded(called, words, given, [word for one in each_run.values() for word in one])
+    setups, cleanups = (
+        for_each_command(words_of(one, every), called, chosen, given, unneeded) if one else []
+        for one in (setup, cleanup)
+    )
+    firsts = [one[0] for one in (*words, *each_run.values())]
+    with (
+        told_to_stop(),
+        _folder(save) as folder,
+        _told_by_options(folder),
+        around(setups, cleanups, environment, lambda program: _find(program, path)),
+        nullcontext({one: _find(one, path) for one in firsts}) as programs,
+        started_runner() as runner,
+    ):
         spec, results = folder / f"{NAME}.yml", folder / _RESULTS
-        suite = _suite(called, words, given, around, programs, environment, streams, exit_codes)
+        suite = _suite(called, words, given, each_run, programs, environment, streams, exit_codes)
         _write(folder / f"{_SUITE}-suite.yml", suite)
-        beside = [word for one in around.values() for word in one]
         again = repeated(called, words, programs) if names else []
-        _write(spec, _spec(called, words, programs, again, given, beside, invocations, timeout))
+        _write(spec, _spec(called, words, programs, again, given, unneeded, invocations, timeout))
         ready, complete = measure(spec, results, runner)
         from regatta.answers.answer import answer_experiment
 
@@ -296,10 +312,36 @@ def time(
             where = f"--results {shlex.quote(str(results))}"
             click.echo(f"saved; all tables: regatta analyze {NAME} --all {where}", err=True)
             click.echo(f"{'continue' if not complete else 'again'}: {_run_again(folder)}", err=True)
+            if setups or cleanups:
+                click.echo("this command runs neither --setup nor --cleanup", err=True)
     if not complete:
         return _INTERRUPTED
     failed = any(failure.status != "perturbed" for failure in answer.failures)
     return 0 if _all_have_values(answer) and not failed else 1
+
+
+def _parameters(
+    parameters: Sequence[tuple[str, str]], scans: Sequence[tuple[str, str, str]], step: str
+) -> dict[str, list[str]]:
+    """Return the values of each parameter."""
+    given = {name: values_of(name, values) for name, values in parameters}
+    given |= {name: scanned(name, least, most, step) for name, least, most in scans}
+    if len(given) < len(parameters) + len(scans):
+        raise click.UsageError("--parameter: expected each NAME once")
+    return given
+
+
+def _each_run(
+    commands: dict[str, str | None], every: Sequence[str], given: dict[str, list[str]]
+) -> dict[str, list[str]]:
+    """Return the words of --prepare and --conclude. `every`: parameters, with those of programs, which `given` lacks."""
+    found = {key: words_of(command, every) for key, command in commands.items() if command}
+    for key, name in itertools.product(found, every):
+        if name not in given and uses(found[key], name):
+            raise click.UsageError(
+                f"--{key}: {{{name}}} is the program of a command here, and all commands share one --{key}"
+            )
+    return found
 
 
 def _environment(variables: Sequence[str]) -> dict[str, str]:
@@ -355,7 +397,12 @@ def _folder(save: Path | None) -> Iterator[Path]:
         if (save / f"{NAME}.yml").is_file():
             fix = f"continue it with `{_run_again(save)}`, or {fix}"
         raise SpecError([Problem(str(save), "a new directory", "an existing one", fix)]) from None
-    yield save
+    try:
+        yield save
+    finally:
+        # It is empty after an error before the first file.
+        with suppress(OSError):
+            save.rmdir()
 
 
 def _run_again(save: Path) -> str:
@@ -396,7 +443,7 @@ def _suite(
     names: Sequence[str],
     commands: Sequence[Sequence[str]],
     given: dict[str, list[str]],
-    around: dict[str, list[str]],
+    each_run: dict[str, list[str]],
     programs: dict[str, str],
     environment: dict[str, str],
     streams: dict[str, str],
@@ -418,7 +465,7 @@ def _suite(
     benchmark: dict[str, Any] = {"kind": "program", "commands": commands_of, "directory": os.getcwd()}
     if environment:
         benchmark["environment"] = environment
-    for key, (program, *others) in around.items():
+    for key, (program, *others) in each_run.items():
         benchmark[key] = {"command": [programs[program], *map(template, others)]}
     for key, path in streams.items():
         if path:
@@ -436,7 +483,7 @@ def _spec(
     programs: dict[str, str],
     again: Sequence[str],
     given: dict[str, list[str]],
-    beside: Sequence[str],
+    unneeded: list[dict[str, Any]],
     invocations: dict[str, Any],
     timeout: float,
 ) -> dict[str, Any]:
@@ -474,7 +521,7 @@ def _spec(
         "define": {"runtimes": runtimes},
         "runtimes": list(names),
         "benchmarks": [choice],
-        "exclude": _unneeded(names, commands, given, beside),
+        "exclude": unneeded,
         **invocations,
         "compare": compare,
         "baseline": baseline,

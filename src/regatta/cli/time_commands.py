@@ -81,14 +81,17 @@ def scanned(name: str, least: str, most: str, step: str) -> list[str]:
 
 def with_programs(
     commands: list[list[str]], names: list[str], given: dict[str, list[str]]
-) -> tuple[list[list[str]], list[str]]:
-    """Return the commands and their names. A parameter in the place of a program gives one command per value.
+) -> tuple[list[list[str]], list[str], list[dict[str, str]]]:
+    """Return the commands, their names, and the values of the parameters that decide their programs. A parameter in the place of a program gives one command per value.
 
     Such parameters are removed from `given`. Commands with given names may be equal (A/A comparison).
     """
+    chosen: list[dict[str, str]] = [{} for _ in commands]
     for name in [name for name in given if any(f"{{{name}}}" in words[0] for words in commands)]:
         parts = [
-            (words, value) for words in commands for value in (given[name] if uses(words, name) else [""])
+            (words, own, value)
+            for words, own in zip(commands, chosen, strict=True)
+            for value in (given[name] if uses(words, name) else [""])
         ]
         if names:
             names = [
@@ -96,7 +99,8 @@ def with_programs(
                 for words, called in zip(commands, names, strict=True)
                 for value in (given[name] if uses(words, name) else [""])
             ]
-        commands = [[word.replace(f"{{{name}}}", value) for word in words] for words, value in parts]
+        commands = [[word.replace(f"{{{name}}}", value) for word in words] for words, _, value in parts]
+        chosen = [{**own, name: value} if value else own for _, own, value in parts]
         del given[name]
     for place, words in enumerate(commands):
         if words in commands[:place] and not names:
@@ -104,7 +108,7 @@ def with_programs(
     called = [_slug(name) for name in names] or _names(commands)
     if len(set(called)) != len(called):
         raise click.UsageError(f"expected different names, got {', '.join(called)}")
-    return commands, called
+    return commands, called, chosen
 
 
 def repeated(

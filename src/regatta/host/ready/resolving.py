@@ -25,6 +25,8 @@ from regatta.host.values.supplies import Supplies
 
 #: PATH of measured processes; the PATH of a terminal would vary
 MEASURED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#: variables of every measured process, unless the spec sets others
+FIXED_ENVIRONMENT = {"PATH": MEASURED_PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 def lacking(experiment: Experiment, supplies: Supplies) -> list[str]:
@@ -187,7 +189,7 @@ def measured_environment(experiment: Experiment) -> dict[str, str]:
     """
     settings = experiment.environment
     allowed = {name: os.environ[name] for name in settings.allow if name in os.environ}
-    return {"PATH": MEASURED_PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC", **allowed, **settings.set}
+    return {**FIXED_ENVIRONMENT, **allowed, **settings.set}
 
 
 def cores_of(experiment: Experiment, host: Host) -> Cores:
