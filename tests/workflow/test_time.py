@@ -239,6 +239,14 @@ def test_setups_come_before_all_runs_and_cleanups_after_them(tmp_path: Path) -> 
     assert "--setup" in done.stderr, "the saved experiment has none"
 
 
+def test_a_setup_creates_what_the_commands_need(tmp_path: Path) -> None:
+    make = "mkdir new; echo hello > new/data; ln -s /bin/cat new/program"
+    streams = ("--input", "new/data", "--output", "new/copy")
+    arguments = ("./new/program", "--runs", "2", *streams, "--cleanup", "mv new/copy copy")
+    time(tmp_path, *arguments, "--setup", shlex.join(["sh", "-c", make]))
+    assert (tmp_path / "copy").read_text() == "hello\n"
+
+
 def test_a_setup_that_fails_measures_nothing_and_cleans_up(tmp_path: Path) -> None:
     loud = "sh -c 'echo lost >&2; exit 4'"
     arguments = ("sh -c 'touch measured'", "--runs", "2", "--save", "kept")

@@ -251,8 +251,7 @@ def time(
     Perturbed runs are repeated.
     """
     environment = _environment(variables)
-    streams = {"input": input_of(source), "output": output_of(target)}
-    if show_output and streams["output"]:
+    if show_output and output_of(target):
         raise click.UsageError(f"--show-output: expected --output pipe, got --output {target}")
     if names and len(names) != len(commands):
         raise click.UsageError(
@@ -281,6 +280,8 @@ def time(
         _folder(save) as folder,
         _told_by_options(folder),
         around(setups, cleanups, environment, lambda program: _find(program, path)),
+        # A setup may create what the commands need.
+        nullcontext({"input": input_of(source), "output": output_of(target)}) as streams,
         nullcontext({one: _find(one, path) for one in firsts}) as programs,
         started_runner() as runner,
     ):
