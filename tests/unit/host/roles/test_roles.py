@@ -8,6 +8,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,16 @@ def test_a_last_role_that_takes_too_long_is_a_timeout(conductor: Conductor) -> N
 def test_a_last_role_that_fails_is_a_failure(conductor: Conductor) -> None:
     (record,) = conductor.measure(with_roles("failing", server(), client(after="sys.exit('no luck')")))
     assert (record["status"], record["reason"]) == ("failed", "exit code 1: no luck")
+
+
+def test_expected_exit_codes_are_those_of_the_last_role(conductor: Conductor) -> None:
+    codes: dict[str, Any] = {"expect": {"exit_codes": [0, 1]}, "adapter": {"name": "process", "options": {}}}
+    good, bad = conductor.measure(
+        with_roles("failing", server(), client(after="sys.exit('no luck')"), **codes),
+        with_roles("alone", server(before="os._exit(1)"), client(), **codes),
+    )
+    assert (good["status"], good["exit_code"]) == ("ok", 1)
+    assert bad["status"] == "failed"
 
 
 def test_a_role_that_ignores_the_request_to_end_is_killed(conductor: Conductor) -> None:
