@@ -83,7 +83,7 @@ def shared_heap(places: Iterable[Place]) -> Heap:
     return heaps[0] if len(heaps) == 1 else Heap(heaps[0].factor)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sample:
     """The value of one invocation and its place in time. `position`: position in the block."""
 

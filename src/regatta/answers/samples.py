@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby
 from typing import Any
 
 import duckdb
@@ -113,13 +113,15 @@ with reduced as (
     union all
     select record, p.metric, 'ns', '', elapsed_ns from counted join planned p using (cell) where p.metric = '{process_elapsed}'
 )
-select cell, metric, unit, parameters, value, status = 'perturbed' as perturbed, invocation_id, "order", plan_id, round,
-       block, position, started_utc_ns, far, discarded,
-       dense_rank() over (order by cell, metric, unit, parameters) as series
+select cell, metric, unit, parameters, invocation_id, value, round, block, position, started_utc_ns,
+       status = 'perturbed', plan_id, "order" <> 'back-to-back' and not coalesce(far, false), discarded
 from reduced join counted using (record)
 where value is not null
-order by series, started_utc_ns, record
+order by cell, metric, unit, parameters, started_utc_ns, record
 """
+#: columns at the start of a row that distinguish series
+_SERIES_COLUMNS = 4
+_ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,7 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
         reduced = _one_number(steady, any(cell.summary != "mean" for cell in result.cells))
     query = _SAMPLES.format(reduced=reduced, process_elapsed=PROCESS_ELAPSED)
     parameters = {"warmup": steady.warmup} if steady.method in ("fixed", "replay") else {}
-    _fill_series(result, connection.execute(query, parameters).fetchnumpy())
+    _fill_series(result, connection.execute(query, parameters))
     _set_twins_apart(result)
     return result
 
@@ -340,54 +342,53 @@ def _read_unsteady(connection: duckdb.DuckDBPyConnection, result: Samples) -> No
         result.unsteady[number] = (missing, count)
 
 
-def _fill_series(result: Samples, columns: Mapping[str, NDArray[Any]]) -> None:
-    ends = np.flatnonzero(np.diff(columns["series"])) + 1
-    bounds = [0, *ends.tolist(), len(columns["series"])]
-    lists = {name: np.asarray(column).tolist() for name, column in columns.items()}
-    for first, end in pairwise(bounds):
-        if first == end:
-            continue
-        series = _one_series(result.cells[lists["cell"][first]], lists, first, end)
-        result.series[series.cell.number].append(series)
+def _fill_series(result: Samples, found: duckdb.DuckDBPyConnection) -> None:
+    shared: dict[Any, Any] = {}
+    for (number, metric, unit, parameters), rows in groupby(_rows(found), lambda row: row[:_SERIES_COLUMNS]):
+        series = _one_series(result.cells[number], metric, unit, parameters, rows, shared)
+        result.series[number].append(series)
     for number, many in result.series.items():
         primary = result.cells[number].metric
         many.sort(key=lambda s: (s.metric != primary, s.metric, s.unit, _in_order(s.parameters)))
 
 
-def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, end: int) -> Series:
+def _rows(found: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    """Return rows as they are needed: all columns of a large experiment together need gigabytes."""
+    while rows := found.fetchmany(_ROWS_AT_ONCE):
+        yield from rows
+
+
+def _one_series(
+    cell: PlannedCell,
+    metric: str,
+    unit: str,
+    parameters: str,
+    rows: Iterable[tuple[Any, ...]],
+    shared: dict[Any, Any],
+) -> Series:
+    """Collect a series. `shared`: ids and blocks of all series, so that equal ones are in memory once."""
     samples: list[Sample] = []
     perturbed: list[Sample] = []
     discarded: list[Sample] = []
     by_block: dict[BlockKey, float] = {}
     perturbed_by_block: dict[BlockKey, float] = {}
-    names = (
-        "invocation_id",
-        "value",
-        "round",
-        "block",
-        "position",
-        "started_utc_ns",
-        "perturbed",
-        "plan_id",
-        "order",
-        "far",
-        "discarded",
-    )
-    for row in zip(*(lists[name][first:end] for name in names), strict=True):
-        sample = Sample(*row[:7])
-        if row[10]:
+    for row in rows:
+        invocation_id, *rest, plan_id, in_block, is_discarded = row[_SERIES_COLUMNS:]
+        sample = Sample(shared.setdefault(invocation_id, invocation_id), *rest)
+        if is_discarded:
             discarded.append(sample)
             continue
         (perturbed if sample.perturbed else samples).append(sample)
         # Back to back, the invocations of one round are hours apart and form no block.
-        if row[8] != "back-to-back" and not row[9]:
+        if in_block:
             blocks = perturbed_by_block if sample.perturbed else by_block
-            blocks[row[7], sample.round, sample.block] = sample.value
+            block = (plan_id, sample.round, sample.block)
+            blocks[shared.setdefault(block, block)] = sample.value
     return Series(
-        cell=cell,
-        metric=lists["metric"][first],
-        unit=lists["unit"][first],
-        parameters_text=lists["parameters"][first],
+        cell,
+        metric,
+        unit,
+        parameters,
         samples=tuple(samples),
         perturbed=tuple(perturbed),
         values=np.array([sample.value for sample in samples], dtype=np.float64),

@@ -14,10 +14,13 @@ from helpers.one_at_a_time import course_of, steady_window
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers import iterations
 from regatta.answers.answer import answer_experiment
+from regatta.answers.facts import read_facts
 from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.samples import load_samples
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.values.experiment import LEAST_JUDGED_ITERATIONS
 from regatta.stats.warmup import LEAST_ITERATIONS
+from regatta.store.database import open_database
 
 SERIAL, G1 = cell("serial"), cell("g1")
 ROUNDS = 6
@@ -42,6 +45,19 @@ def _of(answer: Answer, collector: str, metric: str = "elapsed") -> CellAnswer:
 
 def test_the_spec_and_the_statistics_agree_on_what_is_too_short() -> None:
     assert LEAST_JUDGED_ITERATIONS == LEAST_ITERATIONS
+
+
+def test_blocks_and_invocations_of_several_series_are_in_memory_once(tmp_path: Path) -> None:
+    rows = [[0, "elapsed", 1e9, "ns", None, None], [0, "cpu", 2e9, "ns", None, None]]
+    records = [record(one, r, rows, position=i) for r in range(ROUNDS) for i, one in enumerate((SERIAL, G1))]
+    directory = write_experiment(tmp_path, [SERIAL, G1], records, ROUNDS)
+    with open_database(directory) as connection:
+        samples = load_samples(connection, read_facts(directory).steady)
+    series = [one for many in samples.series.values() for one in many]
+    assert [len(one.samples) for one in series] == [ROUNDS] * 4
+    assert len({id(key) for one in series for key in one.by_block}) == ROUNDS
+    assert len({id(sample.invocation_id) for one in series for sample in one.samples}) == 2 * ROUNDS
+    assert not hasattr(series[0].samples[0], "__dict__")
 
 
 def test_startup_discards_the_round_that_was_planned_for_it(tmp_path: Path, golden: Golden) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -86,6 +87,18 @@ def test_points_are_thinned_evenly_and_keep_their_extremes(kind: str) -> None:
     pairs = dict(zip(before["x"], before["y"], strict=True))
     assert all(pairs[x] == y for x, y in zip(after["x"], after["y"], strict=True))
     assert section.words != "Words."
+
+
+def test_ten_times_the_records_need_the_same_room() -> None:
+    small, large = (
+        fit([section_of(*(figure(cloud(count)) for _ in range(8)))], 800_000) for count in (5_000, 50_000)
+    )
+    sizes = [
+        sum(len(json.dumps(one.traces)) for section in sections for one in section.groups[0].figures)
+        for sections in (small, large)
+    ]
+    assert [len(sections[0].groups[0].figures) for sections in (small, large)] == [8, 8]
+    assert sizes[1] < 1.1 * sizes[0]
 
 
 def test_curves_and_intervals_keep_every_point() -> None:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,23 +88,16 @@ class _Part:
 
 def _part(metric: str, series: Sequence[Series], compared: Sequence[str]) -> _Part:
     """Return the values of a table with their units."""
-    places = [
-        (one, (one.cell.place.host, key), value) for one in series for key, value in one.by_block.items()
-    ]
-    blocks = [block for _, block, _ in places]
+    blocks = [(one.cell.place.host, key) for one in series for key in one.by_block]
     rounds = {(host, key[:2]) for host, key in blocks}
     blocked = len(rounds) < len(blocks)
-    if blocked:
-        many, values = [one for one, _, _ in places], [value for _, _, value in places]
-    else:
-        many = [one for one in series for _ in one.values]
-        values = np.concatenate([one.values for one in series]).tolist()
+    values = [np.array(list(one.by_block.values())) if blocked else one.values for one in series]
     part = _Part(
         metric,
-        np.array(values, dtype=np.float64),
-        _factors(many, compared),
+        np.concatenate(values),
+        _factors(series, list(map(len, values)), compared),
         blocks if blocked else None,
-        sum(len(one.values) for one in series) - len(values),
+        sum(len(one.values) for one in series) - sum(map(len, values)),
     )
     return _without_confounded_hosts(part) if blocked else part
 
@@ -172,8 +165,10 @@ def effect_words(effects: Effects, level: float) -> tuple[str, ...]:
     return (*words, *manova_words(effects.manovas, level))
 
 
-def _factors(series: Sequence[Series], compared: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Return names of the factors with at least two levels, and the level of each series."""
+def _factors(
+    series: Sequence[Series], counts: Sequence[int], compared: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """Return names of the factors with at least two levels, and the level of each value, `counts` of each series."""
     parameters = sorted(parameters_in(compared))
     several = (
         ("benchmark", [_benchmark(one, parameters) for one in series]),
@@ -187,7 +182,8 @@ def _factors(series: Sequence[Series], compared: Sequence[str]) -> list[tuple[st
         ("modifiers", [_modifiers(one.cell) for one in series]),
         ("host", [one.cell.place.host for one in series]),
     )
-    return [(name, levels) for name, levels in several if len(set(levels)) > 1]
+    of_values = ((name, list(chain.from_iterable(map(repeat, levels, counts)))) for name, levels in several)
+    return [(name, levels) for name, levels in of_values if len(set(levels)) > 1]
 
 
 def _one_a_process(own: Sequence[Series]) -> list[Series]:

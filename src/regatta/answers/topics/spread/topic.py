@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel, cell_hover, hollow_words, place_of
+from regatta.answers.page.panels import TEXTS_AT_MOST, Panel, cell_hover, hollow_words, place_of
 from regatta.answers.page.view import View
 from regatta.answers.parts import Sample
 from regatta.answers.result import CellAnswer
@@ -59,14 +59,15 @@ def _groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
 def _figure(title: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> Figure:
     traces: list[Trace] = []
     labels = []
-    values = finite(s.value * panel.scale.factor for c in cells for s in (*c.samples, *c.perturbed))
+    samples = [s for c in cells for s in (*c.samples, *c.perturbed)]
+    values = finite(s.value * panel.scale.factor for s in samples)
     for number, cell in enumerate(cells):
         y = -float(number)
         look = looks.of(cell)
         good = finite(s.value for s in cell.samples)
         if len(good) >= DENSITY_FROM and max(good) > min(good):
             traces.append(density([panel.scale.tidy(v) for v in good], y, look))
-        traces += _points(cell, y, look, panel.scale)
+        traces += _points(cell, y, look, panel.scale, len(samples) <= TEXTS_AT_MOST)
         if good:
             mean = fmean(good) * panel.scale.factor
             traces.append(segment([mean, mean], [y - 0.26, y + 0.26], width=2))
@@ -81,18 +82,18 @@ def _reading(values: list[float], scale: Scale) -> str:
     return f"n = {len(values)}, mean {scale.with_unit(fmean(values))}" if values else "no value"
 
 
-def _points(cell: CellAnswer, y: float, look: Look, scale: Scale) -> list[Trace]:
+def _points(cell: CellAnswer, y: float, look: Look, scale: Scale, told: bool) -> list[Trace]:
     quiet = [s for s in cell.samples if not s.perturbed]
     disturbed = [*(s for s in cell.samples if s.perturbed), *cell.perturbed]
     return [
-        _scatter(cell, samples, y, look, scale, hollow)
+        _scatter(cell, samples, y, look, scale, hollow, told)
         for samples, hollow in ((quiet, False), (disturbed, True))
         if samples
     ]
 
 
 def _scatter(
-    cell: CellAnswer, samples: Sequence[Sample], y: float, look: Look, scale: Scale, hollow: bool
+    cell: CellAnswer, samples: Sequence[Sample], y: float, look: Look, scale: Scale, hollow: bool, told: bool
 ) -> Trace:
     return {
         "type": "scatter",
@@ -106,8 +107,10 @@ def _scatter(
             "opacity": 1 if hollow else 0.8,
             "line": {"width": 1.5 if hollow else 0},
         },
-        "hoverinfo": "text",
-        "hovertext": [cell_hover(cell, scale.with_unit(s.value), place_of(s)) for s in samples],
+        "hoverinfo": "text" if told else "skip",
+        "hovertext": [cell_hover(cell, scale.with_unit(s.value), place_of(s)) for s in samples]
+        if told
+        else [],
     }
 
 
