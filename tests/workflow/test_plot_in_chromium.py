@@ -20,6 +20,7 @@ from regatta.host.errors import HostError, StoreError
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from helpers.opened_pages import needs_browser
+from helpers.rich_experiment import write_rich_experiment
 from helpers.synthetic_answers import curve_answer, hostile_answer, java_answer
 from helpers.synthetic_journal import cell, record, write_experiment
 
@@ -53,6 +54,27 @@ def test_the_figures_are_listed_without_any_being_drawn(
     assert not (results / "made-up" / "plots").exists()
     chosen = run(results, "--list", "--figure", "ratios-*").stdout
     assert [line.split()[0] for line in chosen.splitlines()] == ["ratios-apps-h2-small"]
+
+
+def test_a_pattern_takes_the_figures_of_the_compared_metric_first(tmp_path: Path) -> None:
+    write_rich_experiment(tmp_path / "made-up")
+
+    def names(*arguments: str) -> list[str]:
+        done = run(tmp_path, "--list", *arguments)
+        assert done.exit_code == 0, done.output
+        return [line.split()[0] for line in done.stdout.splitlines()]
+
+    every = [name for name in names() if name.startswith("heap-")]
+    assert {metric: sum(f"-{metric}-" in name for name in every) for metric in ("elapsed", "cpu", "gc-time")} == {
+        "elapsed": 4, "cpu": 4, "gc-time": 4,
+    }  # fmt: skip
+    assert names("--figure", "heap-*") == [name for name in every if "-elapsed-" in name]
+    assert names("--figure", "heap-*", "--all-metrics") == every
+    assert names("--figure", "heap-*-cpu-*") == [name for name in every if "-cpu-" in name]
+    assert names("--figure", every[1]) == [every[1]]
+    # A section that is about another metric has no figure of the compared one.
+    assert any("gc-pause" in name for name in names("--figure", "collectors-*"))
+    assert "8 figures of other metrics" in run(tmp_path, "--list", "--figure", "heap-*").stderr
 
 
 def test_the_figures_of_the_audit_have_names_of_their_own(results: Path) -> None:

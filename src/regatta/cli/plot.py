@@ -29,8 +29,9 @@ _MANY = 30
     "names",
     multiple=True,
     metavar="NAME",
-    help="Only this figure. Repeatable; may contain * and ?, as in 'ratios-*'.",
+    help="Only this figure. Repeatable. With * or ?, as in 'heap-*', figures of the compared metrics, if any match.",
 )
+@click.option("--all-metrics", is_flag=True, help="With * or ? in --figure: figures of all metrics.")
 @click.option(
     "--format",
     "kind",
@@ -63,6 +64,7 @@ def plot(
     experiment: str,
     results: Path,
     names: Sequence[str],
+    all_metrics: bool,
     kind: Format,
     output: Path | None,
     width: int,
@@ -76,7 +78,7 @@ def plot(
         raise StoreError(
             str(folder.path), "a figure in its report", "none", "measure first: `regatta run SPEC`"
         )
-    chosen = _chosen(pictures, names)
+    chosen = _chosen(pictures, names, all_metrics)
     if as_list:
         for picture in chosen:
             click.echo(f"{picture.name}  {picture.title}")
@@ -107,8 +109,8 @@ def _audit_pictures(directory: Path) -> list[Picture]:
     return pictures_of(sections_of_audit(audit_experiment(directory)), "audit")
 
 
-def _chosen(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
-    """Return the pictures with these names, in the order of the report.
+def _chosen(pictures: Sequence[Picture], names: Sequence[str], all_metrics: bool) -> list[Picture]:
+    """Return the pictures with these names, in the order of the report, and report how many of other metrics match.
 
     Raises:
         BadParameter: an unknown name, with a similar one.
@@ -116,10 +118,27 @@ def _chosen(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
     from difflib import get_close_matches
     from fnmatch import fnmatchcase
 
+    from regatta.answers.words import counted
+
     known = [picture.name for picture in pictures]
     for name in names:
         if not any(fnmatchcase(one, name) for one in known):
             near = get_close_matches(name, known, 3, 0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else "`--list` shows all"
             raise click.BadParameter(f"no figure {name!r}: {hint}", param_hint="--figure")
-    return [picture for picture in pictures if not names or any(fnmatchcase(picture.name, n) for n in names)]
+    if not names:
+        return list(pictures)
+    matching = [[picture for picture in pictures if fnmatchcase(picture.name, name)] for name in names]
+    chosen = {
+        picture.name for found in matching for picture in (found if all_metrics else _of_compared(found))
+    }
+    left_out = {picture.name for found in matching for picture in found} - chosen
+    if left_out:
+        what = counted(len(left_out), "figure")
+        click.echo(f"{what} of other metrics not included; --all-metrics adds them", err=True)
+    return [picture for picture in pictures if picture.name in chosen]
+
+
+def _of_compared(found: Sequence[Picture]) -> Sequence[Picture]:
+    """Return the pictures of compared metrics, or all if a name selects only other metrics."""
+    return [picture for picture in found if not picture.further] or found

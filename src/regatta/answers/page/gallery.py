@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regatta.answers.page.view import View
@@ -31,12 +31,16 @@ _FONT = "Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure of a report. `name` is unique and a valid file name."""
+    """One figure of a report. `name` is unique and a valid file name.
+
+    `further`: it shows a metric that is not compared, in a section that also shows the compared one.
+    """
 
     name: str
     section: Section
     group: Group
     figure: Figure
+    further: bool = False
 
     @property
     def title(self) -> str:
@@ -47,7 +51,17 @@ class Picture:
 
 def gallery(answer: Answer) -> list[Picture]:
     """Return every figure of the report in order, with unique names."""
-    return pictures_of(sections_of(View(answer)))
+    view = View(answer)
+    compared = {panel.title for panel in view.compared}
+    others = {panel.title for panel in view.panels} - compared
+    return [
+        replace(
+            picture,
+            further=picture.group.title in others
+            and any(group.title in compared for group in picture.section.groups),
+        )
+        for picture in pictures_of(sections_of(view))
+    ]
 
 
 def pictures_of(sections: Sequence[Section], prefix: str = "") -> list[Picture]:
