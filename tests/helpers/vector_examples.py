@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -114,7 +115,8 @@ def system_vectors(
     )
     primitives = {}
     for primitive in names:
-        user = draw(intervals(st.floats(0, 1), known))
+        share = draw(intervals(st.floats(0, 1), known))
+        user = replace(share, high=min(share.high, 1.0))
         primitives[primitive] = PrimitiveCost(UNITS[primitive], draw(costs(known, beyond)), user)
     return SystemVector(name, draw(st.sampled_from(("ns", "us", "ms", "s"))), primitives)
 

@@ -13,7 +13,15 @@ from regatta.host.errors import Problem, RegattaError, SpecError
 from regatta.host.files import write_output
 from regatta.spec.flow import flow_yaml
 from regatta.spec.problems import check, shown, shown_path, unknown_choice
-from regatta.spec.vector_schema import ApplicationFile, CostSpec, IntervalSpec, SystemFile
+from regatta.spec.vector_schema import (
+    AmountSpec,
+    ApplicationFile,
+    CostSpec,
+    IntervalSpec,
+    NumberSpec,
+    SystemFile,
+    UserShareSpec,
+)
 from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
@@ -154,7 +162,7 @@ def vector_text(vector: SystemVector | ApplicationVector) -> str:
 
 
 def write_vector(vector: SystemVector | ApplicationVector, path: Path) -> None:
-    """Write the file of a vector atomically. `read_vector` returns an equal vector.
+    """Write the file of a vector atomically. `read_vector` returns an equal vector, with ends of intervals within the possible values.
 
     Raises:
         SpecError: the vector could not be read again, such as one with a cost below 0.
@@ -237,25 +245,32 @@ def _cost_data(cost: Cost, where: str) -> Any:
         ]
         return {"table": {"arguments": list(cost.arguments), "points": points, "outside": cost.outside}}
     pieces = [
-        {"fixed": _number_data(fixed, where), "per": _number_data(per, where)} for fixed, per in cost.pieces
+        {
+            "fixed": _number_data(fixed, where, NumberSpec.possible),
+            "per": _number_data(per, where, NumberSpec.possible),
+        }
+        for fixed, per in cost.pieces
     ]
     return {"piecewise": {"argument": cost.argument, "breaks": list(cost.breaks), "pieces": pieces}}
 
 
 def _share_data(share: Value, where: str) -> Any:
     return (
-        {"reason": share.reason} if math.isnan(share.value) and share.reason else _number_data(share, where)
+        {"reason": share.reason}
+        if math.isnan(share.value) and share.reason
+        else _number_data(share, where, UserShareSpec.possible)
     )
 
 
-def _number_data(number: Value, where: str) -> Any:
+def _number_data(number: Value, where: str, possible: tuple[float, float] = AmountSpec.possible) -> Any:
+    """Return a number as in a file. An interval keeps its level without the values that are not possible."""
     if not math.isfinite(number.value):
         raise RegattaError(where, "a finite number", f"{number.value}", number.reason or "remove the entry")
     if number.low == number.value == number.high and not number.n and not number.reason:
         return number.value
     found: dict[str, Any] = {"value": number.value}
     if math.isfinite(number.low) and math.isfinite(number.high):
-        found |= {"low": number.low, "high": number.high}
+        found |= {"low": max(number.low, possible[0]), "high": min(number.high, possible[1])}
     if number.n:
         found["n"] = number.n
     if number.reason:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 
@@ -16,6 +16,9 @@ NotNegative = Annotated[float, Field(ge=0, le=1e18)]
 
 class IntervalSpec(Strict):
     """A number, where it is known, with its interval."""
+
+    #: range of possible values, which contains the ends of the interval
+    possible: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 
     value: Finite | None = Field(None, description="The number.", examples=[12.5])
     low: Finite | None = Field(None, description="Lower end of the interval.", examples=[12.1])
@@ -46,6 +49,11 @@ class IntervalSpec(Strict):
             raise refusal(f"`low` <= `value` ({value:g})", key="low")
         if self.high is not None and self.high < value:
             raise refusal(f"`high` >= `value` ({value:g})", key="high")
+        least, most = self.possible
+        if self.low is not None and self.low < least:
+            raise refusal(f"`low` >= {least:g}", f"write `low: {least:g}`", key="low")
+        if self.high is not None and self.high > most:
+            raise refusal(f"`high` <= {most:g}", f"write `high: {most:g}`", key="high")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -67,14 +75,16 @@ class NumberSpec(IntervalSpec):
 
 
 class AmountSpec(NumberSpec):
-    """A number of at least 0 with its interval. A plain number is exact."""
+    """A number of at least 0 with its interval, also of at least 0. A plain number is exact."""
 
+    possible = (0.0, math.inf)
     value: NotNegative = Field(description="The number.", examples=[12.5])
 
 
 class UserShareSpec(IntervalSpec):
     """A share with its interval. A plain number is exact. If the share is unknown, give a `reason` only."""
 
+    possible = (0.0, 1.0)
     value: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None, description="The share, from 0 to 1.", examples=[0.21]
     )
@@ -203,6 +213,7 @@ class PiecesSpec(Strict):
 class CostSpec(IntervalSpec):
     """Cost of one operation or unit: a number with its interval, or a `linear`, `table` or `piecewise` function."""
 
+    possible = (0.0, math.inf)
     value: NotNegative | None = Field(
         None,
         description="Cost that is independent of arguments, in the `time_unit` of the system.",

@@ -175,7 +175,7 @@ def read_bounded(path: Path) -> bytes:
         OSError: it cannot be read, or is no plain file.
     """
     if not path.is_file():
-        raise FileNotFoundError
+        raise OSError("not a regular file") if path.exists() else FileNotFoundError()
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.golden import Golden
-from helpers.vector_examples import application_vectors, system_vectors
+from helpers.vector_examples import application_vectors, system_of, system_vectors
 from regatta.host.errors import RegattaError, SpecError
 from regatta.spec.vector_files import parse_vector, read_vector, vector_text, write_vector
 from regatta.spec.vectors import (
@@ -170,7 +170,45 @@ def test_a_cost_that_is_none_is_refused(cost: str, golden: Golden) -> None:
     golden(cost, problem_of_cost(cost))
 
 
-@pytest.mark.parametrize("share", ["1.5", "-0.1", "{value: 2, low: 0, high: 3}"])
+@pytest.mark.parametrize(
+    "cost",
+    [
+        "{value: 5, low: -5.5, high: 6}",
+        "{linear: {argument: a, fixed: {value: 1, low: -1, high: 3}, per: 1}}",
+        "{table: {arguments: [a], points: [{at: 1, cost: {value: 1, low: -1, high: 3}}]}}",
+    ],
+)
+def test_the_interval_of_a_cost_has_no_negative_end(cost: str) -> None:
+    problem = problem_of_cost(cost)
+    assert "`low` >= 0" in problem
+    assert "`low: 0`" in problem
+
+
+def test_the_interval_of_a_count_has_no_negative_end() -> None:
+    counted = "counts:\n  - {primitive: a, count: {value: 1, low: -0.5, high: 2}}\n"
+    with pytest.raises(SpecError, match="`low` >= 0"):
+        parse_vector(f"kind: application\nname: a\nper: request\ntime_unit: us\n{counted}", "f.yml")
+
+
+def test_a_computed_interval_is_written_without_its_negative_part() -> None:
+    number, slope = Value(2.0, -3.0, 7.0, 5), Value(1.0, -1.0, 3.0, 5)
+    pieces = ((Value.exact(1.0), slope), (Value(-3.0, -9.0, 1.0, 5), Value.exact(3.0)))
+    vector = system_of(
+        line=PrimitiveCost("operation", LinearCost("bytes", number, slope), Value(0.9, 0.7, 1.1, 5)),
+        pieces=PrimitiveCost("operation", PiecewiseCost("bytes", (4.0,), pieces), Value.exact(0.0)),
+    )
+    read = parse_vector(vector_text(vector), "f.yml")
+    assert isinstance(read, SystemVector)
+    line, pieced = read.primitives["line"], read.primitives["pieces"]
+    assert line.cost == LinearCost("bytes", replace(number, low=0.0), replace(slope, low=0.0))
+    assert line.user_share == Value(0.9, 0.7, 1.0, 5)
+    # The fixed part of a later piece can be negative, and so can its interval.
+    assert pieced.cost == PiecewiseCost("bytes", (4.0,), pieces)
+
+
+@pytest.mark.parametrize(
+    "share", ["1.5", "-0.1", "{value: 2, low: 0, high: 3}", "{value: 0.5, low: 0.2, high: 1.5}"]
+)
 def test_a_user_share_is_from_0_to_1(share: str) -> None:
     assert "f.yml:5:primitives.p.user_share" in problem_of_cost("1", f", user_share: {share}")
 
@@ -237,6 +275,12 @@ NO_VECTORS = {
 @pytest.mark.parametrize("name", NO_VECTORS)
 def test_a_file_that_is_no_vector_is_refused(name: str, golden: Golden) -> None:
     golden(name, "\n".join(problems_of(NO_VECTORS[name])))
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "."])
+def test_what_is_no_file_is_named(path: str) -> None:
+    with pytest.raises(SpecError, match="not a regular file"):
+        read_vector(Path(path))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
