@@ -122,6 +122,7 @@ def _stacked(
     values: Sequence[str],
 ) -> PanelBuilder:
     """Return stacked bars. `values`: columns that only the tooltip shows."""
+    how = f"{how} `(disturbed)` after a name: measured on a busy machine, no conclusion."
     panel = bars(title, how, empty, queries, x, unit, wide=True)
     panel.stacking(StackingMode.NORMAL)
     for name in values:

@@ -38,7 +38,7 @@ from regatta.host.values.experiment import Heap, Scalar
 from regatta.influx.points import ESTIMATE, TAGS, VECTOR, Point, apart, make_point
 from regatta.influx.short_labels import configuration_text, differing, parameters_of, places, setting_text
 from regatta.influx.vector_labels import labelled_vectors
-from regatta.stats.estimate import Interval, undefined
+from regatta.stats.estimate import DISTURBED, Interval, undefined
 from regatta.store.columns import canonical_json
 
 #: kinds of estimates
@@ -127,8 +127,11 @@ def _labelled(points: Iterable[Point]) -> list[Point]:
             point,
             fields={
                 **point.fields,
-                "short": configuration_text(
-                    {name: text for name, text in part.items() if text != NO_MODIFIERS}, shown
+                "short": _marked(
+                    configuration_text(
+                        {name: text for name, text in part.items() if text != NO_MODIFIERS}, shown
+                    ),
+                    point,
                 ),
                 "setting": setting_text(own, differing(of_series[one["benchmark"], one["metric"]]) or None)
                 or NO_SETTING,
@@ -358,6 +361,13 @@ def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
             "", "",
         )  # fmt: skip
         yield make_point(VECTOR, tags, {**_interval(cell.estimate), "value": cell.estimate.point}, time_ns)
+
+
+def _marked(short: str, point: Point) -> str:
+    """Return a short name, with a mark if all its measurements are disturbed: the bars of dashboards have this name."""
+    return (
+        f"{short} ({DISTURBED})".strip() if str(point.fields["method"]).endswith(f", {DISTURBED}") else short
+    )
 
 
 def _interval(estimate: Interval) -> dict[str, Any]:

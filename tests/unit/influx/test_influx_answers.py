@@ -133,6 +133,21 @@ def test_the_same_answer_gives_the_same_bytes(answer):
     assert first == second
 
 
+def test_the_name_of_a_disturbed_estimate_has_a_mark(tmp_path):
+    cells = [cell("serial"), cell("g1")]
+    lines = [
+        record(one, r, [1e9 + r * 1e6], position=i, status="perturbed" if i else "ok")
+        for r in range(6)
+        for i, one in enumerate(cells)
+    ]
+    made = answer_experiment(write_experiment(tmp_path, cells, lines, 6))
+    points = list(estimate_points(made, 17))
+    names = {
+        (tags_of(p)["kind"], p.fields["short"]) for p in points if tags_of(p)["kind"] in ("mean", "ratio")
+    }
+    assert names == {("mean", "serial"), ("mean", "g1 (disturbed)"), ("ratio", "g1 (disturbed)")}
+
+
 def test_what_cannot_be_estimated_has_no_number_but_its_reason(answer):
     own = dataclasses.replace(
         answer.cells[0], estimate=Interval(0, math.nan, math.nan, math.nan, 0.95, "t", "not measured yet")
