@@ -6,13 +6,14 @@ import base64
 import hashlib
 import html
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from regatta.figures.axes import Figure, Group
@@ -93,6 +94,7 @@ def fill(template: str, sections: Sequence[NumberedSection], **values: Any) -> s
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["prose"] = _prose
     return environment.get_template(template).render(
         sections=sections,
         style=Markup(_text("report.css")),
@@ -101,6 +103,11 @@ def fill(template: str, sections: Sequence[NumberedSection], **values: Any) -> s
         figures=Markup(json_in_html(figures)) if figures else "",
         **values,
     )
+
+
+def _prose(text: str) -> Markup:
+    """Escape a text. Parts in backticks, such as commands, become code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def encoded(page: str) -> bytes:

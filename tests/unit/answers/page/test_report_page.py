@@ -22,9 +22,11 @@ from helpers.synthetic_answers import (
     java_answer,
     undefined,
 )
-from regatta.answers.page.page import render, write_report
+from regatta.answers.page.page import render, render_sections, write_report
 from regatta.answers.result import Answer
+from regatta.figures.axes import Group
 from regatta.figures.html import json_in_html
+from regatta.figures.section import Section
 from regatta.host.errors import StoreError
 
 
@@ -158,6 +160,13 @@ def test_hostile_names_are_shown_as_text_and_make_no_element() -> None:
     assert page.text.count(HOSTILE) > 20
     assert not [tag for tag, _ in page.tags if tag in {"img", "b x"}]
     assert "49" not in page.text.split("Means with")[0]
+
+
+def test_parts_in_backticks_are_code_and_all_else_is_escaped() -> None:
+    text = "`plot <b>`, <i>all</i> `"
+    section = Section("made", "Made", text, sentences=(text,), groups=[Group("g", [], note=text)])
+    page = render_sections("title", "", (text,), [section])
+    assert page.count("<code>plot &lt;b&gt;</code>, &lt;i&gt;all&lt;/i&gt; `<") == 4
 
 
 def test_hostile_names_are_escaped_once_more_for_plotlys_own_html() -> None:

@@ -79,7 +79,7 @@ def _figure(title: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> 
 
 
 def _reading(values: list[float], scale: Scale) -> str:
-    return f"n = {len(values)}, mean {scale.with_unit(fmean(values))}" if values else "no value"
+    return f"n = {len(values):,}, mean {scale.with_unit(fmean(values))}" if values else "no value"
 
 
 def _points(cell: CellAnswer, y: float, look: Look, scale: Scale, told: bool) -> list[Trace]:
