@@ -73,8 +73,8 @@ def _classes(found: Steadiness) -> str:
     starts = [one.steady_from for one in found.series if not math.isnan(one.steady_from)]
     when = ""
     if starts:
-        low, high = _after(min(starts)), _after(max(starts))
-        when = f"; steady {low}" if low == high else f"; steady {low} to {high.removeprefix('after ')}"
+        low, high = round(min(starts)), round(max(starts))
+        when = f"; steady {_after(low)}" if low == high else f"; steady after {low} to {high} iterations"
     return f"change points, n = {len(found.series)} series: {listed(parts)}{when}"
 
 

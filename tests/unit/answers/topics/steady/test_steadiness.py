@@ -83,6 +83,7 @@ def test_a_warmup_that_is_too_short_is_told_with_what_it_does_to_the_mean(
     assert serial.bias.point == pytest.approx(1 + 0.3 * 9 / 57, rel=0.005)
     (told,) = (s for s in answer.findings[TOPIC] if "too short" in s)
     golden("warm-up-that-is-too-short", told)
+    golden("classes", answer.findings[TOPIC][0])
 
 
 def test_a_warmup_that_is_long_enough_is_told_too(tmp_path: Path) -> None:
