@@ -128,7 +128,7 @@ def read_of_jvm(kind: type[T], path: Path, where: str) -> T:
         RegattaError: the JVM has not written it, or it has another shape.
     """
     try:
-        text = read_bounded(path, _MOST_BYTES).decode()
+        text = read_bounded(path, _MOST_BYTES)
     except OSError as error:
         raise RegattaError(
             where,

@@ -23,18 +23,20 @@ from regatta.trace.tree import Counts, Fork, Memory, Tree, kind_of_text
 #: limit of unfinished calls; a kernel has at most about four million processes
 MAX_UNFINISHED = 1 << 22
 
-_BEGIN = re.compile(r"(\d+) +([a-z_][a-z0-9_]*)\(")
-_RESUMED = re.compile(r"(\d+) +<\.\.\. ([a-z_][a-z0-9_]*) resumed>")
+#: of the numbers of processes; longer ones are damage
+_PID = r"(\d{1,10})"
+_BEGIN = re.compile(_PID + r" +([a-z_][a-z0-9_]*)\(")
+_RESUMED = re.compile(_PID + r" +<\.\.\. ([a-z_][a-z0-9_]*) resumed>")
 #: calls that, like a fork with that flag, put children into another PID namespace
 _NAMESPACE_CALLS = frozenset({"unshare", "setns"})
 _LAST_CALLS = frozenset({"exit", "exit_group"})
 #: a result at the start of the rest of a line
 _WORD = re.compile(r"[-0-9a-fx?]*")
 _FIRST = re.compile(r"(-?\d+)(?:<((?:[^<>]|<(?:char|block) [^>]*>|(?<=-)>)*)>)?")
-_MAP = re.compile(r"[^,]*, (\d+), [^,]*, [^,]*, (-?\d+)(?:<([^<>]*(?:<[^>]*>)?))?")
+_MAP = re.compile(r"[^,]*, (\d{1,20}), [^,]*, [^,]*, (-?\d{1,10})(?:<([^<>]*(?:<[^>]*>)?))?")
 _SIGNAL = re.compile(r"\d+ +--- ")
-_END = re.compile(r"(\d+) +\+\+\+ (?:exited with|killed by) ")
-_SUPERSEDED = re.compile(r"(\d+) +\+\+\+ superseded by execve in pid (\d+) ")
+_END = re.compile(_PID + r" +\+\+\+ (?:exited with|killed by) ")
+_SUPERSEDED = re.compile(_PID + r" +\+\+\+ superseded by execve in pid " + _PID + " ")
 _OTHER_MODE = re.compile(r".*\[ Process PID=\d+ runs in ")
 
 

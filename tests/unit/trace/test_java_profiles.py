@@ -187,9 +187,10 @@ def test_without_a_file_the_error_says_what_writes_it(tmp_path: Path, golden: Go
     with pytest.raises(RegattaError) as caught:
         read_profile(tmp_path / "profile.json")
     golden("no file", str(caught.value))
-    (tmp_path / "broken.json").write_text("{")
-    with pytest.raises(RegattaError, match="profile: expected JSON"):
-        read_profile(tmp_path / "broken.json")
+    for broken in (b"{", b'{"java": "\xff"}', b"[" * 100_000):
+        (tmp_path / "broken.json").write_bytes(broken)
+        with pytest.raises(RegattaError, match="profile: expected JSON"):
+            read_profile(tmp_path / "broken.json")
 
 
 def test_the_time_of_an_iteration_is_the_mean_of_those_after_warmup(tmp_path: Path) -> None:

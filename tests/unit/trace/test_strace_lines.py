@@ -244,12 +244,22 @@ def test_what_was_under_way_before_and_after_the_trace_is_no_damage():
         "garbage",
         "10 read" + "(" * 70_000,
         "\x00\xff",
+        "9" * 5000 + " getpid() = 5",
+        "9" * 5000 + " <... read resumed>) = 5",
+        "9" * 5000 + " +++ exited with 0 +++",
+        "10 +++ superseded by execve in pid " + "9" * 5000 + " +++",
     ],
 )
 def test_damaged_lines_are_numbered_and_count_nothing(line):
     tally = read("10 getpid() = 10", line)
     assert tally.calls == 1
     assert tally.remarks[0].startswith("unreadable lines of strace: 1 ")
+
+
+def test_a_map_of_a_size_beyond_all_has_an_unknown_kind():
+    tally = read(f"10 mmap(NULL, {'9' * 5000}, PROT_READ, MAP_SHARED, 3</x>, 0) = 0x7f0000000000")
+    (seen,) = tally.seen
+    assert (seen.kind, tally.remarks) == ("unknown", ())
 
 
 LINES = st.one_of(

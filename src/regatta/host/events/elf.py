@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from regatta.host.errors import HostError
+from regatta.host.foreign import reason
 
 #: ELF-64, little endian: the header from e_phoff on, a program header, a section header, a symbol
 _HEADER = struct.Struct("<QQIHHHHHH")
@@ -60,12 +61,12 @@ def offset_of(program: Path, function: str) -> int:
     try:
         with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _offset(data, program, function)
-    except (OSError, ValueError) as error:
-        raise HostError(
-            str(program), "a program to probe", str(error), "install it, or correct its path"
-        ) from error
-    except (struct.error, IndexError) as error:
-        raise HostError(str(program), "a complete ELF file", str(error), "install it again") from error
+    except HostError:
+        raise
+    except Exception as error:
+        # Offsets of a damaged file can be of any size, and no list has every type of error that they cause.
+        fix = "install it again, or correct its path"
+        raise HostError(str(program), "a complete program to probe", reason(error), fix) from error
 
 
 def _offset(data: mmap.mmap, program: Path, function: str) -> int:

@@ -14,15 +14,24 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Literal
 
+from regatta.host.cache import regular_status
 from regatta.host.errors import HostError
 
 #: limits of an extracted archive: ten times the largest JDK
 MOST_BYTES = 8 << 30
 MOST_MEMBERS = 1_000_000
+_Mode = Literal["r:", "r:gz", "r:bz2", "r:xz"]
+#: first bytes of a compressed file -> mode of `tarfile`
+_MAGICS: dict[bytes, _Mode] = {b"\x1f\x8b": "r:gz", b"BZh": "r:bz2", b"\xfd7zXZ\0": "r:xz"}
+_LONGEST_MAGIC = 6
 _CHUNK_BYTES = 1 << 20
 _LONGEST_TARGET_BYTES = 4096
+_EXTENDED = (
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
+)  # fmt: skip
+_LONGEST_HEADER_BYTES = 1 << 20
 #: other users cannot write extracted files; setuid, setgid and sticky bits are dropped
 _KEPT_MODE = 0o755
 #: errors of a damaged archive, a compression that this Python lacks, or a full disk
@@ -50,7 +59,7 @@ class _Member:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Extract a tar archive (with any compression that Python supports) or a zip archive into an empty folder.
+    """Extract a tar archive (plain, or with gzip, bzip2 or xz) or a zip archive into an empty folder.
 
     Create symbolic links last, so that no member is written through one.
 
@@ -59,6 +68,7 @@ def unpack(archive: Path, folder: Path) -> None:
             neither file, folder nor link.
     """
     try:
+        regular_status(archive)
         members = _zip_members(archive) if zipfile.is_zipfile(archive) else _tar_members(archive)
         _extract(members, archive, folder)
     except tarfile.ReadError as error:
@@ -154,8 +164,27 @@ def _write(path: Path, member: _Member, most: int) -> int:
     return written
 
 
+class _Header(tarfile.TarInfo):
+    """A header of a tar archive. Long names and other extended headers have a limit, because `tarfile` reads them into memory."""
+
+    @classmethod
+    def frombuf(cls, *arguments: Any) -> _Header:
+        header = super().frombuf(*arguments)
+        if header.type in _EXTENDED and header.size > _LONGEST_HEADER_BYTES:
+            expected = f"extended headers of at most {_LONGEST_HEADER_BYTES >> 20} MiB"
+            raise _refused("a tar archive", expected, f"{header.size} bytes")
+        return header
+
+
+def _tar_mode(path: Path) -> _Mode:
+    """Return the mode for `tarfile`, which otherwise lets every decompressor try: that of xz reads all of a file of zeros."""
+    with path.open("rb") as file:
+        start = file.read(_LONGEST_MAGIC)
+    return next((mode for magic, mode in _MAGICS.items() if start.startswith(magic)), "r:")
+
+
 def _tar_members(path: Path) -> Iterator[_Member]:
-    with tarfile.open(path) as archive:
+    with tarfile.open(path, _tar_mode(path), tarinfo=_Header) as archive:
         for info in archive:
             if info.isreg():
                 yield _Member(info.name, "file", info.mode, info.mtime, content=archive.extractfile(info))

@@ -128,8 +128,9 @@ def test_undefined_functions_are_refused() -> None:
         b"\x7fELF\x02\x02\x01" + bytes(100),
         b"\x7fELF\x02\x01\x01" + bytes(20),
         b"\x7fELF\x02\x01\x01" + bytes(100),
+        b"\x7fELF\x02\x01\x01" + b"\xff" * 100,
     ],
-    ids=["empty", "script", "magic", "32 bits", "big endian", "short", "zeros"],
+    ids=["empty", "script", "magic", "32 bits", "big endian", "short", "zeros", "offsets beyond all"],
 )
 def test_foreign_files_are_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "foreign"

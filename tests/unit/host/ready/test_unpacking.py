@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import io
 import os
 import stat
@@ -230,6 +231,22 @@ def test_a_damaged_archive_is_an_error_that_names_it(make: str, what: str, tmp_p
     path.write_bytes(DAMAGE[what](path.read_bytes()))
     with pytest.raises(HostError, match=str(path)):
         unpack(path, folder)
+
+
+def test_what_is_no_regular_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(HostError, match="not a regular file"):
+        unpack(tmp_path / "pipe", tmp_path)
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_long_header_is_refused_before_it_fills_the_memory(kind: bytes, tmp_path: Path) -> None:
+    header = tarfile.TarInfo("a")
+    header.type, header.size = kind, 2 << 20
+    data = header.tobuf() + bytes(header.size + 10_240)
+    (tmp_path / "t.gz").write_bytes(gzip.compress(data))
+    with pytest.raises(HostError, match=f"got {header.size} bytes"):
+        unpack(tmp_path / "t.gz", tmp_path)
 
 
 def test_nothing_else_extracts_archives() -> None:
