@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import random
 import re
+import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
+_BEGINNING_BYTES, _MOST_BYTES = 4096, 8 << 20
 #: around the limits of types, of columns and of plain sense
 _NUMBERS = (
     b"0", b"-1", b"1", b"32767", b"65536", b"2147483648", b"-9223372036854775809", b"18446744073709551616", b"9" * 40, b"9" * 5000,
@@ -30,6 +33,11 @@ def changed_bytes(data: bytes, random: random.Random) -> bytes:
         rest = (data[at + length :], data[at:], data[at + length :], data[at:], b"")[kind]
         data = data[:at] + (noise, noise, b"", data[at : at + length], b"")[kind] + rest
     return data
+
+
+def changed_beginning(data: bytes, random: random.Random) -> bytes:
+    """Damage the first bytes, where binary formats have their headers and tables."""
+    return changed_bytes(data[:_BEGINNING_BYTES], random) + data[_BEGINNING_BYTES:]
 
 
 def changed_numbers(data: bytes, random: random.Random) -> bytes:
@@ -59,26 +67,57 @@ def changed_lines(data: bytes, random: random.Random) -> bytes:
             case 3:
                 lines[at] = lines[at].rstrip(b"\n")
             case _:
-                lines[at] = lines[at] * random.choice((2, 1000))
+                times = random.choice((2, 1000))
+                # A line can be chosen again: the file must not grow without a limit.
+                lines[at] *= times if len(lines[at]) * times < _MOST_BYTES else 1
     return b"".join(lines)
 
 
 def changed_values(data: bytes, random: random.Random) -> bytes:
-    """Replace, remove or add a value of JSON; other bytes of a file that is no JSON."""
+    """Replace, remove or add a value of JSON, or of one line of several documents."""
     try:
-        document = json.loads(data)
+        return _encoded(_with_changes(json.loads(data), random))
     except ValueError:
-        return changed_bytes(data, random)
+        lines = data.splitlines(keepends=True)
+    at = random.randrange(len(lines))
+    lines[at] = _encoded(_with_changes(json.loads(lines[at]), random)) + b"\n"
+    return b"".join(lines)
+
+
+def changed_keys(data: bytes, random: random.Random) -> bytes:
+    """Replace, remove or add a value of YAML; the result is JSON, which is YAML too."""
+    import yaml
+
+    return _encoded(_with_changes(yaml.safe_load(data), random))
+
+
+def changed_records(data: bytes, random: random.Random) -> bytes:
+    """Replace, remove or add a value of a line of a journal; its checksum is right."""
+    lines = data.splitlines(keepends=True)
+    at = random.randrange(len(lines))
+    document = json.loads(lines[at])
+    del document["crc32"]
+    body = _encoded(_with_changes(document, random))[:-1]
+    lines[at] = b'%b,"crc32":"%08x"}\n' % (body, zlib.crc32(body))
+    return b"".join(lines)
+
+
+def _encoded(document: Any) -> bytes:
+    # Dates of YAML become texts.
+    return json.dumps(document, separators=(",", ":"), default=str).encode(errors="surrogatepass")
+
+
+def _with_changes(document: Any, random: random.Random) -> Any:
     for _ in range(random.choice((1, 1, 2))):
         owner, key = random.choice([*_places(document)] or [([document], 0)])
         match random.randrange(4):
             case 0 if isinstance(owner, dict):
                 del owner[key]
             case 1 if isinstance(owner, dict):
-                owner[random.choice(("other", "", "v" * 100))] = random.choice(_VALUES)
+                owner[random.choice(("other", "", "v" * 100))] = deepcopy(random.choice(_VALUES))
             case _:
-                owner[key] = random.choice(_VALUES)
-    return json.dumps(document).encode(errors="surrogatepass")
+                owner[key] = deepcopy(random.choice(_VALUES))
+    return document
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
@@ -89,7 +128,16 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 
 Mutator = Callable[[bytes, random.Random], bytes]
 BYTES: tuple[Mutator, ...] = (changed_bytes,)
+BINARY: tuple[Mutator, ...] = (changed_bytes, changed_beginning, changed_beginning)
+JOURNAL: tuple[Mutator, ...] = (
+    changed_bytes,
+    changed_records,
+    changed_records,
+    changed_records,
+    changed_lines,
+)
 TEXT: tuple[Mutator, ...] = (changed_bytes, changed_numbers, changed_numbers, changed_lines)
+YAML: tuple[Mutator, ...] = (*TEXT, changed_keys, changed_keys, changed_keys)
 JSON: tuple[Mutator, ...] = (changed_bytes, changed_numbers, changed_values, changed_values)
 
 
