@@ -235,13 +235,15 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
         data = bytearray()
-        # Read in chunks: a single read would allocate `most_bytes` even for the smallest file.
-        while len(data) <= most_bytes and (chunk := file.read(_CHUNK_BYTES)):
+        # Read in chunks: a single read would allocate `most_bytes` even for the smallest file. The size is only a first look,
+        # because a file can grow, and those of the kernel have none.
+        while max(len(data), status.st_size) <= most_bytes and (chunk := file.read(_CHUNK_BYTES)):
             data += chunk
-    if len(data) > most_bytes:
+    if max(len(data), status.st_size) > most_bytes:
         raise OSError(errno.EFBIG, f"more than {most_bytes} bytes", str(path))
     return bytes(data)
 

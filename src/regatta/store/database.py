@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import StoreError
-from regatta.host.files import locked, parse_object, read_object, sync
+from regatta.host.files import locked, read_object, sync
 from regatta.host.journal.attempts import status_under
 from regatta.host.journal.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.host.journal.journal import (
@@ -38,7 +38,6 @@ from regatta.host.journal.journal import (
     journal_files,
     read_file,
 )
-from regatta.host.journal.plan_files import refuse_newer_plan
 from regatta.host.values.record import Record
 from regatta.store.cells import unplanned_cells
 from regatta.store.event_measures import EventMeasures, kept_traces
@@ -441,11 +440,11 @@ def _limits(experiment_dir: Path) -> dict[str, Any]:
 
 def _write_cells(experiment_dir: Path, new: _New) -> int:
     count = 0
+    folder = Folder(experiment_dir)
     with new.table("cells") as writer:
         for plan_path in _plan_files(experiment_dir):
             try:
-                plan = parse_object(plan_path)
-                refuse_newer_plan(plan_path, plan)
+                plan = folder.host_header(plan_path.parent.name)
                 rows = cell_rows(plan, _planned_invocations(experiment_dir, plan_path, plan))
             except (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException) as error:
                 raise StoreError(
@@ -456,7 +455,6 @@ def _write_cells(experiment_dir: Path, new: _New) -> int:
                 ) from error
             writer.write_table(rows)
             count += rows.num_rows
-    folder = Folder(experiment_dir)
     with new.table("unplanned_cells") as writer:
         for path in cell_files(experiment_dir):
             try:

@@ -13,7 +13,7 @@ from typing import Any
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object, read_object, replaced, write_first
 from regatta.host.journal.decisions import DECISIONS
-from regatta.host.journal.plan_files import refuse_newer_plan
+from regatta.host.journal.plan_files import check_plan, refuse_newer_plan
 
 DEFAULT_RESULTS = Path("results")
 _IDENTITY = re.compile(r"[0-9a-f]{12}")
@@ -57,12 +57,12 @@ class Folder:
         """Return the `plan.json` of a host.
 
         Raises:
-            StoreError: it is missing or is not JSON.
+            StoreError: it is missing, is not JSON, or is damaged.
             NewerVersion: a newer version of Regatta wrote it.
         """
         path = self.host_plan(host) / "plan.json"
         header = read_json(path, "run `regatta plan SPEC --write`")
-        refuse_newer_plan(path, header)
+        check_plan(path, header)
         return header
 
     def refuse_newer_plans(self) -> None:

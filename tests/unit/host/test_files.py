@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,6 +126,18 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nobody(tmp_path: Path) -> None:
     assert read_object(tmp_path / "plan.json") == {}
     with pytest.raises(OSError, match="not a regular file"):
         read_bounded(tmp_path / "plan.json", 100)
+
+
+def test_a_file_above_the_limit_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(257 << 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(OSError, match="sparse"):
+            read_bounded(tmp_path / "sparse", 256 << 20)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_small_object_is_read_where_memory_is_short(tmp_path: Path) -> None:

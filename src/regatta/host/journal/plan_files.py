@@ -15,6 +15,7 @@ from regatta.host.cache import stream_sha256
 from regatta.host.contents import contents_sha256
 from regatta.host.errors import HostError, NewerVersion, StoreError
 from regatta.host.files import parse_object
+from regatta.host.journal.plan_shape import plan_problem
 from regatta.host.values.plan_cell import PlanCell
 
 PLAN_VERSION = 1
@@ -104,11 +105,24 @@ def refuse_newer_plan(path: Path, header: Mapping[str, Any]) -> None:
         raise NewerVersion(str(path), PLAN_VERSION, version)
 
 
+def check_plan(path: Path, header: Mapping[str, Any]) -> None:
+    """Check a `plan.json`: its version, and the types of its values.
+
+    Raises:
+        StoreError: a value has another type.
+        NewerVersion: a newer version of Regatta wrote it.
+    """
+    refuse_newer_plan(path, header)
+    problem = plan_problem(header)
+    if problem:
+        raise StoreError(str(path), "the plan of a host", problem, "run `regatta plan SPEC --write`")
+
+
 def read_plan(directory: Path) -> WrittenPlan:
     """Read the plan of a host.
 
     Raises:
-        StoreError: the plan is missing, not JSON, or of another version.
+        StoreError: the plan is missing, not JSON, damaged, or of another version.
         NewerVersion: a newer version of Regatta wrote it.
     """
     path = directory / "plan.json"
@@ -123,6 +137,7 @@ def read_plan(directory: Path) -> WrittenPlan:
         raise StoreError(
             str(path), f"version {PLAN_VERSION}", str(header.get("v")), "run `regatta plan SPEC --write`"
         )
+    check_plan(path, header)
     return WrittenPlan(header, directory / "rows.i32")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from regatta.host.values import record as shapes
-from regatta.host.values.plan_cell import CellDescription
+from regatta.host.values.plan_cell import CellDescription, PlanCell
 from regatta.host.values.record import Record
 
 #: all statuses of an invocation
@@ -303,6 +303,31 @@ _CELL_RULES = {
     **{key: _CELL_TYPES.get(text, _ANY) for key, text in _types_of(CellDescription).items()},
     **dict.fromkeys(("cell_id", "experiment", "host"), _RULES["cell_id"]),
 }
+
+
+#: annotation of a list or an object in a plan -> its check; members are checked where they are used
+_CONTAINERS: dict[str, tuple[_Check, str]] = {
+    "list": (lambda value: isinstance(value, list), "a list"),
+    "dict": (lambda value: isinstance(value, dict), "an object"),
+    "Plan": (lambda value: isinstance(value, dict), "an object"),
+}
+_PLAN_CELL_RULES = {
+    key: _CELL_TYPES[text] if text in _CELL_TYPES else _CONTAINERS[text[:4]]
+    for key, text in _types_of(PlanCell).items()
+}
+
+
+def plan_cell_problem(cell: object) -> str:
+    """Return the first type error in a cell of a plan as one line; empty without errors."""
+    if not isinstance(cell, dict):
+        return f"expected an object, got {cell!r:.80}"
+    for key in ("cell_id", "benchmark"):
+        if not _is_name(cell.get(key)):
+            return f"{key}: expected a name, got {cell.get(key)!r:.80}"
+    for key, (is_right, expected) in _PLAN_CELL_RULES.items():
+        if cell.get(key) is not None and not is_right(cell[key]):
+            return f"{key}: expected {expected}, got {cell[key]!r:.80}"
+    return ""
 
 
 def cell_problem(cell: Mapping[str, Any]) -> str:
