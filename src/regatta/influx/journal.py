@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from regatta.host.journal.journal import MAXIMUM_LINE_BYTES, journal_files, segment_files
+from regatta.host.journal.journal import MAXIMUM_LINE_BYTES, journal_files, open_journal, segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.lines import identifier, quoted, tag_text
 from regatta.store.folder import Folder
@@ -15,7 +15,7 @@ from regatta.store.folder import Folder
 
 def new_lines(path: Path, offset: int) -> Iterator[bytes]:
     """Yield the whole lines of a file from an offset. An unfinished line is skipped, unless it is too long for a record."""
-    with path.open("rb") as file:
+    with open_journal(path) as file:
         file.seek(offset)
         while line := file.readline(MAXIMUM_LINE_BYTES):
             if not line.endswith(b"\n") and len(line) < MAXIMUM_LINE_BYTES:

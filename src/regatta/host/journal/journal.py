@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
+from regatta.host.cache import regular_status
 from regatta.host.errors import NewerVersion
 from regatta.host.journal.record import (
     DamagedLine,
@@ -64,6 +65,16 @@ def journal_files(experiment_dir: Path) -> list[Path]:
 def cell_files(experiment_dir: Path) -> list[Path]:
     """Return the files of an experiment that describe its cells, sorted by host."""
     return sorted((experiment_dir / "journal").glob(f"*/{CELLS}"))
+
+
+def open_journal(path: Path) -> BinaryIO:
+    """Open a file of a journal.
+
+    Raises:
+        OSError: it cannot be read, or is a pipe or a device, which can block or never end.
+    """
+    regular_status(path)
+    return path.open("rb")
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
@@ -123,7 +134,7 @@ def described_cells(host_journal: Path) -> dict[str, CellDescription]:
 
 
 def _decoded(path: Path, decode: Callable[[bytes], _Line], first: int = 0) -> Iterator[_Line | Damage]:
-    with path.open("rb") as file:
+    with open_journal(path) as file:
         file.seek(first)
         for number, offset, line in _lines(file):
             if not line.endswith(b"\n"):
@@ -149,7 +160,7 @@ def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[Reco
         OSError: the file cannot be read.
         NewerVersion: a newer version of Regatta wrote a line.
     """
-    with path.open("rb") as file:
+    with open_journal(path) as file:
         for number, _, line in _lines(file):
             if not line.endswith(b"\n") or (of_this_version(line) and id_in_line(line) not in invocation_ids):
                 continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +58,14 @@ def test_a_line_that_does_not_begin_as_a_record_has_no_id(line: bytes) -> None:
 
 def test_the_id_in_a_line_is_the_id_of_its_record() -> None:
     assert id_in_line(encode_record(record("0123456789abcdef-r12"))) == "0123456789abcdef-r12"
+
+
+@pytest.mark.parametrize(
+    "read", [journal.read_file, journal.read_cells, lambda path: read_records_of(path, ())]
+)
+def test_a_pipe_in_the_place_of_a_journal_is_an_error(
+    read: Callable[[Path], Iterable[Any]], path: Path
+) -> None:
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="not a regular file"):
+        list(read(path))
