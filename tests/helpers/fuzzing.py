@@ -89,7 +89,7 @@ def readings(name: str, count: int, seed: int, folder: Path, special: bool) -> I
         # It is read at another place than the damaged files: no cache can answer for them.
         _read_here(reader, whole, scratch)
     for what, put in mutations.SPECIAL.items() if special else ():
-        for file in reader.files:
+        for file in () if what == "sparse" and reader.streams else reader.files:
             target = _copied(whole, place, file)
             target.unlink()
             put(target)

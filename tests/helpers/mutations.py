@@ -35,6 +35,14 @@ def changed_bytes(data: bytes, random: random.Random) -> bytes:
     return data
 
 
+def replaced_bytes(data: bytes, random: random.Random) -> bytes:
+    """Replace some bytes; all others stay where they are, so that lengths and offsets in the file hold."""
+    changed = bytearray(data)
+    for _ in range(random.choice((1, 1, 4))):
+        changed[random.randrange(len(changed))] = random.randrange(256)
+    return bytes(changed)
+
+
 def changed_beginning(data: bytes, random: random.Random) -> bytes:
     """Damage the first bytes, where binary formats have their headers and tables."""
     return changed_bytes(data[:_BEGINNING_BYTES], random) + data[_BEGINNING_BYTES:]
@@ -129,6 +137,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 Mutator = Callable[[bytes, random.Random], bytes]
 BYTES: tuple[Mutator, ...] = (changed_bytes,)
 BINARY: tuple[Mutator, ...] = (changed_bytes, changed_beginning, changed_beginning)
+RECORDING: tuple[Mutator, ...] = (*BINARY, replaced_bytes, replaced_bytes, replaced_bytes)
 JOURNAL: tuple[Mutator, ...] = (
     changed_bytes,
     changed_records,

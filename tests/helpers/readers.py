@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from helpers import seeds
-from helpers.mutations import BINARY, BYTES, JOURNAL, JSON, TEXT, YAML, Mutator
+from helpers.mutations import BINARY, BYTES, JOURNAL, JSON, RECORDING, TEXT, YAML, Mutator
 from regatta.host.errors import RegattaError
 from regatta.host.files import read_bounded
 
@@ -25,6 +25,7 @@ class Reader:
         mutators: what is done to the file.
         files: names of the files that are damaged, if the seed is a folder.
         accepted: exit codes for the seed.
+        streams: whether its files have no limit of size, so that a large one is no failure.
         few: damaged files in the first tier; 1 where each starts another program or a long computation.
     """
 
@@ -34,6 +35,7 @@ class Reader:
     files: tuple[str, ...] = ("",)
     accepted: tuple[int, ...] = (0,)
     few: int = 3
+    streams: bool = False
 
 
 def _function(name: str, *arguments: object) -> Callable[[Path], object]:
@@ -210,10 +212,10 @@ READERS: dict[str, Reader] = {
     "primitives": Reader(seeds.primitives, _function("regatta.spec.primitives:read_primitives"), YAML),
     "settings-influx": Reader(seeds.influx_settings, _settings, YAML, ("influx.yml",)),
     # results
-    "records-verified": Reader(seeds.results, ("verify", "{}"), JOURNAL, _JOURNAL),
-    "records-answered": Reader(seeds.results, ("analyze", "{}", "--all"), JOURNAL, _JOURNAL, few=1),
-    "records-printed": Reader(seeds.results, ("records", "{}"), JOURNAL, _JOURNAL),
-    "records-compared": Reader(seeds.results, ("history", "{}"), JOURNAL, _JOURNAL),
+    "records-verified": Reader(seeds.results, ("verify", "{}"), JOURNAL, _JOURNAL, streams=True),
+    "records-answered": Reader(seeds.results, ("analyze", "{}", "--all"), JOURNAL, _JOURNAL, streams=True, few=1),
+    "records-printed": Reader(seeds.results, ("records", "{}"), JOURNAL, _JOURNAL, streams=True),
+    "records-compared": Reader(seeds.results, ("history", "{}"), JOURNAL, _JOURNAL, streams=True),
     "records-of-host": Reader(seeds.results, _records_of_host, JOURNAL, _JOURNAL),
     "plans-verified": Reader(seeds.results, ("verify", "{}"), JSON, _PLAN_FILES),
     "plans-answered": Reader(seeds.results, ("analyze", "{}", "--all"), JSON, _PLAN_FILES, few=1),
@@ -243,11 +245,11 @@ READERS: dict[str, Reader] = {
     "events-facts": Reader(seeds.event_trace, _EVENTS, JSON, ("trace.json",)),
     "events-tables": Reader(seeds.event_trace_without_digests, _EVENTS, BYTES, ("events.parquet", "objects.parquet")),
     "events-recording": Reader(seeds.event_recording, _EVENTS, JSON, ("events.json",), (3,)),
-    "events-recorded": Reader(seeds.recorded_events, _EVENTS, BINARY, ("events.dat",)),
+    "events-recorded": Reader(seeds.recorded_events, _EVENTS, RECORDING, ("events.dat",)),
     "flight-recording": Reader(seeds.flight_recording, _function("regatta.events.jfr_recording:read_chunks"), BYTES),
-    "flight-recorded": Reader(seeds.recorded_flight, _EVENTS, BINARY, few=1),
+    "flight-recorded": Reader(seeds.recorded_flight, _EVENTS, RECORDING, few=1),
     "thread-samples": Reader(
-        seeds.recorded_flight, _function("regatta.trace.java_samples:read_samples", "java"), BINARY, few=1
+        seeds.recorded_flight, _function("regatta.trace.java_samples:read_samples", "java"), RECORDING, few=1
     ),
     "java-events": Reader(seeds.java_events, _function("regatta.trace.java_events:read_events"), JSON),
     "java-profile": Reader(seeds.java_profile, _function("regatta.trace.java:read_profile"), JSON),
