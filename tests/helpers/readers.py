@@ -243,7 +243,7 @@ READERS: dict[str, Reader] = {
     "events-text": Reader(seeds.event_text, _EVENTS, TEXT),
     "events-trace-cmd": Reader(seeds.trace_cmd_text, _EVENTS, TEXT),
     "events-facts": Reader(seeds.event_trace, _EVENTS, JSON, ("trace.json",)),
-    "events-tables": Reader(seeds.event_trace_without_digests, _EVENTS, BYTES, ("events.parquet", "objects.parquet")),
+    "events-tables": Reader(seeds.event_trace_without_digests, _EVENTS, RECORDING, ("events.parquet", "objects.parquet")),
     "events-recording": Reader(seeds.event_recording, _EVENTS, JSON, ("events.json",), (3,)),
     "events-recorded": Reader(seeds.recorded_events, _EVENTS, RECORDING, ("events.dat",)),
     "flight-recording": Reader(seeds.flight_recording, _function("regatta.events.jfr_recording:read_chunks"), BYTES),
@@ -260,12 +260,12 @@ READERS: dict[str, Reader] = {
     "files-text": Reader(seeds.strace_text, ("trace", "files", "--from", "{}"), TEXT),
     "files-facts": Reader(seeds.file_trace, ("trace", "files", "--from", "{}"), JSON, ("trace.json",)),
     "files-tables": Reader(
-        seeds.file_trace_without_digests, ("trace", "files", "--from", "{}"), BYTES,
+        seeds.file_trace_without_digests, ("trace", "files", "--from", "{}"), RECORDING,
         ("operations.parquet", "files.parquet", "memory.parquet"),
     ),
     "memory-facts": Reader(seeds.memory_trace, ("trace", "memory", "--from", "{}"), JSON, ("trace.json",)),
     "memory-tables": Reader(
-        seeds.memory_trace_without_digests, ("trace", "memory", "--from", "{}"), BYTES, ("references.parquet", "files.parquet")
+        seeds.memory_trace_without_digests, ("trace", "memory", "--from", "{}"), RECORDING, ("references.parquet", "files.parquet")
     ),
     # heaps
     "gc-log": Reader(seeds.gc_log, _function("regatta.gc.collection_log:read_collection_log"), TEXT),
