@@ -86,9 +86,9 @@ def test_a_segment_s_event_says_what_its_receipt_counts_and_how_long_the_rest_ma
     flow = Workflow(tmp_path, handler())
     plan = flow.folder / "plan" / "a"
     plan.mkdir(parents=True)
-    (plan / "plan.json").write_text(
-        json.dumps({"rounds": 10, "discarded_rounds": 0, "cells": [{}, {}], "stopping": None})
-    )
+    cells = [{"cell_id": name, "benchmark": "s/b:x"} for name in ("a", "b")]
+    header = {"rounds": 10, "discarded_rounds": 0, "segments": [[0, 20]], "cells": cells, "stopping": None}
+    (plan / "plan.json").write_text(json.dumps(header))
     job = flow.begin("measure", host="a", segment="00000")
     receipt = flow.folder / "receipts" / "a" / "00000.json"
     receipt.parent.mkdir(parents=True)

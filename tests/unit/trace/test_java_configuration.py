@@ -92,7 +92,8 @@ def results(tmp_path: Path) -> Path:
     (plan / "experiment.json").write_text(json.dumps(experiment))
     cells = [cell("temurin-17", program), cell("temurin-21", program)]
     cells.append({**cell("native", program), "kind": "native"})
-    header = {"seed": 7, "environment": {"set": {"A": "1", "PATH": "/usr/bin:/bin"}}, "cells": cells}
+    environment = {"set": {"A": "1", "PATH": "/usr/bin:/bin"}}
+    header = {"seed": 7, "environment": environment, "rounds": 1, "segments": [[0, 3]], "cells": cells}
     (plan / "local" / "plan.json").write_text(json.dumps(header))
     return tmp_path / "results"
 
