@@ -186,12 +186,6 @@ def _lines_of_lackey(path: Path) -> None:
     reader.finish()
 
 
-def _backup(path: Path) -> None:
-    from regatta.influx.backup_file import Reader as BackupReader
-
-    BackupReader(io.BytesIO(_received(path)), path).check()
-
-
 _EVENTS = ("trace", "events", "--from", "{}")
 _PLAN_FILES = ("plan/local/plan.json", "plan/experiment.json")
 _JOURNAL = ("journal/local/00000.jsonl",)
@@ -222,7 +216,6 @@ READERS: dict[str, Reader] = {
     "facts-of-host": Reader(seeds.facts_of_host, _facts_of_host, JSON),
     "state-of-host": Reader(seeds.state_of_host, _state_of_host, JSON),
     "answer-of-influx": Reader(seeds.answer_of_influx, _answer_of_influx, JSON, ("answer.json",)),
-    "backup": Reader(seeds.backup, _backup, BYTES),
     # outputs of benchmarks
     "adapter-dacapo": Reader(seeds.output("dacapo-23.11.txt"), _adapter("dacapo"), TEXT),
     "adapter-jmh": Reader(seeds.output("jmh-samples.json"), _adapter("jmh"), JSON),

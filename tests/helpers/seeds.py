@@ -424,17 +424,6 @@ def lackey_lines(folder: Path) -> Path:
     return folder
 
 
-def backup(folder: Path) -> Path:
-    from regatta.influx.backup_file import Contents, Writer
-
-    with (folder / "backup.lp.gz").open("wb") as stream:
-        writer = Writer(stream, "regatta", "")
-        for at in range(100):
-            writer.add(b"iteration,host=a value=0.1,line=%di %d\n" % (at, 1_700_000_000_000_000_000 + at))
-        writer.end(100, {"iteration": Contents(1, {"value": 100, "line": 100}, "0" * 64)})
-    return folder / "backup.lp.gz"
-
-
 def output(name: str) -> Callable[[Path], Path]:
     """Return what writes an output of a benchmark."""
     return lambda folder: Path(shutil.copy(TESTS / "unit/host/adapters/outputs" / name, folder))
