@@ -5,6 +5,7 @@ All that the kernel knows is in the tree's files, so that it goes on where a kil
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -15,6 +16,8 @@ from pathlib import Path
 from regatta.host.quiet.host import CPU, QuietHost
 from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list, parse_cpu_mask
 
+#: beginning of the names of units that need cpusets
+HOLDER = "regatta-cpusets-"
 WATCHDOG = "proc/sys/kernel/watchdog"
 KTHREAD, BOUND, USER = 0x00200040, 0x04200040, 0x00400100
 
@@ -391,23 +394,54 @@ class FakeKernel(QuietHost):
         self.tick("affinity")
 
     def has_program(self, name: str) -> bool:
-        return name in ("swapoff", "swapon") or (name == "systemctl" and bool(self.machine.units))
+        if name in ("systemctl", "systemd-run"):
+            return bool(self.machine.units)
+        return name in ("swapoff", "swapon")
 
     def run(self, argv: Sequence[str]) -> str:
         if list(argv[:2]) == ["systemctl", "show"]:
             return self._show_units(argv[3:])
         self.tick(argv[0])
         self.writes += 1
-        if argv[0] == "systemctl":
-            units = self._units()
-            units[argv[2]] = {"stop": "inactive", "start": "active"}[argv[1]]
-            (self.root / "run/units").write_text(
-                "\n".join(f"{name} {state}" for name, state in units.items()) + "\n"
-            )
+        if argv[0] == "systemd-run":
+            unit, group = (word.partition("=")[2] for word in argv[2:4])
+            self._write_units({**self._units(), unit: "active"})
+            for folder in reversed([self._slice(group), *self._slice(group).parents]):
+                control = folder / "cgroup.subtree_control"
+                if control.exists() and "cpuset" not in control.read_text():
+                    self._control(control, "+cpuset")
+        elif argv[0] == "systemctl" and argv[2].startswith(HOLDER):
+            self._write_units({name: state for name, state in self._units().items() if name != argv[2]})
+            self._drop_cpusets(self._held_by(argv[2]))
+        elif argv[0] == "systemctl":
+            self._write_units({**self._units(), argv[2]: {"stop": "inactive", "start": "active"}[argv[1]]})
         else:
             self._swap(argv)
         self.tick(argv[0])
         return ""
+
+    def log_in(self) -> None:
+        """A user logs in, and systemd disables the controllers that no unit needs."""
+        base = self.root / self.machine.cgroup[1]
+        held = [self._held_by(unit) for unit in self._units() if unit.startswith(HOLDER)]
+        for control in sorted(base.rglob("cgroup.subtree_control"), key=lambda path: -len(path.parts)):
+            if not any(folder.is_relative_to(control.parent) for folder in held):
+                self._drop_cpusets(control.parent)
+
+    def _held_by(self, unit: str) -> Path:
+        return self._slice(unit.removeprefix(HOLDER).removesuffix(".service"))
+
+    def _slice(self, name: str) -> Path:
+        base = self.root / self.machine.cgroup[1]
+        return base if name == "-.slice" else next(base.rglob(name))
+
+    def _drop_cpusets(self, folder: Path) -> None:
+        with contextlib.suppress(ValueError, OSError):
+            self._control(folder / "cgroup.subtree_control", "-cpuset")
+
+    def _write_units(self, units: dict[str, str]) -> None:
+        text = "".join(f"{name} {state}\n" for name, state in units.items())
+        (self.root / "run/units").write_text(text)
 
     def _units(self) -> dict[str, str]:
         return dict(line.split() for line in (self.read("run/units") or "").splitlines())

@@ -127,7 +127,11 @@ class Services(Knob):
     def put(self, host: QuietHost, key: str, value: str) -> None:
         kind, _, folder = key.partition(":")
         if kind == "enable":
-            host.write(f"{folder}/{_CONTROL}", "+cpuset" if value == "yes" else "-cpuset")
+            # Systemd before 244 knows no cpusets, refuses the unit, and leaves the controller alone.
+            with contextlib.suppress(OSError):
+                _hold(host, folder, value == "yes")
+            if self.get(host, key) != value:
+                host.write(f"{folder}/{_CONTROL}", "+cpuset" if value == "yes" else "-cpuset")
         elif kind == "cpus" and value == _ALL:
             _confine_no_longer(host, f"{folder}/{_CPUS}")
         elif kind == "cpus":
@@ -183,6 +187,28 @@ def _confine_no_longer(host: QuietHost, key: str) -> None:
 def _every_cpu(host: QuietHost) -> str:
     """Return all CPUs that can ever be online: as the set of a group they limit nothing, also after CPUs are added."""
     return cpu_list_text(parse_cpu_list(host.read(f"{CPU}/possible") or ""))
+
+
+def _hold(host: QuietHost, folder: str, held: bool) -> None:
+    """Start or stop a unit that needs cpusets in a slice of systemd.
+
+    Without such a unit, systemd disables the controller at the next login, and all groups lose their sets.
+
+    Raises:
+        OSError: systemd refused.
+    """
+    base = next((base for version, base in _mounts(host) if version == 2), "")
+    relative = PurePosixPath(folder).relative_to(base)
+    if not host.has_program("systemd-run") or not all(part.endswith(".slice") for part in relative.parts):
+        return
+    name = relative.name or "-.slice"
+    unit = f"regatta-cpusets-{name}.service"
+    if not held:
+        host.run(["systemctl", "stop", unit])
+        return
+    properties = (f"AllowedCPUs={cpu_list_text(host.housekeeping)}", "Type=oneshot", "RemainAfterExit=yes")
+    options = [f"--property={text}" for text in properties]
+    host.run(["systemd-run", "--quiet", f"--unit={unit}", f"--slice={name}", *options, "true"])
 
 
 def _partition_state(host: QuietHost, folder: str) -> str | None:

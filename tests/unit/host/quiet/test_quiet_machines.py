@@ -377,6 +377,18 @@ def test_watchdogs_come_back_after_another_program_has_read_their_common_switch(
     assert snapshot(bench.root) == bench.at_first
 
 
+@pytest.mark.parametrize("isolate", [False, True])
+def test_cpusets_stay_when_a_user_logs_in(tmp_path: Path, isolate: bool) -> None:
+    bench = Bench(tmp_path, INTEL, isolate=isolate)
+    bench.apply()
+    quiet = snapshot(bench.root)
+    bench.kernel().log_in()
+    assert snapshot(bench.root) == quiet
+    assert knob(bench.status(), "services").state == "quiet"
+    assert not bench.restore().failed
+    assert snapshot(bench.root) == bench.at_first
+
+
 @pytest.mark.parametrize(("takes_empty_cpusets", "at_last"), [(False, "0-7"), (True, "")])
 def test_groups_that_had_the_controller_before_may_use_all_cpus_again(
     tmp_path: Path, takes_empty_cpusets: bool, at_last: str
