@@ -3,6 +3,7 @@
     x86_hosts       two hosts as TestHost (helpers.hosts.host_containers), x86-64, without a compiler
     arm_host        one that is aarch64, emulated; with gcc and make
     slurm_cluster   SlurmCluster (helpers.hosts.slurm_cluster): two nodes of this machine, each with a feature of its own
+    whole_guest     Guest (helpers.hosts.guests): an emulated machine for the tests of a file
 
 A test that does something lasting to a host (packages, a reboot) shares it with those after it. What cannot be had
 here is skipped, and the line that says so goes to the terminal, too.
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from helpers.docker_engine import DockerEngine
-from helpers.hosts import host_images
+from helpers.hosts import guests, host_images
 from helpers.hosts.host_containers import HostMaker, TestHost, host_maker
 from helpers.hosts.slurm_cluster import CannotStartError, SlurmCluster, slurm
 
@@ -70,6 +71,19 @@ def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmClu
         except CannotStartError as error:
             skip_loudly(f"no Slurm: {error}")
         yield cluster
+
+
+@pytest.fixture(scope="module", params=guests.SUITES)
+def whole_guest(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[guests.Guest]:
+    """A machine with its own kernel and systemd."""
+    with contextlib.ExitStack() as ends:
+        try:
+            guest = ends.enter_context(guests.guest(request.param, tmp_path_factory.mktemp("guest")))
+        except host_images.CannotMakeError as error:
+            skip_loudly(f"no whole guest of {request.param}: {error}")
+        yield guest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -156,6 +156,7 @@ FLEET_TOOLS = (
         "iptables",
         "mmdebstrap",
         "arch-test",
+        "qemu-system-x86_64",
         "ssh",
         "ssh-keygen",
         "ip",
@@ -480,6 +481,7 @@ def test_the_first_tier_of_the_tests_needs_build_tools_alone(machine: Machine) -
         (["-x", "tests/workloads/test_lm.py::test_it"], "qemu-user-static", "slurmctld"),
         (["--only", "influx"], "influxdb", "docker.io"),
         (["--long"], "docker.io", "chromium"),
+        (["--long"], "qemu-system-x86", "chromium"),
     ],
 )
 def test_a_part_of_the_tests_asks_for_what_it_needs(

@@ -40,6 +40,7 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
             "chromium",
             "mmdebstrap",
             "arch-test",
+            "guests",
             "iproute",
             "slurm",
             "time",

@@ -16,13 +16,12 @@ from helpers.influx_server import free_port
 #: Marks the containers of tests with the process that made them.
 OWNER = "regatta.tests.owner"
 ANSWER_S = 300.0
+TRY_S = 20
 
 
 @dataclass
-class TestHost:
+class SshHost:
     """A host of the tests. `root` and `bench` may come in by key, `bench` becomes root by sudo without a password."""
-
-    __test__ = False
 
     name: str
     address: str
@@ -30,11 +29,6 @@ class TestHost:
     user: str
     key_file: Path
     known_hosts: Path
-    container: str
-    #: as `uname -m` says it
-    architecture: str
-    docker: str = "docker"
-    _routes: list[dict[str, str]] = field(default_factory=list)
 
     def inventory_entry(self, user: str = "") -> dict[str, Any]:
         """Its variables in an Ansible inventory, for `user` (root, or bench, which has to become root)."""
@@ -57,6 +51,38 @@ class TestHost:
 
     def _options(self) -> tuple[str, ...]:
         return (f"UserKnownHostsFile={self.known_hosts}", "StrictHostKeyChecking=yes", "IdentitiesOnly=yes")
+
+    def wait_for_answer(self, within_s: float = ANSWER_S) -> None:
+        """Wait until a command comes through by SSH."""
+        deadline = time.monotonic() + within_s
+        while True:
+            done = subprocess.run(
+                # A guest that starts accepts connections before anything in it answers.
+                ["ssh", "-o", f"ConnectTimeout={TRY_S}", *self.ssh("true")[1:]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=within_s,
+                check=False,
+            )
+            if done.returncode == 0:
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{self.name} does not answer by SSH: {done.stderr.strip()}")
+            time.sleep(0.1)
+
+
+@dataclass
+class TestHost(SshHost):
+    """A host that is a container."""
+
+    __test__ = False
+
+    container: str
+    #: as `uname -m` says it
+    architecture: str
+    docker: str = "docker"
+    _routes: list[dict[str, str]] = field(default_factory=list)
 
     def exec(self, argv: Sequence[str], check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command in the container as root, beside SSH: it works with the network cut."""
@@ -91,24 +117,6 @@ class TestHost:
         """Switch it on again, with the same keys and port, and wait until it answers."""
         _docker(self.docker, "start", self.container)
         self.wait_for_answer()
-
-    def wait_for_answer(self) -> None:
-        """Wait until a command comes through by SSH."""
-        deadline = time.monotonic() + ANSWER_S
-        while True:
-            done = subprocess.run(
-                self.ssh("true"),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=ANSWER_S,
-                check=False,
-            )
-            if done.returncode == 0:
-                return
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{self.name} does not answer by SSH: {done.stderr.strip()}")
-            time.sleep(0.1)
 
 
 class HostMaker:

@@ -222,8 +222,8 @@ def _make(recipe: Recipe, docker: str) -> None:
         hooks += [f"--customize-hook={hook}" for hook in _hooks(folder)]
         what = ["--variant=minbase", f"--architectures={recipe.architecture}"]
         what += [f"--include={','.join(recipe.packages)}", *apt, *lean, *hooks]
-        _run(["mmdebstrap", "--quiet", *what, SUITE, str(tar)], 1200)
-        _run([docker, "import", "--change", 'CMD ["/usr/local/sbin/test-host"]', str(tar), recipe.tag], 300)
+        run(["mmdebstrap", "--quiet", *what, SUITE, str(tar)], 1200)
+        run([docker, "import", "--change", 'CMD ["/usr/local/sbin/test-host"]', str(tar), recipe.tag], 300)
 
 
 def _write_parts(recipe: Recipe, folder: Path) -> None:
@@ -265,7 +265,8 @@ def _hooks(folder: Path) -> list[str]:
     ]
 
 
-def _run(command: list[str], timeout_s: float) -> None:
+def run(command: list[str], timeout_s: float) -> None:
+    """Run a command that makes a part of an image. Raises CannotMakeError."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False

@@ -1,0 +1,86 @@
+"""Whole machines are made quiet and restored by Ansible over SSH: Debian with its kernel and systemd."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.hosts.guests import Guest
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).parents[2]
+REGATTA = Path(sys.executable).with_name("regatta")
+#: CPU 1 measures.
+PLACE = {"regatta_cpus": [1], "regatta_housekeeping_cpus": [0], "base_packages": []}
+SWAP = (
+    "fallocate -l 16M /swap; chmod 600 /swap; mkswap -q /swap; "
+    "echo '/swap none swap sw,pri=7 0 0' >>/etc/fstab; swapon -a"
+)
+QUIET = {
+    "/proc/sys/kernel/randomize_va_space": "0",
+    "/proc/sys/kernel/soft_watchdog": "0",
+    "/proc/sys/kernel/timer_migration": "0",
+    "/proc/sys/vm/swappiness": "1",
+    "/proc/irq/default_smp_affinity": "1",
+    "/sys/devices/virtual/workqueue/cpumask": "1",
+    "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+    "/sys/fs/cgroup/system.slice/systemd-journald.service/cpuset.cpus": "0",
+}
+#: what two boots without Regatta differ in: the last process, and what the kernel computes from the free memory
+OF_THE_BOOT = {"/proc/sys/kernel/ns_last_pid", "/proc/sys/vm/user_reserve_kbytes"}
+
+
+class Lab:
+    """A guest, and the inventory that names it."""
+
+    def __init__(self, guest: Guest, folder: Path) -> None:
+        self.guest = guest
+        self.inventory = folder / "hosts.yml"
+        hosts = {guest.name: {**guest.inventory_entry(), **PLACE}}
+        self.inventory.write_text(json.dumps({"all": {"children": {"lab": {"hosts": hosts}}}}))
+
+    def quiesce(self, *words: str) -> str:
+        """Run `regatta quiesce`; return what it prints."""
+        done = subprocess.run(
+            [REGATTA, "quiesce", self.guest.name, *words],
+            cwd=ROOT,
+            env={**os.environ, "REGATTA_INVENTORY": str(self.inventory)},
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def lab(whole_guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """A guest with swap. The tests of this file leave it as they found it."""
+    whole_guest.root(SWAP)
+    return Lab(whole_guest, tmp_path_factory.mktemp("lab"))
+
+
+def differences(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> dict[str, object]:
+    """Return what is set otherwise, and the processes of both that may use other CPUs."""
+    places = (before["settings"].keys() | after["settings"].keys()) - OF_THE_BOOT
+    both = before["processes"].keys() & after["processes"].keys()
+    pairs = {place: (before["settings"].get(place), after["settings"].get(place)) for place in places}
+    pairs |= {name: (before["processes"][name], after["processes"][name]) for name in both}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def test_it_is_quiet_and_restored_after_a_program_has_read_all_settings(lab: Lab) -> None:
+    before = lab.guest.look()
+    lab.quiesce()
+    lab.guest.root("sysctl -a >/dev/null 2>&1 || true")
+    quiet = lab.guest.look()
+    assert {place: quiet["settings"].get(place) for place in QUIET} == QUIET
+    assert {"swap /swap", "unit fstrim.timer"} <= differences(before, quiet).keys()
+    assert {cpus for name, cpus in quiet["processes"].items() if name.endswith(" kcompactd0")} == {"0"}
+    lab.quiesce("--restore")
+    assert differences(before, lab.guest.look()) == {}

@@ -1,0 +1,239 @@
+"""Guests: whole machines of Debian with their own kernel and systemd, run by QEMU and reached by SSH.
+
+A guest's image is made once and kept in the user's cache folder under a digest of its recipe. A guest writes its changes to
+a temporary file, so that each starts from the same disk. It reaches nothing: its only network is the forwarded port.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from helpers.hosts.host_containers import SshHost
+from helpers.hosts.host_images import LEAN, SUDOERS, CannotMakeError, apt_settings, run
+from helpers.influx_server import free_port
+from helpers.shared_locks import alone
+
+#: Linux 6.1
+SUITES = ("bookworm",)
+#: seconds; a busy machine needs a quarter of an hour
+IMAGE_S = 1800
+ANSWER_S = 900.0
+#: An emulated machine on a busy one starts its services slowly.
+PATIENCE = (
+    f"systemd.default_timeout_start_sec={ANSWER_S:.0f} systemd.default_device_timeout_sec={ANSWER_S:.0f}"
+)
+PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
+PACKAGES = (
+    *("systemd-sysv", "linux-image-amd64", "initramfs-tools", "udev", "dbus", "kmod", "iproute2"),
+    *("libpam-systemd", "openssh-server", "python3", "sudo", "procps"),
+)
+#: The initial RAM disk holds these modules only: packing all of them takes most of the time.
+MODULES = "virtio_pci\nvirtio_blk\nvirtio_net\next4\n"
+NETWORK = "[Match]\nName=e*\n[Network]\nDHCP=yes\n"
+HOSTS = "127.0.0.1 localhost guest\n"
+FILES = {
+    "etc/fstab": "/dev/vda / ext4 rw,noatime 0 1\n",
+    "etc/hostname": "guest\n",
+    "etc/hosts": HOSTS,
+    "etc/systemd/network/e.network": NETWORK,
+    "etc/sudoers.d/bench": SUDOERS,
+}
+EARLY_FILES = {
+    "etc/initramfs-tools/conf.d/modules": "MODULES=list\n",
+    "usr/share/initramfs-tools/modules.d/guest": MODULES,
+}
+COMMANDS = (
+    "systemctl enable systemd-networkd",
+    "useradd --create-home --shell /bin/bash bench",
+    # An account without any password counts as locked. "*" matches none.
+    "usermod --password '*' bench",
+)
+DISK = "3G"
+#: Prints what is set in a guest: settings by their place, and the CPUs of each process by its boot, ID, start and name.
+#: CPU sets that exclude no CPU are equal.
+PROBE = r"""
+import json, subprocess
+from pathlib import Path
+
+PATTERNS = (
+    "proc/sys/**/*", "proc/irq/**/*smp_affinity*", "sys/devices/virtual/workqueue/**/cpumask",
+    "sys/kernel/mm/transparent_hugepage/*", "sys/devices/system/cpu/cpu*/online",
+    "sys/fs/cgroup/**/cpuset.cpus*", "sys/fs/cgroup/**/cgroup.subtree_control",
+)
+
+def places():
+    for pattern in PATTERNS:
+        for path in Path("/").glob(pattern):
+            # Groups in user.slice are those of logins. The group of swap exists where systemd has turned it on.
+            left = "user.slice" in path.parts or path.parent.suffix == ".swap"
+            if path.is_file() and path.stat().st_mode & 0o200 and not left:
+                yield path
+
+def read(path):
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return "unreadable"
+    return text.replace("0-1", "") if path.name == "cpuset.cpus" else text
+
+def processes():
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            status = (path / "status").read_text().splitlines()
+            start = (path / "stat").read_text().rpartition(")")[2].split()[19]
+        except OSError:
+            continue
+        fields = dict(line.partition(":	")[::2] for line in status)
+        yield f"{boot} {path.name} {start} {fields['Name']}", fields["Cpus_allowed_list"]
+
+boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+listed = ["systemctl", "list-units", "--type=timer,service", "--state=active", "--plain", "--no-legend"]
+units = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+settings = {str(path): read(path) for path in places()}
+settings |= {f"unit {name}": "active" for name in (line.split()[0] for line in units) if not name.startswith("user")}
+settings |= {
+    f"swap {path}": f"{size} {priority}"
+    for path, _, size, _, priority in map(str.split, Path("/proc/swaps").read_text().splitlines()[1:])
+}
+print(json.dumps({"settings": settings, "processes": dict(processes())}))
+"""
+
+
+def image(suite: str) -> Path:
+    """Return the folder of a suite's image: disk, kernel, initrd, key and host.pub. Raises CannotMakeError."""
+    missing = sorted(package for program, package in PROGRAMS.items() if shutil.which(program) is None)
+    if missing or os.geteuid() != 0 or platform.machine() != "x86_64":
+        wanted = f"root, x86-64 and the packages {', '.join(sorted(PROGRAMS.values()))}"
+        raise CannotMakeError(f"needs {wanted}" + (f", lacks {', '.join(missing)}" if missing else ""))
+    parts = (suite, DISK, *PACKAGES, *LEAN, *COMMANDS, *apt_settings())
+    digest = hashlib.sha256(repr((parts, FILES, EARLY_FILES)).encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regatta-tests" / "guests"
+    folder = cache / f"{suite}-{digest}"
+    with alone(f"guest-{suite}"):
+        if not folder.exists():
+            print(f"\nmakes {folder}: minutes, once", file=sys.__stderr__, flush=True)
+            cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=cache) as temporary:
+                _make(suite, Path(temporary))
+                (Path(temporary) / "image").rename(folder)
+    return folder
+
+
+def _make(suite: str, folder: Path) -> None:
+    made, root = folder / "image", folder / "root"
+    made.mkdir()
+    run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "regatta-tests", "-f", f"{made}/key"], 60)
+    early = ["--essential-hook=" + _copy(folder / "early", EARLY_FILES)]
+    late = ["--customize-hook=" + _copy(folder / "late", FILES)]
+    late += [f'--customize-hook=chroot "$1" {command}' for command in COMMANDS]
+    late += [
+        f'--customize-hook=install -D -m 600 {made}/key.pub "$1"/{home}/.ssh/authorized_keys; '
+        f'chroot "$1" chown -R {user}: /{home}/.ssh'
+        for user, home in (("root", "root"), ("bench", "home/bench"))
+    ]
+    options = [f"--aptopt={setting}" for setting in apt_settings()]
+    options += [f"--dpkgopt={option}" for option in LEAN]
+    what = ["--variant=minbase", "--mode=root", f"--include={','.join(PACKAGES)}", *options, *early, *late]
+    run(["mmdebstrap", "--quiet", *what, suite, str(root)], IMAGE_S)
+    for name in ("vmlinuz", "initrd.img"):
+        shutil.copy(next((root / "boot").glob(f"{name}-*")), made / name)
+    shutil.copy(root / "etc/ssh/ssh_host_ed25519_key.pub", made / "host.pub")
+    run(["mke2fs", "-q", "-t", "ext4", "-d", str(root), str(made / "disk"), DISK], 600)
+
+
+def _copy(folder: Path, files: dict[str, str]) -> str:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return f'cp -r {folder}/. "$1"'
+
+
+class Guest(SshHost):
+    """A machine that is emulated. It lasts as long as the context manager `guest`."""
+
+    def root(self, *words: str, program: str = "") -> str:
+        """Run `words` as root, which the shell there parses, with `program` as input; return the output."""
+        done = subprocess.run(
+            self.ssh(*words, user="root"),
+            input=program,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"{self.name}: {' '.join(words)}: {done.stderr.strip()}"
+        return done.stdout
+
+    def wait_for_start(self) -> None:
+        """Wait until systemd has started all units."""
+        self.wait_for_answer(ANSWER_S)
+        self.root("systemctl is-system-running --wait")
+
+    def reboot(self) -> None:
+        """Restart the machine, as its own systemd does, and wait until all units are started."""
+        boot = "cat /proc/sys/kernel/random/boot_id"
+        last = self.root(boot)
+        self.root("systemctl reboot")
+        deadline = time.monotonic() + ANSWER_S
+        while True:
+            self.wait_for_answer(ANSWER_S)
+            with contextlib.suppress(AssertionError):
+                if self.root(boot) != last:
+                    break
+            assert time.monotonic() < deadline, f"{self.name} was not restarted"
+            time.sleep(1)
+        self.wait_for_start()
+
+    def look(self) -> dict[str, dict[str, str]]:
+        """Return the current `settings`, place -> value, and the CPUs of the `processes`."""
+        found: dict[str, dict[str, str]] = json.loads(self.root("python3 -I -", program=PROBE))
+        return found
+
+
+@contextlib.contextmanager
+def guest(suite: str, folder: Path) -> Iterator[Guest]:
+    """Boot a guest with two CPUs, which `folder` keeps the log of; yield it when it answers. Raises CannotMakeError."""
+    made, port = image(suite), free_port()
+    kind, key = (made / "host.pub").read_text().split()[:2]
+    known_hosts = folder / "known_hosts"
+    known_hosts.write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
+    host = Guest(suite, "127.0.0.1", port, "bench", made / "key", known_hosts)
+    machine = subprocess.Popen(
+        [
+            *("qemu-system-x86_64", "-accel", accelerator(), "-cpu", "max", "-smp", "2", "-m", "1024"),
+            *("-kernel", made / "vmlinuz", "-initrd", made / "initrd.img"),
+            *("-append", f"root=/dev/vda rw console=ttyS0 quiet {PATIENCE}"),
+            *("-drive", f"file={made}/disk,if=virtio,format=raw,snapshot=on"),
+            *("-nic", f"user,model=virtio-net-pci,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"),
+            *("-display", "none", "-serial", f"file:{folder}/serial.log", "-monitor", "none"),
+        ],
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    try:
+        host.wait_for_start()
+        yield host
+    finally:
+        machine.terminate()
+        machine.wait(60)
+
+
+def accelerator() -> str:
+    """Return hardware virtualization where the processor has it; else emulation on one core.
+
+    /dev/kvm alone is no proof: paravirtual machines have it too, and cannot run a distribution's kernel.
+    """
+    flags = Path("/proc/cpuinfo").read_text().split()
+    has = {"vmx", "svm"} & set(flags) and os.access("/dev/kvm", os.R_OK | os.W_OK)
+    return "kvm" if has else "tcg,thread=single"
