@@ -167,13 +167,12 @@ def _write(path: Path, member: _Member, most: int) -> int:
 class _Header(tarfile.TarInfo):
     """A header of a tar archive. Long names and other extended headers have a limit, because `tarfile` reads them into memory."""
 
-    @classmethod
-    def frombuf(cls, *arguments: Any) -> _Header:
-        header = super().frombuf(*arguments)
-        if header.type in _EXTENDED and header.size > _LONGEST_HEADER_BYTES:
+    def _proc_member(self, archive: tarfile.TarFile) -> Any:
+        # The method that `tarfile` names for subclasses; newer releases no longer call `frombuf`.
+        if self.type in _EXTENDED and self.size > _LONGEST_HEADER_BYTES:
             expected = f"extended headers of at most {_LONGEST_HEADER_BYTES >> 20} MiB"
-            raise _refused("a tar archive", expected, f"{header.size} bytes")
-        return header
+            raise _refused("a tar archive", expected, f"{self.size} bytes")
+        return super()._proc_member(archive)  # type: ignore[misc]
 
 
 def _tar_mode(path: Path) -> _Mode:
