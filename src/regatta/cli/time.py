@@ -3,60 +3,31 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
-import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from regatta.cli.measure_here import measure, started_runner
 from regatta.cli.stopping import told_to_stop
 from regatta.cli.temporary_folder import temporary_folder
+from regatta.cli.time_answer import all_have_values, precision_words, print_answer, stopped, tell_failures
 from regatta.cli.time_choices import ExitCodes, WithOptionalCodes, input_of, output_of
-from regatta.cli.time_commands import (
-    WITH_ITSELF,
-    repeated,
-    scanned,
-    shell_text,
-    uses,
-    values_of,
-    with_programs,
-    words_of,
-)
+from regatta.cli.time_commands import repeated, scanned, uses, values_of, with_programs, words_of
 from regatta.cli.time_once import around, for_each_command
 from regatta.cli.time_output import output_lines
 from regatta.cli.time_runs import invocations_of
-from regatta.cli.time_tables import (
-    Command,
-    Runs,
-    commands_of,
-    elapsed_cells,
-    first_lines,
-    marked_up,
-    print_rows,
-    read_runs,
-    runs_document,
-    sorted_by_mean,
-    table_of_commands,
-)
-from regatta.host.journal.record import FAILURES
+from regatta.cli.time_spec import NAME, SUITE, spec_of, suite_of, told_by_options, unneeded_cells, write_yaml
+from regatta.cli.time_tables import commands_of, read_runs, sorted_by_mean
 
-if TYPE_CHECKING:
-    from regatta.answers.result import Answer
-
-#: names of the experiment, of its suite and of the benchmark
-NAME, _SUITE, _BENCHMARK = "time", "time", "command"
 _RESULTS = "results"
 _INTERRUPTED = 130
-#: the benchmark in labels of cells
-_LABEL = f"{_SUITE}/{_BENCHMARK}:default (· )?"
 _MARKUPS = ("markdown", "asciidoc", "org")
 _UNITS = {"nanosecond": "ns", "microsecond": "us", "millisecond": "ms", "second": "s"}
 _RUNS = click.IntRange(2, 10_000_000)
@@ -269,7 +240,7 @@ def time(
     crossed = len(words) * math.prod(map(len, given.values()))
     invocations = invocations_of(runs, min_runs, max_runs, precision, warmup, crossed)
     path = environment.get("PATH")
-    unneeded = _unneeded(called, words, given, [word for one in each_run.values() for word in one])
+    unneeded = unneeded_cells(called, words, given, [word for one in each_run.values() for word in one])
     setups, cleanups = (
         for_each_command(words_of(one, every), called, chosen, given, unneeded) if one else []
         for one in (setup, cleanup)
@@ -278,7 +249,7 @@ def time(
     with (
         told_to_stop(),
         _folder(save) as folder,
-        _told_by_options(folder),
+        told_by_options(folder),
         around(setups, cleanups, environment, lambda program: _find(program, path)),
         # A setup may create what the commands need.
         nullcontext({"input": input_of(source), "output": output_of(target)}) as streams,
@@ -286,17 +257,17 @@ def time(
         started_runner() as runner,
     ):
         spec, results = folder / f"{NAME}.yml", folder / _RESULTS
-        suite = _suite(called, words, given, each_run, programs, environment, streams, exit_codes)
-        _write(folder / f"{_SUITE}-suite.yml", suite)
+        suite = suite_of(called, words, given, each_run, programs, environment, streams, exit_codes)
+        write_yaml(folder / f"{SUITE}-suite.yml", suite)
         again = repeated(called, words, programs) if names else []
-        _write(spec, _spec(called, words, programs, again, given, unneeded, invocations, timeout))
+        write_yaml(spec, spec_of(called, words, programs, again, given, unneeded, invocations, timeout))
         ready, complete = measure(spec, results, runner)
         from regatta.answers.answer import answer_experiment
 
         # The test of normality is only in JSON, and loads scipy.stats, which takes longer than the rest of the answer.
         answer = answer_experiment(ready.folder.path, without=() if export == "json" else ("normality",))
         if not complete:
-            click.echo(_stopped(answer, save is not None), err=True)
+            click.echo(stopped(answer, save is not None), err=True)
         runs_of = read_runs(ready.folder.path, ready.experiment.discarded_rounds)
         shown = commands_of(answer, dict(zip(called, words, strict=True)))
         if show_output:
@@ -304,11 +275,11 @@ def time(
                 click.echo(line, err=True)
         if sort == "mean-time":
             shown = sorted_by_mean(shown)
-        _show(answer, export, shown, runs_of, None if time_unit is None else _UNITS[time_unit])
-        _tell_failures(shown, runs_of)
+        print_answer(answer, export, shown, runs_of, None if time_unit is None else _UNITS[time_unit])
+        tell_failures(shown, runs_of)
         _tell_programs(programs)
         if precision is not None and complete:
-            click.echo(_precision_words(answer), err=True)
+            click.echo(precision_words(answer), err=True)
         if save is not None:
             where = f"--results {shlex.quote(str(results))}"
             click.echo(f"saved; all tables: regatta analyze {NAME} --all {where}", err=True)
@@ -318,7 +289,7 @@ def time(
     if not complete:
         return _INTERRUPTED
     failed = any(failure.status != "perturbed" for failure in answer.failures)
-    return 0 if _all_have_values(answer) and not failed else 1
+    return 0 if all_have_values(answer) and not failed else 1
 
 
 def _parameters(
@@ -410,213 +381,3 @@ def _run_again(save: Path) -> str:
     """Return the command that runs a saved experiment, or what is missing of it."""
     spec, results = save / f"{NAME}.yml", save / _RESULTS
     return f"regatta run {shlex.quote(str(spec))} --results {shlex.quote(str(results))}"
-
-
-@contextmanager
-def _told_by_options(folder: Path) -> Iterator[None]:
-    """Tell the problems of the written files in terms of the command line."""
-    from regatta.host.errors import Problem, SpecError
-
-    def told(problem: Problem) -> Problem:
-        if not problem.where.startswith(str(folder)):
-            return problem
-        name = re.search(r"\.parameters\.(\w+)", problem.where)
-        where = f"--parameter {name[1]}" if name else "the commands"
-        expected, got = (re.sub(_LABEL, "", text) for text in (problem.expected, problem.got))
-        got = got.replace("the same command for", "the same program with the same arguments for")
-        equal_commands = "the same program with" in got and name is None
-        return Problem(where, expected, got, WITH_ITSELF if equal_commands else problem.fix)
-
-    try:
-        yield
-    except SpecError as error:
-        raise SpecError(list(dict.fromkeys(map(told, error.problems)))) from error
-
-
-def _write(path: Path, value: dict[str, Any]) -> None:
-    from regatta.host.files import write_whole
-
-    # JSON is YAML.
-    write_whole(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
-
-
-def _suite(
-    names: Sequence[str],
-    commands: Sequence[Sequence[str]],
-    given: dict[str, list[str]],
-    each_run: dict[str, list[str]],
-    programs: dict[str, str],
-    environment: dict[str, str],
-    streams: dict[str, str],
-    exit_codes: Any,
-) -> dict[str, Any]:
-    """Return the suite: one benchmark with a command for each alternative, and with `prepare` and `conclude` around it."""
-
-    def template(word: str) -> str:
-        parts = re.split(r"(\{[A-Za-z_][A-Za-z0-9_]*\})", word)
-        return "".join(
-            part if part[1:-1] in given and part[:1] == "{" else part.replace("{", "{{").replace("}", "}}")
-            for part in parts
-        )
-
-    commands_of = {
-        name: ["{runtime}", *map(template, words[1:])] for name, words in zip(names, commands, strict=True)
-    }
-    first = {name: values[0] for name, values in given.items()}
-    benchmark: dict[str, Any] = {"kind": "program", "commands": commands_of, "directory": os.getcwd()}
-    if environment:
-        benchmark["environment"] = environment
-    for key, (program, *others) in each_run.items():
-        benchmark[key] = {"command": [programs[program], *map(template, others)]}
-    for key, path in streams.items():
-        if path:
-            benchmark[key] = path.replace("{", "{{").replace("}", "}}") if key == "input" else path
-    size: dict[str, Any] = {"parameters": first}
-    if exit_codes is not None:
-        size["expect"] = {"exit_codes": exit_codes}
-    benchmark["sizes"] = {"default": size}
-    return {"suite": _SUITE, "benchmarks": {_BENCHMARK: benchmark}}
-
-
-def _spec(
-    names: Sequence[str],
-    commands: Sequence[Sequence[str]],
-    programs: dict[str, str],
-    again: Sequence[str],
-    given: dict[str, list[str]],
-    unneeded: list[dict[str, Any]],
-    invocations: dict[str, Any],
-    timeout: float,
-) -> dict[str, Any]:
-    """Return the spec: each command is a runtime, so that all share a block and are compared in pairs.
-
-    Several commands are compared at each combination of parameters. With one command, the combinations are compared.
-    Commands in `again` may equal others.
-    """
-    runtimes = {
-        name: {
-            "kind": "program",
-            "language": name,
-            "provider": "path",
-            "path": programs[words[0]],
-            **({"aa": True} if name in again else {}),
-        }
-        for name, words in zip(names, commands, strict=True)
-    }
-    choice: dict[str, Any] = {"suite": _SUITE, "benchmark": _BENCHMARK}
-    if given:
-        choice["parameters"] = given
-    question = (
-        "Which command is fastest?" if len(names) > 1 else f"How long does {shell_text(commands[0])} take?"
-    )
-    if len(names) == 1 and given:
-        question = f"How does the time of {shell_text(commands[0])} depend on {', '.join(given)}?"
-    compare, baseline = ["runtime"], dict[str, Any](runtime=names[0])
-    if len(names) == 1 and given:
-        compare = [f"parameters.{name}" for name in given]
-        baseline = {"parameters": {name: values[0] for name, values in given.items()}}
-    return {
-        "name": NAME,
-        "question": question,
-        "suites": [f"{_SUITE}-suite.yml"],
-        "define": {"runtimes": runtimes},
-        "runtimes": list(names),
-        "benchmarks": [choice],
-        "exclude": unneeded,
-        **invocations,
-        "compare": compare,
-        "baseline": baseline,
-        "timeout_s": timeout,
-    }
-
-
-def _unneeded(
-    names: Sequence[str],
-    commands: Sequence[Sequence[str]],
-    given: dict[str, list[str]],
-    beside: Sequence[str],
-) -> list[dict[str, Any]]:
-    """Return the cells to exclude. Without one of the parameters, a command is measured only next to the first command.
-
-    Thus a parameter that neither of both contains keeps its first value.
-    """
-    used = [{name for name in given if uses((*words, *beside), name)} for words in commands]
-    found = []
-    for values in itertools.product(*given.values()):
-        combination = dict(zip(given, values, strict=True))
-        later = {name for name, value in combination.items() if value != given[name][0]}
-        needed = [later <= own | used[0] for own in used]
-        # All commands are compared with the first one.
-        needed[0] = any(needed)
-        found += [
-            {"parameters": combination, "runtime": name}
-            for name, measured in zip(names, needed, strict=True)
-            if not measured
-        ]
-    return found
-
-
-def _show(
-    answer: Answer, export: str | None, commands: Sequence[Command], runs: Runs, unit: str | None
-) -> None:
-    from regatta.answers.documents import document_of
-    from regatta.answers.short import short_comparisons
-    from regatta.cli.first_screen import first_screen, notes_of
-    from regatta.cli.tables import plain_console, screen_width, show
-
-    if export == "json":
-        document = {**document_of(answer), "commands": runs_document(commands, runs)}
-        click.echo(json.dumps(document, indent=1, allow_nan=False))
-    elif export == "csv":
-        print_rows(answer, commands, runs)
-    elif export is not None:
-        tables = [table_of_commands(commands, answer.level, unit)]
-        if answer.comparisons:
-            tables.insert(0, short_comparisons(answer.comparisons, answer.level, judged=True))
-        click.echo("\n\n".join(marked_up(table, export) for table in tables))
-    else:
-        click.echo("\n".join(first_screen(answer, kept=False, width=screen_width())).rstrip())
-        if any(command.cell.estimate.n for command in commands):
-            show(plain_console(), table_of_commands(commands, answer.level, unit))
-    for line in notes_of(answer, screen_width()):
-        click.echo(line, err=True)
-
-
-def _tell_failures(commands: Sequence[Command], runs: Runs) -> None:
-    """Print the first lines of the output of the first failed run of each command."""
-    for command in commands:
-        failed = [one for one in runs.get(command.cell.cell_id, ()) if one["status"] in FAILURES]
-        if failed and (code := failed[0]["exit_code"]):
-            click.echo(
-                f"to accept exit code {code} of {command.cell.place.runtime}: --ignore-failure={code}",
-                err=True,
-            )
-        for line in first_lines(command.cell.place.runtime, failed[0]) if failed else ():
-            click.echo(line, err=True)
-
-
-def _stopped(answer: Answer, kept: bool) -> str:
-    """Describe an interrupted measurement: what the answer is about, and whether its runs stay."""
-    if not answer.recorded:
-        return "stopped: no run ended"
-    about = f"stopped: the answer is about {answer.recorded} of {answer.planned} runs"
-    return about if kept else f"{about}; they are not kept (to keep them: --save)"
-
-
-def _precision_words(answer: Answer) -> str:
-    """Say whether the target of --precision was reached."""
-    from regatta.answers.topics.stopping.topic import STOPPING
-
-    groups = STOPPING.of(answer)
-    target = f"target {groups[0].target_percent:g} %" if groups else "no target"
-    reached = [group.reached_percent for group in groups]
-    if not groups or any(map(math.isnan, reached)):
-        return f"precision unknown: no interval of undisturbed runs ({target})"
-    if all(group.met for group in groups):
-        return f"precision reached: half-width {max(reached):.2g} % ({target})"
-    runs = max(group.run for group in groups)
-    return f"precision not reached: half-width {max(reached):.2g} % after {runs} runs ({target}); raise --max-runs"
-
-
-def _all_have_values(answer: Answer) -> bool:
-    return all(cell.estimate.n for cell in elapsed_cells(answer))
