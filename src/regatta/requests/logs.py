@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from regatta.host.cache import regular_status
 from regatta.host.errors import RegattaError
 from regatta.requests.formats import TIMES, LogFormat, Part, find_format
 
@@ -166,6 +167,8 @@ class _Reader:
         self._begins.append((self._next, path))
         used = given
         try:
+            # A log is read from its start again, once its first bytes have shown its format.
+            regular_status(path)
             with path.open("rb") as raw:
                 for lines in map(_lines, self._chunks(raw, path, progress)):
                     if used is None:

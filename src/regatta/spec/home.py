@@ -44,7 +44,7 @@ def find_home(spec: Path | None = None) -> Path:
             )
         return home.resolve()
     package = Path(__file__).resolve().parents[1]
-    starts = [Path.cwd(), *([] if spec is None else [spec.resolve().parent]), package]
+    starts = [Path.cwd(), *([] if spec is None else [Path(os.path.realpath(spec)).parent]), package]
     for start in starts:
         for folder in (start, *start.parents):
             if (folder / _SIGN).is_file():

@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from regatta.host.cache import remembered
 from regatta.host.errors import Problem, SpecError
+from regatta.host.files import read_bounded
 from regatta.host.values.cpu_list import parse_cpu_list
 from regatta.host.values.host import DEFAULT_ROOT, Host, SlurmPlace, SshPlace
 from regatta.spec.fields import NAME, NAME_WORDS
@@ -29,6 +30,8 @@ _OWN = "regatta_"
 #: groups of every inventory
 _ALWAYS = frozenset({"all", "ungrouped", "_meta"})
 _TIMEOUT_S = 120
+#: ten thousand hosts with all variables take some MiB
+_MOST_BYTES = 64 << 20
 _CPU_LIST = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 
 
@@ -210,8 +213,13 @@ def _listing(path: Path) -> dict[str, Any]:
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     contents = []
     for file in files:
-        data = file.read_bytes()
-        if file.stat().st_mode & (stat.S_IXUSR | stat.S_IXGRP) or b"plugin:" in data:
+        try:
+            is_program = bool(file.stat().st_mode & (stat.S_IXUSR | stat.S_IXGRP))
+            data = b"" if is_program else read_bounded(file, _MOST_BYTES)
+        except OSError as error:
+            expected = f"a readable file of at most {_MOST_BYTES >> 20} MiB"
+            raise SpecError([Problem(str(file), expected, str(error), "correct the inventory")]) from error
+        if is_program or b"plugin:" in data:
             return _ask(path)
         name = str(file.relative_to(path)) if path.is_dir() else file.name
         contents.append([name, hashlib.sha256(data).hexdigest()])

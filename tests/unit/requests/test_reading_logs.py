@@ -119,6 +119,11 @@ def test_an_empty_file_among_others_changes_nothing(
     assert (_same(read), read.broken, read.formats) == (plain, [], ["combined"])
 
 
+def test_a_device_that_never_ends_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RegattaError, match="not a regular file"):
+        read_logs([Path("/dev/zero")], tmp_path)
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(RegattaError) as refused:

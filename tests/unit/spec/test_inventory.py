@@ -106,6 +106,17 @@ def test_a_file_that_is_no_inventory_is_an_error_and_not_a_host_less(tmp_path: P
     assert "an Ansible inventory" in str(problems[0])
 
 
+def test_a_file_of_any_size_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    read(tmp_path)
+    with (tmp_path / "configs" / "hosts" / "fleet.yml").open("wb") as file:
+        file.truncate(6 << 30)
+    platforms, problems = read(tmp_path)
+    assert platforms == {}
+    assert [(Path(problem.where).name, problem.expected) for problem in problems] == [
+        ("fleet.yml", "a readable file of at most 64 MiB")
+    ]
+
+
 def test_the_same_files_are_asked_about_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "all: {children: {c: {hosts: {n: }}}}"
     first, _ = read(tmp_path, fleet__yml=text)

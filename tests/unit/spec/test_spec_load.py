@@ -244,6 +244,12 @@ def test_loading_creates_nothing(load: Load, home: Path) -> None:
     assert sorted(home.rglob("*")) == before
 
 
+def test_a_loop_of_links_is_no_spec(home: Path) -> None:
+    (home / "spec.yml").symlink_to("spec.yml")
+    with pytest.raises(SpecError, match=r"spec\.yml.*a readable YAML file"):
+        load_spec(home / "spec.yml")
+
+
 def test_the_home_is_found_from_the_current_folder_then_from_the_spec(
     home: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
