@@ -95,7 +95,10 @@ def test_a_run_measures_again_in_another_active_environment(script: Path) -> Non
     (folder / "a.yml").write_text((folder / "a.yml").read_text().replace("fixed: 10", "fixed: 2"))
     for name in ("mine", "other"):
         started(folder, "run", "a.yml", "--results", "results", active=name)
-        assert measured(folder) == {str(folder / name / "bin/python3")}
+        program = str(folder / name / "bin/python3")
+        assert measured(folder) == {program}
+        (written,) = (folder / "results").glob("*/plan/*/plan.json")
+        assert json.loads(written.read_text())["cells"][0]["argv"][0] == program
         plan = json.loads(started(folder, "plan", "a.yml", "--results", "results", "--json", active=name))
         assert len(plan["cells"]) == 1
 

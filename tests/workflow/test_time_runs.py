@@ -73,7 +73,7 @@ def test_the_output_of_each_run_is_shown_with_its_name(tmp_path: Path) -> None:
     )  # fmt: skip
     assert len(json.loads(done.stdout)["commands"]) == 4
     lines = done.stderr.splitlines()
-    for n, run in itertools.product("12", ("the discarded run", "run 1", "run 2")):
+    for n, run in itertools.product("12", ("discarded run 1", "run 1", "run 2")):
         place = lines.index(f"loud n={n}, {run}, stdout:")
         assert lines[place : place + 4] == [
             f"loud n={n}, {run}, stdout:", f"  {n}", f"loud n={n}, {run}, stderr:", "  \\x1b[2J"

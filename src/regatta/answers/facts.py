@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object
-from regatta.host.values.experiment import CapacityTarget, SteadyState
+from regatta.host.values.experiment import CapacityTarget, SteadyMethod, SteadyState
 from regatta.host.values.levels import Levels
 from regatta.store.experiment_document import ExperimentDocument
 
@@ -78,12 +79,18 @@ def read_facts(experiment_dir: Path) -> Facts:
 def _facts(document: ExperimentDocument) -> Facts:
     experiment = document["experiment"]
     steady, baseline = experiment["steady"], experiment.get("baseline") or {}
+    level = float(experiment.get("level", _DEFAULT_LEVEL))
+    theta_percent = float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT))
+    if not (
+        0.0 < level < 1.0 and 0.0 <= theta_percent < math.inf and steady["method"] in get_args(SteadyMethod)
+    ):
+        raise ValueError(f"level {level}, theta_percent {theta_percent}, method {steady['method']!r:.40}")
     return Facts(
         name=str(experiment["name"]),
         question=str(experiment.get("question") or ""),
         seed=int(experiment["seed"]),
         order=str(experiment["order"]),
-        level=float(experiment.get("level", _DEFAULT_LEVEL)),
+        level=level,
         steady=_steady(steady),
         baseline={str(factor): str(level) for factor, level in baseline.items() if level is not None},
         compare=tuple(str(factor) for factor in experiment.get("compare") or ()),
@@ -93,7 +100,7 @@ def _facts(document: ExperimentDocument) -> Facts:
         },
         runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
         impossible=_impossible(document),
-        theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
+        theta_percent=theta_percent,
         capacity=tuple(map(_target, experiment.get("capacity") or ())),
         controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
         minheaps_of={str(key): str(value) for key, value in (experiment.get("minheaps_of") or {}).items()},

@@ -122,7 +122,14 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
             for role in cell.get("roles", ())
         ],
         "statuses": dict(Counter(statuses)),
-        "reasons": dict(Counter(r["reason"] for r in records if r.get("reason"))),
+        # A record that is valid under the present limits keeps the reason for which it was not.
+        "reasons": dict(
+            Counter(
+                r["reason"]
+                for r, status in zip(records, statuses, strict=True)
+                if status != "ok" and r.get("reason")
+            )
+        ),
         "elapsed_s": sorted(
             r["elapsed_ns"] / 1e9 for r, status in zip(records, statuses, strict=True) if status == "ok"
         ),

@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -251,11 +251,11 @@ def time(
         _folder(save) as folder,
         told_by_options(folder),
         around(setups, cleanups, environment, lambda program: _find(program, path)),
-        # A setup may create what the commands need.
-        nullcontext({"input": input_of(source), "output": output_of(target)}) as streams,
-        nullcontext({one: _find(one, path) for one in firsts}) as programs,
         started_runner() as runner,
     ):
+        # A setup may create what the commands need.
+        streams = {"input": input_of(source), "output": output_of(target)}
+        programs = {one: _find(one, path) for one in firsts}
         spec, results = folder / f"{NAME}.yml", folder / _RESULTS
         suite = suite_of(called, words, given, each_run, programs, environment, streams, exit_codes)
         write_yaml(folder / f"{SUITE}-suite.yml", suite)

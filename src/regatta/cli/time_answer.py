@@ -1,4 +1,4 @@
-"""What `regatta time` prints at its end."""
+"""Print the answer of `regatta time`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `regatta time` passes to its suite from options that concern each run."""
+"""Standard input, standard output and accepted exit codes of the commands of `regatta time`."""
 
 from __future__ import annotations
 
@@ -66,6 +66,9 @@ class ExitCodes(click.ParamType[Any]):
         if value == _ALL:
             return ANY
         codes = value.split(",")
-        if not all(code.isdecimal() and int(code) <= MAX_EXIT_CODE for code in codes):
+        longest = len(str(MAX_EXIT_CODE))
+        if not all(
+            code.isdecimal() and len(code) <= longest and int(code) <= MAX_EXIT_CODE for code in codes
+        ):
             self.fail(f"expected exit codes from 0 to {MAX_EXIT_CODE}, such as 1,3 · got {value}", param, ctx)
         return sorted({0, *map(int, codes)})

@@ -68,7 +68,8 @@ def around(
     """
     from regatta.host.errors import HostError
 
-    for words in (*setups, *cleanups):
+    # A setup may create what the others execute.
+    for words in setups[:1] or cleanups:
         find(words[0])
     failures: list[HostError] = []
     try:

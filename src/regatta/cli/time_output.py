@@ -1,4 +1,4 @@
-"""What the runs of `regatta time` wrote to their standard output and error, as far as records keep it."""
+"""Standard output and error of the runs of `regatta time`, as far as records keep them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def output_lines(experiment: Path, commands: Sequence[Command], discarded_rounds
     names = {command.cell.cell_id: called(command, commands) for command in commands}
     for record in read_records(experiment):
         number = record["round"] - discarded_rounds + 1
-        run = f"run {number}" if number > 0 else "the discarded run"
+        run = f"run {number}" if number > 0 else f"discarded run {record['round'] + 1}"
+        # Perturbed runs are repeated.
+        run += f", repetition {record['attempt']}" if record["attempt"] else ""
         for stream in ("stdout", "stderr"):
             if text := text_of(record, stream):
                 yield f"{names.get(record['cell_id'], record['cell_id'])}, {run}, {stream}:"

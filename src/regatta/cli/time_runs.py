@@ -37,8 +37,7 @@ def invocations_of(
     Raises:
         UsageError: the options exclude each other.
     """
-    rounds = _rounds_of(runs, least, most, precision, commands)
-    maximum = (rounds.get("adaptive") or rounds).get("maximum") or runs
+    rounds, maximum = _rounds_of(runs, least, most, precision, commands)
     if warmup is not None:
         rounds["discarded"] = warmup
     return {"invocations": rounds, "segment": {"rounds": maximum}}
@@ -46,25 +45,26 @@ def invocations_of(
 
 def _rounds_of(
     runs: int | None, least: int | None, most: int | None, precision: float | None, commands: int
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], int]:
+    """Return `invocations` of the spec, and the largest number of rounds."""
     if runs is not None:
         given = {"--min-runs": least, "--max-runs": most, "--precision": precision}
         others = [name for name, value in given.items() if value is not None]
         if others:
             fix = "; for a maximum, use --max-runs" if others == ["--precision"] else ""
             raise click.UsageError(f"--runs is an exact number: expected it without {', '.join(others)}{fix}")
-        return {"fixed": runs}
+        return {"fixed": runs}, runs
     usual = min(MOST_RUNS, _MOST_ROWS // commands) if precision is None else _MOST_PRECISE
     pilot, maximum = _bounds(least, most, usual)
     if precision is None:
-        return {"fixed": pilot, "seconds": SECONDS, "maximum": maximum}
+        return {"fixed": pilot, "seconds": SECONDS, "maximum": maximum}, maximum
     from regatta.spec.invocations_schema import MAX_ADAPTIVE
 
     if pilot < _LEAST_PILOT or maximum > MAX_ADAPTIVE:
         raise click.UsageError(
             f"--precision: expected between {_LEAST_PILOT} and {MAX_ADAPTIVE} runs, got {pilot} to {maximum}"
         )
-    return {"adaptive": {"target_percent": precision, "pilot": pilot, "maximum": maximum}}
+    return {"adaptive": {"target_percent": precision, "pilot": pilot, "maximum": maximum}}, maximum
 
 
 def _bounds(least: int | None, most: int | None, usual: int) -> tuple[int, int]:

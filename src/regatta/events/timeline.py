@@ -16,6 +16,7 @@ from regatta.events.filling import Filled, Mask, Nesting, Numbers
 from regatta.events.jobs import USED, WORKING, Jobs, find_jobs, transaction_of
 from regatta.events.model import KERNEL_LOCKS, NONE, Kind, Sleep, Trace
 from regatta.events.text import connect, quoted
+from regatta.host.foreign import foreign
 
 #: rows that are converted at once
 BATCH = 1 << 20
@@ -102,9 +103,10 @@ class Timeline:
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         connection = connect(self._scratch)
-        connection.execute(
-            f"create view events as select *, file_row_number as n from read_parquet({quoted(self.trace.events)}, file_row_number=true)"
-        )
+        with foreign(self.trace.events, "the events of a recording", "record them again"):
+            connection.execute(
+                f"create view events as select *, file_row_number as n from read_parquet({quoted(self.trace.events)}, file_row_number=true)"
+            )
         return connection
 
     def _jobs(self) -> Jobs:

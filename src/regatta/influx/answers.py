@@ -38,7 +38,7 @@ from regatta.host.values.experiment import Heap, Scalar
 from regatta.influx.points import ESTIMATE, TAGS, VECTOR, Point, apart, make_point
 from regatta.influx.short_labels import configuration_text, differing, parameters_of, places, setting_text
 from regatta.influx.vector_labels import labelled_vectors
-from regatta.stats.estimate import DISTURBED, Interval, undefined
+from regatta.stats.estimate import DISTURBED, Interval, is_disturbed, undefined
 from regatta.store.columns import canonical_json
 
 #: kinds of estimates
@@ -364,10 +364,8 @@ def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
 
 
 def _marked(short: str, point: Point) -> str:
-    """Return a short name, with a mark if all its measurements are disturbed: the bars of dashboards have this name."""
-    return (
-        f"{short} ({DISTURBED})".strip() if str(point.fields["method"]).endswith(f", {DISTURBED}") else short
-    )
+    """Return a short name, with a mark if the estimate is disturbed: the bars of dashboards have this name."""
+    return f"{short} ({DISTURBED})".strip() if is_disturbed(str(point.fields["method"])) else short
 
 
 def _interval(estimate: Interval) -> dict[str, Any]:

@@ -81,9 +81,9 @@ class Invocations(Strict):
     seconds: float | None = Field(
         None,
         description="Measuring time of each cell, in seconds. `fixed` rounds run first, then as many as this time allows, at most "
-        "`maximum`. All alternatives of a block have the same number of rounds: a round may take as long as `fixed` rounds show, and a "
-        "block group has this time for each of its cells. The time of an invocation counts with its preparation, the work of the "
-        "runner and the sync of its record, without repetitions of perturbed invocations.",
+        "`maximum`. All alternatives of a block have the same number of rounds. A block group has this time for each of its cells. "
+        "The time of a round is the sum of the median times of its invocations in the `fixed` rounds, each with its preparation, the "
+        "work of the runner and the sync of its record, without repetitions of perturbed invocations.",
         gt=0,
         le=1_000_000,
         examples=[3],

@@ -24,6 +24,11 @@ DISTURBED = "disturbed"
 ROUNDING_ULPS = 8.0
 
 
+def is_disturbed(method: str) -> bool:
+    """Return whether the method of an interval has the mark of disturbed values."""
+    return method.endswith(f", {DISTURBED}")
+
+
 @dataclass(frozen=True)
 class Interval:
     """A point with its interval.
@@ -48,14 +53,14 @@ class Interval:
     @property
     def is_disturbed(self) -> bool:
         """Return whether a disturbance affected the values."""
-        return self.method.endswith(f", {DISTURBED}")
+        return is_disturbed(self.method)
 
     @property
     def inconclusive(self) -> str:
         """Return why nothing may be computed or concluded from the point: it is undefined or disturbed; "" otherwise."""
         if math.isnan(self.point):
             return self.reason or "undefined"
-        return "all measurements are disturbed" if self.is_disturbed else ""
+        return "fewer than two undisturbed measurements" if self.is_disturbed else ""
 
     @property
     def within_range(self) -> str:

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import StoreError
-from regatta.host.files import locked, read_object, sync
+from regatta.host.files import LARGEST_OBJECT_BYTES, locked, read_bounded, read_object, sync
 from regatta.host.journal.attempts import status_under
 from regatta.host.journal.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.host.journal.journal import (
@@ -362,9 +362,13 @@ def fingerprint(experiment_dir: Path) -> str:
     decisions = sorted((experiment_dir / "journal").glob(f"*/{DECISIONS}"))
     for path in [*_plan_files(experiment_dir), *decisions]:
         # By content, because every `regatta run` rewrites its plan, mostly unchanged.
-        digest.update(
-            f"{path.relative_to(experiment_dir)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
-        )
+        try:
+            content = hashlib.sha256(read_bounded(path, LARGEST_OBJECT_BYTES)).hexdigest()
+        except OSError as error:
+            raise StoreError(
+                str(path), "a readable file", str(error), "run `regatta run` with its spec"
+            ) from error
+        digest.update(f"{path.relative_to(experiment_dir)} {content}\n".encode())
     return digest.hexdigest()[:16]
 
 

@@ -62,6 +62,7 @@ class Folder:
         """
         path = self.host_plan(host) / "plan.json"
         header = read_json(path, "run `regatta plan SPEC --write`")
+        refuse_newer_plan(path, header)
         check_plan(path, header)
         return header
 

@@ -226,7 +226,11 @@ def guest(suite: str, folder: Path) -> Iterator[Guest]:
         yield host
     finally:
         machine.terminate()
-        machine.wait(60)
+        try:
+            machine.wait(60)
+        except subprocess.TimeoutExpired:
+            machine.kill()
+            machine.wait()
 
 
 def accelerator() -> str:

@@ -12,6 +12,7 @@ import pytest
 from helpers.synthetic_traces import write_trace
 from regatta.events.model import KERNEL_LOCKS, Facts, Kind, Trace
 from regatta.events.timeline import Batch, Timeline
+from regatta.host.errors import RegattaError
 
 OBJECTS: list[dict[str, Any]] = [
     *({"kind": "thread", "name": f"t{at}", "tid": 100 + at} for at in range(3)),
@@ -79,3 +80,13 @@ def test_a_window_has_only_the_threads_that_are_asked_for(tmp_path: Path) -> Non
     timeline = Timeline(random_trace(tmp_path / "trace", 1), tmp_path)
     found = [actor for batch in timeline.window([2], 0, END) for actor in batch.actor.tolist()]
     assert set(found) == {2}
+
+
+def test_events_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    trace = random_trace(tmp_path / "trace", 1)
+    content = bytearray(trace.events.read_bytes())
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    content[footer : footer + 20] = b"\xff" * 20
+    trace.events.write_bytes(content)
+    with pytest.raises(RegattaError, match=r"events\.parquet"):
+        Timeline(trace, tmp_path)

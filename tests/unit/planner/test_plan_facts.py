@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from regatta.answers.facts import read_facts
 from regatta.fleet.plans import write_experiment
+from regatta.host.errors import StoreError
 from regatta.host.values.experiment import CapacityTarget, Experiment
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.plan import constant_header
@@ -51,3 +53,20 @@ def test_targets_come_back_as_facts_and_are_not_part_of_a_plan(
     assert read_facts(tmp_path).capacity == targets
     for host in hosts.values():
         assert constant_header(asked, host) == constant_header(experiment, host)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("level", 1e308), ("theta_percent", -1.0), ("steady", {"method": 3}), ("steady", {"method": []})],
+)
+def test_a_damaged_plan_is_named(
+    tmp_path: Path, experiment: Experiment, hosts: dict[str, ResolvedHost], key: str, value: object
+) -> None:
+    folder = Folder(tmp_path)
+    write_experiment(folder, experiment, hosts, [], {}, {"local": "1"})
+    document = json.loads(folder.experiment.read_text())
+    own = document["experiment"]
+    own[key] = {**own[key], **value} if isinstance(value, dict) else value
+    folder.experiment.write_text(json.dumps(document))
+    with pytest.raises(StoreError, match=r"experiment\.json"):
+        read_facts(tmp_path)

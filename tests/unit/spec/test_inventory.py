@@ -112,9 +112,8 @@ def test_a_file_of_any_size_is_refused_before_it_is_read(tmp_path: Path) -> None
         file.truncate(6 << 30)
     platforms, problems = read(tmp_path)
     assert platforms == {}
-    assert [(Path(problem.where).name, problem.expected) for problem in problems] == [
-        ("fleet.yml", "a readable file of at most 64 MiB")
-    ]
+    assert [Path(problem.where).name for problem in problems] == ["fleet.yml"]
+    assert "64 MiB" in problems[0].expected
 
 
 def test_the_same_files_are_asked_about_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_correlated_nights_seldom_shift() -> None:
     rng = np.random.default_rng(11)
     alarms = sum(bool(find_shifts(_correlated(rng, 20, 0.5)).shifts) for _ in range(200))
     # 3 % by perf/accuracy/history.py; invocations as replicates give 31 %.
-    assert alarms <= 18
+    assert alarms <= 16
 
 
 def test_a_shift_of_correlated_nights_is_found_with_its_ratio() -> None:
@@ -74,7 +74,7 @@ def test_a_shift_of_correlated_nights_is_found_with_its_ratio() -> None:
         groups = _correlated(rng, 20, 0.5)
         found.append(find_shifts([*groups[:12], *(1.02 * group for group in groups[12:])]))
     hits = [shift for one in found for shift in one.shifts if abs(shift.at - 12) <= 2]
-    assert len(hits) >= 30
+    assert len(hits) >= 36
     assert sum(shift.ratio.interval.low <= 1.02 <= shift.ratio.interval.high for shift in hits) >= 0.85 * len(
         hits
     )

@@ -135,6 +135,13 @@ def test_a_plan_that_is_none_is_named(experiment: Path) -> None:
         rebuild(experiment)
 
 
+def test_a_plan_of_any_size_is_refused_before_it_is_read(experiment: Path) -> None:
+    (plan,) = experiment.glob("plan/*/plan.json")
+    os.truncate(plan, 6 << 30)
+    with pytest.raises(StoreError, match=r"plan\.json.*more than"):
+        ensure_database(experiment)
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_that_says_so(experiment: Path) -> None:
     (experiment / "store").write_text("in the way")
     with pytest.raises(StoreError, match="a writable folder"):

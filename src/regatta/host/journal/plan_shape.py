@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from regatta.host.journal.record_shape import plan_cell_problem
+from regatta.host.journal.record_shape import is_int32, is_text, is_whole, plan_cell_problem
 
-#: Fewer rows than these are in any plan: `rows.i32` has numbers of 32 bits.
-_MOST = 1 << 31
 _TEXTS = ("experiment", "host", "platform", "plan_id", "order", "rows_sha256")
 _NUMBERS = ("rounds", "discarded_rounds", "rows", "output_kib", "give_up_after")
 _OBJECTS = ("limits", "environment", "rlimits", "cores", "host_fingerprint")
@@ -24,18 +22,14 @@ def plan_problem(header: Mapping[str, Any]) -> str:
         if header.get(key) is None:
             return f"no {key}"
     for keys, is_right, expected in (
-        (_TEXTS, lambda value: type(value) is str, "a string"),
-        (_NUMBERS, _is_index, "a whole number of 31 bits"),
+        (_TEXTS, is_text, "a string"),
+        (_NUMBERS, is_int32, "a whole number of 31 bits"),
         (_OBJECTS, lambda value: isinstance(value, dict), "an object"),
     ):
         for key in keys:
             if header.get(key) is not None and not is_right(header[key]):
                 return f"{key}: expected {expected}, got {header[key]!r:.80}"
     return _cells_problem(header["cells"]) or _rows_problem(header) or _stopping_problem(header)
-
-
-def _is_index(value: object, end: int = _MOST) -> bool:
-    return type(value) is int and 0 <= value < end
 
 
 def _cells_problem(cells: object) -> str:
@@ -59,7 +53,7 @@ def _rows_problem(header: Mapping[str, Any]) -> str:
 
 
 def _is_segment(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_index, value)) and value[0] <= value[1]
+    return isinstance(value, list) and len(value) == 2 and all(map(is_int32, value)) and value[0] <= value[1]
 
 
 def _stopping_problem(header: Mapping[str, Any]) -> str:
@@ -69,7 +63,7 @@ def _stopping_problem(header: Mapping[str, Any]) -> str:
     groups = stopping.get("groups") if isinstance(stopping, dict) else None
     if not isinstance(groups, list) or not all(_is_group(group, len(header["cells"])) for group in groups):
         return f"stopping: expected groups of {{key, cells}}, got {stopping!r:.80}"
-    if not _is_index(stopping.get("pilot", 0)):
+    if not is_int32(stopping.get("pilot", 0)):
         return f"stopping: pilot: expected a whole number, got {stopping['pilot']!r:.80}"
     return ""
 
@@ -81,4 +75,4 @@ def _is_group(value: object, cells: int) -> bool:
         or not isinstance(value.get("cells"), list)
     ):
         return False
-    return all(_is_index(index, cells) for index in value["cells"])
+    return all(is_whole(index, cells) for index in value["cells"])

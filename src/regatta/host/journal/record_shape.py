@@ -138,15 +138,17 @@ def _difference(key: str, value: Any) -> str:
 # Every reader checks every record. Therefore checks make few calls, test the usual case first, and build no text.
 
 
-def _is_int32(value: object) -> bool:
-    return type(value) is int and 0 <= value < 1 << 31
+def is_int32(value: object) -> bool:
+    """Return whether the value is an integer of 31 bits, at least 0."""
+    return is_whole(value, 1 << 31)
 
 
 def _is_int64(value: object) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
 
 
-def _is_text(value: object) -> bool:
+def is_text(value: object) -> bool:
+    """Return whether the value is a string."""
     return type(value) is str
 
 
@@ -167,7 +169,7 @@ def _list_of(is_right: _Check) -> _Check:
 
 
 _IS: dict[Kind | None, _Check] = {
-    "text": _is_text, "int32": _is_int32, "int64": _is_int64, "float": is_number, "int32s": _list_of(_is_int32),
+    "text": is_text, "int32": is_int32, "int64": _is_int64, "float": is_number, "int32s": _list_of(is_int32),
     None: is_plain,
 }  # fmt: skip
 
@@ -292,10 +294,10 @@ _CHECKS = {key: is_right for key, (is_right, _) in _RULES.items()}
 
 #: annotation -> check of a value in a cell's description, and the expected type
 _CELL_TYPES: dict[str, tuple[_Check, str]] = {
-    "str": (_is_text, _values_of("text")),
+    "str": (is_text, _values_of("text")),
     "int": (_is_int64, _values_of("int64")),
     "float": (is_number, _values_of("float")),
-    "list[str]": (_list_of(_is_text), "a list of strings"),
+    "list[str]": (_list_of(is_text), "a list of strings"),
 }
 _ANY = (is_plain, _values_of(None))
 _CELL_NEEDED = ("cell_id", "experiment", "host", "benchmark")
@@ -309,11 +311,12 @@ _CELL_RULES = {
 _CONTAINERS: dict[str, tuple[_Check, str]] = {
     "list": (lambda value: isinstance(value, list), "a list"),
     "dict": (lambda value: isinstance(value, dict), "an object"),
-    "Plan": (lambda value: isinstance(value, dict), "an object"),
 }
+_CONTAINERS["PlanAdapter"] = _CONTAINERS["PlanExpectation"] = _CONTAINERS["dict"]
 _PLAN_CELL_RULES = {
-    key: _CELL_TYPES[text] if text in _CELL_TYPES else _CONTAINERS[text[:4]]
+    key: _CELL_TYPES[text] if text in _CELL_TYPES else _CONTAINERS[text.partition("[")[0]]
     for key, text in _types_of(PlanCell).items()
+    if text in _CELL_TYPES or text.partition("[")[0] in _CONTAINERS
 }
 
 

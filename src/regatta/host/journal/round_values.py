@@ -154,7 +154,10 @@ def _span(record: Record) -> Span:
 
 
 def _walls_ns(spans: list[Span]) -> dict[str, list[int]]:
-    """Return the wall times of the attempts of each cell, up to the begin of the next one: this includes the sync of the record."""
+    """Return the wall times of the attempts of each cell, up to the begin of the next one: this includes the sync of the record.
+
+    The attempts are of all cells that are measured in these rounds; others in between would count as a part of the one before.
+    """
     found: dict[str, list[int]] = {}
     spans = sorted(spans)
     # Nothing follows the last one, whose record is not synced in this time.

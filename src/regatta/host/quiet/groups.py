@@ -127,9 +127,7 @@ class Services(Knob):
     def put(self, host: QuietHost, key: str, value: str) -> None:
         kind, _, folder = key.partition(":")
         if kind == "enable":
-            # Systemd before 244 knows no cpusets, refuses the unit, and leaves the controller alone.
-            with contextlib.suppress(OSError):
-                _hold(host, folder, value == "yes")
+            _hold(host, folder, value == "yes")
             if self.get(host, key) != value:
                 host.write(f"{folder}/{_CONTROL}", "+cpuset" if value == "yes" else "-cpuset")
         elif kind == "cpus" and value == _ALL:
@@ -195,7 +193,7 @@ def _hold(host: QuietHost, folder: str, held: bool) -> None:
     Without such a unit, systemd disables the controller at the next login, and all groups lose their sets.
 
     Raises:
-        OSError: systemd refused.
+        OSError: the unit cannot be stopped.
     """
     base = next((base for version, base in _mounts(host) if version == 2), "")
     relative = PurePosixPath(folder).relative_to(base)
@@ -204,11 +202,20 @@ def _hold(host: QuietHost, folder: str, held: bool) -> None:
     name = relative.name or "-.slice"
     unit = f"regatta-cpusets-{name}.service"
     if not held:
-        host.run(["systemctl", "stop", unit])
+        try:
+            host.run(["systemctl", "stop", unit])
+        except OSError as error:
+            # After a reboot there is no such unit.
+            if "not loaded" not in str(error):
+                raise
         return
     properties = (f"AllowedCPUs={cpu_list_text(host.housekeeping)}", "Type=oneshot", "RemainAfterExit=yes")
     options = [f"--property={text}" for text in properties]
-    host.run(["systemd-run", "--quiet", f"--unit={unit}", f"--slice={name}", *options, "true"])
+    # Systemd before 244 knows no cpusets, refuses the unit, and leaves the controller alone.
+    with contextlib.suppress(OSError):
+        host.run(
+            ["systemd-run", "--quiet", f"--unit={unit}", f"--slice={name}", "--collect", *options, "true"]
+        )
 
 
 def _partition_state(host: QuietHost, folder: str) -> str | None:
