@@ -18,17 +18,17 @@ from experiments import HOME, Unfit
 from rows import Row, say
 from turns import take_turns
 
-from regatta.gc.costs import Observation, fit_costs
-from regatta.gc.heap_policy import policy_of
-from regatta.gc.heap_profile import with_heap_profile
-from regatta.gc.heap_runs import HeapRuns, profile_heap
-from regatta.gc.heap_vector import HeapVector, heap_vector
-from regatta.gc.lifetimes import Lifetimes
-from regatta.gc.prediction import predict_collections
-from regatta.gc.work import Work
 from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
-from regatta.trace.java_events import events_agent
+from regatta.models.gc.costs import Observation, fit_costs
+from regatta.models.gc.heap_policy import policy_of
+from regatta.models.gc.heap_profile import with_heap_profile
+from regatta.models.gc.heap_runs import HeapRuns, profile_heap
+from regatta.models.gc.heap_vector import HeapVector, heap_vector
+from regatta.models.gc.lifetimes import Lifetimes
+from regatta.models.gc.prediction import predict_collections
+from regatta.models.gc.work import Work
+from regatta.models.system_calls.java_events import events_agent
 
 TURNS = {False: 5, True: 1}
 ITERATIONS, WARMUP = 6, 2

@@ -19,10 +19,19 @@ from experiments import HOME
 from rows import Row, say
 from turns import take_turns
 
-from regatta.events.model import EVENTS, EVENTS_FILE, NONE, OBJECTS, OBJECTS_FILE, Facts, Kind, write_facts
 from regatta.host.events.recorder import Recorder
 from regatta.host.events.tracefs import missing_for_events
 from regatta.host.values.events import Events, Probe
+from regatta.models.kernel_traces.model import (
+    EVENTS,
+    EVENTS_FILE,
+    NONE,
+    OBJECTS,
+    OBJECTS_FILE,
+    Facts,
+    Kind,
+    write_facts,
+)
 
 EVENTS_OF = {False: 10_000_000, True: 200_000}
 REQUESTS_OF = {False: 20_000, True: 500}
@@ -118,7 +127,7 @@ def synthetic(folder: Path, events: int, turn: Sequence[Kind]) -> None:
 def _in_a_process(code: str, folder: Path) -> tuple[float, float]:
     """Return seconds and peak memory in MiB of a Python statement on a trace."""
     program = (
-        "import json, sys, time\nfrom pathlib import Path\nfrom regatta.events.model import open_trace\n"
+        "import json, sys, time\nfrom pathlib import Path\nfrom regatta.models.kernel_traces.model import open_trace\n"
         "trace = open_trace(Path(sys.argv[1]))\nbegan = time.monotonic()\n"
         f"{code}\nspent = time.monotonic() - began\n"
         # `ru_maxrss` would include the peak of the parent at the fork.
@@ -138,13 +147,15 @@ def analysis(place: Path, quick: bool) -> list[Row]:
     events = EVENTS_OF[quick]
     synthetic(folder, events, _SERVED)
     say(f"analysis of {events:,} events")
-    spent, peak = _in_a_process("from regatta.events.measures import measure\nmeasure(trace)", folder)
+    spent, peak = _in_a_process(
+        "from regatta.models.kernel_traces.measures import measure\nmeasure(trace)", folder
+    )
     gaps = f"select time_ns - lag(time_ns) over (partition by actor order by time_ns) as gap from '{folder / EVENTS_FILE}'"
     alone, _ = _in_a_process(f'import duckdb\nduckdb.sql("select sum(gap) from ({gaps})").fetchall()', folder)
     say("export")
     switches = place / "switches"
     synthetic(switches, 2 * events, _SWITCHES)
-    code = f"from regatta.events.perfetto import export_perfetto\nexport_perfetto(trace, Path('{switches / 'trace.pftrace'}'))"
+    code = f"from regatta.models.kernel_traces.perfetto import export_perfetto\nexport_perfetto(trace, Path('{switches / 'trace.pftrace'}'))"
     exported, export_peak = _in_a_process(code, switches)
     scale = EVENTS_OF[False] / events
     window = "one window function of DuckDB"

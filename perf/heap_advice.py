@@ -3,7 +3,7 @@
     perf/run heap_advice [FOLDER] [--json]
 
 It takes about two minutes. Without FOLDER, the data are `tests/reference/dacapo_heaps.csv` and the ratios of
-`regatta.gc.collector_choice`. FOLDER has perf.csv.gz (benchmark, configuration, heap_factor, invocation, iteration, ms) and,
+`regatta.models.gc.collector_choice`. FOLDER has perf.csv.gz (benchmark, configuration, heap_factor, invocation, iteration, ms) and,
 optionally, gc.csv.gz (benchmark, heap_factor, start_s, pause_ms).
 """
 
@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from regatta.gc.collector_choice import COLLECTORS, RATIOS, RELEVANT, choose_collector
-from regatta.gc.heap_curve import HeapPoint, fit_curve, pause_share
-from regatta.gc.heap_priors import HEAP_PRIORS, HeapPriors
+from regatta.models.gc.collector_choice import COLLECTORS, RATIOS, RELEVANT, choose_collector
+from regatta.models.gc.heap_curve import HeapPoint, fit_curve, pause_share
+from regatta.models.gc.heap_priors import HEAP_PRIORS, HeapPriors
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "dacapo_heaps.csv"
 #: as in the published configurations: OpenJDK 21 with 32 hardware threads

@@ -17,10 +17,10 @@ from rows import Row, say
 from turns import take_turns
 
 from regatta.host.errors import HostError
-from regatta.spec.calls import read_calls
-from regatta.trace.runs import Figures
-from regatta.trace.runs import run_command as run_traced
-from regatta.trace.tools import choose_tool, make_tracer
+from regatta.models.system_calls.runs import Figures
+from regatta.models.system_calls.runs import run_command as run_traced
+from regatta.models.system_calls.tools import choose_tool, make_tracer
+from regatta.models.vectors.calls import read_calls
 
 TURNS = {False: 7, True: 2}
 BARE, PEER = "bare", "strace -f -c"

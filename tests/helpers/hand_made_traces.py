@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from helpers.synthetic_traces import write_trace
-from regatta.events.jobs import Jobs
-from regatta.events.measures import Measures, Times, measure
-from regatta.events.model import KERNEL_LOCKS, NONE, Facts, Kind, Trace
-from regatta.events.timeline import State, Timeline
+from regatta.models.kernel_traces.jobs import Jobs
+from regatta.models.kernel_traces.measures import Measures, Times, measure
+from regatta.models.kernel_traces.model import KERNEL_LOCKS, NONE, Facts, Kind, Trace
+from regatta.models.kernel_traces.timeline import State, Timeline
 
 OBJECTS: list[dict[str, Any]] = [
     {"kind": "cpu", "name": "cpu0"},

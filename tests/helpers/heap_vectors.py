@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from regatta.gc.heap_profile import Checkpoint, HeapProfile
-from regatta.gc.heap_vector import HeapVector, heap_vector
+from regatta.models.gc.heap_profile import Checkpoint, HeapProfile
+from regatta.models.gc.heap_vector import HeapVector, heap_vector
 
 MIB = 1 << 20
 #: bytes of each object

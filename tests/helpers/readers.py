@@ -161,11 +161,11 @@ def _compilations(path: Path) -> None:
 
 
 def _calls_of_strace(path: Path) -> None:
-    from regatta.files.strace_grammar import MAX_LINE
     from regatta.host.files import bounded_lines
-    from regatta.spec.calls import read_calls
-    from regatta.trace.strace_lines import StraceReader
-    from regatta.trace.tree import Memory
+    from regatta.models.page_cache.strace_grammar import MAX_LINE
+    from regatta.models.system_calls.strace_lines import StraceReader
+    from regatta.models.system_calls.tree import Memory
+    from regatta.models.vectors.calls import read_calls
 
     table = read_calls(seeds.CONFIGS / "primitives/os-calls.yml")
     reader = StraceReader(table, lambda _: Memory(), (10,))
@@ -175,8 +175,8 @@ def _calls_of_strace(path: Path) -> None:
 
 
 def _lines_of_lackey(path: Path) -> None:
-    from regatta.memory.mappings import parse_mappings
-    from regatta.memory.process import Files, ProcessReader
+    from regatta.models.page_cache.mappings import parse_mappings
+    from regatta.models.page_cache.process import Files, ProcessReader
 
     maps = _received(path / "maps").decode(errors="surrogateescape")
     reader = ProcessReader(Files(), Counter(), lambda _: parse_mappings(maps), lambda _: "/")
@@ -202,8 +202,8 @@ READERS: dict[str, Reader] = {
     "registries": Reader(seeds.home, _spec, YAML, _OWN),
     "inventory": Reader(seeds.home, _inventory, YAML, ("configs/hosts/rack.yml",), few=1),
     "plan": Reader(seeds.home, ("plan", "{}/spec.yml", "--results", "results"), YAML, ("spec.yml", "configs/suites/toy.yml")),
-    "calls": Reader(seeds.calls, _function("regatta.spec.calls:read_calls"), YAML),
-    "primitives": Reader(seeds.primitives, _function("regatta.spec.primitives:read_primitives"), YAML),
+    "calls": Reader(seeds.calls, _function("regatta.models.vectors.calls:read_calls"), YAML),
+    "primitives": Reader(seeds.primitives, _function("regatta.models.vectors.primitives:read_primitives"), YAML),
     "settings-influx": Reader(seeds.influx_settings, _settings, YAML, ("influx.yml",)),
     # results
     "records-verified": Reader(seeds.results, ("verify", "{}"), JOURNAL, _JOURNAL, streams=True),
@@ -239,13 +239,13 @@ READERS: dict[str, Reader] = {
     "events-tables": Reader(seeds.event_trace_without_digests, _EVENTS, RECORDING, ("events.parquet", "objects.parquet")),
     "events-recording": Reader(seeds.event_recording, _EVENTS, JSON, ("events.json",), (3,)),
     "events-recorded": Reader(seeds.recorded_events, _EVENTS, RECORDING, ("events.dat",)),
-    "flight-recording": Reader(seeds.flight_recording, _function("regatta.events.jfr_recording:read_chunks"), BYTES),
+    "flight-recording": Reader(seeds.flight_recording, _function("regatta.models.kernel_traces.jfr_recording:read_chunks"), BYTES),
     "flight-recorded": Reader(seeds.recorded_flight, _EVENTS, RECORDING, few=1),
     "thread-samples": Reader(
-        seeds.recorded_flight, _function("regatta.trace.java_samples:read_samples", "java"), RECORDING, few=1
+        seeds.recorded_flight, _function("regatta.models.system_calls.java_samples:read_samples", "java"), RECORDING, few=1
     ),
-    "java-events": Reader(seeds.java_events, _function("regatta.trace.java_events:read_events"), JSON),
-    "java-profile": Reader(seeds.java_profile, _function("regatta.trace.java:read_profile"), JSON),
+    "java-events": Reader(seeds.java_events, _function("regatta.models.system_calls.java_events:read_events"), JSON),
+    "java-profile": Reader(seeds.java_profile, _function("regatta.models.system_calls.java:read_profile"), JSON),
     "compilations": Reader(seeds.compilations, _compilations, TEXT),
     # calls, files and memory
     "calls-strace": Reader(seeds.strace_calls, _calls_of_strace, TEXT),
@@ -261,9 +261,9 @@ READERS: dict[str, Reader] = {
         seeds.memory_trace_without_digests, ("trace", "memory", "--from", "{}"), RECORDING, ("references.parquet", "files.parquet")
     ),
     # heaps
-    "gc-log": Reader(seeds.gc_log, _function("regatta.gc.collection_log:read_collection_log"), TEXT),
-    "heap-profile": Reader(seeds.heap_profile, _function("regatta.gc.heap_profile:read_heap_profile"), JSON),
-    "heap-vector": Reader(seeds.heap_vector, _function("regatta.gc.heap_vector:read_heap_vector"), JSON),
+    "gc-log": Reader(seeds.gc_log, _function("regatta.models.gc.collection_log:read_collection_log"), TEXT),
+    "heap-profile": Reader(seeds.heap_profile, _function("regatta.models.gc.heap_profile:read_heap_profile"), JSON),
+    "heap-vector": Reader(seeds.heap_vector, _function("regatta.models.gc.heap_vector:read_heap_vector"), JSON),
     "heap-csv": Reader(seeds.csv_of_heaps, ("advise", "heap", "{}", "--target-overhead", "5%"), TEXT),
     # loads, vectors and tables
     "request-log": Reader(seeds.request_log, ("model", "log", "{}", "-o", "model.yml"), TEXT),

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from regatta.requests.formats import LogFormat, parse_format
-from regatta.requests.logs import Read, read_logs
-from regatta.requests.visits import Pauses, divide
+from regatta.models.load.formats import LogFormat, parse_format
+from regatta.models.load.logs import Read, read_logs
+from regatta.models.load.visits import Pauses, divide
 
 #: 2026-11-24T10:00:00Z
 BEGIN_S = 1_795_514_400

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 
-from regatta.predict.forecast import (
+from regatta.models.predict.forecast import (
     NOTHING,
     ApplicationForecast,
     Forecast,
     PairForecast,
     SystemForecast,
 )
-from regatta.spec.vectors import ApplicationVector, Contribution, Count, Measured, Prediction, Value
+from regatta.models.vectors.values import ApplicationVector, Contribution, Count, Measured, Prediction, Value
 
 EXACT = Value.exact
 #: system -> predicted and measured time, and that by the score; the first is traced

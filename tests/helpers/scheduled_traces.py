@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.synthetic_traces import write_trace
-from regatta.events.model import Facts, Kind, Sleep, Trace
+from regatta.models.kernel_traces.model import Facts, Kind, Sleep, Trace
 
 
 class Schedule:

@@ -50,7 +50,7 @@ def trace_cmd_text(folder: Path) -> Path:
 
 
 def event_trace(folder: Path) -> Path:
-    from regatta.events.importing import import_text
+    from regatta.models.kernel_traces.importing import import_text
 
     return import_text(event_text(folder), folder / "trace").folder
 
@@ -109,8 +109,8 @@ def strace_text(folder: Path) -> Path:
 
 
 def file_trace(folder: Path) -> Path:
-    from regatta.files.operations import write_operations
-    from regatta.files.strace_reader import read_strace
+    from regatta.models.page_cache.operations import write_operations
+    from regatta.models.page_cache.strace_reader import read_strace
 
     write_operations(folder / "trace", read_strace(strace_text(folder).read_text().splitlines(keepends=True)))
     return folder / "trace"
@@ -127,8 +127,8 @@ def memory_trace_without_digests(folder: Path) -> Path:
 def memory_trace(folder: Path) -> Path:
     import numpy as np
 
-    from regatta.files.cache import FILE_PAGES
-    from regatta.memory.references import Facts, File, References, write_references
+    from regatta.models.page_cache.cache import FILE_PAGES
+    from regatta.models.page_cache.references import Facts, File, References, write_references
 
     files = (File("/a"), File("anonymous memory", anonymous=True))
     pages = np.array([0, 1, FILE_PAGES, FILE_PAGES + 5, 0], np.int64)
@@ -142,7 +142,7 @@ def gc_log(folder: Path) -> Path:
 
 def heap_vector(folder: Path) -> Path:
     from helpers.heap_vectors import made_vector
-    from regatta.gc.heap_vector import write_heap_vector
+    from regatta.models.gc.heap_vector import write_heap_vector
 
     write_heap_vector(made_vector(), folder / "heap.json")
     return folder / "heap.json"

@@ -9,7 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from regatta.events.model import EVENTS, EVENTS_FILE, NONE, OBJECTS, OBJECTS_FILE, Facts, Trace, write_facts
+from regatta.models.kernel_traces.model import (
+    EVENTS,
+    EVENTS_FILE,
+    NONE,
+    OBJECTS,
+    OBJECTS_FILE,
+    Facts,
+    Trace,
+    write_facts,
+)
 
 #: column -> value of rows that do not name it
 EVENT_DEFAULTS = {

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from regatta.spec.vectors import (
+from regatta.models.vectors.values import (
     ApplicationVector,
     ConstantCost,
     Cost,

@@ -39,8 +39,8 @@ from helpers.opened_pages import (
 from helpers.served_experiment import as_home, write_served_experiment
 from regatta.cli.history import history
 from regatta.cli.ingest import ingest
-from regatta.cli.predict import predict
 from regatta.figures.browser import Browser
+from regatta.models.cli.predict import predict
 
 NIGHTS = tuple(f"nightly-{n}" for n in range(1, 5))
 #: what a stranger would choose

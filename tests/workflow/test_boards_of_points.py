@@ -20,9 +20,9 @@ from regatta.answers.answer import answer_experiment
 from regatta.influx.answers import estimate_points
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point
-from regatta.influx.prediction_points import prediction_points
-from regatta.predict.predictions import Asked, Request, forecast_of
-from regatta.predict.vector_sources import Sources
+from regatta.models.predict.points import prediction_points
+from regatta.models.predict.predictions import Asked, Request, forecast_of
+from regatta.models.vectors.sources import Sources
 
 Written = Callable[..., Ask]
 

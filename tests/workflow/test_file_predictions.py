@@ -14,8 +14,8 @@ import pytest
 
 from helpers.experiments.experiment_parts import HOME, measured, regatta
 from regatta.host.measure.cgroup import open_accounting
-from regatta.spec.vector_files import read_vector
-from regatta.spec.vectors import LinearCost, SystemVector
+from regatta.models.vectors.files import read_vector
+from regatta.models.vectors.values import LinearCost, SystemVector
 
 PROGRAMS = HOME / "benchmarks/files/programs.py"
 MIB = 24

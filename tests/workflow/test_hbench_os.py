@@ -12,7 +12,7 @@ import pytest
 
 from helpers.experiments.experiment_parts import measured, regatta
 from regatta.host.measure.cgroup import open_accounting
-from regatta.spec.vector_files import read_vector
+from regatta.models.vectors.files import read_vector
 
 SHORTLY = {"repetitions": 2, "interval_us": 20000}
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from helpers.experiments.experiment_parts import HOME, measured, regatta
-from regatta.spec.primitives import read_primitives
-from regatta.spec.vector_files import read_vector, write_vector
-from regatta.spec.vectors import ApplicationVector
+from regatta.models.vectors.files import read_vector, write_vector
+from regatta.models.vectors.primitives import read_primitives
+from regatta.models.vectors.values import ApplicationVector
 
 pytestmark = pytest.mark.skipif(
     shutil.which("mvn") is None or shutil.which("javac") is None,

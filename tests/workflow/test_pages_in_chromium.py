@@ -35,9 +35,9 @@ from regatta.answers.history.compute import history_of
 from regatta.answers.history.page import write_history
 from regatta.answers.page.page import write_report
 from regatta.figures.browser import Browser
-from regatta.predict.page import write_predictions
-from regatta.predict.predictions import Asked, Request, forecast_of
-from regatta.predict.vector_sources import Sources
+from regatta.models.predict.page import write_predictions
+from regatta.models.predict.predictions import Asked, Request, forecast_of
+from regatta.models.vectors.sources import Sources
 
 pytestmark = needs_browser
 PAGES = ("report", "audit", "predictions", "runtimes", "history")

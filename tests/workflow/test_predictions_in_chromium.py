@@ -8,9 +8,9 @@ from test_report_in_chromium import facts
 
 from helpers.opened_pages import drawn_page, needs_browser
 from helpers.served_experiment import as_home, write_served_experiment
-from regatta.predict.page import write_predictions
-from regatta.predict.predictions import Asked, Replaced, Request, forecast_of
-from regatta.predict.vector_sources import Sources
+from regatta.models.predict.page import write_predictions
+from regatta.models.predict.predictions import Asked, Replaced, Request, forecast_of
+from regatta.models.vectors.sources import Sources
 
 pytestmark = needs_browser
 

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.experiments.experiment_parts import HOME, measured, regatta
 from helpers.workloads.web_runs import MISSING
-from regatta.requests.comparing import SMALL
+from regatta.models.load.comparing import SMALL
 
 SESSIONS = HOME / "configs" / "experiments" / "web.sessions"
 MODEL = HOME / "configs" / "loads" / "shop.yml"

@@ -19,10 +19,10 @@ from test_java_profiler import trace_java
 from helpers.shared_locks import made_once
 from helpers.workloads.java_runs import COMPILED, JVMS, MODES, Programs, Run, expected_digest, jvm
 from helpers.workloads.sanitized_agent import check_sanitized, sanitized_agent
-from regatta.spec.vector_files import read_vector
-from regatta.spec.vectors import ApplicationVector
-from regatta.trace.java import profiler_jar
-from regatta.trace.java_events import Events, events_agent, read_events
+from regatta.models.system_calls.java import profiler_jar
+from regatta.models.system_calls.java_events import Events, events_agent, read_events
+from regatta.models.vectors.files import read_vector
+from regatta.models.vectors.values import ApplicationVector
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

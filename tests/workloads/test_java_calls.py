@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from helpers.workloads.java_runs import QUICK, ROOT, Programs, Run, jvm
-from regatta.spec.calls import Seen, Tally, read_calls
-from regatta.trace.counting import count_calls
-from regatta.trace.java import Profile, profiler_jar, read_profile, tally_of, with_profiler
+from regatta.models.system_calls.counting import count_calls
+from regatta.models.system_calls.java import Profile, profiler_jar, read_profile, tally_of, with_profiler
+from regatta.models.vectors.calls import Seen, Tally, read_calls
 
 TABLE = read_calls(ROOT / "configs" / "primitives" / "java-calls.yml")
 #: of size `tiny`

@@ -17,14 +17,14 @@ import pytest
 from helpers.shared_locks import made_once
 from helpers.workloads.java_runs import Programs, Run, jvm
 from helpers.workloads.sanitized_agent import check_sanitized, sanitized_agent
-from regatta.gc.heap_profile import (
+from regatta.models.gc.heap_profile import (
     Checkpoint,
     HeapProfile,
     allocated_per_iteration,
     read_heap_profile,
     survival,
 )
-from regatta.trace.java_events import events_agent
+from regatta.models.system_calls.java_events import events_agent
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -13,9 +13,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from helpers.workloads.java_runs import ROOT, SUITES, Programs, Run, jvm
-from regatta.spec.calls import read_calls
-from regatta.trace.counting import count_calls
-from regatta.trace.java import profiler_jar, read_profile, tally_of, with_profiler
+from regatta.models.system_calls.counting import count_calls
+from regatta.models.system_calls.java import profiler_jar, read_profile, tally_of, with_profiler
+from regatta.models.vectors.calls import read_calls
 
 GROUPS = tuple(SUITES["micro"]["benchmarks"])
 TABLE: dict[str, Any] = YAML(typ="safe").load(

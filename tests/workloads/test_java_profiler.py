@@ -26,8 +26,8 @@ from helpers.workloads.java_runs import (
     expected_digest,
     jvm,
 )
-from regatta.spec.vector_files import read_vector
-from regatta.trace.java import profiler_jar
+from regatta.models.system_calls.java import profiler_jar
+from regatta.models.vectors.files import read_vector
 
 HERE = Path(__file__).parent
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from helpers.memory_groups import memory_group, run_limited, uncache
-from regatta.memory.faults import fault_curve, predict_faults
-from regatta.memory.mapped_cache import MapSettings
-from regatta.memory.recording import record
-from regatta.memory.references import References
+from regatta.models.page_cache.faults import fault_curve, predict_faults
+from regatta.models.page_cache.mapped_cache import MapSettings
+from regatta.models.page_cache.recording import record
+from regatta.models.page_cache.references import References
 
 HERE = Path(__file__).parent
 MISSING = [program for program in ("valgrind", "gcc", "sqlite3") if shutil.which(program) is None]

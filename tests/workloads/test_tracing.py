@@ -14,14 +14,14 @@ import pytest
 from click.testing import CliRunner
 
 from helpers.workloads.tracing_runs import HOME, PATIENCE_S, REGATTA, TABLE, needs, trace
-from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import HostError, VerificationError
-from regatta.spec.calls import FORK_ALONE, FORK_EXEC, FORK_FAULT, FORK_MAPPING, THREAD, Seen
-from regatta.spec.vector_files import read_vector
-from regatta.trace.bpftrace import check_bpftrace
-from regatta.trace.counting import Entry, count_calls
-from regatta.trace.strace import UNTOLD_FAULTS
-from regatta.trace.tools import choose_tool
+from regatta.models.cli.trace import trace as trace_group
+from regatta.models.system_calls.bpftrace import check_bpftrace
+from regatta.models.system_calls.counting import Entry, count_calls
+from regatta.models.system_calls.strace import UNTOLD_FAULTS
+from regatta.models.system_calls.tools import choose_tool
+from regatta.models.vectors.calls import FORK_ALONE, FORK_EXEC, FORK_FAULT, FORK_MAPPING, THREAD, Seen
+from regatta.models.vectors.files import read_vector
 
 #: the same number on every architecture
 _CLONE3 = 435
@@ -193,7 +193,7 @@ def test_auto_takes_strace_where_bpftrace_cannot_and_says_why(monkeypatch):
 )
 def test_what_bpftrace_lacks_is_told_with_the_way_to_it(tracefs, monkeypatch, name, value, fix):
     needs("bpftrace")
-    monkeypatch.setattr(f"regatta.trace.bpftrace.{name}", value)
+    monkeypatch.setattr(f"regatta.models.system_calls.bpftrace.{name}", value)
     with pytest.raises(HostError, match=fix):
         check_bpftrace()
 
@@ -207,7 +207,7 @@ def test_bpftrace_is_for_root(monkeypatch):
 
 def test_a_full_map_is_an_error_and_no_vector(tracefs, traced, monkeypatch):
     needs("bpftrace")
-    monkeypatch.setattr("regatta.trace.bpftrace.MAP_KEYS", 32)
+    monkeypatch.setattr("regatta.models.system_calls.bpftrace.MAP_KEYS", 32)
     with pytest.raises(HostError, match="count of all calls"):
         trace("bpftrace", traced, "calls")
 
@@ -227,7 +227,7 @@ def test_what_cannot_be_read_of_a_tracer_is_an_error(tracing_tool, traced, monke
         raise TypeError("broken")
 
     if tracing_tool == "strace":
-        monkeypatch.setattr("regatta.trace.strace.StraceReader.read", broken)
+        monkeypatch.setattr("regatta.models.system_calls.strace.StraceReader.read", broken)
     else:
         loads = json.loads
         monkeypatch.setattr(json, "loads", lambda line: broken() if '"map"' in line else loads(line))

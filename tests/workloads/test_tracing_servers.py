@@ -22,14 +22,14 @@ from helpers.workloads.tracing_runs import (
     needs,
     wait_for,
 )
-from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import HostError, RegattaError
-from regatta.spec.calls import Seen
-from regatta.spec.vector_files import read_vector
-from regatta.trace import bpftrace
-from regatta.trace.processes import is_there, tracer_of, tree_of
-from regatta.trace.runs import Figure, read_tally, watch
-from regatta.trace.tools import NoTracer, make_tracer
+from regatta.models.cli.trace import trace as trace_group
+from regatta.models.system_calls import bpftrace
+from regatta.models.system_calls.processes import is_there, tracer_of, tree_of
+from regatta.models.system_calls.runs import Figure, read_tally, watch
+from regatta.models.system_calls.tools import NoTracer, make_tracer
+from regatta.models.vectors.calls import Seen
+from regatta.models.vectors.files import read_vector
 
 
 def test_a_running_server_and_its_children_are_watched_until_the_end_is_asked_for(
@@ -99,7 +99,7 @@ def hidden_children(monkeypatch, tool, hidden):
         return found[:1] if hidden(len(calls)) else found
 
     for module in ("processes", tool):
-        monkeypatch.setattr(f"regatta.trace.{module}.tree_of", listed)
+        monkeypatch.setattr(f"regatta.models.system_calls.{module}.tree_of", listed)
     yield
 
 
@@ -109,7 +109,7 @@ def test_a_process_that_was_missed_while_attaching_is_attached_to_the_next_time(
     wait_for(lambda: len(tree_of(traced_server.pid)) == 2)
     tracer = make_tracer(tracing_tool, TABLE)
     if tracing_tool == "bpftrace":
-        monkeypatch.setattr("regatta.trace.bpftrace.started_ticks", lambda pid: 1)
+        monkeypatch.setattr("regatta.models.system_calls.bpftrace.started_ticks", lambda pid: 1)
     try:
         with hidden_children(monkeypatch, tracing_tool, lambda number: number == 1):
             tracer.start(traced_server.pid)
@@ -166,7 +166,9 @@ def test_a_process_in_a_namespace_of_its_own_is_refused(tracing_tool, traced):
 )
 def test_work_at_a_windows_ends_is_told_where_it_is_much(monkeypatch, attached, last, after, numbers):
     told = iter([attached, last, after])
-    monkeypatch.setattr("regatta.trace.runs.read_figure", lambda figure, printed: float(next(told)))
+    monkeypatch.setattr(
+        "regatta.models.system_calls.runs.read_figure", lambda figure, printed: float(next(told))
+    )
     counter = Figure("served.json", "served")
     run, tally = watch(os.getpid(), NoTracer(), counter, threading.Event(), 0.1, before=100.0)
     assert run.units == last - attached

@@ -13,8 +13,9 @@ import regatta
 from regatta.host.errors import RegattaError
 from regatta.host.printable import printable
 
-#: group of `regatta --help` -> command -> its summary; "": hidden. Each command is `regatta.cli.<name>:<name>`, with
-#: underscores for hyphens, and with a trailing underscore for names reserved in Python.
+#: group of `regatta --help` -> command -> its summary; "": hidden. Each command is `regatta.cli.<name>:<name>`, those that
+#: predict `regatta.models.cli.<name>:<name>`, with underscores for hyphens, and with a trailing underscore for names reserved
+#: in Python.
 GROUPS = {
     "Measure": {
         "demo": "Run the demonstration and show its answer",
@@ -87,7 +88,8 @@ class _Verbs(click.Group):
         from keyword import iskeyword
 
         module = name.replace("-", "_") + "_" * (iskeyword(name) or hasattr(builtins, name))
-        command = getattr(import_module(f"regatta.cli.{module}"), module)
+        package = "regatta.models.cli" if name in GROUPS["Predict"] else "regatta.cli"
+        command = getattr(import_module(f"{package}.{module}"), module)
         assert isinstance(command, click.Command)
         return command
 

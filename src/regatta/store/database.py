@@ -40,7 +40,7 @@ from regatta.host.journal.journal import (
 )
 from regatta.host.values.record import Record
 from regatta.store.cells import unplanned_cells
-from regatta.store.event_measures import EventMeasures, kept_traces
+from regatta.store.derived import EVENT_MEASURES
 from regatta.store.folder import Folder
 from regatta.store.seal import seal, sealed_marks
 from regatta.store.tables import (
@@ -355,7 +355,7 @@ def _write_vectors(experiment_dir: Path, new: _New) -> int:
 
 def fingerprint(experiment_dir: Path) -> str:
     """Hash the journal (names, sizes, times), the plans and decisions (contents), and the version of the tables."""
-    digest = hashlib.sha256(f"tables {TABLES_VERSION}\n{kept_traces(experiment_dir)}".encode())
+    digest = hashlib.sha256(f"tables {TABLES_VERSION}\n{EVENT_MEASURES.fingerprint(experiment_dir)}".encode())
     for path in [*journal_files(experiment_dir), *cell_files(experiment_dir)]:
         stat = path.stat()
         digest.update(f"{path.relative_to(experiment_dir)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
@@ -415,7 +415,7 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
 def _journal(experiment_dir: Path, directory: Path, progress: Progress | None) -> Iterator[Record | Damage]:
     files = journal_files(experiment_dir)
     sizes = [path.stat().st_size for path in files]
-    measures = EventMeasures(directory / EVENTS)
+    measures = EVENT_MEASURES(directory / EVENTS)
     missing = measures.missing(experiment_dir)
     done, total = 0, sum(sizes) + sum(kept.bytes for kept in missing)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from regatta.host.errors import HostError
-from regatta.spec.calls import Tally, read_calls
-from regatta.trace.bpftrace import START_S, STOP_S, check_bpftrace
-from regatta.trace.processes import tree_of
-from regatta.trace.runs import Figures, run_command
-from regatta.trace.tools import make_tracer
+from regatta.models.system_calls.bpftrace import START_S, STOP_S, check_bpftrace
+from regatta.models.system_calls.processes import tree_of
+from regatta.models.system_calls.runs import Figures, run_command
+from regatta.models.system_calls.tools import make_tracer
+from regatta.models.vectors.calls import Tally, read_calls
 
 HOME = Path(__file__).parents[3]
 TABLE = read_calls(HOME / "configs" / "primitives" / "os-calls.yml")

@@ -22,8 +22,8 @@ from regatta.host.files import (
     write_first,
     write_object,
 )
-from regatta.spec.vector_files import write_vector
-from regatta.spec.vectors import ConstantCost, PrimitiveCost, SystemVector, Value
+from regatta.models.vectors.files import write_vector
+from regatta.models.vectors.values import ConstantCost, PrimitiveCost, SystemVector, Value
 from regatta.store.folder import write_json
 
 

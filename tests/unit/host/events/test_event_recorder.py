@@ -17,13 +17,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from regatta.events.importing import import_recording
-from regatta.events.measures import measure
-from regatta.events.model import Kind, Trace
 from regatta.host.errors import HostError
 from regatta.host.events.recorder import Recorder
 from regatta.host.events.tracefs import missing_for_events
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, Probe
+from regatta.models.kernel_traces.importing import import_recording
+from regatta.models.kernel_traces.measures import measure
+from regatta.models.kernel_traces.model import Kind, Trace
 
 MISSING = missing_for_events() or ("" if shutil.which("perl") else "perl")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"recording events needs {MISSING}")

@@ -12,7 +12,7 @@ import pytest
 from helpers.runner_plans import HOST, Runner, sh, write_plan
 from regatta.host.events.tracefs import missing_for_events
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events, Probe
-from regatta.store.event_measures import UNREADABLE, EventMeasures, kept_traces
+from regatta.models.kernel_traces.record_measures import UNREADABLE, EventMeasures
 
 _MISSING = missing_for_events()
 needs_recorder = pytest.mark.skipif(bool(_MISSING), reason=f"NOT TESTED: no {_MISSING}")
@@ -59,7 +59,7 @@ def test_a_probe_that_does_not_exist_fails_the_invocation_and_not_the_others(
 
 
 def test_a_journal_without_traces_depends_on_none(tmp_path: Path) -> None:
-    assert kept_traces(tmp_path) == ""
+    assert EventMeasures.fingerprint(tmp_path) == ""
 
 
 def test_a_trace_that_cannot_be_read_says_so(tmp_path: Path) -> None:

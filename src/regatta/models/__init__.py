@@ -1,0 +1,1 @@
+"""Everything that predicts: vectors, traces, simulations, models of load. Nothing outside of this folder imports it."""

@@ -1,0 +1,96 @@
+"""Vectors named on the command line: applications or a mix, and systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.host.errors import RegattaError, SpecError
+from regatta.host.printable import printable
+
+if TYPE_CHECKING:
+    from regatta.models.predict.predictions import Asked
+    from regatta.models.vectors.sources import Sources, SystemSource
+    from regatta.models.vectors.values import ApplicationVector
+
+
+def named_applications(given: Sequence[str], sources: Sources) -> list[Asked]:
+    """Return each application, or one mix of all if they have weights."""
+    from regatta.models.predict.mixing import mixed
+    from regatta.models.predict.predictions import Asked
+
+    parts: list[tuple[ApplicationVector, float]] = []
+    weighted = 0
+    for text in given:
+        name, weight = _weight(text)
+        vector = sources.application(name)
+        weighted += weight is not None
+        if vector is None:
+            continue
+        if any(vector.name == other.name for other, _ in parts):
+            sources.refuse("APP", "each application once", f"{vector.name} twice", "add their weights")
+            continue
+        parts.append((vector, 1.0 if weight is None else weight))
+    if not weighted:
+        return [Asked(vector) for vector, _ in parts]
+    if weighted < len(given):
+        fix = "give each a weight (NAME=WEIGHT) for one mix, or none"
+        sources.refuse("APP", "a weight for each application", f"{weighted} of {len(given)}", fix)
+    if sources.problems:
+        return []
+    try:
+        return [Asked(mixed(mix_name(parts), parts), tuple(parts))]
+    except RegattaError as error:
+        sources.problems += error.problems
+        return []
+
+
+def named_systems(given: Sequence[str], sources: Sources) -> list[SystemSource]:
+    """Return the distinct systems, even if named twice."""
+    found: list[SystemSource] = []
+    for source in (source for name in dict.fromkeys(given) for source in sources.systems(name)):
+        if all(source.vector != other.vector for other in found):
+            found.append(source)
+    return found
+
+
+def _weight(text: str) -> tuple[str, float | None]:
+    """Split `apache-cgi=0.3` into name and weight; a name may contain `=` if no number follows."""
+    name, equals, number = text.rpartition("=")
+    try:
+        return (name, float(number)) if equals and name else (text, None)
+    except ValueError:
+        return text, None
+
+
+def mix_name(parts: Sequence[tuple[ApplicationVector, float]]) -> str:
+    """`70 % apache-static + 30 % apache-cgi`."""
+    whole = sum(weight for _, weight in parts)
+    return " + ".join(
+        f"{100 * weight / whole if whole else 0:.4g} % {vector.name}" for vector, weight in parts
+    )
+
+
+@contextmanager
+def incomplete_vectors() -> Iterator[None]:
+    """Report incomplete vectors like an invalid spec."""
+    try:
+        yield
+    except RegattaError as error:
+        if error.exit_code == RegattaError.exit_code and type(error) is RegattaError:
+            raise SpecError(list(error.problems)) from error
+        raise
+
+
+def show_notes(sources: Sources, applications: Iterable[ApplicationVector]) -> None:
+    """Print the notes of the sources, except those on primitives that the applications do not use."""
+    from regatta.models.predict.times import USER_WORK
+
+    used = {count.primitive for one in applications for count in one.counts}
+    others = sources.primitives - used - {USER_WORK}
+    for note in dict.fromkeys(sources.notes):
+        if not others & set(note.replace(":", " ").split()):
+            click.echo(f"note: {printable(note)}", err=True)

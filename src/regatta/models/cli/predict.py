@@ -1,0 +1,348 @@
+"""`regatta predict APP... --on SYSTEM...`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regatta.cli.options import (
+    json_option,
+    primitives_option,
+    results_option,
+    summary_option,
+    write_to_influx,
+)
+from regatta.host.errors import RegattaError
+from regatta.models.cli.named_vectors import (
+    incomplete_vectors,
+    mix_name,
+    named_applications,
+    named_systems,
+    show_notes,
+)
+
+if TYPE_CHECKING:
+    from regatta.models.predict.forecast import Forecast
+    from regatta.models.predict.predictions import Asked, Replaced, Request
+    from regatta.models.predict.what_if import Change, CountChange
+    from regatta.models.vectors.sources import Sources
+    from regatta.models.vectors.values import ApplicationVector
+
+
+class _Predict(click.Command):
+    """Accepts `--on A B C` for `--on A --on B --on C`, and passes `gc ...` and `files ...` to the commands of these names."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of the other command if its name comes first."""
+        if args[:1] == ["gc"]:
+            from regatta.models.cli.predict_gc import predict_gc
+
+            return predict_gc.make_context(f"{info_name} gc", args[1:], parent, **extra)
+        if args[:1] == ["files"]:
+            from regatta.models.cli.predict_files import predict_files
+
+            return predict_files.make_context(f"{info_name} files", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        on, rest = False, False
+        for arg in args:
+            rest = rest or arg == "--"
+            if arg == "--on" and not rest:
+                on = True
+            elif on and not arg.startswith("-"):
+                spread += ["--on", arg]
+            else:
+                if on and spread[-2:-1] != ["--on"]:
+                    spread.append("--on")
+                on = False
+                spread.append(arg)
+        if on and spread[-2:-1] != ["--on"]:
+            spread.append("--on")
+        return super().parse_args(ctx, spread)
+
+
+@click.command(cls=_Predict)
+@click.argument("applications", nargs=-1, required=True, metavar="APP[=WEIGHT]...")
+@click.option(
+    "--on",
+    "systems",
+    multiple=True,
+    required=True,
+    metavar="SYSTEM...",
+    help="Systems: files or directories of system vectors, names in configs/systems, or experiments.",
+)
+@click.option(
+    "--what-if",
+    "changes",
+    multiple=True,
+    metavar="[count:]PRIMITIVE=CHANGE",
+    help="Change a cost: `tcp_connect=0.5x`, `=-10%`, `=12us`. Or a count: `count:tcp_connect=0.5x`, `=-10%`, `=12`. Repeatable.",
+)
+@click.option(
+    "--optimise",
+    is_flag=True,
+    help="Show which primitive to optimize: at half its cost, at zero, at the cost of the best system.",
+)
+@click.option(
+    "--replace",
+    "replacements",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Show the speedup from one application to another, also in a mix: apache-cgi=apache-fastcgi. Repeatable.",
+)
+@click.option(
+    "--measured",
+    multiple=True,
+    metavar="EXPERIMENT",
+    help="Also search this experiment for measured times. Repeatable. Experiments of the systems are always searched.",
+)
+@click.option(
+    "--benchmark",
+    default="",
+    metavar="SUITE/NAME",
+    help="Benchmark that measures the application or mix. [default: the one in its vector]",
+)
+@click.option(
+    "--score",
+    default="",
+    metavar="SUITE",
+    help="Compare with another prediction: ratios of the geometric means of this suite's measured times.",
+)
+@click.option(
+    "--own-code",
+    default="",
+    metavar="SUITE",
+    help="Scale the own code of applications by the measured times of this suite, instead of by user_work.",
+)
+@summary_option
+@primitives_option
+@click.option(
+    "--level",
+    type=click.FloatRange(0.5, 0.9999),
+    help="Confidence level of all intervals. [default: that of the first system]",
+)
+@results_option
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write a page with figures.",
+)
+@click.option(
+    "--ingest",
+    is_flag=True,
+    help="Also write the predictions to InfluxDB, for the dashboards. Not with --what-if.",
+)
+@json_option
+def predict(
+    applications: Sequence[str],
+    systems: Sequence[str],
+    changes: Sequence[str],
+    optimise: bool,
+    replacements: Sequence[str],
+    measured: Sequence[str],
+    benchmark: str,
+    score: str,
+    own_code: str,
+    summary: str,
+    primitives: str,
+    level: float | None,
+    results: Path,
+    page: Path | None,
+    ingest: bool,
+    as_json: bool,
+) -> None:
+    """Predict the time of applications on systems, from how often they use each primitive and its cost there.
+
+    APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix.
+
+    `regatta predict gc APP... --on EXPERIMENT` predicts garbage collections instead, and `regatta predict files APP... --on
+    EXPERIMENT` times with less memory or on other disks.
+
+    Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
+    """
+    from regatta.models.predict.predictions import Request, forecast_of
+    from regatta.models.vectors.sources import Sources
+    from regatta.spec.home import known_home
+
+    sources = Sources(known_home(), results, summary, primitives)
+    asked = named_applications(applications, sources)
+    _check_benchmark(benchmark, asked, replacements, sources)
+    if own_code and replacements:
+        got = f"--replace {replacements[0]}"
+        sources.refuse(
+            "--own-code", "no --replace", got, "remove one of them; speedups are within one system"
+        )
+    if ingest:
+        _check_ingest(changes, sources)
+    costs, counts = _changes(changes, sources)
+    request = Request(
+        tuple(asked),
+        tuple(named_systems(systems, sources)),
+        tuple(path for name in measured if (path := sources.experiment(name, "--measured")) is not None),
+        benchmark,
+        costs,
+        counts,
+        tuple(_replaced(replacements, asked, sources)),
+        optimise,
+        level,
+        score,
+        own_code,
+    )
+    sources.check()
+    with incomplete_vectors():
+        found = forecast_of(_with_the_replaced(request))
+    show_notes(sources, (one.application for one in found.applications))
+    if as_json:
+        from regatta.answers.plain import plain
+
+        click.echo(json.dumps(plain(found), indent=1, allow_nan=False))
+    else:
+        from regatta.models.cli.prediction_tables import show_forecast
+
+        show_forecast(found)
+    if page is not None:
+        from regatta.models.predict.page import write_predictions
+
+        write_predictions(found, page)
+        click.echo(str(page), err=as_json)
+    if ingest:
+        _ingest(found, request)
+
+
+def _check_benchmark(
+    benchmark: str, asked: Sequence[Asked], replacements: Sequence[str], sources: Sources
+) -> None:
+    """Refuse several applications with a benchmark: all would be compared with the same measured times."""
+    if not benchmark or (len(asked) < 2 and not replacements):
+        return
+    several = f"{len(asked)} applications" if len(asked) > 1 else ""
+    got = " and ".join(part for part in (several, *(f"--replace {text}" for text in replacements)) if part)
+    fix = "set `benchmark:` in the vector of each application, or predict one at a time"
+    sources.refuse("--benchmark", "one application or mix, and no --replace", got, fix)
+
+
+def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
+    """Refuse to ingest with changed costs or counts: the points replace earlier predictions and do not show the changes."""
+    if changes:
+        got = " ".join(f"--what-if {text}" for text in changes)
+        fix = "remove one of them; `--html` and `--json` show the effect of a change"
+        sources.refuse("--ingest", "predictions with unchanged costs and counts, without --what-if", got, fix)
+
+
+def _changes(given: Sequence[str], sources: Sources) -> tuple[dict[str, Change], dict[str, CountChange]]:
+    """Return the changes of costs and those of counts, by primitive."""
+    from regatta.models.predict.what_if import COUNT, parse_change, parse_count_change
+
+    _check_once("--what-if", "primitive", [(text.partition("=")[0], text) for text in given], sources)
+    costs, counts = {}, {}
+    for text in given:
+        name, _, change = text.partition("=")
+        where = f"--what-if {name}".rstrip()
+        try:
+            if name.startswith(COUNT):
+                counts[name.removeprefix(COUNT)] = parse_count_change(change, where)
+            else:
+                costs[name] = parse_change(change, where)
+        except RegattaError as error:
+            sources.problems += error.problems
+    return costs, counts
+
+
+def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], sources: Sources) -> None:
+    """Refuse two names of one thing, because one would silently count for both. `named`: (identity, given name)."""
+    by_name: dict[str, list[str]] = {}
+    for name, text in named:
+        by_name.setdefault(name, []).append(text)
+    for name, texts in by_name.items():
+        if len(texts) > 1:
+            sources.refuse(
+                f"{option} {name}".rstrip(), f"each {what} once", " and ".join(texts), "keep one of them"
+            )
+
+
+def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) -> list[Replaced]:
+    """Return every application that contains an old one, with the new one in its place."""
+    from regatta.models.predict.mixing import mixed, replaced
+    from regatta.models.predict.predictions import Asked, Replaced
+
+    others: dict[str, ApplicationVector] = {}
+    named: list[tuple[str, str]] = []
+    known = list(dict.fromkeys(part.name for part in _parts(asked)))
+    for text in given if asked else ():
+        old, _, new = text.partition("=")
+        stem = Path(old).stem
+        name = old if old in known else stem if stem in known else ""
+        if not name or not new:
+            fix = f"{known[0]}=NEW" if known else "OLD=NEW"
+            expected = f"OLD=NEW, with OLD one of {', '.join(known)}" if known else "OLD=NEW"
+            sources.refuse("--replace", expected, repr(text), fix)
+            continue
+        named.append((name, text))
+        vector = sources.application(new, "--replace")
+        if vector is not None and _has_own_name(vector, text, [*_parts(asked), *others.values()], sources):
+            others[name] = vector
+    _check_once("--replace", "application", named, sources)
+    found: list[Replaced] = []
+    for one in () if sources.problems else asked:
+        own = {
+            name: vector for name, vector in others.items() if any(part.name == name for part, _ in one.mix)
+        }
+        if not own:
+            continue
+        parts = replaced(one.mix, own)
+        after = Asked(mixed(mix_name(parts), parts), tuple(parts)) if one.parts else Asked(parts[0][0])
+        found.append(Replaced(one, after))
+    return found
+
+
+def _parts(asked: Sequence[Asked]) -> list[ApplicationVector]:
+    return [part for one in asked for part, _ in one.mix]
+
+
+def _has_own_name(
+    vector: ApplicationVector, text: str, known: Sequence[ApplicationVector], sources: Sources
+) -> bool:
+    """Check that the name of a vector is unique: errors are identified by name, and equal ones cancel in a ratio."""
+    if all(vector.name != other.name or vector == other for other in known):
+        return True
+    sources.refuse(
+        f"--replace {text}",
+        f"a vector with a unique name; another vector has the name {vector.name}",
+        f"name: {vector.name}",
+        "change `name` in one of the two files",
+    )
+    return False
+
+
+def _with_the_replaced(request: Request) -> Request:
+    """Add the replacements to the predicted applications."""
+    from dataclasses import replace
+
+    names = {one.vector.name for one in request.applications}
+    more = [one.after for one in request.replaced if one.after.vector.name not in names]
+    return replace(request, applications=(*request.applications, *more))
+
+
+def _ingest(found: Forecast, request: Request) -> None:
+    from regatta.models.predict.points import write_predictions
+    from regatta.store.database import newest_record_ns
+    from regatta.store.folder import Folder
+
+    folders = {source.experiment for source in request.systems if source.experiment is not None}
+    newest = [at for folder in folders if (at := newest_record_ns(Folder(folder))) is not None]
+    time_ns = max(newest, default=time.time_ns())
+    write_to_influx(
+        lambda client: write_predictions(found, client, time_ns),
+        "points of predictions",
+        "regatta predict ... --ingest",
+    )

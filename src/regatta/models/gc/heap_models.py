@@ -1,0 +1,169 @@
+"""The model of the run time that advice uses for each collector: the curve, or the prediction of its collections."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.benchmark_label import parts_of_label
+from regatta.models.gc.collection_curve import (
+    CollectionShape,
+    CollectionTimes,
+    collection_times,
+    fit_collections,
+)
+from regatta.models.gc.heap_curve import HeapCurve, HeapPoint, fit_curve, quantiles
+from regatta.models.gc.heap_measurements import HeapMeasurements
+from regatta.models.gc.heap_priors import HEAP_PRIORS
+from regatta.models.gc.heap_vector import HeapVector
+from regatta.models.gc.lifetimes import Lifetimes
+from regatta.models.gc.measured import COLLECTED, MeasuredCollections, Vm
+from regatta.stats.estimate import Interval
+
+CURVE, PREDICTION = "curve", "prediction"
+#: Each heap is left out once, and two parameters need two of the others.
+LEAST_HEAPS = 3
+#: Predictions lie between half of the least measured heap, or the minimum heap, and this multiple of the largest.
+_HEAPS, _BEYOND = 24, 4.0
+_LEAST_BYTES = float(2 << 20)
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The model of one collector. Errors are of each heap, left out once: root mean square of logarithms; NaN if undefined."""
+
+    collector: str
+    #: `curve` or `prediction`
+    used: str
+    curve_error: float = math.nan
+    prediction_error: float = math.nan
+    #: s with its interval: measured / predicted time of collections
+    scale: Interval | None = None
+    #: why there is no prediction, or why the curve is used without a comparison
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HeapModels:
+    """The models of one program. `second`: collector -> the model that is not used."""
+
+    curves: Mapping[str, HeapCurve]
+    second: Mapping[str, HeapCurve] = field(default_factory=dict)
+    choices: Sequence[ModelChoice] = ()
+    #: collectors that have costs but were not measured with the program
+    unmeasured: Mapping[str, CollectionTimes] = field(default_factory=dict)
+
+
+def choose_models(
+    measured: HeapMeasurements, times: Mapping[str, CollectionTimes], level: float = 0.95
+) -> HeapModels:
+    """Choose the curve or the prediction for each collector: the one with the smaller leave-one-out error.
+
+    With fewer than three heaps, it is the curve.
+
+    Args:
+        measured: times of the program.
+        times: collector, in lower case -> its predicted collections.
+        level: of the intervals of s.
+
+    Source: Stone, "Cross-validatory choice and assessment of statistical predictions", JRSS B 36 (1974).
+    """
+    used, second, choices = measured.curves(), {}, []
+    for name, points in measured.points.items():
+        predicted = times.get(name.lower())
+        reason = "no costs of this collector" if predicted is None else predicted.reason
+        if (
+            predicted is None
+            or reason
+            or not all(math.isfinite(predicted.at(one.heap_bytes)) for one in points)
+        ):
+            reason = reason or "the live objects of the profile do not fit into a measured heap"
+            choices.append(ModelChoice(name, CURVE, reason=reason))
+            continue
+        prediction, choice = _compared(name, points, measured.minheap_bytes, predicted, level)
+        choices.append(choice)
+        second[name] = prediction
+        if choice.used == PREDICTION:
+            used[name], second[name] = prediction, used[name]
+    known = {name.lower() for name in measured.points}
+    unmeasured = {name: one for name, one in times.items() if name not in known and not one.reason}
+    return HeapModels(used, second, choices, unmeasured)
+
+
+def predicted_times(
+    vector: HeapVector, measured: HeapMeasurements, costs: MeasuredCollections, runtime: str = ""
+) -> dict[str, CollectionTimes]:
+    """Predict the collections of a program with each collector that has costs, around the measured heaps.
+
+    Args:
+        vector: of the program.
+        measured: its times.
+        costs: of collectors.
+        runtime: JVM of the costs; "": that of the measurements, or the only one.
+
+    Raises:
+        SpecError: the vector is of another benchmark, or no single JVM has costs.
+    """
+    parts = parts_of_label(measured.name)
+    if measured.runtime and vector.benchmark and vector.benchmark != f"{parts.suite}/{parts.name}":
+        fix = "choose the profile of APP"
+        raise SpecError([Problem("--profile", f"a profile of {measured.name}", vector.benchmark, fix)])
+    heaps = {point.heap_bytes for points in measured.points.values() for point in points}
+    least = 0.5 * min(heaps) if math.isnan(measured.minheap_bytes) else measured.minheap_bytes
+    heaps |= set(np.geomspace(max(least, _LEAST_BYTES), _BEYOND * max(heaps), _HEAPS).tolist())
+    lives, forced = [Lifetimes(run.profile) for run in vector.runs], COLLECTED in measured.modifiers
+    return {
+        vm.collector: collection_times(
+            vector, vm.collector, costs.costs[vm], sorted(heaps), forced=forced, lives=lives
+        )
+        for vm in _of_one_jvm(costs, measured, runtime)
+    }
+
+
+def _of_one_jvm(costs: MeasuredCollections, measured: HeapMeasurements, runtime: str) -> list[Vm]:
+    wanted = runtime or measured.runtime
+    found = [vm for vm in sorted(costs.costs) if wanted in ("", vm.runtime)]
+    found = [vm for vm in found if vm.host == measured.host] or found
+    if len({(vm.host, vm.runtime) for vm in found}) == 1:
+        return found
+    got = ", ".join(dict.fromkeys(f"{vm.runtime} on {vm.host}" for vm in found or sorted(costs.costs)))
+    expected = f"costs of suite gc on one host with {wanted or 'one runtime'}"
+    fix = "add `--runtime NAME`, or measure suite gc: configs/experiments/hbench-jgc.yml"
+    raise SpecError([Problem("--on", expected, got or "none", fix)])
+
+
+def _compared(
+    name: str, points: Sequence[HeapPoint], minheap_bytes: float, times: CollectionTimes, level: float
+) -> tuple[HeapCurve, ModelChoice]:
+    """Return the prediction, whose model error is at least its leave-one-out error, and the choice."""
+    curve_error, error, reason = math.nan, math.nan, f"fewer than {LEAST_HEAPS} heaps were measured"
+    if len(points) >= LEAST_HEAPS:
+        curve_error = _left_out(points, lambda rest: fit_curve(rest, minheap_bytes))
+        error = _left_out(points, lambda rest: fit_collections(rest, times, minheap_bytes))
+        reason = ""
+    model_sd = float(np.nanmax((HEAP_PRIORS.model_sd, error)))
+    prediction = fit_collections(points, times, minheap_bytes, model_sd)
+    used = PREDICTION if error < curve_error else CURVE
+    return prediction, ModelChoice(name, used, curve_error, error, _scale(prediction, level), reason)
+
+
+def _left_out(points: Sequence[HeapPoint], fit: Callable[[Sequence[HeapPoint]], HeapCurve]) -> float:
+    """Return the root mean square of log(predicted / measured) over the heaps, each predicted from the others."""
+    logs = []
+    for at, point in enumerate(points):
+        found = fit([*points[:at], *points[at + 1 :]]).at(point.heap_bytes)
+        logs.append(math.log(found.seconds / float(np.mean(point.seconds))))
+    return math.sqrt(float(np.mean(np.square(logs))))
+
+
+def _scale(prediction: HeapCurve, level: float) -> Interval:
+    """Return the median of s and its interval."""
+    assert isinstance(prediction.shape, CollectionShape)
+    low, middle, high = quantiles(
+        prediction.extra * prediction.asymptote / prediction.shape.reference_s, level
+    )
+    return Interval(len(prediction.points), middle, low, high, level, "posterior")

@@ -1,0 +1,1 @@
+"""The page cache and its reclaim, simulated: read and written files, and the mapped pages of a program."""

@@ -1,0 +1,1 @@
+"""Predictions from costs of primitives times their counts, rankings, what-ifs."""

@@ -1,0 +1,255 @@
+"""Rank the primitives of applications by their time on a system, and choose the fewest that explain most of it.
+
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 4.4: a core set of methods
+is "a subset that gives good but not perfect coverage", a tradeoff between simplicity and accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from regatta.host.errors import RegattaError
+from regatta.models.predict.mixing import normalized
+from regatta.models.predict.prediction import predict
+from regatta.models.predict.predictions import Asked
+from regatta.models.system_calls.counting import UNKNOWN_RULE
+from regatta.models.vectors.levels import at_level
+from regatta.models.vectors.values import ApplicationVector, Contribution, SystemVector
+
+OTHERS = "others"
+#: the last one of a shortened list is `and 14 others 15624`
+_CALL = re.compile(r"(?:and \d+ (?=others ))?(.+) (\d+)")
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Calls or methods that count as a primitive; `rule`: why, if the primitive only approximates them, else ""."""
+
+    calls: tuple[str, ...]
+    rule: str
+
+
+@dataclass(frozen=True)
+class RankedPrimitive:
+    """A primitive with its share of the time in primitives, 0 to 1."""
+
+    primitive: str
+    core: bool
+    #: over the applications, which weigh the same
+    mean: float
+    #: mean share of this and all previous ones
+    cumulative: float
+    #: application -> share
+    shares: Mapping[str, float]
+    calls: tuple[Calls, ...]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Something without a known cost: application -> its count per unit of work."""
+
+    #: `others`: calls that a vector does not list
+    name: str
+    counts: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class RankedApplication:
+    """One application. `time_ns`: in primitives with a cost, per unit of work."""
+
+    name: str
+    per: str
+    time_ns: float
+    #: share of this time in the core set, 0 to 1
+    explained: float
+    #: share of its calls that no rule converts to a primitive, 0 to 1; NaN if unknown
+    without_rule: float = math.nan
+    #: the primitive as which these calls are counted nevertheless, with a cost that is too low; "": they count as nothing
+    counted_as: str = ""
+
+
+@dataclass(frozen=True)
+class CoreSet:
+    """The primitives of some applications on a system: first the core set, then the others, each by their mean share."""
+
+    system: str
+    #: requested share of the time of each application, above 0 to 1
+    share: float
+    applications: tuple[RankedApplication, ...]
+    primitives: tuple[RankedPrimitive, ...]
+    #: primitives of the applications without a cost on the system
+    without_cost: tuple[Counts, ...] = ()
+    #: calls that no rule converts to a primitive; vectors list only the most frequent
+    without_rule: tuple[Counts, ...] = ()
+
+    @property
+    def core(self) -> tuple[RankedPrimitive, ...]:
+        """Return the members of the core set."""
+        return tuple(one for one in self.primitives if one.core)
+
+    @property
+    def rest(self) -> tuple[RankedPrimitive, ...]:
+        """Return the primitives outside the core set."""
+        return tuple(one for one in self.primitives if not one.core)
+
+
+def core_set(applications: Sequence[Asked], system: SystemVector, share: float = 0.9) -> CoreSet:
+    """Rank primitives, and find the smallest set that explains a share of the time in primitives of each application.
+
+    Of several smallest sets, it is the one whose members have the highest ranks. Times are the products of values; their
+    intervals have no effect. Primitives without a cost are excluded from all times.
+
+    Args:
+        applications: at least one, with unique names; each weighs the same.
+        system: their costs.
+        share: above 0, at most 1.
+
+    Raises:
+        RegattaError: the share is out of range, an application has no time on the system, or an error of `predict`.
+    """
+    if not 0.0 < share <= 1.0:
+        raise RegattaError("--share", "a share above 0 and at most 1", f"{share:g}", "0.9")
+    predictions = {
+        one.vector.name: predict(at_level(one.vector, system.level), system) for one in applications
+    }
+    times = {name: _times(found.contributions) for name, found in predictions.items()}
+    totals = {name: math.fsum(of.values()) for name, of in times.items()}
+    for name, total in totals.items():
+        if not total > 0.0:
+            expected = f"a cost on {system.name} above 0 for a primitive that {name} uses"
+            raise RegattaError(f"application {name}", expected, "none", "measure its primitives there")
+    shares = {
+        primitive: {name: times[name].get(primitive, 0.0) / total for name, total in totals.items()}
+        for primitive in sorted({primitive for of in times.values() for primitive in of})
+    }
+    means = {primitive: math.fsum(of.values()) / len(totals) for primitive, of in shares.items()}
+    order = sorted(means, key=lambda primitive: (-means[primitive], primitive))
+    core = _smallest([primitive for primitive in order if means[primitive] > 0.0], shares, share)
+    order.sort(key=lambda primitive: primitive not in core)
+    calls = _calls(row for found in predictions.values() for row in found.contributions)
+    ranked = tuple(
+        RankedPrimitive(
+            primitive, primitive in core, means[primitive], math.fsum(means[other] for other in order[: at + 1]),
+            shares[primitive], calls[primitive],
+        )
+        for at, primitive in enumerate(order)
+    )  # fmt: skip
+    return CoreSet(
+        system.name,
+        share,
+        tuple(
+            RankedApplication(
+                one.vector.name, one.vector.per, totals[one.vector.name],
+                math.fsum(shares[primitive][one.vector.name] for primitive in core),
+                _share_without_rule(one), _counted_as(one.vector),
+            )
+            for one in applications
+        ),
+        ranked,
+        _counts({name: _of_missing(found.contributions) for name, found in predictions.items()}),
+        _counts({one.vector.name: _without_rule(one) for one in applications}),
+    )  # fmt: skip
+
+
+def _times(rows: Iterable[Contribution]) -> dict[str, float]:
+    """Return primitive -> time in ns over all its entries, of those that are used and have a cost."""
+    found: dict[str, float] = defaultdict(float)
+    for row in rows:
+        if math.isfinite(row.cost.value) and math.isfinite(row.time.value):
+            found[row.primitive] += row.time.value
+    return found
+
+
+def _calls(rows: Iterable[Contribution]) -> dict[str, tuple[Calls, ...]]:
+    """Return primitive -> the calls behind it, by rule."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for row in rows:
+        found[row.primitive][row.rule] |= {*row.stands_for}
+    return {
+        primitive: tuple(Calls(tuple(sorted(calls)), rule) for rule, calls in sorted(of.items()) if calls)
+        for primitive, of in found.items()
+    }
+
+
+def _smallest(order: Sequence[str], shares: Mapping[str, Mapping[str, float]], share: float) -> set[str]:
+    """Return the smallest set that explains the share in each application, to within 1e-6: the precision of the solver."""
+    matrix = np.array([list(shares[primitive].values()) for primitive in order]).T
+    # All ranks together add less than one primitive.
+    costs = 1.0 + np.arange(len(order)) / len(order) ** 2
+    found = milp(
+        costs, integrality=np.ones(len(order)), bounds=Bounds(0, 1), constraints=LinearConstraint(matrix, lb=share),
+        options={"mip_rel_gap": 0.0},
+    )  # fmt: skip
+    return {primitive for primitive, chosen in zip(order, found.x, strict=True) if chosen > 0.5}
+
+
+# Excluded parts
+
+
+def _of_missing(rows: Iterable[Contribution]) -> dict[str, float]:
+    """Return the primitives without a cost, with their counts."""
+    found: dict[str, float] = defaultdict(float)
+    for row in rows:
+        if not math.isfinite(row.time.value):
+            found[row.primitive] += row.count.value
+    return found
+
+
+def _counts(by_application: Mapping[str, Mapping[str, float]]) -> tuple[Counts, ...]:
+    """Return one row per name, the most frequent first and the others last; units of work are not converted."""
+    names = sorted({name for of in by_application.values() for name in of})
+    found = [
+        Counts(name, {application: of[name] for application, of in by_application.items() if name in of})
+        for name in names
+    ]
+    return tuple(sorted(found, key=lambda one: (one.name == OTHERS, -max(one.counts.values()))))
+
+
+def _without_rule(one: Asked) -> dict[str, float]:
+    """Return the calls without a rule per unit of work."""
+    found: dict[str, float] = defaultdict(float)
+    for part, weight in normalized(one.mix):
+        units = math.fsum(_numbers(part.provenance.get("units", "")))
+        for call, count in _listed(part.provenance.get("unknown", "")):
+            found[call] += weight * count / units if units else math.nan
+    return found
+
+
+def _share_without_rule(one: Asked) -> float:
+    """Return the share of the calls without a rule; NaN if the vector does not say how many there were."""
+    without = calls = 0.0
+    for part, weight in normalized(one.mix):
+        units = math.fsum(_numbers(part.provenance.get("units", "")))
+        traced = math.fsum(_numbers(part.provenance.get("calls", "")))
+        if not units or not traced:
+            return math.nan
+        without += (
+            weight * math.fsum(count for _, count in _listed(part.provenance.get("unknown", ""))) / units
+        )
+        calls += weight * traced / units
+    return without / calls
+
+
+def _counted_as(vector: ApplicationVector) -> str:
+    return next((count.primitive for count in vector.counts if count.rule == UNKNOWN_RULE), "")
+
+
+def _listed(text: str) -> list[tuple[str, int]]:
+    """Return the calls of `unknown` in the provenance of a vector, with their number over all traces."""
+    found = (_CALL.fullmatch(part) for part in text.split(", "))
+    return [(match[1], int(match[2])) for match in found if match]
+
+
+def _numbers(text: str) -> list[float]:
+    """Return the numbers of a list such as `20000 20000`; none of another text."""
+    try:
+        return [float(part) for part in text.split()]
+    except ValueError:
+        return []

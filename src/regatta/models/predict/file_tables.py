@@ -1,0 +1,175 @@
+"""Tables and figures of the predicted times of programs that work on files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from regatta.figures.axes import Figure, Group, Trace, axis, layout
+from regatta.figures.looks import LegendEntry, Look
+from regatta.figures.section import Section, Table
+from regatta.figures.text import ABSENT, hover, significant
+from regatta.models.page_cache.cache import PAGE_BYTES
+from regatta.models.predict.file_times import FileForecast, FileTime, Order
+from regatta.models.vectors.values import Value
+
+_MS = 1e6
+_MIB = 1 << 20
+_PREDICTED = Look("@c0", "diamond", "solid")
+_MEASURED = Look("@ink", "circle", "solid")
+_FIGURE_PX = 280
+_TIMES = (
+    "program", "host", "disk", "memory, MiB", "waits for the disk", "read, MiB", "synced, MiB", "predicted, ms", "CI",
+    "measured, ms", "measured CI", "error",
+)  # fmt: skip
+WORDS = (
+    "The time without modifiers is measured, and the others are predicted from it: more or fewer waits for the disk, each with its "
+    "cost there. Intervals of predictions include the errors of the costs and of the measured time, not that of the simulated cache."
+)
+
+
+def times_table(found: FileForecast) -> Table:
+    """Return one row for each program and configuration."""
+    rows = [
+        (
+            one.benchmark, one.host, one.disk, _memory(one), f"{one.counts.waits:,}", _mib(one.counts.fetched),
+            _mib(one.counts.synced), "measured" if one.base else _ms(one.predicted.value),
+            ABSENT if one.base else _ends(one.predicted), _ms(one.measured.value), _ends(one.measured),
+            f"{100 * one.error:+.1f} %" if math.isfinite(one.error) else ABSENT,
+        )
+        for one in found.times
+    ]  # fmt: skip
+    return Table("Times of programs", _TIMES, rows, frozenset(range(3, len(_TIMES)))).without_empty()
+
+
+def orders_table(found: FileForecast) -> Table:
+    """Return one row for each program and pair of disks."""
+    rows = [
+        (one.benchmark, one.host, " / ".join(one.disks), *_ratio(one.predicted), *_ratio(one.measured), one.verdict)
+        for one in found.orders
+    ]  # fmt: skip
+    header = ("program", "host", "disks", "predicted ratio", "CI", "measured ratio", "measured CI", "order")
+    return Table("Order of disks", header, rows, frozenset(range(3, 7)))
+
+
+def sentences(found: FileForecast) -> list[str]:
+    """Return the answer: the errors, and how many orders are right."""
+    errors = [abs(one.error) for one in found.times if math.isfinite(one.error)]
+    told = []
+    if errors:
+        worst = max((one for one in found.times if math.isfinite(one.error)), key=lambda one: abs(one.error))
+        told.append(
+            f"{len(errors)} predicted times, off by {100 * sorted(errors)[len(errors) // 2]:.0f} % in the median and at most "
+            f"{100 * max(errors):.0f} % ({worst.benchmark}, {_place(worst)})"
+        )
+    if found.orders:
+        told.append(f"order of disks: {_verdicts(found.orders)}")
+    return told
+
+
+def _verdicts(orders: Sequence[Order]) -> str:
+    verdicts = [one.verdict for one in orders]
+    return ", ".join(f"{verdicts.count(one)} {one}" for one in ("right", "wrong", "open", "same") if one in verdicts)  # fmt: skip
+
+
+def file_sections(found: FileForecast) -> list[Section]:
+    """Return the sections of the page."""
+    programs = list(dict.fromkeys((one.benchmark, one.host) for one in found.times))
+    groups = [
+        Group(
+            f"{benchmark} on {host}",
+            [_figure([one for one in found.times if (one.benchmark, one.host) == (benchmark, host)])],
+            [LegendEntry("predicted", _PREDICTED), LegendEntry("measured", _MEASURED)],
+        )
+        for benchmark, host in programs
+    ]
+    times = Section("times", "Predicted and measured times", WORDS, found.notes, [times_table(found)], groups)
+    disks = Section(
+        "disks", "Order of disks", "Without a limit of memory. open: the prediction cannot tell them apart. "
+        "same: no difference shown in the measurements.", tables=[orders_table(found)],
+    )  # fmt: skip
+    return [times, disks] if found.orders else [times]
+
+
+def _figure(times: Sequence[FileTime]) -> Figure:
+    names = [_place(one) for one in times]
+    traces: list[Trace] = []
+    for look, name, move in ((_MEASURED, "measured", -0.08), (_PREDICTED, "predicted", 0.08)):
+        values: list[Value] = [getattr(one, name) for one in times]
+        shown = [(at, one) for at, one in enumerate(values) if math.isfinite(one.value)]
+        traces.append(
+            {
+                "type": "scatter", "mode": "markers", "x": [at + move for at, _ in shown],
+                "y": [one.value / _MS for _, one in shown],
+                "error_y": {
+                    "type": "data", "symmetric": False, "color": look.colour, "thickness": 1,
+                    "array": [_far(one.high - one.value) for _, one in shown],
+                    "arrayminus": [_far(one.value - one.low) for _, one in shown],
+                },
+                "hovertext": [hover(f"{name} {_ms(one.value)} ms", names[at], _ends(one)) for at, one in shown],
+                "hoverinfo": "text", "marker": {"size": 8, "color": look.colour, "symbol": look.mark},
+            }
+        )  # fmt: skip
+    x = axis("", tickvals=list(range(len(names))), ticktext=names, range=[-0.5, len(names) - 0.5])
+    return Figure("", _FIGURE_PX, traces, layout(x, axis("time, ms", rangemode="tozero")))
+
+
+def as_document(found: FileForecast) -> dict[str, Any]:
+    """Return the forecast for `--json`; times in ns."""
+    return {
+        "experiment": found.experiment,
+        "notes": list(found.notes),
+        "times": [
+            {
+                "benchmark": one.benchmark, "host": one.host, "disk": one.disk, "memory_mib": one.memory_mib, "base": one.base,
+                "predicted": _value(one.predicted), "measured": _value(one.measured), "error": _finite(one.error),
+                "counts": one.counts.vector(),
+            }
+            for one in found.times
+        ],
+        "orders": [
+            {
+                "benchmark": one.benchmark, "host": one.host, "disks": list(one.disks), "predicted": _value(one.predicted),
+                "measured": _value(one.measured), "verdict": one.verdict,
+            }
+            for one in found.orders
+        ],
+    }  # fmt: skip
+
+
+def _value(one: Value) -> dict[str, float | str | None]:
+    return {"value": _finite(one.value), "low": _finite(one.low), "high": _finite(one.high), "reason": one.reason}  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _far(value: float) -> float:
+    return value / _MS if math.isfinite(value) else 0.0
+
+
+def _memory(one: FileTime) -> str:
+    return "no limit" if one.memory_mib is None else str(one.memory_mib)
+
+
+def _place(one: FileTime) -> str:
+    return f"{one.disk}, {_memory(one)}{'' if one.memory_mib is None else ' MiB'}"
+
+
+def _mib(pages: int) -> str:
+    return f"{pages * PAGE_BYTES / _MIB:,.1f}"
+
+
+def _ms(ns: float) -> str:
+    return significant(ns / _MS, 4) if math.isfinite(ns) else ABSENT
+
+
+def _ends(one: Value) -> str:
+    return f"{_ms(one.low)} to {_ms(one.high)}" if math.isfinite(one.low) and math.isfinite(one.high) else ABSENT  # fmt: skip
+
+
+def _ratio(one: Value) -> tuple[str, str]:
+    ends = f"{one.low:.3g} to {one.high:.3g}" if math.isfinite(one.low) and math.isfinite(one.high) else ABSENT  # fmt: skip
+    return (f"{one.value:.3g}" if math.isfinite(one.value) else ABSENT), ends

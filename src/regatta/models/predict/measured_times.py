@@ -1,0 +1,271 @@
+"""Measured kernel, user and elapsed time per unit of work of applications on the systems of an experiment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from regatta.answers.cell_answers import cell_answers
+from regatta.answers.facts import fingerprint_of, read_facts
+from regatta.answers.methods import REGATTA
+from regatta.answers.result import CellAnswer
+from regatta.answers.samples import load_samples
+from regatta.answers.words import listed
+from regatta.host.units import UNITS
+from regatta.host.values.benchmark_label import LabelParts, parts_of_label
+from regatta.host.values.cell import NO_MODIFIERS, heap_text
+from regatta.models.vectors.values import Measured, SystemVector, Value
+from regatta.stats.ratios import welch_log_ratio
+from regatta.store.database import Progress, open_database
+
+#: quantity -> its metric, per unit of work
+METRICS: Mapping[str, str] = {
+    "elapsed": "elapsed_per_request",
+    "kernel": "kernel_time",
+    "user": "user_time",
+}
+#: the unit of work of applications that report the time of an iteration
+ITERATION = "iteration"
+#: parameters of a benchmark that serves a mix of requests
+DYNAMIC, DYNAMIC_PERCENT = "dynamic", "dynamic_percent"
+_STATIC, _MIX = "static", "-mix"
+_NS = 1e-9
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A benchmark as named by an application vector: `suite/benchmark`, with choices where they matter."""
+
+    suite: str
+    name: str
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    #: of a mix: the dynamic request; it may also be a part of the name
+    dynamic: str = ""
+    #: "": any measured size
+    size: str = ""
+    #: unit of work of the application
+    per: str = ""
+
+    @classmethod
+    def of(cls, benchmark: str, per: str = "") -> Wanted:
+        """Parse `web/apache-static`, or `web/apache-cgi dynamic_percent=30`."""
+        parts = parts_of_label(benchmark)
+        return cls(parts.suite, parts.name, dict(parts.chosen), size=parts.size, per=per)
+
+    @classmethod
+    def mix(cls, parts: Sequence[tuple[str, float]]) -> Wanted | None:
+        """Return the benchmark of a mix of `SUITE/SERVER-static` and `SUITE/SERVER-KIND`, given as (benchmark, weight).
+
+        It is `SUITE/SERVER-KIND-mix dynamic_percent=N`; None for other mixes.
+        """
+        weights: dict[str, float] = {}
+        suites, servers = set(), set()
+        for benchmark, weight in parts:
+            one = parts_of_label(benchmark)
+            server, _, kind = one.name.rpartition("-")
+            suites.add(one.suite)
+            servers.add(server)
+            weights[kind] = weights.get(kind, 0.0) + weight
+        kinds = [kind for kind in weights if kind != _STATIC]
+        if len(suites) != 1 or len(servers) != 1 or len(kinds) != 1 or not all(servers | suites):
+            return None
+        percent = 100.0 * weights[kinds[0]] / math.fsum(weights.values())
+        return cls(suites.pop(), servers.pop(), {DYNAMIC_PERCENT: f"{round(percent, 6):g}"}, kinds[0])
+
+    def fits(self, parts: LabelParts) -> bool:
+        """Return whether a label matches, though it may contain additional choices (`adds`)."""
+        if parts.suite != self.suite or not self.chosen.items() <= parts.chosen.items():
+            return False
+        if self.size not in ("", parts.size):
+            return False
+        if not self.dynamic:
+            return parts.name == self.name
+        name = parts.name.removesuffix(_MIX)
+        server, _, kind = name.rpartition("-")
+        return self.name in (name, server) and self.dynamic == parts.chosen.get(DYNAMIC, kind)
+
+    def adds(self, parts: LabelParts) -> bool:
+        """Return whether a matching label has additional choices, so that other work was measured."""
+        told = {*self.chosen, DYNAMIC} if self.dynamic else {*self.chosen}
+        return not parts.chosen.keys() <= told
+
+    def __str__(self) -> str:
+        chosen = {**({DYNAMIC: self.dynamic} if self.dynamic else {}), **self.chosen}
+        name = f"{self.suite}/{self.name}{f':{self.size}' if self.size else ''}"
+        return " ".join([name, *(f"{key}={value}" for key, value in chosen.items())])
+
+
+@dataclass(frozen=True)
+class MeasuredCell:
+    """The series of one cell with the time per unit of work."""
+
+    benchmark: str
+    host: str
+    configuration: str
+    modifiers: str
+    #: as `heap_text` writes it
+    heap: str
+    #: metric -> its series, times only
+    series: Mapping[str, CellAnswer]
+    #: quantity -> its metric, for the application's unit of work
+    metrics: Mapping[str, str] = field(default_factory=lambda: METRICS)
+
+    @property
+    def parts(self) -> LabelParts:
+        """Return the parts of its label."""
+        return parts_of_label(self.benchmark)
+
+    def is_on(self, host: str, configuration: str, heap: str = "") -> bool:
+        """Return whether the cell is of a system. Native programs need no runtime name; without `heap`, any heap matches."""
+        names = {self.configuration, self.modifiers}
+        if self.modifiers in ("", NO_MODIFIERS):
+            names |= {"", NO_MODIFIERS}
+        return host == self.host and configuration in names and heap in ("", self.heap)
+
+    def of(self, what: str) -> CellAnswer | None:
+        """Return the series of a key of `METRICS`."""
+        return self.series.get(self.metrics[what])
+
+    def series_of(self, what: str) -> CellAnswer:
+        """Return the series of a key that is known to exist."""
+        return self.series[self.metrics[what]]
+
+    def interval(self, what: str) -> Value:
+        """Return the mean in ns."""
+        cell = self.of(what)
+        if cell is None:
+            return Value(math.nan, reason=f"{self.benchmark} does not report {self.metrics[what]}")
+        return in_ns(cell)
+
+    def measured(self, system: str) -> Measured:
+        """Return the measured times as the model uses them."""
+        return Measured(
+            system, self.interval("elapsed"), self.interval("kernel"), self.interval("user"), "ns"
+        )
+
+
+class MeasuredExperiment:
+    """The measured times of one experiment."""
+
+    def __init__(self, folder: Path, level: float, progress: Progress | None = None) -> None:
+        """Read the records; `level`: of the intervals.
+
+        Raises:
+            StoreError: the folder holds no plan, or cannot be read or written.
+        """
+        facts = replace(read_facts(folder), level=level)
+        with open_database(folder, progress) as connection:
+            samples = load_samples(connection, facts.steady)
+        self.name = facts.name
+        self.folder = folder
+        self._fingerprints = {host: fingerprint_of(known) for host, known in facts.hosts.items()}
+        self._cells = _cells_of(cell_answers(samples, facts, REGATTA))
+
+    def find(self, wanted: Wanted, system: SystemVector) -> MeasuredCell | str:
+        """Return the cell of a benchmark on the host and configuration of a system vector, or why it is missing."""
+        host, configuration, heap = (
+            system.provenance.get(key, "") for key in ("host", "configuration", "heap")
+        )
+        of_benchmark = [one for one in self._cells if wanted.fits(one.parts)]
+        if not of_benchmark:
+            return f"{self.name} has no benchmark {wanted}"
+        if not host:
+            return "the vector names no host"
+        if reason := self._other_machine(host, system.provenance.get("fingerprint", "")):
+            return reason
+        found = [one for one in of_benchmark if one.is_on(host, configuration, heap)]
+        if not found:
+            told = sorted({_system(one.host, one.configuration, heap and one.heap) for one in of_benchmark})
+            return f"{self.name} has {wanted} on {listed(told)}, not on {_system(host, configuration, heap)}"
+        others, found = found, [one for one in found if not wanted.adds(one.parts)]
+        if not found:
+            labels = listed([one.benchmark for one in others])
+            return (
+                f"{self.name} has {wanted} only with other parameters: {labels}; select one with --benchmark"
+            )
+        if len(found) > 1:
+            labels = listed([one.benchmark for one in found])
+            return f"{self.name} has several matches of {wanted}: {labels}; select one with --benchmark"
+        cell = found[0]
+        if wanted.per == ITERATION:
+            cell = replace(cell, metrics={**METRICS, "elapsed": "elapsed"})
+        if not any(cell.of(what) for what in METRICS):
+            return f"{cell.benchmark} reports no time per {wanted.per or 'unit of work'}"
+        return cell
+
+    def times_of_suite(self, suite: str, system: SystemVector, without: Wanted | None) -> dict[str, Value]:
+        """Return the elapsed times of a suite's benchmarks on the host and configuration of a system vector, in ns.
+
+        Args:
+            suite: its name.
+            system: its vector.
+            without: a benchmark to leave out.
+        """
+        host, configuration, heap = (
+            system.provenance.get(key, "") for key in ("host", "configuration", "heap")
+        )
+        if self._other_machine(host, system.provenance.get("fingerprint", "")):
+            return {}
+        found = {}
+        for cell in self._cells:
+            parts, elapsed = cell.parts, cell.series.get("elapsed")
+            if parts.suite != suite or elapsed is None or not cell.is_on(host, configuration, heap):
+                continue
+            if without is None or not without.fits(parts):
+                found[cell.benchmark] = in_ns(elapsed)
+        return found
+
+    def _other_machine(self, host: str, fingerprint: str) -> str:
+        """Return why a vector with that host name belongs to another machine; "" without evidence."""
+        ours, theirs = self._fingerprints.get(host, "").split("; "), fingerprint.split("; ")
+        here, there = (
+            "; ".join(sorted({*one} - {*other})) for one, other in ((ours, theirs), (theirs, ours))
+        )
+        if not (ours[0] and theirs[0] and (here or there)):
+            return ""
+        facts = f"{here or 'fewer facts'}, not {there or 'only these'}"
+        return f"{host} of {self.name} is not the machine of the vector: {facts}"
+
+
+def in_ns(cell: CellAnswer) -> Value:
+    """Return the mean of a series of times in ns; NaN with the reason if it is undefined."""
+    if cell.estimate.inconclusive:
+        return Value(math.nan, reason=cell.estimate.inconclusive)
+    factor, one = UNITS[cell.unit][1] / _NS, cell.estimate
+    return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
+
+
+def _system(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
+    cells: dict[tuple[str, str], dict[str, CellAnswer]] = {}
+    first: dict[tuple[str, str], CellAnswer] = {}
+    for answer in answers:
+        key = answer.place.host, answer.cell_id
+        first.setdefault(key, answer)
+        series = cells.setdefault(key, {})
+        is_time = UNITS.get(answer.unit, ("", 1.0))[0] == "time"
+        if is_time and not answer.estimate.inconclusive:
+            series.setdefault(answer.metric, answer)
+    return [
+        MeasuredCell(
+            one.place.benchmark,
+            one.place.host,
+            one.place.configuration,
+            one.place.modifiers,
+            heap_text(one.place.heap.factor, one.place.heap.mib),
+            cells[key],
+        )
+        for key, one in first.items()
+    ]
+
+
+def measured_ratio(a: CellAnswer, b: CellAnswer, level: float) -> Value:
+    """Return the measured ratio a/b of two series, by Welch on logarithms: their invocations are not paired."""
+    first, second = ([sample.value * UNITS[one.unit][1] for sample in one.samples] for one in (a, b))
+    found = welch_log_ratio(first, second, level).interval
+    return Value(found.point, found.low, found.high, found.n, found.reason)

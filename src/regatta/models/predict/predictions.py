@@ -1,0 +1,474 @@
+"""Compare predictions with measurements: applications on systems, at the three levels of rank, ratio and time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from pathlib import Path
+
+from regatta.host.errors import Problem, SpecError
+from regatta.models.predict import what_if
+from regatta.models.predict.accuracy import score_ratio
+from regatta.models.predict.coverage import coverage, shared_processor
+from regatta.models.predict.forecast import (
+    NOTHING,
+    ApplicationForecast,
+    Change,
+    Effect,
+    Forecast,
+    PairForecast,
+    Saving,
+    SpeedUp,
+    SystemForecast,
+)
+from regatta.models.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted, measured_ratio
+from regatta.models.predict.mixing import Mix, mixed
+from regatta.models.predict.prediction import predict
+from regatta.models.predict.ranges import beyond
+from regatta.models.predict.ranking import Compared, Comparison, Ranking, compared, rank
+from regatta.models.predict.speedup import as_mix, speedup
+from regatta.models.predict.times import (
+    Quantity,
+    TracedOn,
+    brings_user_time,
+    common_benchmarks,
+    of_one_thread,
+    overcounted,
+    own_user_time,
+    quantity,
+    with_own_code,
+)
+from regatta.models.predict.words import sentences_of, warnings_of
+from regatta.models.vectors.levels import at_level
+from regatta.models.vectors.sources import SystemSource
+from regatta.models.vectors.sums import positive, ratio, uncertain
+from regatta.models.vectors.values import ApplicationVector, Measured, SystemVector, Value
+
+#: compared quantities, the most important first
+LEVELS = ("elapsed", "kernel", "user")
+#: names of the configuration of an unmodified machine
+_BARE = ("", "none", "native")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A requested application. `parts`: of a mix, with their weights."""
+
+    vector: ApplicationVector
+    parts: tuple[tuple[ApplicationVector, float], ...] = ()
+
+    @property
+    def mix(self) -> Mix:
+        """Return its parts, or itself alone."""
+        return self.parts or as_mix(self.vector)
+
+    def wanted(self, benchmark: str) -> Wanted | None:
+        """Return the benchmark that measures it; None if unknown."""
+        if benchmark:
+            return Wanted.of(benchmark, self.vector.per)
+        if self.parts:
+            return Wanted.mix([(part.benchmark, weight) for part, weight in self.parts])
+        return Wanted.of(self.vector.benchmark, self.vector.per) if self.vector.benchmark else None
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A request to replace a part of an application."""
+
+    before: Asked
+    after: Asked
+
+    @property
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """Return (old, new) of the parts that differ."""
+        pairs = zip(self.before.mix, self.after.mix, strict=True)
+        return tuple((old.name, new.name) for (old, _), (new, _) in pairs if old.name != new.name)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request."""
+
+    applications: tuple[Asked, ...]
+    systems: tuple[SystemSource, ...]
+    #: further experiments to search for measured times
+    measured: tuple[Path, ...] = ()
+    #: suite/benchmark that overrides those of the applications
+    benchmark: str = ""
+    #: primitive -> change of its cost
+    changes: Mapping[str, what_if.Change] = field(default_factory=dict)
+    #: primitive -> change of its count
+    count_changes: Mapping[str, what_if.CountChange] = field(default_factory=dict)
+    replaced: tuple[Replaced, ...] = ()
+    optimise: bool = False
+    level: float | None = None
+    #: a suite whose geometric mean is a rival prediction of ratios; "": none
+    score: str = ""
+    #: a suite whose benchmarks scale the applications' own code, in place of the costs of `user_work`; "": none
+    own_code: str = ""
+
+    @property
+    def hypothetical(self) -> bool:
+        """Return whether any cost or count is changed, so that no measurement is comparable."""
+        return bool(self.changes or self.count_changes)
+
+
+def forecast_of(request: Request) -> Forecast:
+    """Predict, and look up measurements.
+
+    Args:
+        request: at least one application and one system.
+
+    Returns:
+        each application on each system, compared with the measured times.
+
+    Raises:
+        StoreError: an experiment cannot be read.
+        RegattaError: a cost needs an argument that the application lacks, or a change has an unknown name.
+        SpecError: the suite of the score was measured on no system.
+    """
+    vectors = [*request.applications, *(one.after for one in request.replaced)]
+    what_if.check_counted([one.vector for one in vectors], request.count_changes)
+    level = request.level or request.systems[0].vector.level
+    request = _at_level(request, level)
+    return _Forecaster(request, level).forecast()
+
+
+def _at_level(request: Request, level: float) -> Request:
+    def asked(one: Asked) -> Asked:
+        parts = tuple((of_one_thread(at_level(part, level)), weight) for part, weight in one.parts)
+        # Each part has a different number of traces, which the mix loses.
+        vector = mixed(one.vector.name, parts) if parts else of_one_thread(at_level(one.vector, level))
+        return Asked(vector, parts)
+
+    return replace(
+        request,
+        level=level,
+        applications=tuple(map(asked, request.applications)),
+        systems=_named_apart([replace(one, vector=at_level(one.vector, level)) for one in request.systems]),
+        replaced=tuple(Replaced(asked(one.before), asked(one.after)) for one in request.replaced),
+    )
+
+
+def _named_apart(systems: Sequence[SystemSource]) -> tuple[SystemSource, ...]:
+    """Make the names of systems unique by an experiment prefix, or else a number suffix."""
+    seen: dict[str, int] = {}
+    found = []
+    for one in systems:
+        name = one.vector.name
+        if name in seen and (experiment := one.vector.provenance.get("experiment")):
+            name = f"{experiment}/{name}"
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            name = f"{name} ({seen[name]})"
+        found.append(replace(one, vector=replace(one.vector, name=name)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Predictions compared with measurements. `ratios`: of the measured times of two systems, which show whether they differ."""
+
+    comparison: Comparison
+    ratios: Mapping[tuple[str, str], Value]
+
+
+@dataclass
+class _Forecaster:
+    """Processes one request."""
+
+    request: Request
+    level: float
+    _experiments: dict[Path, MeasuredExperiment] = field(default_factory=dict)
+
+    def forecast(self) -> Forecast:
+        """Return the complete forecast."""
+        applications = tuple(map(self._application, self.request.applications))
+        speed_ups = tuple(
+            self._speed_up(one, source) for one in self.request.replaced for source in self.request.systems
+        )
+        costs = (Change(primitive, one.text) for primitive, one in self.request.changes.items())
+        counts = (
+            Change(primitive, one.text, "count") for primitive, one in self.request.count_changes.items()
+        )
+        found = Forecast(applications, self.level, (*costs, *counts), speed_ups)
+        return replace(found, sentences=sentences_of(found), warnings=warnings_of(found))
+
+    # One application
+
+    def _application(self, asked: Asked) -> ApplicationForecast:
+        application = what_if.recounted(asked.vector, self.request.count_changes)
+        what: Quantity = "time" if application.user_time is None else "elapsed"
+        traced = self._traced_on(application)
+        cells = {source.vector.name: self._measured(asked, source) for source in self.request.systems}
+        before = {source.vector.name: source.vector for source in self.request.systems}
+        if self.request.own_code:
+            before = with_own_code(before, self._times_of("--own-code", self.request.own_code, asked))
+            traced = before[traced.name] if traced else None
+        systems = {name: self._changed(vector) for name, vector in before.items()}
+        # The user time includes costs of the unchanged systems, for any requested change.
+        traced_on = {name: traced or vector for name, vector in before.items()}
+        ranking = rank(application, list(systems.values()), what, traced_on)
+        rows = tuple(
+            self._system(application, systems[name], traced_on, cells[name]) for name in ranking.systems
+        )
+        held = None if self.request.hypothetical else self._held(application, systems, traced_on, cells)
+        scores = self._times_of("--score", self.request.score, asked) if self.request.score else {}
+        return ApplicationForecast(
+            application,
+            rows,
+            tuple(
+                replace(pair, score=score_ratio(scores.get(pair.slower, {}), scores.get(pair.faster, {})))
+                for pair in self._pairs(ranking, held)
+            ),
+            ranking.groups,
+            self._savings(application, systems, rows) if self.request.optimise else {},
+            self._effects(asked.vector, before, traced_on) if self.request.hypothetical else {},
+            held is not None and held.comparison.ranked_right,
+            traced.name if traced else "",
+            self._unscaled(application, before, traced),
+            self.request.score,
+            tuple(label.rpartition("/")[2] for label in common_benchmarks(scores.values())),
+            overcounted(asked.vector, traced) if traced and asked.vector.user_time else 0.0,
+        )
+
+    def _traced_on(self, application: ApplicationVector) -> SystemVector | None:
+        """Return the system on which the application's user time was measured, if it is in the request.
+
+        It is the same machine, by its fingerprint, in its plain configuration unless the application names another. A vector
+        without a fingerprint may name a host.
+        """
+        told = application.provenance
+        key = "fingerprint" if told.get("fingerprint") else "host"
+        configurations = {told["configuration"]} if told.get("configuration") else {*_BARE}
+        found = [
+            one.vector
+            for one in self.request.systems
+            if told.get(key)
+            and one.vector.provenance.get(key) == told[key]
+            and one.vector.provenance.get("configuration", "") in configurations
+        ]
+        heap = told.get("heap", "")
+        alike = [vector for vector in found if vector.provenance.get("heap", "") == heap]
+        if not alike and not heap and len(found) == 1:
+            # The application names no heap, and there is only one.
+            alike = found
+        return alike[0] if alike else None
+
+    @staticmethod
+    def _unscaled(
+        application: ApplicationVector, systems: Mapping[str, SystemVector], traced: SystemVector | None
+    ) -> tuple[str, ...]:
+        if application.user_time is None or traced is None:
+            return ()
+        return tuple(
+            name
+            for name, system in systems.items()
+            if name != traced.name and not brings_user_time(system, traced)
+        )
+
+    def _system(
+        self,
+        application: ApplicationVector,
+        system: SystemVector,
+        traced_on: TracedOn,
+        cell: MeasuredCell | str,
+    ) -> SystemForecast:
+        prediction = predict(application, system)
+        elapsed = user = prediction.time
+        if application.user_time is None:
+            user = prediction.user
+        else:
+            elapsed = positive(quantity(application, system, "elapsed", traced_on).interval())
+            own = own_user_time(application, system, traced_on)
+            user = positive(own.plus(quantity(application, system, "user")).interval())
+        measured = None
+        if isinstance(cell, MeasuredCell) and not self.request.hypothetical:
+            # The measurement is of the unchanged system and application.
+            measured = cell.measured(system.name)
+        ratios, covered, warning = {}, "", ""
+        if measured is not None:
+            # Measured kernel and user times are processor time only.
+            unlike = Value(math.nan, reason=shared_processor(system))
+            kernel = unlike if unlike.reason else prediction.kernel
+            predicted = {"elapsed": elapsed, "kernel": kernel, "user": unlike if unlike.reason else user}
+            ratios = _ratios(predicted, measured, application)
+            covered, warning = coverage(kernel, measured.kernel)
+        return SystemForecast(
+            system.name, system.provenance, prediction, elapsed, user, measured,
+            cell if isinstance(cell, str) else "", ratios,
+            covered, warning, beyond(application, system),
+        )  # fmt: skip
+
+    def _held(
+        self,
+        application: ApplicationVector,
+        systems: Mapping[str, SystemVector],
+        traced_on: TracedOn,
+        cells: Mapping[str, MeasuredCell | str],
+    ) -> _Held | None:
+        """Return the predictions compared with measurements; None with measurements of fewer than two systems."""
+        known = {name: cell for name, cell in cells.items() if isinstance(cell, MeasuredCell)}
+        what: Compared = "kernel"
+        if application.user_time is not None and all(cell.of("elapsed") for cell in known.values()):
+            what = "elapsed"
+        if what == "kernel":
+            known = {name: cell for name, cell in known.items() if not shared_processor(systems[name])}
+        known = {name: cell for name, cell in known.items() if cell.of(what)}
+        if len(known) < 2:
+            return None
+        ratios = {}
+        for a, b in permutations(known, 2):
+            ratios[a, b] = measured_ratio(known[a].series_of(what), known[b].series_of(what), self.level)
+        differ = {
+            frozenset(pair): found.low > 1.0 or found.high < 1.0
+            for pair, found in ratios.items()
+            if math.isfinite(found.low)
+        }
+        measured = {name: cell.interval(what) for name, cell in known.items()}
+        vectors = [systems[name] for name in known]
+        return _Held(compared(application, vectors, measured, what, differ, traced_on), ratios)
+
+    @staticmethod
+    def _pairs(ranking: Ranking, held: _Held | None) -> Iterable[PairForecast]:
+        for pair in ranking.pairs:
+            found = ratio(ranking.times[pair.second], ranking.times[pair.first])
+            verdict = held.comparison.verdicts.get(frozenset((pair.first, pair.second))) if held else None
+            if verdict is None or held is None:
+                yield PairForecast(pair.first, pair.second, found, pair.told_apart)
+                continue
+            measured, what = held.ratios[pair.second, pair.first], held.comparison.quantity
+            like = ratio(held.comparison.times[pair.second], held.comparison.times[pair.first])
+            yield PairForecast(pair.first, pair.second, found, pair.told_apart, measured, verdict, like, what)
+
+    # Measured times
+
+    def _measured(self, asked: Asked, source: SystemSource) -> MeasuredCell | str:
+        wanted = asked.wanted(self.request.benchmark)
+        if not self.request.measured and source.experiment is None:
+            return ""
+        if wanted is None:
+            if asked.parts:
+                return "the benchmark of this mix is unknown; select one with --benchmark SUITE/NAME"
+            return f"{asked.vector.name} names no benchmark; select one with --benchmark SUITE/NAME"
+        reasons = []
+        for experiment in self._searched(source):
+            found = experiment.find(wanted, source.vector)
+            if isinstance(found, MeasuredCell):
+                return found
+            reasons.append(found)
+        return "; ".join(reasons)
+
+    def _searched(self, source: SystemSource) -> Iterator[MeasuredExperiment]:
+        """Yield the experiments with measured times of a system."""
+        folders = [*self.request.measured, *([source.experiment] if source.experiment is not None else [])]
+        for folder in dict.fromkeys(path.resolve() for path in folders):
+            if folder not in self._experiments:
+                self._experiments[folder] = MeasuredExperiment(folder, self.level)
+            yield self._experiments[folder]
+
+    def _times_of(self, option: str, suite: str, asked: Asked) -> dict[str, dict[str, Value]]:
+        """Return the times of a suite's benchmarks by system, without that of the application itself.
+
+        Each system's are of the first experiment that has them.
+        """
+        without = asked.wanted(self.request.benchmark)
+        found = {
+            source.vector.name: next(
+                filter(
+                    None,
+                    (one.times_of_suite(suite, source.vector, without) for one in self._searched(source)),
+                ),
+                {},
+            )
+            for source in self.request.systems
+        }
+        if not common_benchmarks(found.values()):
+            expected = "a suite that was measured on these systems"
+            raise SpecError([Problem(option, expected, suite, "name one of their experiment")])
+        return found
+
+    # Changes, savings, replacements
+
+    def _changed(self, system: SystemVector) -> SystemVector:
+        return what_if.changed(system, self.request.changes, system.name) if self.request.changes else system
+
+    def _recounted(self, asked: Asked) -> Mix:
+        """Return the parts with changed counts; a number for a mix is the count in its mean unit of work."""
+        changes = self.request.count_changes
+        if asked.parts:
+            changes = what_if.as_factors(asked.vector, changes)
+        return [(what_if.recounted(part, changes), weight) for part, weight in asked.mix]
+
+    def _effects(
+        self,
+        application: ApplicationVector,
+        systems: Mapping[str, SystemVector],
+        traced_on: TracedOn,
+    ) -> dict[str, Effect]:
+        return {
+            name: what_if.effect(
+                application, system, self.request.changes, traced_on, self.request.count_changes
+            )
+            for name, system in systems.items()
+        }
+
+    @staticmethod
+    def _savings(
+        application: ApplicationVector,
+        systems: Mapping[str, SystemVector],
+        rows: Sequence[SystemForecast],
+    ) -> dict[str, tuple[Saving, ...]]:
+        whole = {row.system: row.elapsed.value for row in rows}
+        return {
+            name: what_if.optimise(
+                application, system, whole[name], [one for one in systems.values() if one is not system]
+            )
+            for name, system in systems.items()
+            if whole[name] > 0
+        }
+
+    def _speed_up(self, one: Replaced, source: SystemSource) -> SpeedUp:
+        before, after = self._measured(one.before, source), self._measured(one.after, source)
+        system = self._changed(source.vector)
+        user = None
+        if isinstance(before, MeasuredCell) and before.of("user") is not None:
+            # Of the workload as measured there, which is better than the mean of its parts from their traces.
+            user = before.interval("user")
+        shared = shared_processor(system)
+        if shared:
+            user = Value(math.nan, reason=shared)
+
+        def traced(application: ApplicationVector) -> SystemVector:
+            # The user time includes costs of the unchanged systems, for any requested change.
+            return self._traced_on(application) or source.vector
+
+        found = speedup(self._recounted(one.before), self._recounted(one.after), system, user, traced)
+        measured, reason = NOTHING, ""
+        if isinstance(before, str) or isinstance(after, str):
+            reason = "; ".join(
+                dict.fromkeys(cell for cell in (before, after) if isinstance(cell, str) and cell)
+            )
+        elif not self.request.hypothetical:
+            if before.of("elapsed") and after.of("elapsed"):
+                measured = measured_ratio(before.series_of("elapsed"), after.series_of("elapsed"), self.level)
+            else:
+                reason = "elapsed times of both are not available"
+        return SpeedUp(
+            system.name, one.before.vector.name, one.after.vector.name, one.names,
+            found.kernel, found.user_stays, found.own_user, found.user, measured, reason,
+        )  # fmt: skip
+
+
+def _ratios(
+    predicted: Mapping[str, Value], measured: Measured, application: ApplicationVector
+) -> dict[str, Value]:
+    """Return predicted divided by measured, where both exist; without a user time only for the kernel."""
+    found = {}
+    for what in LEVELS if application.user_time is not None else ("kernel",):
+        real: Value = getattr(measured, what)
+        if math.isfinite(real.value) and real.value > 0 and math.isfinite(predicted[what].value):
+            found[what] = ratio(uncertain(predicted[what], "predicted"), uncertain(real, "measured"))
+    return found

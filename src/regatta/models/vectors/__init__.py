@@ -1,0 +1,1 @@
+"""Vectors of systems and applications: values, schema, files, the tables that name their primitives, and costs."""

@@ -1,0 +1,147 @@
+"""A sum that tracks its uncertain sources, so that its interval, differences and ratios account for shared errors.
+
+Source: `regatta.stats.mover`; for ratios A. Donner and G. Y. Zou, "Closed-form confidence intervals for functions of the
+normal mean and standard deviation", Statistical Methods in Medical Research 21 (2012) 347-359, whose limits are the ratios
+at which the interval of `a - r b` ends at 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import brentq
+
+from regatta.models.vectors.values import TimeUnit, Value
+from regatta.stats.mover import distances
+
+#: nanoseconds per unit of time: computations and reports use ns
+NS: dict[TimeUnit, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+#: relative to the divisor: the start of an interval this close above 0 is rounding
+_ROUNDING = 1e-12
+
+#: why a difference or ratio has no upper limit
+UNBOUNDED = "the interval of the divisor contains 0"
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A value, and its sensitivity to each uncertain source.
+
+    `terms`: source -> (slope, below, above). The slope is the derivative by that source, whose interval reaches from
+    `below` under its value to `above` over it. A source that occurs several times has one term, whose slope is the sum:
+    its error moves all occurrences together. Exact numbers have no term.
+    """
+
+    value: float
+    terms: dict[Hashable, tuple[float, float, float]] = field(default_factory=dict)
+    #: why the value or its interval is undefined
+    reason: str = ""
+
+    def times(self, factor: float) -> Sum:
+        """Return the sum multiplied by an exact number."""
+        terms = {at: (slope * factor, below, above) for at, (slope, below, above) in self.terms.items()}
+        return Sum(self.value * factor, terms, self.reason)
+
+    def plus(self, other: Sum) -> Sum:
+        """Return the total of two sums; common sources move both."""
+        terms = dict(self.terms)
+        for at, term in other.terms.items():
+            mine = terms.get(at)
+            terms[at] = term if mine is None else (mine[0] + _slope_by(mine, term), *mine[1:])
+        return Sum(self.value + other.value, terms, self.reason or other.reason)
+
+    def minus(self, other: Sum) -> Sum:
+        """Return the difference."""
+        return self.plus(other.times(-1.0))
+
+    def interval(self) -> Value:
+        """Return the MOVER interval: on each side the square root of the sum of squares of the effect of each source."""
+        low, high = distances(
+            (slope * below, slope * above) if slope > 0.0 else (slope * above, slope * below)
+            for slope, below, above in self.terms.values()
+            if slope != 0.0
+        )
+        ends = (self.value - low, self.value + high)
+        defined = math.isfinite(ends[0]) and math.isfinite(ends[1])
+        return Value(self.value, *ends, reason="" if defined else self.reason)
+
+
+def _slope_by(source: tuple[float, float, float], term: tuple[float, float, float]) -> float:
+    """Return the slope of a term by a source that may be a multiple of the same number, such as a changed cost."""
+    width = source[1] + source[2]
+    return term[0] * ((term[1] + term[2]) / width if width > 0.0 else 1.0)
+
+
+def uncertain(value: Value, source: Hashable, factor: float = 1.0) -> Sum:
+    """Return one number, times an exact factor, as a sum."""
+    return Sum(value.value * factor, spread(value, source, factor), value.reason)
+
+
+def spread(value: Value, source: Hashable, slope: float) -> dict[Hashable, tuple[float, float, float]]:
+    """Return the term of one number: none if it is exact or has no effect."""
+    below, above = value.value - value.low, value.high - value.value
+    return {} if slope == 0.0 or (below == 0.0 and above == 0.0) else {source: (slope, below, above)}
+
+
+def positive(found: Value) -> Value:
+    """Return the interval of a non-negative quantity, cut at 0."""
+    low = max(found.low, min(found.value, 0.0)) if math.isfinite(found.low) else found.low
+    return Value(found.value, low, found.high, found.n, found.reason)
+
+
+def ratio(above: Sum, under: Sum) -> Value:
+    """Return `above / under` with the interval of all r for which that of `above - r under` contains 0.
+
+    Common sources act on the difference. So the interval of the ratio contains 1 exactly if that of the difference
+    contains 0. The high end is NaN if the interval of `under` contains 0.
+    """
+    if not (math.isfinite(above.value) and math.isfinite(under.value)):
+        return Value(math.nan, reason=above.reason or under.reason or "no value")
+    if under.value <= 0.0:
+        return Value(math.nan, reason="division by 0")
+    value = above.value / under.value
+    ends = _ends(above, under)
+    if not math.isfinite(ends(value)[0] + ends(value)[1]):
+        return Value(value, reason=above.reason or under.reason or "no interval")
+    low = 0.0
+    if ends(0.0)[0] > 0.0 and value > 0.0:
+        low = _root(lambda r: ends(r)[0], 0.0, value)
+    if under.interval().low <= _ROUNDING * under.value:
+        return Value(value, low, math.nan, reason=UNBOUNDED)
+    further = max(2.0 * value, 1e-300)
+    while ends(further)[1] > 0.0:
+        further *= 2.0
+    return Value(value, min(low, value), max(_root(lambda r: ends(r)[1], value, further), value))
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    if function(low) == 0.0:
+        return low
+    if function(high) == 0.0 or function(low) * function(high) > 0.0:
+        return high
+    return float(brentq(function, low, high, rtol=1e-12, xtol=1e-300))
+
+
+def _ends(above: Sum, under: Sum) -> Callable[[float], tuple[float, float]]:
+    """Return the function of r that gives the ends of the interval of `above - r under`."""
+    known = {**under.terms, **above.terms}
+    at = list(known)
+    a = np.array([above.terms[source][0] if source in above.terms else 0.0 for source in at])
+    b = np.array(
+        [_slope_by(known[source], under.terms[source]) if source in under.terms else 0.0 for source in at]
+    )
+    below = np.array([known[source][1] for source in at])
+    over = np.array([known[source][2] for source in at])
+
+    def of(r: float) -> tuple[float, float]:
+        slopes = a - r * b
+        down = np.where(slopes > 0.0, below, over) * slopes
+        up = np.where(slopes > 0.0, over, below) * slopes
+        value = above.value - r * under.value
+        return value - math.sqrt(float(down @ down)), value + math.sqrt(float(up @ up))
+
+    return of
