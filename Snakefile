@@ -11,10 +11,7 @@ include: "workflows/rules/build.smk"
 include: "workflows/rules/provision.smk"
 include: "workflows/rules/calibrate.smk"
 include: "workflows/rules/measure.smk"
-include: "workflows/rules/verify.smk"
-include: "workflows/rules/ingest.smk"
-include: "workflows/rules/analyse.smk"
-include: "workflows/rules/report.smk"
+include: "workflows/rules/finish.smk"
 
 
 if INFLUX is not None:

@@ -15,11 +15,13 @@ from regatta.cli.run import send_what_happened
 from regatta.host.files import read_object
 from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions
 from regatta.influx.settings import HANDED_ON
-from regatta.store.events import FAILED, NO_HOST, append_event
+from regatta.store.events import NO_HOST, append_event, counts_of
 from regatta.store.folder import Folder
 
 #: jobs without a step: they belong to the previous one, or run after the end
 _UNTOLD = ("ingest_segment", "verified")
+#: writes the events of its steps itself
+_SEVERAL_STEPS = "finish"
 #: sends the remaining points to InfluxDB at the end; alone it does not begin a run
 _SENDS = "ingest_influx"
 _LAST_WORDS = 500
@@ -98,7 +100,7 @@ class Happenings:
         if job.segment is not None and job.rule == "measure":
             self._paces.setdefault((path, job.host), _Pace()).begin()
             append_event(path, "segment_started", job.host, segment=job.segment)
-        elif job.rule not in _UNTOLD:
+        elif job.rule not in (*_UNTOLD, _SEVERAL_STEPS):
             append_event(path, "stage", text=job.rule)
         if job.rule == _SENDS and path in self._ends and read_object(job.folder.verdict).get("holds") is True:
             # Everything is measured and analyzed; the points sent now must include this event.
@@ -109,25 +111,25 @@ class Happenings:
         path = job.folder.path
         if job.rule == "provision":
             append_event(path, "provisioned")
-        elif job.rule == "verify":
-            counts = _counts(read_object(job.folder.verdict))
-            append_event(path, "verified", NO_HOST, **counts)
         elif job.rule == "measure" and job.segment is not None:
             receipt = read_object(job.folder.receipts / job.host / f"{job.segment:05d}.json")
-            append_event(path, "segment_ended", job.host, segment=job.segment, **_counts(receipt))
+            append_event(path, "segment_ended", job.host, segment=job.segment, **counts_of(receipt))
             pace = self._paces[path, job.host]
             pace.end(receipt)
             append_event(path, "progress", job.host, **_progress(job.folder, job.host, pace))
 
     def _failed(self, job: Job, logs: list[str]) -> None:
-        said = _last_line(Path(logs[0])) if logs else ""
-        text = f"{job.rule}: {said}" if said else job.rule
+        # The last one that exists is that of the step that failed.
+        written = [log for log in map(Path, logs) if log.exists()][-1:]
+        said = _last_line(written[0]) if written else ""
+        step = written[0].stem if written and job.rule == _SEVERAL_STEPS else job.rule
+        text = f"{step}: {said}" if said else step
         # The first failure is the cause; later ones may be consequences.
         if not self._ends.get(job.folder.path, "").startswith("failed"):
             self._ends[job.folder.path] = f"failed: {text}"
         told: dict[str, str | int] = {"text": text}
-        if logs:
-            told["log"] = Path(logs[0]).name
+        if written:
+            told["log"] = written[0].name
         if job.segment is not None:
             told["segment"] = job.segment
         append_event(job.folder.path, "job_failed", job.host, **told)
@@ -164,19 +166,6 @@ def _job(record: LogRecord) -> Job | None:
     return Job(told["rule_name"], folder, wildcards.get("host", NO_HOST), segment)
 
 
-def _counts(told: dict[str, Any]) -> dict[str, int]:
-    """Return the counts in a receipt or a verdict."""
-    statuses = told.get("statuses")
-    if not isinstance(statuses, dict) or not isinstance(told.get("planned"), int):
-        return {}
-    return {
-        "planned": told["planned"],
-        "recorded": sum(statuses.values()),
-        "failed": sum(statuses.get(status, 0) for status in FAILED),
-        "perturbed": statuses.get("perturbed", 0),
-    }
-
-
 def _progress(folder: Folder, host: str, pace: _Pace) -> dict[str, int | float]:
     """Return the progress of a host from its receipts: the journal can be too long to read during measurements."""
     header = read_object(folder.host_plan(host) / "plan.json")
@@ -184,7 +173,7 @@ def _progress(folder: Folder, host: str, pace: _Pace) -> dict[str, int | float]:
         return {}
     decisions = read_decisions(folder.decisions(host)) if groups_of(header) else {}
     found: dict[str, int | float] = {"planned": sum(planned_rounds(header, decisions))}
-    counts = [_counts(read_object(path)) for path in sorted((folder.receipts / host).glob("*.json"))]
+    counts = [counts_of(read_object(path)) for path in sorted((folder.receipts / host).glob("*.json"))]
     for name in ("recorded", "failed", "perturbed"):
         found[name] = sum(count.get(name, 0) for count in counts)
     if pace.measured:

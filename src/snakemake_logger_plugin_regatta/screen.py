@@ -8,6 +8,7 @@ from collections.abc import Callable
 from logging import ERROR, WARNING, LogRecord
 
 from regatta.cli.watcher import STAGES, Watcher
+from regatta.cli.workflow import Heard
 from snakemake_logger_plugin_regatta.happenings import Job
 
 #: messages without an event that are redundant with the bar
@@ -28,6 +29,7 @@ class Screen:
         self._errors_only = errors_only
         self._style = "" if nocolor else "red"
         self._watcher: Watcher | None = None
+        self._heard: Heard | None = None
         # Two threads draw the bar: the one that handles messages, and the one that watches the measurement.
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -42,6 +44,7 @@ class Screen:
                 if self._watcher is not None:
                     self._watcher.__exit__(None, None, None)
                 self._watcher = Watcher(job.folder).__enter__()
+                self._heard = Heard(job.folder)
             self._watcher.stage = job.rule
             self._watcher.look()
         if self._looking is None:
@@ -75,7 +78,10 @@ class Screen:
         while not self._ended.wait(_LOOK_S):
             try:
                 with self._lock:
-                    if self._watcher is not None:
+                    if self._watcher is not None and self._heard is not None:
+                        # A job of several steps writes the event of each.
+                        for stage in self._heard.stages():
+                            self._watcher.stage = stage
                         self._watcher.look()
             except Exception:
                 # Keep the bar; messages are still shown.

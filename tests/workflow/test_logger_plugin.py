@@ -124,7 +124,7 @@ def test_a_workflow_that_ends_amid_a_job_was_stopped_and_one_of_two_experiments_
     one = handler()
     first, second = Workflow(tmp_path / "1", one), Workflow(tmp_path / "2", one)
     second.jobs = 100
-    first.end(first.begin("verify"))
+    first.end(first.begin("finish"))
     second.begin("build")
     one.close()
     assert first.events()[-1].fields == {"text": "complete"}
@@ -147,30 +147,43 @@ def test_an_experiment_has_ended_before_its_events_are_sent_and_sending_alone_is
     tmp_path: Path,
 ) -> None:
     flow = Workflow(tmp_path, handler())
-    flow.end(flow.begin("report"))
+    flow.end(flow.begin("finish"))
     (flow.folder / "verify.json").write_text(json.dumps({"holds": True}))
     flow.begin("ingest_influx")
-    assert flow.kinds() == ["experiment_started", "stage", "stage", "experiment_ended"]
+    assert flow.kinds() == ["experiment_started", "stage", "experiment_ended"]
     flow.end(flow.jobs)
     flow.begin("verified")
     flow.end(flow.jobs)
     flow.handler.close()
-    assert len(flow.kinds()) == 4
+    assert len(flow.kinds()) == 3
     again = Workflow(tmp_path, handler())
     again.end(again.begin("ingest_influx"))
     again.handler.close()
-    assert again.kinds()[4:] == ["stage"]
+    assert again.kinds()[3:] == ["stage"]
 
 
 def test_an_experiment_of_which_something_failed_is_never_complete(tmp_path: Path) -> None:
     flow = Workflow(tmp_path, handler())
-    flow.end(flow.begin("report"))
+    flow.end(flow.begin("finish"))
     (flow.folder / "verify.json").write_text(json.dumps({"holds": False}))
     flow.end(flow.begin("ingest_influx"))
     flow.fail(flow.begin("verified"), "verified", "2 failed")
     flow.handler.close()
-    assert flow.kinds() == ["experiment_started", "stage", "stage", "job_failed", "experiment_ended"]
+    assert flow.kinds() == ["experiment_started", "stage", "job_failed", "experiment_ended"]
     assert flow.events()[-1].fields["text"] == "failed: verified: 2 failed"
+
+
+def test_a_job_of_several_steps_failed_in_the_one_with_the_last_log(tmp_path: Path) -> None:
+    flow = Workflow(tmp_path, handler())
+    job = flow.begin("finish")
+    for step in ("verify", "ingest"):
+        flow.log(step).write_text(f"{step}: all is well\n")
+    flow.log("analyse").write_text("much\nerror: no plan\n")
+    logs = [str(flow.log(step)) for step in ("verify", "ingest", "analyse", "report")]
+    flow.handler.handle(said(LogEvent.JOB_ERROR, level=ERROR, jobid=job, log=logs))
+    flow.handler.close()
+    assert flow.kinds() == ["experiment_started", "job_failed", "experiment_ended"]
+    assert flow.events()[1].fields == {"text": "analyse: error: no plan", "log": "analyse.log"}
 
 
 def test_jobs_of_no_experiment_are_not_written_down(tmp_path: Path) -> None:

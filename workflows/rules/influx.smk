@@ -27,8 +27,8 @@ rule ingest_segment:
 # Limited to ten minutes: the next run sends the rest.
 rule ingest_influx:
     input:
-        answer=rules.analyse.output.answer,
-        report=rules.report.output.page,
+        answer=rules.finish.output.answer,
+        report=rules.finish.output.page,
     output:
         receipt=f"{RESULTS}/{{experiment}}/influx/receipts/all.json",
     log:

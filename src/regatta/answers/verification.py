@@ -289,15 +289,3 @@ def _named(folder: Folder, records: Mapping[tuple[str, str], int]) -> dict[str, 
         cell = known[host].get(cell_id)
         found[f"{host}: {cell_id if cell is None else cell.get('label') or cell_id}"] += count
     return dict(found)
-
-
-def raise_if_failed(problems: list[str], experiment: str) -> None:
-    """Raise the problems of a verdict as an error, which ends a command with exit code 1."""
-    if problems:
-        error = VerificationError(
-            experiment, "every planned invocation recorded, intact and successful", problems[0]
-        )
-        error.problems = tuple(
-            Problem(experiment, "an intact, successful and undisturbed record", p) for p in problems
-        )
-        raise error

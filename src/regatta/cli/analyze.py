@@ -103,9 +103,7 @@ def analyze(
             anova_type=int(anova_type),
         )
     if as_json:
-        from regatta.answers.documents import document_of
-
-        click.echo(json.dumps(document_of(answer), indent=1, allow_nan=False))
+        click.echo(json_of(answer))
     elif as_csv:
         print_csv(answer)
     elif show_all or all_metrics or show_outliers:
@@ -119,6 +117,13 @@ def analyze(
             click.echo(line)
         for line in notes_of(answer, width):
             click.echo(line, err=True)
+
+
+def json_of(answer: Answer) -> str:
+    """Return the answer as JSON."""
+    from regatta.answers.documents import document_of
+
+    return json.dumps(document_of(answer), indent=1, allow_nan=False)
 
 
 def print_csv(answer: Answer) -> None:

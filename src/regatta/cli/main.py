@@ -66,6 +66,7 @@ GROUPS = {
     },
     "": {
         "segment": "Measure one segment (called by the workflow)",
+        "finish": "Verify, fill the database, analyze and report (called by the workflow)",
         "store": "Manage the embedded database made from the journal",
         "schema": "Print the JSON Schema of specs and registries",
     },

@@ -77,7 +77,7 @@ def minheap(
             click.echo(f"{heap_mib:6d} MiB  {benchmark_label} on {runtime_name}{where}")
         if not found:
             click.echo("no benchmark of this spec needs a minheap")
-    if receipt:
+    if receipt and not failed:
         write_preparation(receipt, {"minheaps": summary(found)})
     if keep:
         for path in _keep_minheaps(ready, reference, {key[1:]: heap for key, heap in found.items()}, replace):

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from regatta.cli.bar import progress_bar
 from regatta.cli.options import experiment_argument, results_option
 from regatta.store.folder import find_folder
+
+if TYPE_CHECKING:
+    from regatta.store.folder import Folder
 
 
 @click.group()
@@ -23,9 +27,13 @@ def store() -> None:
 @results_option
 def rebuild(experiment: str, results: Path) -> None:
     """Make the database of EXPERIMENT (a name or a directory) again from its journal."""
+    rebuild_and_show(find_folder(experiment, results))
+
+
+def rebuild_and_show(folder: Folder) -> None:
+    """Make the database of an experiment again, and print the number of its rows."""
     from regatta.store.database import rebuild as rebuild_database
 
-    folder = find_folder(experiment, results)
     with database_progress() as progress:
         made = rebuild_database(folder.path, progress)
     click.echo(

@@ -33,6 +33,7 @@ STAGES = {
     "ingest": "filling the database",
     "analyse": "analyzing",
     "report": "writing the report",
+    "finish": "verifying and analyzing",
     "ingest_influx": "sending to InfluxDB",
 }
 

@@ -246,10 +246,14 @@ def _killer(log: Path, since: int, failed_log: str) -> str:
             told = file.read().decode(errors="replace")
     except OSError:
         return ""
-    codes = re.findall(re.escape(failed_log) + r"[^\n]*returned non-zero exit status (\d+)", told)
-    # A shell exits with 128 + the signal number of its command.
-    number = int(codes[-1]) - 128 if codes else 0
-    return signal.Signals(number).name if number in signal.valid_signals() else ""
+    ends = re.findall(
+        re.escape(failed_log) + r"[^\n]* (?:returned non-zero exit status (\d+)|died with <Signals\.(\w+))",
+        told,
+    )
+    code, name = ends[-1] if ends else ("", "")
+    # A shell exits with 128 + the signal number of its command, unless it became the command.
+    number = int(code or 0) - 128
+    return name or (signal.Signals(number).name if number in signal.valid_signals() else "")
 
 
 class _Told(Problem):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ KINDS = {
     "experiment_started": "the workflow started",
     "experiment_ended": "the workflow ended; `text` is its result",
     "provisioned": "the hosts are ready",
-    "stage": "a step of the workflow started; `text` is its rule",
+    "stage": "a step of the workflow started; `text` is its name",
     "segment_started": "a host started a segment",
     "segment_ended": "a host finished a segment",
     "waiting": "a host waits for another run; `text` names it",
@@ -123,6 +123,19 @@ def append_event(folder: Path, kind: str, host: str = NO_HOST, **fields: str | i
             "free disk space, or choose --results",
         ) from error
     return utc_ns
+
+
+def counts_of(told: Mapping[str, Any]) -> dict[str, int]:
+    """Return the counts in a receipt or a verdict as fields of an event; empty without them."""
+    statuses = told.get("statuses")
+    if not isinstance(statuses, dict) or not isinstance(told.get("planned"), int):
+        return {}
+    return {
+        "planned": told["planned"],
+        "recorded": sum(statuses.values()),
+        "failed": sum(statuses.get(status, 0) for status in FAILED),
+        "perturbed": statuses.get("perturbed", 0),
+    }
 
 
 def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""The steps after the measurements: one process, and as resumable and as informative as four."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from helpers.experiments.small_experiments import SmallExperiment
+from regatta.store.events import events_path, read_events
+
+STEPS = ("verify", "ingest", "analyse", "report")
+
+#: kills `regatta finish` when it opens the log of a step, so between two steps
+_KILLER = """
+import os, signal, sys
+
+def look(event, arguments):
+    wanted = os.environ.get("KILL_AT")
+    if wanted and event == "open" and "finish" in sys.argv and str(arguments[0]).endswith(f"/{wanted}.log"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(look)
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> SmallExperiment:
+    root = tmp_path_factory.mktemp("steps")
+    small = SmallExperiment(
+        root, invocations={"fixed": 2}, benchmarks=[{"suite": "tiny", "benchmark": "quick"}]
+    )
+    (root / "killer").mkdir()
+    (root / "killer" / "sitecustomize.py").write_text(_KILLER)
+    path = [str(root / "killer"), *filter(None, [small.environment.get("PYTHONPATH")])]
+    small.environment["PYTHONPATH"] = ":".join(path)
+    return small
+
+
+def _logs(small: SmallExperiment) -> list[str]:
+    return [str(small.folder.logs / f"{step}.log") for step in STEPS]
+
+
+def test_a_run_that_is_killed_between_any_two_steps_continues_with_the_same_command(
+    small: SmallExperiment,
+) -> None:
+    made = [
+        small.folder.verdict,
+        small.folder.path / "store" / "regatta.duckdb",
+        small.folder.answer,
+        small.folder.report,
+    ]
+    for at, step in enumerate(STEPS):
+        small.environment["KILL_AT"] = step
+        done = small.regatta("run", "spec.yml")
+        assert done.returncode == 3, done.stderr
+        assert signal.SIGKILL.name in done.stderr or at == 0
+        # What the steps before have made stays.
+        assert [path.exists() for path in made] == [place < at for place in range(len(made))]
+    del small.environment["KILL_AT"]
+    done = small.regatta("run", "spec.yml")
+    assert done.returncode == 0, done.stderr
+    assert [path.exists() for path in made] == [True] * len(made)
+    stages = [
+        event.fields["text"]
+        for event in read_events(events_path(small.folder.path))
+        if event.kind == "stage" and event.fields["text"] in STEPS
+    ]
+    assert stages == ["verify", "verify", "ingest", "verify", "ingest", "analyse", *STEPS]
+
+
+def test_the_answer_of_the_workflow_is_that_of_analyze(small: SmallExperiment) -> None:
+    assert small.regatta("run", "spec.yml").returncode == 0
+    printed = small.regatta("analyze", "small", "--json").stdout
+    assert small.folder.answer.read_text() == printed
+
+
+def test_a_step_that_fails_leaves_its_error_in_its_log_and_ends_the_job(small: SmallExperiment) -> None:
+    assert small.regatta("run", "spec.yml").returncode == 0
+    whole = hashlib.sha256(small.folder.answer.read_bytes()).hexdigest()
+    plan = small.folder.host_plan("local") / "plan.json"
+    kept = plan.read_bytes()
+    for log in _logs(small):
+        Path(log).unlink()
+    small.folder.report.unlink()
+    small.folder.report.mkdir()
+    try:
+        done = small.regatta("finish", str(small.folder.path), *_logs(small))
+        assert done.returncode == 3
+        assert (done.stdout, done.stderr) == ("", "")
+        assert "report.html" in Path(_logs(small)[-1]).read_text()
+        assert json.loads(small.folder.verdict.read_text())["holds"] is True
+        assert hashlib.sha256(small.folder.answer.read_bytes()).hexdigest() == whole
+        for log in _logs(small):
+            Path(log).unlink()
+        plan.write_text("{")
+        done = small.regatta("finish", str(small.folder.path), *_logs(small))
+        assert done.returncode == 3
+        assert [Path(log).exists() for log in _logs(small)] == [True, False, False, False]
+        assert "plan.json" in Path(_logs(small)[0]).read_text()
+    finally:
+        plan.write_bytes(kept)
+        small.folder.report.rmdir()
