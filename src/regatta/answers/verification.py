@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from regatta.answers.samples import LEAST_UNDISTURBED
 from regatta.answers.words import counted
-from regatta.host.errors import Problem, VerificationError
 from regatta.host.journal.attempts import status_under
 from regatta.host.journal.decisions import planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import (
