@@ -85,6 +85,7 @@ def _overhead(metric: str, what: str) -> PanelBuilder:
         _PAUSES,
         f"\"kind\" = 'overhead' AND {_WHERE} AND \"metric\" = '{metric}'",
         without("metric"),
+        judged=False,
     )
 
 

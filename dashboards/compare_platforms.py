@@ -34,10 +34,8 @@ _NOTHING = (
     "`regatta ingest EXPERIMENT`; estimates come at the end of the run"
 )
 _SEVERAL = f"{_NOTHING}; a mean needs at least two benchmarks that the chosen configuration ran on both sides"
-_BARS = (
-    "Solid: the part that is certain. Faint: the part that is possible. A bar without a solid part shows no significant difference; `practical` says which others remain after adjustment. "
-    "Grey: an estimate without an interval."
-)
+_PARTS = "Solid: the part that is certain. Faint: the part that is possible. Grey: an estimate without an interval."
+_BARS = f"{_PARTS} A bar without a solid part shows no significant difference after adjustment."
 
 
 def compare_platforms() -> Dashboard:
@@ -165,10 +163,11 @@ def _drift() -> PanelBuilder:
     return difference_bars(
         "How far did the values drift?",
         "Second half of each series in time relative to the first, less 1; geometric mean over all series with its interval: 0 % is no "
-        f"drift. {_BARS} A ratio that is not far beyond the drift may come from the times of measurement.",
+        f"drift. {_PARTS} A ratio that is not far beyond the drift may come from the times of measurement.",
         _NOTHING,
         f"\"kind\" = 'platform-drift' AND {chosen('experiment')}",
         x="alternative",
+        judged=False,
     )
 
 

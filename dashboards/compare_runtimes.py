@@ -77,8 +77,7 @@ def _intervals() -> PanelBuilder:
         "$benchmark_runtime: how certain are the differences from $baseline?",
         "The $metric of each runtime over that of $baseline, less 1, with its interval, on $host with $collector at a heap of $heap. "
         "Solid: the part that is certain. Faint: the part that is possible. A bar without a solid part shows no significant "
-        "difference. Grey: an estimate without an interval. Intervals are not adjusted for the number of runtimes; the details "
-        "have adjusted p values.",
+        "difference after adjustment. Grey: an estimate without an interval. The details have adjusted p values.",
         f"choose the metric that the experiment compares, or {_OTHER}",
         f"\"kind\" = 'runtime' AND {chosen('baseline')} AND {_each('benchmark_runtime')}",
         x="runtime",

@@ -108,7 +108,7 @@ def _ratios() -> PanelBuilder:
     return difference_bars(
         "$benchmark_ratio: how far from the baseline is each alternative on $host?",
         "The $metric of each alternative over that of the baseline, less 1, with its interval: 0 % is the baseline. Solid: the part "
-        "that is certain. Faint: the part that is possible. A bar without a solid part shows no significant difference; the table says which others remain after adjustment. Grey: an "
+        "that is certain. Faint: the part that is possible. A bar without a solid part shows no significant difference after adjustment, as in the table. Grey: an "
         "estimate without an interval. Names have only what differs within the experiment.",
         f"{INGEST}; an experiment with one configuration has no ratios",
         f"\"kind\" = 'ratio' AND {_each('benchmark_ratio')}",

@@ -99,6 +99,7 @@ def newest(
     where: str,
     tags: Sequence[str] = SERIES,
     selected: str = "n",
+    having: str = "",
 ) -> str:
     """Return a query for the newest point of each series. A field that this point lacks is empty.
 
@@ -110,11 +111,13 @@ def newest(
         where: conditions.
         tags: tags that distinguish the series, without those that `where` restricts to one value.
         selected: a field of every point.
+        having: conditions on quoted fields of the newest points.
     """
     pairs = [(column, column) if isinstance(column, str) else column for column in columns]
     shown = ", ".join(f'{_field(of)} AS "{name}"' if of != name else f'"{of}"' for of, name in pairs)
     used = [name for of, _ in pairs for name in (_QUOTED.findall(of) if '"' in of else [of])]
-    return f"SELECT {shown} FROM ({_points(measurement, used, where, tags, selected)}){grouped(tags)}"
+    points = _points(measurement, [*used, *_QUOTED.findall(having)], where, tags, selected)
+    return f"SELECT {shown} FROM ({points}){f' WHERE {having}' if having else ''}{grouped(tags)}"
 
 
 def _points(measurement: str, fields: Sequence[str], where: str, tags: Sequence[str], selected: str) -> str:

@@ -1,8 +1,9 @@
 """Intervals as horizontal stacked bars, one bar per estimate.
 
-A difference has a solid part, which lies in every value of the interval, and a faint part up to its far end. An interval that
-contains 0 has only faint parts. A mean has a solid part from the lower end to the mean and a faint part up to the upper end,
-over a transparent base. An estimate without an interval is a grey bar.
+A significant difference has a solid part, which lies in every value of the interval, and a faint part up to its far end. All
+others have only faint parts. A ratio that was compared has its verdict in the field `significant`, which is adjusted for the
+other comparisons; of other estimates, the interval alone decides. A mean has a solid part from the lower end to the mean and a
+faint part up to the upper end, over a transparent base. An estimate without an interval is a grey bar.
 
 InfluxQL has no `max`: max(x, 0) is (x + abs(x)) / 2.
 """
@@ -24,12 +25,21 @@ _DIFFERENCE = {
     "lower, possible": (BLUE, 30),
 }
 _WITHOUT = "without interval"
+#: verdicts on ratios. One without an interval has an empty verdict.
+_SIGNIFICANT, _NOT_SIGNIFICANT = "\"significant\" = 'yes'", "\"significant\" <> 'yes'"
 #: least end of the axis of differences: small ones look small, and most panels of a dashboard have the same axis
 _LEAST = 0.2
 
 
 def difference_bars(
-    title: str, how: str, empty: str, where: str, tags: Sequence[str] = SERIES, x: str = "short"
+    title: str,
+    how: str,
+    empty: str,
+    where: str,
+    tags: Sequence[str] = SERIES,
+    x: str = "short",
+    *,
+    judged: bool = True,
 ) -> PanelBuilder:
     """Return the intervals of ratios less 1, in %: 0 is the baseline.
 
@@ -38,29 +48,39 @@ def difference_bars(
         where: conditions; they choose ratios.
         tags: tags that distinguish the estimates.
         x: the field that names the bars.
+        judged: whether the ratios have verdicts. Kinds without comparisons have none.
     """
+    verdicts = (_SIGNIFICANT, _NOT_SIGNIFICANT) if judged else ("",)
+    queries = [_differences(where, tags, x, verdict) for verdict in verdicts]
+    # An undefined ratio has 0 points.
+    alone = Query(without_interval('(last("point") - count("point"))', _WITHOUT, (x, "place"), where, tags))
+    how = f"{how} The axis spans at least ±{_LEAST:.0%}."
+    panel = _stacked(title, how, empty, [*queries, alone], x, "percentunit", ("low", "difference", "high"))
+    panel.axis_soft_min(-_LEAST).axis_soft_max(_LEAST)
+    parts = {**_DIFFERENCE, _WITHOUT: (GREY, 80)}
+    for name, (shade, opacity) in parts.items():
+        panel.override_by_name(name, [*_part(shade, opacity), hidden_from(tooltip=True)])
+    return arranged(panel, (x, *parts, "low", "difference", "high"), order="place", merged=True)
+
+
+def _differences(where: str, tags: Sequence[str], x: str, verdict: str) -> Query:
+    """Return the query of the differences with this verdict; "": the interval alone decides."""
     low, high = '("low" - 1)', '("high" - 1)'
+    above, below = _positive(low), _negative(high)
+    if verdict == _NOT_SIGNIFICANT:
+        above = below = '("low" - "low")'
     columns = (
-        (_positive(low), "higher, certain"),
-        (f"{_positive(high)} - {_positive(low)}", "higher, possible"),
-        (_negative(high), "lower, certain"),
-        (f"{_negative(low)} - {_negative(high)}", "lower, possible"),
+        (above, "higher, certain"),
+        (f"{_positive(high)} - {above}", "higher, possible"),
+        (below, "lower, certain"),
+        (f"{_negative(low)} - {below}", "lower, possible"),
         (low, "low"),
         ('"point" - 1', "difference"),
         (high, "high"),
         x,
         "place",
     )
-    query = Query(newest("estimate", columns, where, tags))
-    # An undefined ratio has 0 points.
-    alone = Query(without_interval('(last("point") - count("point"))', _WITHOUT, (x, "place"), where, tags))
-    how = f"{how} The axis spans at least ±{_LEAST:.0%}."
-    panel = _stacked(title, how, empty, [query, alone], x, "percentunit", ("low", "difference", "high"))
-    panel.axis_soft_min(-_LEAST).axis_soft_max(_LEAST)
-    parts = {**_DIFFERENCE, _WITHOUT: (GREY, 80)}
-    for name, (shade, opacity) in parts.items():
-        panel.override_by_name(name, [*_part(shade, opacity), hidden_from(tooltip=True)])
-    return arranged(panel, (x, *parts, "low", "difference", "high"), order="place", merged=True)
+    return Query(newest("estimate", columns, where, tags, having=verdict))
 
 
 def mean_bars(

@@ -51,7 +51,7 @@ def estimated(kind: str, ago_s: float, **fields: Any) -> Any:
     more = ("ratio", "", kind, "serial") if kind == "ratio" else ("ns", "", kind, "")
     common = {
         "level": 0.95, "theta_percent": 3.0, "better": "lower", "label": "apps/h2:small · jdk-21 g1", "setting": "none",
-        "p_holm": 0.001,
+        "p_holm": 0.001, "significant": "",
     }  # fmt: skip
     return make_point(ESTIMATE, (*tags, *more), {**common, **fields}, time.time_ns() - int(ago_s * 1e9))
 
@@ -131,6 +131,40 @@ def test_an_estimate_without_an_interval_is_drawn_as_such(made_of: Written) -> N
         board, "$benchmark_ratio: how far from the baseline is each alternative on $host?"
     )
     assert not ratio["without interval"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "significant", "solid", "faint"),
+    [
+        (1.1, 1.3, "yes", 0.1, 0.2),
+        # Adjusted for the other comparisons, it is not significant, although its interval excludes 1.
+        (1.1, 1.3, "no", 0.0, 0.3),
+        (0.7, 0.9, "yes", -0.1, -0.2),
+        (0.7, 0.9, "no", 0.0, -0.3),
+    ],
+)
+def test_a_bar_is_solid_as_far_as_the_adjusted_verdict_says(
+    made_of: Written, low: float, high: float, significant: str, solid: float, faint: float
+) -> None:
+    fields = {"n": 5, "low": low, "high": high, "point": (low + high) / 2, "short": "g1", "place": 0}
+    # An older answer had the other verdict.
+    other = {"yes": "no", "no": "yes"}[significant]
+    ask = made_of(
+        RAN,
+        *(
+            estimated("ratio", ago, significant=verdict, **fields)
+            for ago, verdict in ((3600, other), (60, significant))
+        ),
+        estimated("mean", 60, **fields),
+    )
+    board = Board(DOCUMENTS["experiment"], ask, Range(0, 2**41))
+    (row,) = rows_of_panel(board, "$benchmark_ratio: how far from the baseline is each alternative on $host?")
+    side, opposite = ("higher", "lower") if low > 1 else ("lower", "higher")
+    assert row[f"{side}, certain"] == pytest.approx(solid)
+    assert row[f"{side}, possible"] == pytest.approx(faint)
+    assert row[f"{opposite}, certain"] == row[f"{opposite}, possible"] == 0
+    assert (row["low"], row["high"]) == pytest.approx((low - 1, high - 1))
+    assert row["difference"] == pytest.approx((low + high) / 2 - 1)
 
 
 def test_all_entries_of_a_primitive_are_shown_and_the_primitives_where_no_whole_is_known(

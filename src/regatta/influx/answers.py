@@ -252,7 +252,9 @@ class _Maker:
             if mean is None:
                 n, level = len(base.benchmarks), base.these.level
                 baseline = undefined(n, level, "", "baseline", 1.0)
-                yield self._platform(found, replace(base, a=base.b), PLATFORM, baseline, rank=rank)
+                yield self._platform(
+                    found, replace(base, a=base.b), PLATFORM, baseline, rank=rank, **vars(Verdict())
+                )
                 continue
             statements = [
                 (PLATFORM, mean.these, "these benchmarks and hosts", mean.verdict),
