@@ -16,8 +16,8 @@ from pathlib import Path
 from regatta.host.quiet.host import CPU, QuietHost
 from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list, parse_cpu_mask
 
-#: beginning of the names of units that need cpusets
-HOLDER = "regatta-cpusets-"
+#: each unit that needs cpusets, and its slice
+NEEDS_CPUSETS = "run/needs_cpusets"
 WATCHDOG = "proc/sys/kernel/watchdog"
 KTHREAD, BOUND, USER = 0x00200040, 0x04200040, 0x00400100
 
@@ -42,6 +42,7 @@ class Machine:
     #: mount line, root folder, groups below it, group of this command
     cgroup: tuple[str, str, tuple[str, ...], str] = ("", "", (), "/")
     units: dict[str, str] = field(default_factory=dict)
+    systemd: str = "v252.39-1~deb12u1"
     #: whether the kernel lets a group with processes have no set of CPUs: 6.18 does, 6.1 and 6.12 do not
     takes_empty_cpusets: bool = False
 
@@ -197,6 +198,7 @@ def build(root: Path, machine: Machine) -> None:
         _make_group(root / base / group, machine, "0-3" if group.startswith("machine") else everything)
     if machine.units:
         put("run/systemd/system/.keep", "")
+        put(NEEDS_CPUSETS, "")
         put("run/units", "\n".join(f"{name} {state}" for name, state in machine.units.items()))
 
 
@@ -325,6 +327,8 @@ class FakeKernel(QuietHost):
 
     def _control(self, path: Path, text: str) -> None:
         words = path.read_text().split()
+        if (text == "+cpuset") == ("cpuset" in words):
+            return
         children = [child for child in path.parent.iterdir() if child.is_dir()]
         if text == "+cpuset":
             if path.parent != self.root / "sys/fs/cgroup" and not (path.parent / "cpuset.cpus").exists():
@@ -400,21 +404,26 @@ class FakeKernel(QuietHost):
 
     def run(self, argv: Sequence[str]) -> str:
         if list(argv[:2]) == ["systemctl", "show"]:
+            if argv[2] == "--property=Version":
+                return f"Version={self.machine.systemd}\n"
             return self._show_units(argv[3:])
         self.tick(argv[0])
         self.writes += 1
         if argv[0] == "systemd-run":
             unit, group = (word.partition("=")[2] for word in argv[2:4])
-            self._write_units({**self._units(), unit: "active"})
+            self._write(NEEDS_CPUSETS, {**self._lines(NEEDS_CPUSETS), unit: group})
             for folder in reversed([self._slice(group), *self._slice(group).parents]):
                 control = folder / "cgroup.subtree_control"
                 if control.exists() and "cpuset" not in control.read_text():
                     self._control(control, "+cpuset")
-        elif argv[0] == "systemctl" and argv[2].startswith(HOLDER):
-            self._write_units({name: state for name, state in self._units().items() if name != argv[2]})
-            self._drop_cpusets(self._held_by(argv[2]))
+        elif argv[:2] == ["systemctl", "stop"] and argv[2] in self._lines(NEEDS_CPUSETS):
+            needs = self._lines(NEEDS_CPUSETS)
+            del needs[argv[2]]
+            self._write(NEEDS_CPUSETS, needs)
+            self.log_in()
         elif argv[0] == "systemctl":
-            self._write_units({**self._units(), argv[2]: {"stop": "inactive", "start": "active"}[argv[1]]})
+            state = {"stop": "inactive", "start": "active"}[argv[1]]
+            self._write("run/units", {**self._lines("run/units"), argv[2]: state})
         else:
             self._swap(argv)
         self.tick(argv[0])
@@ -423,31 +432,24 @@ class FakeKernel(QuietHost):
     def log_in(self) -> None:
         """A user logs in, and systemd disables the controllers that no unit needs."""
         base = self.root / self.machine.cgroup[1]
-        held = [self._held_by(unit) for unit in self._units() if unit.startswith(HOLDER)]
+        needed = [self._slice(group) for group in self._lines(NEEDS_CPUSETS).values()]
         for control in sorted(base.rglob("cgroup.subtree_control"), key=lambda path: -len(path.parts)):
-            if not any(folder.is_relative_to(control.parent) for folder in held):
-                self._drop_cpusets(control.parent)
-
-    def _held_by(self, unit: str) -> Path:
-        return self._slice(unit.removeprefix(HOLDER).removesuffix(".service"))
+            if not any(folder.is_relative_to(control.parent) for folder in needed):
+                with contextlib.suppress(OSError):
+                    self._control(control, "-cpuset")
 
     def _slice(self, name: str) -> Path:
         base = self.root / self.machine.cgroup[1]
         return base if name == "-.slice" else next(base.rglob(name))
 
-    def _drop_cpusets(self, folder: Path) -> None:
-        with contextlib.suppress(ValueError, OSError):
-            self._control(folder / "cgroup.subtree_control", "-cpuset")
+    def _write(self, key: str, lines: dict[str, str]) -> None:
+        (self.root / key).write_text("".join(f"{name} {word}\n" for name, word in lines.items()))
 
-    def _write_units(self, units: dict[str, str]) -> None:
-        text = "".join(f"{name} {state}\n" for name, state in units.items())
-        (self.root / "run/units").write_text(text)
-
-    def _units(self) -> dict[str, str]:
-        return dict(line.split() for line in (self.read("run/units") or "").splitlines())
+    def _lines(self, key: str) -> dict[str, str]:
+        return dict(line.split() for line in (self.read(key) or "").splitlines())
 
     def _show_units(self, names: Sequence[str]) -> str:
-        units = self._units()
+        units = {**self._lines("run/units"), **dict.fromkeys(self._lines(NEEDS_CPUSETS), "active")}
         return "\n\n".join(
             f"Id={name}\nLoadState={'loaded' if name in units else 'not-found'}\nActiveState={units.get(name, 'inactive')}"
             for name in names

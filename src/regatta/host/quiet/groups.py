@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 from regatta.host.quiet.host import CPU, QuietHost
 from regatta.host.quiet.interrupts import allowed_cpus, is_kernel_thread
 from regatta.host.quiet.knob import Found, Item, Knob, of_cpus
+from regatta.host.quiet.units import unit_states
 from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list
 
 #: groups (on version 1: programs) from which measurements may start
@@ -31,17 +32,29 @@ _CONTROL = "cgroup.subtree_control"
 _PARTITION = "regatta-measured"
 _OTHERS = "regatta-others"
 _ABSENT = "absent"
+_ACTIVE = "active"
 _ALL = "all"
+#: the first version of systemd that enables and disables the controller of cpusets
+_CPUSETS_SINCE = 244
+_VERSION = re.compile(r"Version=\D?(\d+)")
+#: kinds of keys in the order of restoring, after the others. While a unit needs cpusets, systemd may enable the controller.
+#: Without the controller, a group has no set of CPUs. Some kernels (6.1, 6.12) refuse to remove the set of a group with
+#: processes in any other way.
+_RESTORED_LAST = ("hold", "enable", "cpus")
 
 
 class Services(Knob):
-    """Keys: `enable:FOLDER` (the controller for its children), `cpus:FOLDER`, `partition:FOLDER`, `others:FOLDER`."""
+    """Keys: `enable:FOLDER` (the controller for its children), `cpus:FOLDER`, `partition:FOLDER`, `others:FOLDER`.
+
+    `hold:FOLDER` is a unit that needs cpusets in a slice of systemd. Without such a unit, systemd disables the controller
+    at the next login, and all groups lose their sets.
+    """
 
     name = "services"
     aim = "services on the housekeeping CPUs"
     effect = "the scheduler may run other processes on measured CPUs"
     level = "fair"
-    keys = re.compile(r"(enable|cpus|partition|others):(?!.*\.\.)[^/].*")
+    keys = re.compile(r"(hold|enable|cpus|partition|others):(?!.*\.\.)[^/].*")
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
         nothing = of_cpus(host)
@@ -59,20 +72,15 @@ class Services(Knob):
         return Found(missing="no control groups with cpusets are mounted")
 
     def _version_2(self, host: QuietHost, base: str, own: PurePosixPath) -> Found:
-        found = Found()
+        found, holds = Found(), _systemd_has_cpusets(host)
         if host.isolate:
-            found.items = self._items(
-                host,
-                {
-                    f"enable:{base}": "yes",
-                    f"partition:{base}/{_PARTITION}": f"isolated {cpu_list_text(host.measured)}",
-                },
-            )
+            partition = {f"partition:{base}/{_PARTITION}": f"isolated {cpu_list_text(host.measured)}"}
+            found.items = self._items(host, {**_enabled(base, base, holds), **partition})
             return found
         wanted: dict[str, str] = {}
         for group in _confined(host, base, base, own, found.told):
             for above in reversed(PurePosixPath(group).relative_to(base).parents):
-                wanted.setdefault(f"enable:{PurePosixPath(base) / above}", "yes")
+                wanted |= _enabled(base, str(PurePosixPath(base) / above), holds)
             if self.is_restored(host, self.get(host, f"cpus:{group}"), _ALL):
                 wanted[f"cpus:{group}"] = cpu_list_text(host.housekeeping)
             else:
@@ -114,6 +122,9 @@ class Services(Knob):
         if kind == "others":
             cpus = host.read(f"{folder}/{_CPUS}")
             return _ABSENT if cpus is None else cpu_list_text(parse_cpu_list(cpus))
+        if kind == "hold":
+            unit = _holder(host, folder)
+            return _ACTIVE if unit_states(host, [unit]).get(unit) == "active" else _ABSENT
         if not (host.root / folder).is_dir():
             return None
         if kind == "enable":
@@ -122,14 +133,16 @@ class Services(Knob):
 
     def describe(self, host: QuietHost, key: str) -> str:
         kind, _, folder = key.partition(":")
+        if kind == "hold":
+            return _holder(host, folder)
         return f"/{folder}" + (" (cpusets of its groups)" if kind == "enable" else "")
 
     def put(self, host: QuietHost, key: str, value: str) -> None:
         kind, _, folder = key.partition(":")
-        if kind == "enable":
-            _hold(host, folder, value == "yes")
-            if self.get(host, key) != value:
-                host.write(f"{folder}/{_CONTROL}", "+cpuset" if value == "yes" else "-cpuset")
+        if kind == "hold":
+            _hold(host, folder, value == _ACTIVE)
+        elif kind == "enable":
+            host.write(f"{folder}/{_CONTROL}", "+cpuset" if value == "yes" else "-cpuset")
         elif kind == "cpus" and value == _ALL:
             _confine_no_longer(host, f"{folder}/{_CPUS}")
         elif kind == "cpus":
@@ -147,9 +160,11 @@ class Services(Knob):
             host.write(f"{folder}/{_CPUS}", value)
 
     def restore_order(self, keys: Sequence[str]) -> list[str]:
-        # Without the controller, a group has no set of CPUs. Some kernels (6.1, 6.12) refuse to remove the set of a group
-        # with processes in any other way.
-        return sorted(super().restore_order(keys), key=lambda key: key.startswith("cpus:"))
+        def place(key: str) -> int:
+            kind = key.partition(":")[0]
+            return _RESTORED_LAST.index(kind) if kind in _RESTORED_LAST else -1
+
+        return sorted(super().restore_order(keys), key=place)
 
     def is_restored(self, host: QuietHost, now: str | None, value: str) -> bool:
         return now == value or (value == _ALL and now == _every_cpu(host))
@@ -187,35 +202,41 @@ def _every_cpu(host: QuietHost) -> str:
     return cpu_list_text(parse_cpu_list(host.read(f"{CPU}/possible") or ""))
 
 
+def _systemd_has_cpusets(host: QuietHost) -> bool:
+    """Return whether systemd runs here, and disables controllers of cpusets that no unit needs."""
+    if not (host.has_program("systemd-run") and host.has_program("systemctl")):
+        return False
+    try:
+        found = _VERSION.match(host.run(["systemctl", "show", "--property=Version"]))
+    except OSError:
+        return False
+    return found is not None and int(found[1]) >= _CPUSETS_SINCE
+
+
+def _enabled(base: str, folder: str, holds: bool) -> dict[str, str]:
+    """Return the wanted values that give the children of a group cpusets. `holds`: systemd could disable them."""
+    is_slice = all(part.endswith(".slice") for part in PurePosixPath(folder).relative_to(base).parts)
+    return {**({f"hold:{folder}": _ACTIVE} if holds and is_slice else {}), f"enable:{folder}": "yes"}
+
+
+def _slice(host: QuietHost, folder: str) -> str:
+    return "-.slice" if (2, folder) in _mounts(host) else PurePosixPath(folder).name
+
+
+def _holder(host: QuietHost, folder: str) -> str:
+    return f"regatta-cpusets-{_slice(host, folder)}.service"
+
+
 def _hold(host: QuietHost, folder: str, held: bool) -> None:
-    """Start or stop a unit that needs cpusets in a slice of systemd.
-
-    Without such a unit, systemd disables the controller at the next login, and all groups lose their sets.
-
-    Raises:
-        OSError: the unit cannot be stopped.
-    """
-    base = next((base for version, base in _mounts(host) if version == 2), "")
-    relative = PurePosixPath(folder).relative_to(base)
-    if not host.has_program("systemd-run") or not all(part.endswith(".slice") for part in relative.parts):
-        return
-    name = relative.name or "-.slice"
-    unit = f"regatta-cpusets-{name}.service"
+    """Start or stop the unit that needs cpusets in a slice. Raises OSError: systemd refuses."""
+    unit = _holder(host, folder)
     if not held:
-        try:
-            host.run(["systemctl", "stop", unit])
-        except OSError as error:
-            # After a reboot there is no such unit.
-            if "not loaded" not in str(error):
-                raise
+        host.run(["systemctl", "stop", unit])
         return
     properties = (f"AllowedCPUs={cpu_list_text(host.housekeeping)}", "Type=oneshot", "RemainAfterExit=yes")
     options = [f"--property={text}" for text in properties]
-    # Systemd before 244 knows no cpusets, refuses the unit, and leaves the controller alone.
-    with contextlib.suppress(OSError):
-        host.run(
-            ["systemd-run", "--quiet", f"--unit={unit}", f"--slice={name}", "--collect", *options, "true"]
-        )
+    name = f"--slice={_slice(host, folder)}"
+    host.run(["systemd-run", "--quiet", f"--unit={unit}", name, "--collect", *options, "true"])
 
 
 def _partition_state(host: QuietHost, folder: str) -> str | None:

@@ -35,7 +35,7 @@ class Units(Knob):
         if not host.has_program("systemctl"):
             return Found(missing="systemctl is not installed")
         try:
-            states = _states(host, NOISY_UNITS)
+            states = unit_states(host, NOISY_UNITS)
         except OSError as error:
             return Found(missing=error.strerror or "systemctl failed")
         items = [
@@ -48,7 +48,7 @@ class Units(Knob):
         """Report work that has begun; it is not aborted, because half an upgrade is worse than a disturbed run."""
         timers = [name for name in states if name.endswith(".timer")]
         try:
-            begun = _states(host, [name.replace(".timer", ".service") for name in timers], "activating")
+            begun = unit_states(host, [name.replace(".timer", ".service") for name in timers], "activating")
         except OSError:
             return []
         return [
@@ -56,13 +56,13 @@ class Units(Knob):
         ]
 
     def get(self, host: QuietHost, key: str) -> str | None:
-        return _states(host, [key[5:]]).get(key[5:])
+        return unit_states(host, [key[5:]]).get(key[5:])
 
     def put(self, host: QuietHost, key: str, value: str) -> None:
         host.run(["systemctl", "stop" if value == "inactive" else "start", key[5:]])
 
 
-def _states(host: QuietHost, units: Iterable[str], *further: str) -> dict[str, str]:
+def unit_states(host: QuietHost, units: Iterable[str], *further: str) -> dict[str, str]:
     """Return unit -> `active` or `inactive` (or one of `further`), for units that the host has.
 
     Raises:

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,18 @@ from typing import Any
 import pytest
 
 from helpers.golden import Golden
-from helpers.quiet_machines import AMD, ARM, INTEL, MACHINES, WATCHDOG, FakeKernel, Machine, build, snapshot
+from helpers.quiet_machines import (
+    AMD,
+    ARM,
+    INTEL,
+    MACHINES,
+    NEEDS_CPUSETS,
+    WATCHDOG,
+    FakeKernel,
+    Machine,
+    build,
+    snapshot,
+)
 from regatta.host.quiet.engine import KEYS, NAMES, apply, restore, status
 from regatta.host.quiet.groups import partition_entry
 from regatta.host.quiet.host import CPU
@@ -389,13 +401,60 @@ def test_cpusets_stay_when_a_user_logs_in(tmp_path: Path, isolate: bool) -> None
     assert snapshot(bench.root) == bench.at_first
 
 
+#: starts a unit that needs cpusets
+OTHER_UNIT = ["systemd-run", "--quiet", "--unit=other.service", "--slice=system.slice", "true"]
+
+
+def test_cpusets_stay_when_the_unit_ends_for_which_systemd_had_enabled_them(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, INTEL)
+    bench.kernel().run(OTHER_UNIT)
+    bench.apply()
+    bench.kernel().run(["systemctl", "stop", "other.service"])
+    assert bench.read("sys/fs/cgroup/system.slice/cron.service/cpuset.cpus") == "0-1,4-5"
+    assert knob(bench.status(), "services").state == "quiet"
+    assert not bench.restore().failed
+    assert snapshot(bench.root) == bench.at_first
+
+
+def test_a_systemd_that_refuses_the_unit_for_cpusets_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path, INTEL)
+    true_run = FakeKernel.run
+
+    def masked(self: FakeKernel, argv: Sequence[str]) -> str:
+        if argv[0] == "systemd-run":
+            raise OSError(errno.EIO, "Unit is masked.")
+        return true_run(self, argv)
+
+    monkeypatch.setattr(FakeKernel, "run", masked)
+    outcome = bench.apply()
+    found = [(problem.where, problem.expected, problem.got) for problem in knob(outcome, "services").problems]
+    assert found == [
+        (f"regatta-cpusets-{name}.service", "active", "absent (Unit is masked.)")
+        for name in ("-.slice", "system.slice")
+    ]
+    assert outcome.failed
+    assert bench.read("sys/fs/cgroup/system.slice/cron.service/cpuset.cpus") == "0-1,4-5"
+    assert not bench.restore().failed
+    assert snapshot(bench.root) == bench.at_first
+
+
+def test_a_systemd_that_knows_no_cpusets_is_left_alone(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, replace(INTEL, systemd="239"))
+    assert not bench.apply().failed
+    assert bench.read(NEEDS_CPUSETS) == ""
+    assert bench.read("sys/fs/cgroup/system.slice/cron.service/cpuset.cpus") == "0-1,4-5"
+    assert not bench.restore().failed
+    assert snapshot(bench.root) == bench.at_first
+
+
 @pytest.mark.parametrize(("takes_empty_cpusets", "at_last"), [(False, "0-7"), (True, "")])
 def test_groups_that_had_the_controller_before_may_use_all_cpus_again(
     tmp_path: Path, takes_empty_cpusets: bool, at_last: str
 ) -> None:
     bench = Bench(tmp_path, replace(INTEL, takes_empty_cpusets=takes_empty_cpusets))
-    for folder in ("", "system.slice/"):
-        bench.kernel().write(f"sys/fs/cgroup/{folder}cgroup.subtree_control", "+cpuset")
+    bench.kernel().run(OTHER_UNIT)
     bench.at_first = snapshot(bench.root)
     for _ in range(2):
         bench.apply()
@@ -409,8 +468,8 @@ def test_groups_that_had_the_controller_before_may_use_all_cpus_again(
 
 
 def test_a_group_that_was_limited_before_keeps_its_own_limit(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, INTEL)
-    bench.kernel().write("sys/fs/cgroup/cgroup.subtree_control", "+cpuset")
+    bench = Bench(tmp_path, replace(INTEL, takes_empty_cpusets=True))
+    bench.kernel().run(OTHER_UNIT)
     bench.kernel().write("sys/fs/cgroup/init.scope/cpuset.cpus", "1-3")
     bench.at_first = snapshot(bench.root)
     bench.apply()
