@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from helpers import golden as golden_files
-from helpers import in_parallel, tiers
+from helpers import durations, in_parallel, tiers
 from helpers.docker_engine import docker_engine
 from helpers.golden import golden
 from helpers.influx_server import influx_server, own_influx_server
@@ -50,9 +50,10 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_configure(config):
-    """Refuse options that do not go together, and watch the golden files."""
+    """Refuse options that do not go together, watch the golden files, and record the run if that is asked for."""
     golden_files.check_option(config)
     golden_files.watch(config)
+    durations.record(config)
     if in_parallel.shows_all(config):
         config.pluginmanager.register(Failures(config))
 
@@ -61,13 +62,14 @@ def pytest_addoption(parser):
     """Add the options that choose which tests run."""
     tiers.add_options(parser)
     golden_files.add_option(parser)
+    durations.add_option(parser)
 
 
 def pytest_collection_modifyitems(config, items):
     """Keep what the command line asks for, in the order in which several processes get it."""
     tiers.select(config, items)
     if in_parallel.is_one_of_several():
-        items.sort(key=in_parallel.place_of)
+        in_parallel.sort(items, durations.recorded())
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -3,13 +3,14 @@
 The tests of a file stay together, for they share what the file has made. So do the files that need the one Slurm of this
 machine or the hosts that are slow to make, which mostly wait while the other processes compute; and those that mount the
 kernel's tracepoints, or would lose them when another process takes the mount away. Docker is shared by all processes
-(docker_engine.py). Long files start first, or one of them would end alone. No other test runs beside a test that is marked
-`alone`.
+(docker_engine.py). What takes longest starts first (durations.py), or it would end alone. No other test runs beside a test
+that is marked `alone`.
 """
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -18,43 +19,9 @@ from typing import Any
 import pytest
 
 TESTS = Path(__file__).parents[1]
-#: files of a minute and more, the longest first; the others follow as they are
-LONG_FILES = (
-    # The first of a group stands for all of it. The hosts are looked at as their image is, then made ready, then used.
-    "fleet/test_beds.py",
-    "fleet/test_provisioning.py",
-    "fleet/test_ssh_runs.py",
-    "workloads/test_java_matrix.py",
-    "fleet/test_observability.py",
-    "workflow/test_kill_and_resume.py",
-    "workloads/test_java_programs.py",
-    "workflow/test_plans_again.py",
-    "workflow/test_only_new_cells.py",
-    "workflow/test_demo.py",
-    "unit/test_perf_commands.py",
-    "workflow/test_gc_predictions.py",
-    "workflow/test_file_predictions.py",
-    "workflow/test_java_predictions.py",
-    "workflow/test_event_tracing.py",
-    "workflow/test_request_models.py",
-    "workloads/test_web_proxy.py",
-    "workflow/test_influx_workflow.py",
-    "workflow/test_influx_while_measuring.py",
-    "workflow/test_progress.py",
-    "workflow/test_program_experiments.py",
-    "workflow/test_replay_runs.py",
-    "workflow/test_documents.py",
-    "workflow/test_docker_isolation.py",
-    "workflow/test_damaged_journal.py",
-    "workflow/test_services.py",
-    "workflow/test_adaptive_runs.py",
-    "workflow/test_java_experiments.py",
-    "workflow/test_native_experiments.py",
-    "workloads/test_lm_programs.py",
-    "workflow/test_full_disk.py",
-    "workflow/test_readme.py",
-)
-PLACES = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
+#: of the group of the hosts, the files that come first: hosts are looked at as their image is, then made ready, then used
+FRESH_HOSTS = ("fleet/test_beds.py", "fleet/test_provisioning.py", "fleet/test_ssh_runs.py")
+_FRESH = {TESTS / name: place for place, name in enumerate(FRESH_HOSTS)}
 #: what a machine has once or each process would make anew, as a file that needs it calls it (most often a fixture), and the
 #: name of those that stay together for it
 ONE_OF_A_KIND = {
@@ -83,9 +50,21 @@ def group_of(path: Path) -> str:
     return next((group for name, group in ONE_OF_A_KIND.items() if name in text), str(path))
 
 
-def place_of(item: pytest.Item) -> int:
-    """Where a test comes in the order; tests in one place stay in their order."""
-    return PLACES.get(item.path, len(PLACES))
+def sort(items: list[pytest.Item], seconds: Mapping[Path, int]) -> None:
+    """Put the groups that take longest first; tests of one file stay in their order.
+
+    `seconds` is what each file takes. One that is not known counts as the mean of the known ones.
+    """
+    mean = sum(seconds.values()) / max(len(seconds), 1)
+    totals: Counter[str] = Counter()
+    for path in sorted({item.path for item in items}):
+        totals[group_of(path)] += seconds.get(path, mean)  # type: ignore[assignment]
+
+    def place(item: pytest.Item) -> tuple[float, str, int]:
+        group = group_of(item.path)
+        return -totals[group], group, _FRESH.get(item.path, len(_FRESH))
+
+    items.sort(key=place)
 
 
 def scheduler(config: pytest.Config, log: Any) -> Any:
