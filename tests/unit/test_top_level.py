@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
 import regatta
+from helpers import tiers
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,9 +52,34 @@ def test_every_reference_of_the_citation_has_what_its_format_requires() -> None:
 
 
 def test_the_workflow_runs_what_continuous_integration_is() -> None:
-    job = _yaml(".github/workflows/ci.yml")["jobs"]["check-and-test"]
-    assert job["steps"][-1] == {"run": ".ci/run"}
+    job = _yaml(".github/workflows/ci.yml")["jobs"]["run"]
+    assert sorted(job["strategy"]["matrix"]["part"]) == sorted(["check", "first", *tiers.PARTS, tiers.REST])
+    assert job["steps"][-1] == {"run": ".ci/run ${{ matrix.part }}"}
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize(
+    ("part", "runs"),
+    [
+        ([], ["check", "test --full"]),
+        (["check"], ["check"]),
+        (["first"], ["test"]),
+        (["fleet"], ["test --only fleet"]),
+    ],
+)
+def test_continuous_integration_runs_everything_or_a_part_and_fails_if_any_fails(
+    part: list[str], runs: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / ".ci").mkdir()
+    script = Path(shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run"))
+    launcher = tmp_path / "regatta"
+    launcher.write_text('#!/bin/sh\necho "$@"\n[ "$1" != "$FAILING" ]\n')
+    launcher.chmod(0o755)
+    for failing in ("none", *{run.split()[0] for run in runs}):
+        environment = {**os.environ, "FAILING": failing}
+        done = subprocess.run([script, *part], env=environment, capture_output=True, text=True, check=False)
+        started = [line.split(" --durations")[0] for line in done.stdout.splitlines()]
+        assert (started, done.returncode == 0) == (runs, failing == "none")
 
 
 def test_the_hooks_of_a_commit_are_tools_of_the_check_and_need_no_download() -> None:
