@@ -19,10 +19,10 @@ from reducing import measure_reducing
 from rows import Row, say
 from turns import row_beside, take_turns
 
-from regatta.answers.families.compute import judge_families
-from regatta.answers.names import Names
-from regatta.answers.parts import Place, Sample
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.families.compute import judge_families
+from regatta.answers.spine.names import Names
+from regatta.answers.spine.parts import Place, Sample
+from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.host.values.experiment import Heap
 from regatta.stats import quadrature, studentized_range
 from regatta.stats.bca import bca_means

@@ -25,7 +25,7 @@ MIB = 1 << 20
 _OURS = """\
 import json, sys, time
 import duckdb
-from regatta.answers.samples import load_samples
+from regatta.answers.spine.samples import load_samples
 from regatta.host.values.experiment import SteadyState
 from regatta.store import database
 with duckdb.connect(sys.argv[1], read_only=True) as connection:

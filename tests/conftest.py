@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from helpers import golden as golden_files
 from helpers import durations, in_parallel, tiers
+from helpers import golden as golden_files
 from helpers.docker_engine import docker_engine
 from helpers.golden import golden
 from helpers.influx_server import influx_server, own_influx_server

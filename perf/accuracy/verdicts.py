@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from frame import ERRORS, error_of, options_of
 
-from regatta.answers.families.words import ranking, winner
-from regatta.answers.parts import FamilyPair
-from regatta.answers.verdicts import judge
+from regatta.answers.spine.families.words import ranking, winner
+from regatta.answers.spine.parts import FamilyPair
+from regatta.answers.spine.verdicts import judge
 from regatta.stats.all_pairs import paired_pairs
 
 THETA_PERCENT = 1.0

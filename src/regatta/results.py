@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from regatta.answers.context import Options, make_context
-from regatta.answers.documents import cell_document, comparison_document
-from regatta.answers.facts import read_facts
-from regatta.answers.parts import Sample
-from regatta.answers.plain import text_of
-from regatta.answers.result import CellAnswer, Comparison
-from regatta.answers.verdicts import VERDICT
+from regatta.answers.kit.plain import text_of
+from regatta.answers.report.documents import cell_document, comparison_document
+from regatta.answers.spine.context import Options, make_context
+from regatta.answers.spine.facts import read_facts
+from regatta.answers.spine.parts import Sample
+from regatta.answers.spine.result import CellAnswer, Comparison
+from regatta.answers.spine.verdicts import VERDICT
 from regatta.store.database import open_database
 from regatta.store.folder import DEFAULT_RESULTS, find_folder
 from regatta.store.tables import CELLS, INVOCATIONS

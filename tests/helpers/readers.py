@@ -155,7 +155,7 @@ def _answer_of_influx(path: Path) -> None:
 
 
 def _compilations(path: Path) -> None:
-    from regatta.answers.replay_plans import compilers_of
+    from regatta.answers.spine.replay_plans import compilers_of
 
     compilers_of(_received(path).splitlines())
 

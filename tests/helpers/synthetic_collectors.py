@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.synthetic_answers import estimate, java_answer, undefined
-from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.spine.result import Answer, CellAnswer
 from regatta.answers.topics.collectors.compute import DistilledCost, Overhead, Overheads
 from regatta.host.values.experiment import Heap, Scalar
 from regatta.stats.estimate import Interval

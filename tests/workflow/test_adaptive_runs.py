@@ -18,7 +18,7 @@ import pytest
 
 from helpers.experiments.small_experiments import HOST, SmallExperiment
 from helpers.runner_plans import end
-from regatta.answers.answer import answer_experiment
+from regatta.answers.report.answer import answer_experiment
 from regatta.answers.topics.stopping.topic import STOPPING
 from regatta.host.journal.decisions import read_decisions
 from regatta.stats.stein import STEIN

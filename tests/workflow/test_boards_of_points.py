@@ -16,7 +16,7 @@ from dashboards.preview import page
 from helpers.boards import ALERTS, DOCUMENTS, ROOT, rows_of_panel, told
 from helpers.fleet_experiment import Fleet, write_fleet
 from helpers.influx_server import READER, InfluxServer
-from regatta.answers.answer import answer_experiment
+from regatta.answers.report.answer import answer_experiment
 from regatta.influx.answers import estimate_points
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.experiments.small_experiments import SmallExperiment
 from helpers.runner_plans import HOST, Runner, cell, write_plan
-from regatta.answers.verification import verify_experiment
+from regatta.answers.spine.verification import verify_experiment
 from regatta.host.journal.record import encode_record
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress

@@ -28,12 +28,12 @@ from helpers.past_experiments import write_week
 from helpers.rich_experiment import write_rich_experiment
 from helpers.runtime_forecasts import six_runtimes
 from helpers.served_experiment import as_home, write_served_experiment
-from regatta.answers.answer import answer_experiment
 from regatta.answers.audit.compute import audit_experiment
 from regatta.answers.audit.page import write_audit
 from regatta.answers.history.compute import history_of
 from regatta.answers.history.page import write_history
-from regatta.answers.page.page import write_report
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.page import write_report
 from regatta.figures.browser import Browser
 from regatta.models.predict.page import write_predictions
 from regatta.models.predict.predictions import Asked, Request, forecast_of

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from regatta.answers.page.gallery import gallery
-from regatta.answers.page.pictures import write_pictures
+from regatta.answers.report.gallery import gallery
+from regatta.answers.report.pictures import write_pictures
 from regatta.cli.plot import plot
 from regatta.host.errors import HostError, StoreError
 

@@ -9,7 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from helpers.experiments.experiment_parts import NEVER_PERTURBED, regatta
-from regatta.answers.replay_plans import compilers_of
+from regatta.answers.spine.replay_plans import compilers_of
 
 SMALL: dict[str, Any] = {
     "runtimes": ["temurin-21"],

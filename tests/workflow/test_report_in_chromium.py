@@ -11,8 +11,8 @@ import pytest
 from helpers.opened_pages import drawn_page, needs_browser
 from helpers.synthetic_answers import curve_answer, hostile_answer, java_answer
 from helpers.synthetic_collectors import collector_answer
-from regatta.answers.page.page import write_report
-from regatta.answers.result import Answer
+from regatta.answers.report.page import write_report
+from regatta.answers.spine.result import Answer
 
 pytestmark = needs_browser
 

@@ -13,13 +13,14 @@ from test_report_in_chromium import facts
 from helpers.opened_pages import drawn_page, needs_browser
 from helpers.rich_experiment import write_rich_experiment
 from helpers.scaling_experiment import write_scaling_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.gallery import gallery
-from regatta.answers.page.page import write_report, write_sections_page
-from regatta.answers.page.pictures import write_pictures
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
-from regatta.answers.topics.registry import sections_of
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.gallery import gallery
+from regatta.answers.report.page import write_report
+from regatta.answers.report.pictures import write_pictures
+from regatta.answers.report.registry import sections_of
+from regatta.answers.spine.result import Answer
+from regatta.figures.sections_page import write_sections_page
 
 pytestmark = needs_browser
 TOPICS = ("ratios", "pairs", "suites", "hosts", "heap", "collectors", "latency", "effects", "spread", "levels",

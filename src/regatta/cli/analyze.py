@@ -17,7 +17,7 @@ from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
-    from regatta.answers.result import Answer
+    from regatta.answers.spine.result import Answer
     from regatta.host.values.levels import Levels
 
 #: Longer topics do not fit in a terminal.
@@ -90,7 +90,7 @@ def analyze(
         raise click.UsageError("--json and --csv exclude each other")
     baseline = _baseline(baselines)
 
-    from regatta.answers.answer import answer_experiment
+    from regatta.answers.report.answer import answer_experiment
 
     folder = find_folder(experiment, results)
     with database_progress() as progress:
@@ -121,14 +121,14 @@ def analyze(
 
 def json_of(answer: Answer) -> str:
     """Return the answer as JSON."""
-    from regatta.answers.documents import document_of
+    from regatta.answers.report.documents import document_of
 
     return json.dumps(document_of(answer), indent=1, allow_nan=False)
 
 
 def print_csv(answer: Answer) -> None:
     """Print one row per cell, comparison (single and simultaneous), pair of a family and suite."""
-    from regatta.answers.documents import COLUMNS, rows_of
+    from regatta.answers.report.documents import COLUMNS, rows_of
 
     writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
@@ -152,10 +152,10 @@ def _baseline(given: Iterable[str]) -> Levels | None:
 
 def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
     """Print the answer. `asked`: keys of topics whose tables are shown on request only."""
-    from regatta.answers.page.cell_table import tables_of, texts_of
-    from regatta.answers.page.summary import failures_table, impossible_table
-    from regatta.answers.page.view import View
-    from regatta.answers.topics import registry
+    from regatta.answers.kit.view import View
+    from regatta.answers.report import registry
+    from regatta.answers.report.cell_table import tables_of, texts_of
+    from regatta.answers.report.summary import failures_table, impossible_table
     from regatta.cli.tables import plain_console, show
 
     console = plain_console()

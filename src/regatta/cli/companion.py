@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from regatta.answers.so_far import Estimates
+from regatta.answers.spine.so_far import Estimates
 from regatta.host.errors import RegattaError
 from regatta.host.measure.pauses import DONE, PAUSE
 from regatta.influx.settings import Settings

@@ -127,7 +127,7 @@ def _show(answer: ForeignAnswer) -> None:
 
 
 def _show_means(console: Console, answer: ForeignAnswer, level: str) -> None:
-    from regatta.answers.methods import method_name
+    from regatta.answers.spine.methods import method_name
 
     rows = []
     for name, mean in answer.means.items():
@@ -173,8 +173,8 @@ def _show_pairs(
 
 
 def _show_anova(console: Console, answer: ForeignAnswer) -> None:
-    from regatta.answers.anova_table import anova_table
-    from regatta.answers.methods import method_name
+    from regatta.answers.kit.anova_table import anova_table
+    from regatta.answers.spine.methods import method_name
     from regatta.figures.text import show_p
 
     fit, several = answer.anova, answer.factorial

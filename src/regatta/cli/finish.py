@@ -12,7 +12,7 @@ from regatta.cli.parts import Part, note, run_parts
 from regatta.store.folder import Folder
 
 if TYPE_CHECKING:
-    from regatta.answers.result import Answer
+    from regatta.answers.spine.result import Answer
 
 
 @click.command()
@@ -54,7 +54,7 @@ def _ingest(place: Folder) -> None:
 
 
 def _analyze(place: Folder) -> Answer:
-    from regatta.answers.answer import answer_experiment
+    from regatta.answers.report.answer import answer_experiment
     from regatta.cli.analyze import json_of
     from regatta.store.folder import replacing
 
@@ -66,7 +66,7 @@ def _analyze(place: Folder) -> Answer:
 
 
 def _report(place: Folder, answer: Answer) -> None:
-    from regatta.answers.page.page import write_report
+    from regatta.answers.report.page import write_report
     from regatta.cli.options import grafana_url
 
     write_report(answer, place.report, grafana_url())

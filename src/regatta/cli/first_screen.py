@@ -11,7 +11,7 @@ from regatta.cli.tables import WIDTH_OF_SCREEN, fitted_lines, shortened
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
-    from regatta.answers.result import Answer
+    from regatta.answers.spine.result import Answer
     from regatta.figures.section import Table
 
 #: lines of the screen
@@ -35,7 +35,7 @@ def first_screen(
         kept: whether the experiment stays, so that other commands can show more of it.
         width: columns of the screen, at least 60 (`screen_width`).
     """
-    from regatta.answers.short import judged_title, legend_of, short_comparisons
+    from regatta.answers.spine.short import judged_title, legend_of, short_comparisons
 
     head = [
         *_wrapped(f"{answer.experiment}: {answer.question}".rstrip(": "), width)[:2],

@@ -124,7 +124,7 @@ def _mean(point: PastPoint, factor: float) -> str:
     half = (mean.high - mean.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half))))
     if mean.within_range:
-        from regatta.answers.words import edges
+        from regatta.answers.spine.words import edges
 
         low, high = edges(mean, factor, decimals)
         return f"{mean.point * factor:,.{decimals}f} [{low}, {high}] ({mean.within_range})"

@@ -298,7 +298,7 @@ def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
 
     With a `client` for writing, delete an earlier answer of the same records first.
     """
-    from regatta.answers.answer import answer_experiment
+    from regatta.answers.report.answer import answer_experiment
     from regatta.influx.answers import estimate_points, vector_points
     from regatta.influx.replacing import drop_answer
     from regatta.store.database import newest_record_ns

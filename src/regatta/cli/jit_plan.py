@@ -50,7 +50,7 @@ def jit_plan(
     """
     folder = find_folder(experiment, results)
 
-    from regatta.answers.replay_plans import FLAGS, make_plans
+    from regatta.answers.spine.replay_plans import FLAGS, make_plans
     from regatta.host.errors import Problem, SpecError
 
     with database_progress() as progress:

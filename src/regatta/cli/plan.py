@@ -107,7 +107,7 @@ def write_plans(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple
 def _describe(
     ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]], excluded: int
 ) -> dict[str, Any]:
-    from regatta.answers.proposal import propose_rounds
+    from regatta.answers.spine.proposal import propose_rounds
     from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
     from regatta.store.progress import recorded_cells
 
@@ -216,7 +216,7 @@ def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int) -> None:
-    from regatta.answers.words import counted
+    from regatta.answers.spine.words import counted
     from regatta.cli.tables import plain_console, show_table
     from regatta.figures.text import show_heap
     from regatta.host.values.cell import configuration_name

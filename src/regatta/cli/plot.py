@@ -14,8 +14,8 @@ from regatta.host.errors import StoreError
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
-    from regatta.answers.page.gallery import Picture
-    from regatta.answers.page.pictures import Format
+    from regatta.answers.report.gallery import Picture
+    from regatta.answers.report.pictures import Format
 
 #: figures that are announced before they are drawn, which takes a while
 _MANY = 30
@@ -87,7 +87,7 @@ def plot(
     if len(chosen) > _MANY:
         click.echo(f"{len(chosen)} figures; --list shows their names, and --figure chooses", err=True)
 
-    from regatta.answers.page.pictures import write_pictures
+    from regatta.answers.report.pictures import write_pictures
 
     with progress_bar("drawing") as progress:
         for path in write_pictures(chosen, output or folder.path / "plots", kind, width, progress):
@@ -95,8 +95,8 @@ def plot(
 
 
 def _report_pictures(directory: Path) -> list[Picture]:
-    from regatta.answers.answer import answer_experiment
-    from regatta.answers.page.gallery import gallery
+    from regatta.answers.report.answer import answer_experiment
+    from regatta.answers.report.gallery import gallery
 
     return gallery(answer_experiment(directory))
 
@@ -104,7 +104,7 @@ def _report_pictures(directory: Path) -> list[Picture]:
 def _audit_pictures(directory: Path) -> list[Picture]:
     from regatta.answers.audit.compute import audit_experiment
     from regatta.answers.audit.page import sections_of_audit
-    from regatta.answers.page.gallery import pictures_of
+    from regatta.answers.report.gallery import pictures_of
 
     return pictures_of(sections_of_audit(audit_experiment(directory)), "audit")
 
@@ -118,7 +118,7 @@ def _chosen(pictures: Sequence[Picture], names: Sequence[str], all_metrics: bool
     from difflib import get_close_matches
     from fnmatch import fnmatchcase
 
-    from regatta.answers.words import counted
+    from regatta.answers.spine.words import counted
 
     known = [picture.name for picture in pictures]
     for name in names:

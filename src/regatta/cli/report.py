@@ -19,8 +19,8 @@ from regatta.cli.options import experiment_argument, grafana_url, results_option
 )
 def report(experiment: str, results: Path, output: Path | None) -> None:
     """Write the answer of EXPERIMENT as one HTML file that works offline."""
-    from regatta.answers.answer import answer_experiment
-    from regatta.answers.page.page import write_report
+    from regatta.answers.report.answer import answer_experiment
+    from regatta.answers.report.page import write_report
     from regatta.store.folder import find_folder
 
     folder = find_folder(experiment, results)

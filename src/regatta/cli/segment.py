@@ -185,7 +185,7 @@ def _sent_meanwhile(place: Folder, name: str) -> AbstractContextManager[None]:
 @contextmanager
 def _estimated_meanwhile(place: Folder, name: str) -> Iterator[None]:
     """Compute interim comparisons in a thread while this process follows a remote host."""
-    from regatta.answers.so_far import Estimates
+    from regatta.answers.spine.so_far import Estimates
     from regatta.host.journal.runner_state import node_is_here
 
     over = threading.Event()

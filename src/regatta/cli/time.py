@@ -262,7 +262,7 @@ def time(
         again = repeated(called, words, programs) if names else []
         write_yaml(spec, spec_of(called, words, programs, again, given, unneeded, invocations, timeout))
         ready, complete = measure(spec, results, runner)
-        from regatta.answers.answer import answer_experiment
+        from regatta.answers.report.answer import answer_experiment
 
         # The test of normality is only in JSON, and loads scipy.stats, which takes longer than the rest of the answer.
         answer = answer_experiment(ready.folder.path, without=() if export == "json" else ("normality",))

@@ -22,7 +22,7 @@ from regatta.cli.time_tables import (
 from regatta.host.journal.record import FAILURES
 
 if TYPE_CHECKING:
-    from regatta.answers.result import Answer
+    from regatta.answers.spine.result import Answer
 
 
 def print_answer(
@@ -32,8 +32,8 @@ def print_answer(
 
     `unit`: of the times; None: fitting ones.
     """
-    from regatta.answers.documents import document_of
-    from regatta.answers.short import short_comparisons
+    from regatta.answers.report.documents import document_of
+    from regatta.answers.spine.short import short_comparisons
     from regatta.cli.first_screen import first_screen, notes_of
     from regatta.cli.tables import plain_console, screen_width, show
 

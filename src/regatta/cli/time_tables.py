@@ -15,7 +15,7 @@ from regatta.cli.time_commands import shell_text, uses
 from regatta.host.values.record import Record
 
 if TYPE_CHECKING:
-    from regatta.answers.result import Answer, CellAnswer
+    from regatta.answers.spine.result import Answer, CellAnswer
     from regatta.figures.section import Table
     from regatta.figures.text import Scale
 
@@ -193,8 +193,8 @@ def runs_document(commands: Sequence[Command], runs: Runs) -> list[dict[str, Any
 
 def print_rows(answer: Answer, commands: Sequence[Command], runs: Runs) -> None:
     """Print the rows of `regatta analyze --csv` with the command of each cell; then a row of each run, in ns."""
-    from regatta.answers.documents import COLUMNS, rows_of
-    from regatta.answers.plain import place_of
+    from regatta.answers.kit.plain import place_of
+    from regatta.answers.report.documents import COLUMNS, rows_of
 
     text = {(one.cell.place.benchmark, one.cell.place.runtime): shlex.join(one.words) for one in commands}
     writer = csv.DictWriter(sys.stdout, (*COLUMNS, "command"), restval="", lineterminator="\n")

@@ -58,7 +58,7 @@ def verify(
 
 def verdict_of(folder: Folder) -> dict[str, Any]:
     """Verify an experiment, and withdraw the receipts of segments with missing invocations."""
-    from regatta.answers.verification import verify_experiment
+    from regatta.answers.spine.verification import verify_experiment
     from regatta.store.receipts import withdraw_receipts
 
     began_ns = time.time_ns()

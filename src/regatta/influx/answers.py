@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from regatta.answers.families.words import pair_of
-from regatta.answers.parts import Place
-from regatta.answers.ranking import Standings
-from regatta.answers.result import Answer, CellAnswer, Comparison
+from regatta.answers.kit.ranking import Standings
+from regatta.answers.report.registry import TOPICS
+from regatta.answers.spine.families.words import pair_of
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.result import Answer, CellAnswer, Comparison
+from regatta.answers.spine.verdicts import Verdict
 from regatta.answers.topics.aa.compute import Gate
 from regatta.answers.topics.aa.topic import AA
 from regatta.answers.topics.collectors.compute import Overhead
@@ -29,9 +31,7 @@ from regatta.answers.topics.platforms.compute import (
     rankings,
 )
 from regatta.answers.topics.platforms.topic import PLATFORMS
-from regatta.answers.topics.registry import TOPICS
 from regatta.answers.topics.runtimes.topic import RUNTIMES
-from regatta.answers.verdicts import Verdict
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, cell_label, heap_text
 from regatta.host.values.experiment import Heap, Scalar

@@ -11,8 +11,8 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.alternatives import _which
-from regatta.answers.answer import answer_experiment
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.alternatives import _which
 
 ROUNDS = 6
 BENCHMARKS = ("h2", "lusearch", "compress", "pmd", "xalan", "fop")

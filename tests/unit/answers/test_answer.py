@@ -22,9 +22,9 @@ from helpers.synthetic_journal import (
     write_journal,
     write_plan,
 )
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import COLUMNS, document_of, rows_of
-from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import COLUMNS, document_of, rows_of
+from regatta.answers.spine.result import Answer, CellAnswer
 from regatta.host.errors import SpecError, StoreError
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import paired_log_ratio, welch_log_ratio

@@ -13,12 +13,12 @@ from scipy import stats
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of, rows_of
-from regatta.answers.result import Answer, Comparison
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of, rows_of
+from regatta.answers.spine.result import Answer, Comparison
+from regatta.answers.spine.verdicts import Verdict, judge
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.suites.topic import SUITES
-from regatta.answers.verdicts import Verdict, judge
 from regatta.host.errors import SpecError
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval

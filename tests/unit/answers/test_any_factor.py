@@ -11,10 +11,10 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.suites.topic import SUITES
 from regatta.host.errors import SpecError

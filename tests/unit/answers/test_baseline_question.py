@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_facts, write_journal, write_plan
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.page import render
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.page import render
 from regatta.cli.main import cli
 
 ROUNDS = 6

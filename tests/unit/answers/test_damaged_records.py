@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.synthetic_journal import cell, record, write_experiment, write_journal
-from regatta.answers.answer import answer_experiment
-from regatta.answers.verification import verify_experiment
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.verification import verify_experiment
 from regatta.fleet.taking_over import Acceptance
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.journal.record import DamagedLine, decode_record

@@ -11,11 +11,11 @@ import pytest
 import regatta
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of, rows_of
-from regatta.answers.page.page import write_report
-from regatta.answers.result import Answer
-from regatta.answers.shortfalls import MEANING
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of, rows_of
+from regatta.answers.report.page import write_report
+from regatta.answers.spine.result import Answer
+from regatta.answers.spine.shortfalls import MEANING
 from regatta.cli.first_screen import first_screen, notes_of
 from regatta.influx.answers import estimate_points
 

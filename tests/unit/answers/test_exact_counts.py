@@ -21,12 +21,12 @@ from helpers.synthetic_journal import (
     write_journal,
     write_plan,
 )
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of, rows_of
 from regatta.answers.history.compute import history_of
 from regatta.answers.history.result import History
-from regatta.answers.page.page import render
-from regatta.answers.result import Answer
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of, rows_of
+from regatta.answers.report.page import render
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.answers.topics.suite_pairs.topic import SUITE_PAIRS

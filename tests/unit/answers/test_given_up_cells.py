@@ -8,10 +8,10 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.page import render
-from regatta.answers.page.summary import count
-from regatta.answers.verification import verify_experiment
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.page import render
+from regatta.answers.report.summary import count
+from regatta.answers.spine.verification import verify_experiment
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress
 

@@ -12,11 +12,11 @@ import pytest
 from helpers.golden import Golden
 from helpers.one_at_a_time import course_of, steady_window
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers import iterations
-from regatta.answers.answer import answer_experiment
-from regatta.answers.facts import read_facts
-from regatta.answers.result import Answer, CellAnswer
-from regatta.answers.samples import load_samples
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine import iterations
+from regatta.answers.spine.facts import read_facts
+from regatta.answers.spine.result import Answer, CellAnswer
+from regatta.answers.spine.samples import load_samples
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.values.experiment import LEAST_JUDGED_ITERATIONS
 from regatta.stats.warmup import LEAST_ITERATIONS

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from helpers.rich_experiment import write_rich_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.methods import method_name
-from regatta.answers.page.page import render
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.report.page import render
+from regatta.answers.spine.methods import method_name
 
 #: modules with constants that are methods
 _STATISTICS = (

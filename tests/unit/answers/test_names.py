@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from helpers.synthetic_journal import native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.names import Names
-from regatta.answers.parts import Place
-from regatta.answers.samples import PlannedCell
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.names import Names
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.samples import PlannedCell
 from regatta.answers.topics.suites.topic import SUITES
 from regatta.host.values.experiment import Heap
 

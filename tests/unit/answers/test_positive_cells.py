@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.cell_table import tables_of
-from regatta.answers.page.view import View
-from regatta.answers.words import measured
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.cell_table import tables_of
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.words import measured
 from regatta.cli.main import cli
 from regatta.stats.intervals import mean_interval
 

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.answers.replay_plans import Compiler, ReplayPlan, compilers_of, majority_of
+from regatta.answers.spine.replay_plans import Compiler, ReplayPlan, compilers_of, majority_of
 from regatta.host.values.experiment import plan_path
 
 #: lines as OpenJDK 21.0.8 and 11.0.13 write them, shortened

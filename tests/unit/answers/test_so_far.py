@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers import so_far
-from regatta.answers.so_far import Estimates
+from regatta.answers.spine import so_far
+from regatta.answers.spine.so_far import Estimates
 from regatta.store.folder import Folder
 from regatta.store.so_far import age_of_so_far, forget_so_far, read_so_far
 

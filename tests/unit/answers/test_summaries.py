@@ -11,11 +11,11 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import START_NS, native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.facts import read_facts
 from regatta.answers.history.compute import history_of
-from regatta.answers.samples import load_samples
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.facts import read_facts
+from regatta.answers.spine.samples import load_samples
 from regatta.answers.topics.levels.topic import LEVELS
 from regatta.answers.topics.steady.topic import STEADY
 from regatta.host.errors import RegattaError

@@ -11,17 +11,17 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of, rows_of
-from regatta.answers.families.words import leaders, ranking, winner
-from regatta.answers.page.cell_table import tables_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
-from regatta.answers.short import short_comparisons
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.cell_table import tables_of
+from regatta.answers.report.documents import document_of, rows_of
+from regatta.answers.spine.families.words import leaders, ranking, winner
+from regatta.answers.spine.result import Answer
+from regatta.answers.spine.short import short_comparisons
+from regatta.answers.spine.verdicts import Verdict, Verdicts, agreed, judge
+from regatta.answers.spine.words import bound_words, how_much
 from regatta.answers.topics.comparisons.topic import COMPARISONS
 from regatta.answers.topics.families.topic import FAMILIES
-from regatta.answers.verdicts import Verdict, Verdicts, agreed, judge
-from regatta.answers.words import bound_words, how_much
 from regatta.influx.answers import estimate_points
 from regatta.results import open_results
 from regatta.stats.estimate import Interval

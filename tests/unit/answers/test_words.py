@@ -14,11 +14,11 @@ import pytest
 import regatta
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
-from regatta.answers.answer import answer_experiment
-from regatta.answers.result import Answer
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.result import Answer
+from regatta.answers.spine.words import bound_words, compared, f_words, how_much, p_words
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.answers.topics.suites.topic import SUITES
-from regatta.answers.words import bound_words, compared, f_words, how_much, p_words
 from regatta.stats.estimate import Interval
 
 SOURCES = Path(regatta.__file__).parent

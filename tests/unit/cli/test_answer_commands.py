@@ -52,7 +52,7 @@ def test_analyze_takes_a_path_and_prints_json(results: str) -> None:
 
 def test_answering_imports_nothing_that_most_answers_do_not_need() -> None:
     heavy = "{'scipy.stats', 'scipy.optimize', 'pydantic', 'pandas'}"
-    code = f"import sys, regatta.answers.answer; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, regatta.answers.report.answer; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

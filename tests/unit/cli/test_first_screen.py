@@ -9,10 +9,10 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.rich_experiment import write_rich_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.result import Answer, Failure
-from regatta.answers.short import short_comparisons
-from regatta.answers.verdicts import Verdict
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.result import Answer, Failure
+from regatta.answers.spine.short import short_comparisons
+from regatta.answers.spine.verdicts import Verdict
 from regatta.cli.first_screen import LINES, first_screen, notes_of
 from regatta.cli.tables import WIDTH_OF_SCREEN
 

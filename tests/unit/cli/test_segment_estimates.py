@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.answers.so_far import Estimates
+from regatta.answers.spine.so_far import Estimates
 from regatta.cli import segment
 from regatta.store.folder import Folder
 

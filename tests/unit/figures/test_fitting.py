@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from helpers.synthetic_answers import java_answer
-from regatta.answers.page.page import render
-from regatta.answers.result import Answer
+from regatta.answers.report.page import render
+from regatta.answers.spine.result import Answer
 from regatta.figures.axes import Figure, Group, Trace
 from regatta.figures.fitting import MOST_ROWS, fit
 from regatta.figures.section import Section, Table

@@ -15,7 +15,7 @@ from helpers.synthetic_journal import (
     write_journal,
     write_plan,
 )
-from regatta.answers.answer import answer_experiment
+from regatta.answers.report.answer import answer_experiment
 from regatta.answers.topics.aa.topic import AA
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.topic import HOSTS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from helpers.chat_experiment import CONNECTIONS, write_chat_experiment
 from helpers.rich_experiment import write_rich_experiment
-from regatta.answers.answer import answer_experiment
+from regatta.answers.report.answer import answer_experiment
 from regatta.influx.answers import estimate_points
 from regatta.influx.points import ESTIMATE, TAGS
 

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.influx_server import InfluxServer
 from regatta.answers.history.result import History, LevelShift, PastExperiment, SeriesHistory
-from regatta.answers.parts import Place
+from regatta.answers.spine.parts import Place
 from regatta.cli.history import _ingest as write
 from regatta.host.errors import VerificationError
 from regatta.host.values.experiment import Heap

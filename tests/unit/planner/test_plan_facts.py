@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.answers.facts import read_facts
+from regatta.answers.spine.facts import read_facts
 from regatta.fleet.plans import write_experiment
 from regatta.host.errors import StoreError
 from regatta.host.values.experiment import CapacityTarget, Experiment

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from regatta.answers.pairs import pairs_of
-from regatta.answers.parts import Place
-from regatta.answers.samples import PlannedCell, Samples
+from regatta.answers.spine.pairs import pairs_of
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.samples import PlannedCell, Samples
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment, Heap, SteadyState, Stopping
 from regatta.host.values.resolved import ResolvedHost

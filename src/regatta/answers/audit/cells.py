@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from regatta.answers.audit.result import Audit, Precision
-from regatta.answers.page.heap_curves import heap_groups
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel, cell_hover, panels_of, series_key
-from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.kit.heap_curves import heap_groups
+from regatta.answers.kit.looks import Looks
+from regatta.answers.kit.panels import Panel, cell_hover, panels_of, series_key
+from regatta.answers.spine.result import Answer, CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
 from regatta.figures.curves import error_bars
 from regatta.figures.text import (

@@ -25,14 +25,14 @@ from regatta.answers.audit.samples import (
     runs_of,
 )
 from regatta.answers.audit.words import findings_of
-from regatta.answers.facts import read_facts
-from regatta.answers.families.compute import ONLY_COLLECTORS, judge_families
-from regatta.answers.families.result import Family
-from regatta.answers.names import Names
-from regatta.answers.parts import FamilyPair, shared_heap
-from regatta.answers.samples import PlannedCell, Series, load_samples
-from regatta.answers.verdicts import shows_difference
-from regatta.answers.words import counted
+from regatta.answers.spine.facts import read_facts
+from regatta.answers.spine.families.compute import ONLY_COLLECTORS, judge_families
+from regatta.answers.spine.families.result import Family
+from regatta.answers.spine.names import Names
+from regatta.answers.spine.parts import FamilyPair, shared_heap
+from regatta.answers.spine.samples import PlannedCell, Series, load_samples
+from regatta.answers.spine.verdicts import shows_difference
+from regatta.answers.spine.words import counted
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.stats.estimate import Floats
 from regatta.stats.prevalent import CLASSES, STATISTICS, STEADY_STATISTICS, class_shares, relative_difference

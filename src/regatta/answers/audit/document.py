@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from regatta.answers.audit.result import Audit, Precision, Tally
-from regatta.answers.parts import HEAP
-from regatta.answers.plain import parts_of, plain
+from regatta.answers.kit.plain import parts_of, plain
+from regatta.answers.spine.parts import HEAP
 from regatta.stats.prevalent import CLASSES
 
 

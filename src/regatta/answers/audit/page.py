@@ -8,10 +8,10 @@ from pathlib import Path
 from regatta.answers.audit.bars import bars, class_legend, over_theta
 from regatta.answers.audit.cells import example_groups, heap_pairs, needed_groups, width_groups
 from regatta.answers.audit.result import Audit, AuditedPair, Group, Precision, Tally
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.page import write_sections_page
+from regatta.answers.kit.looks import Looks
 from regatta.figures.axes import Group as Figures
 from regatta.figures.section import Section, Table
+from regatta.figures.sections_page import write_sections_page
 from regatta.figures.text import ABSENT, parameters_text, show_ends, show_heap, show_percent, show_ratio
 from regatta.stats.intervals import GEORGES_2007
 from regatta.stats.prevalent import CLASSES

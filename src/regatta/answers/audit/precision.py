@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from regatta.answers.audit.result import Precision
-from regatta.answers.result import CellAnswer
-from regatta.answers.samples import Samples, Series
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.samples import Samples, Series
 from regatta.host.units import is_positive
 from regatta.stats.intervals import mean_interval
 from regatta.stats.precision import interval_widths, invocations_needed, invocations_until

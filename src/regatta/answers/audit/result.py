@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regatta.answers.parts import HEAP, INLINED, Place
-from regatta.answers.result import CellAnswer
+from regatta.answers.spine.parts import HEAP, INLINED, Place
+from regatta.answers.spine.result import CellAnswer
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 

@@ -12,9 +12,9 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.answers.pairs import comparison_groups
-from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.words import counted
+from regatta.answers.spine.pairs import comparison_groups
+from regatta.answers.spine.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.words import counted
 from regatta.stats.estimate import Floats
 from regatta.stats.prevalent import prevalent, prevalent_steady
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from regatta.answers.audit.result import Audit, Tally
-from regatta.answers.words import counted
+from regatta.answers.spine.words import counted
 from regatta.figures.text import show_percent
 from regatta.stats.prevalent import (
     CLASSES,

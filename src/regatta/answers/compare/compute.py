@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from regatta.answers.compare.table import ForeignTable
-from regatta.answers.methods import METHODS, REGATTA
+from regatta.answers.spine.methods import METHODS, REGATTA
 from regatta.stats.anova import Anova, block_anova, one_way
 from regatta.stats.bca import BCA, bca_means
 from regatta.stats.differences import (

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from regatta.answers.compare.compute import RESAMPLES, ForeignAnswer, PairAnswer
-from regatta.answers.plain import plain
+from regatta.answers.kit.plain import plain
 from regatta.stats.estimate import Interval
 
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.compare.compute import ForeignAnswer, PairAnswer
-from regatta.answers.verdicts import shows_difference
-from regatta.answers.words import bound_words, compared
+from regatta.answers.spine.verdicts import shows_difference
+from regatta.answers.spine.words import bound_words, compared
 from regatta.figures.text import show_percent
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import GEORGES_2007

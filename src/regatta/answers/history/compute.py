@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.facts import Facts, read_facts
 from regatta.answers.history.result import History, LevelShift, PastExperiment, PastPoint, SeriesHistory
-from regatta.answers.names import Names
-from regatta.answers.plain import plain
-from regatta.answers.samples import PlannedCell, Samples, Series, load_samples
-from regatta.answers.verdicts import judge
-from regatta.answers.words import bound_words, counted, difference, is_speed, listed, too_small
+from regatta.answers.kit.plain import plain
+from regatta.answers.spine.facts import Facts, read_facts
+from regatta.answers.spine.names import Names
+from regatta.answers.spine.samples import PlannedCell, Samples, Series, load_samples
+from regatta.answers.spine.verdicts import judge
+from regatta.answers.spine.words import bound_words, counted, difference, is_speed, listed, too_small
 from regatta.figures.text import show_percent
 from regatta.host.units import is_counted, is_positive
 from regatta.host.values.experiment import Heap, SteadyState

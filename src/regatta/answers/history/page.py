@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from regatta.answers.history.result import History, SeriesHistory
-from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
 from regatta.figures.curves import error_bars, segment
 from regatta.figures.section import Section, Table
+from regatta.figures.sections_page import write_sections_page
 from regatta.figures.text import (
     Scale,
     choose_scale,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from regatta.answers.parts import HEAP, INLINED, Place
+from regatta.answers.spine.parts import HEAP, INLINED, Place
 from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval
 

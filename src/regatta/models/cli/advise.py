@@ -130,7 +130,7 @@ def heap(
         sentences, table = latency_sentences(pauses), latency_table(pauses, level)
         document = pauses
     if as_json:
-        from regatta.answers.plain import plain
+        from regatta.answers.kit.plain import plain
 
         found = {"app": measured.name, "answer": sentences[0], "advice": plain(document)}
         found |= {"models": plain(models.choices)} if models.choices else {}
@@ -192,7 +192,7 @@ def _measurements(
     from regatta.models.gc.heap_measurements import heaps_of_answer, read_heap_csv
 
     if experiment is not None:
-        from regatta.answers.answer import answer_experiment
+        from regatta.answers.report.answer import answer_experiment
         from regatta.store.folder import find_folder
 
         answer = answer_experiment(find_folder(experiment, results).path)

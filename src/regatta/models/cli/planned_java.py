@@ -38,7 +38,7 @@ def planned_java(
     Raises:
         StoreError: the experiment is not planned, or not exactly one cell of a JVM matches.
     """
-    from regatta.answers.facts import read_facts
+    from regatta.answers.spine.facts import read_facts
     from regatta.host.values.cell import configuration_name, heap_text
     from regatta.store.folder import find_folder
 

@@ -203,7 +203,7 @@ def predict(
         found = forecast_of(_with_the_replaced(request))
     show_notes(sources, (one.application for one in found.applications))
     if as_json:
-        from regatta.answers.plain import plain
+        from regatta.answers.kit.plain import plain
 
         click.echo(json.dumps(plain(found), indent=1, allow_nan=False))
     else:

@@ -81,7 +81,7 @@ def predict_files(
         if found.orders:
             show(console, orders_table(found))
     if page is not None:
-        from regatta.answers.page.page import write_sections_page
+        from regatta.figures.sections_page import write_sections_page
 
         title = f"Files: {', '.join(traces)}"
         write_sections_page("files", title, told, file_sections(found), page)

@@ -146,7 +146,7 @@ def predict_gc(
         for table in size_costs_tables(found) if with_costs else ():
             show(console, table)
     if page is not None:
-        from regatta.answers.page.page import write_sections_page
+        from regatta.figures.sections_page import write_sections_page
 
         names = ", ".join(dict.fromkeys(one.application for one in found.comparisons)) or "no application"
         write_sections_page("collections", f"Collections of {names}", sentences, sections_of(found), page)

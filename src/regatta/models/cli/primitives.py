@@ -73,7 +73,7 @@ def primitives(
         found = core_set(asked, systems[0].vector, share)
     show_notes(sources, (one.vector for one in asked))
     if as_json:
-        from regatta.answers.plain import plain
+        from regatta.answers.kit.plain import plain
 
         words = {"sentences": core_sentences(found), "warnings": core_warnings(found)}
         click.echo(json.dumps(plain(found) | words, indent=1, allow_nan=False))

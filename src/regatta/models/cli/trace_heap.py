@@ -109,7 +109,7 @@ def trace_heap(
 
 
 def _show(vector: HeapVector, overhead: Value | None, path: str) -> None:
-    from regatta.answers.words import counted
+    from regatta.answers.spine.words import counted
     from regatta.cli.tables import plain_console, show_table
     from regatta.models.gc.heap_vector import AGES_MIB, survival_at
 

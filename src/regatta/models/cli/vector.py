@@ -130,7 +130,7 @@ def check(files: Sequence[Path], as_json: bool) -> None:
 @json_option
 def show(file: str, as_json: bool) -> None:
     """Show a vector: FILE, or a name in configs/systems or configs/applications."""
-    from regatta.answers.plain import plain
+    from regatta.answers.kit.plain import plain
     from regatta.figures.text import show_percent
     from regatta.models.vectors.values import SystemVector
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regatta.answers.plain import plain
+from regatta.answers.kit.plain import plain
 from regatta.host.errors import Problem, SpecError
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.models.gc.comparison import Comparison, GcForecast, compare

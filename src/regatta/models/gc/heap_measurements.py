@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regatta.answers.compare.table import csv_lines
-from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.spine.result import Answer, CellAnswer
 from regatta.host.errors import Problem, SpecError
 from regatta.models.gc.heap_curve import HeapCurve, HeapPoint, fit_curve
 from regatta.models.gc.heap_policy import can_stall

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Figure, Group, axis, layout, value_axis
 from regatta.figures.curves import Point, curve, error_bars
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
 from regatta.figures.section import Section, Table
+from regatta.figures.sections_page import write_sections_page
 from regatta.figures.text import ABSENT, Scale, hover, show_brief, show_percent, significant
 from regatta.models.gc.heap_advice import LatencyAdvice, OverheadAdvice
 from regatta.models.gc.heap_curve import HeapNeeded, HeapPrediction

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from regatta.answers.facts import read_facts
-from regatta.answers.kept_files import runs_with
-from regatta.answers.samples import PlannedCell, Series, load_samples
+from regatta.answers.spine.facts import read_facts
+from regatta.answers.spine.kept_files import runs_with
+from regatta.answers.spine.samples import PlannedCell, Series, load_samples
 from regatta.host.errors import RegattaError
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import parts_of_label

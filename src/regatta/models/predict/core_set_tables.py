@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from regatta.answers.words import counted, listed
+from regatta.answers.spine.words import counted, listed
 from regatta.figures.section import Table
 from regatta.figures.text import show_brief, show_percent, show_quantity, show_share
 from regatta.models.predict.core_set import OTHERS, Calls, CoreSet, Counts, RankedPrimitive

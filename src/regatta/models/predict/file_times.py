@@ -20,12 +20,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.cell_answers import cell_answers
-from regatta.answers.facts import read_facts
-from regatta.answers.methods import REGATTA
-from regatta.answers.result import CellAnswer
-from regatta.answers.samples import load_samples
-from regatta.answers.words import listed
+from regatta.answers.spine.cell_answers import cell_answers
+from regatta.answers.spine.facts import read_facts
+from regatta.answers.spine.methods import REGATTA
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.samples import load_samples
+from regatta.answers.spine.words import listed
 from regatta.host.errors import Problem, SpecError
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from regatta.answers.cell_answers import cell_answers
-from regatta.answers.facts import fingerprint_of, read_facts
-from regatta.answers.methods import REGATTA
-from regatta.answers.result import CellAnswer
-from regatta.answers.samples import load_samples
-from regatta.answers.words import listed
+from regatta.answers.spine.cell_answers import cell_answers
+from regatta.answers.spine.facts import fingerprint_of, read_facts
+from regatta.answers.spine.methods import REGATTA
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.samples import load_samples
+from regatta.answers.spine.words import listed
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import LabelParts, parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, heap_text

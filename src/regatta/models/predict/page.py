@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
+from regatta.figures.sections_page import write_sections_page
 from regatta.figures.text import shorten, show_percent
 from regatta.models.predict.figures import (
     EntryLooks,

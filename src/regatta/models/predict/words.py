@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from regatta.answers.words import how_much, listed, measured
+from regatta.answers.spine.words import how_much, listed, measured
 from regatta.figures.text import show_brief, show_quantity
 from regatta.models.predict.accuracy import Accuracy, accuracy_of, accuracy_of_score
 from regatta.models.predict.forecast import (

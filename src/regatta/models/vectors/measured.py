@@ -12,8 +12,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from regatta.answers.facts import Facts, fingerprint_of, read_facts
-from regatta.answers.samples import PlannedCell, load_samples
+from regatta.answers.spine.facts import Facts, fingerprint_of, read_facts
+from regatta.answers.spine.samples import PlannedCell, load_samples
 from regatta.host.errors import Problem, SpecError
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import parts_of_label

@@ -10,14 +10,18 @@ import pytest
 
 from helpers.rich_experiment import write_rich_experiment
 from regatta.answers import topics
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import COLUMNS, document_of, rows_of
-from regatta.answers.page.page import render
-from regatta.answers.page.view import View
-from regatta.answers.topic import Topic
-from regatta.answers.topics import registry
+from regatta.answers.kit.topic import Topic
+from regatta.answers.kit.view import View
+from regatta.answers.report import registry
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import COLUMNS, document_of, rows_of
+from regatta.answers.report.page import render
 
 FOLDERS = sorted(path.parent.name for path in Path(topics.__path__[0]).glob("*/topic.py"))
+#: package of each topic's module, by its key
+PACKAGES = {name: f"regatta.answers.topics.{name}" for name in FOLDERS} | {
+    "events": "regatta.models.kernel_traces.topic"
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_folder_is_registered() -> None:
     folders = {path.name for path in Path(topics.__path__[0]).iterdir() if path.name[0] not in "_."}
     assert {name for name in folders if not name.endswith(".py")} == set(FOLDERS)
-    assert sorted(topic.key for topic in registry.TOPICS) == FOLDERS
-    for name in FOLDERS:
-        module = importlib.import_module(f"regatta.answers.topics.{name}.topic")
+    assert sorted(topic.key for topic in registry.TOPICS) == sorted(PACKAGES)
+    for name, package in PACKAGES.items():
+        module = importlib.import_module(f"{package}.topic")
         own = [value for value in vars(module).values() if isinstance(value, Topic)]
         assert [topic.key for topic in own] == [name]
         assert any(topic is own[0] for topic in registry.TOPICS)

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.runner_plans import HOST, NO_LIMITS, Runner, end, sh, wait_until, write_plan
 from helpers.synthetic_journal import cell, record
-from regatta.answers.verification import verify_experiment
+from regatta.answers.spine.verification import verify_experiment
 from regatta.host.journal.attempts import History
 from regatta.host.journal.round_values import read_rounds
 from regatta.store.database import open_database

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from helpers.golden import Golden
 from helpers.synthetic_answers import java_answer
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.result import Answer
+from regatta.answers.spine.result import Answer
 from regatta.host.errors import RegattaError, SpecError
 from regatta.models.cli.advise import advise
 from regatta.models.gc.heap_advice import advise_latency

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regatta.answers.context import Context
-from regatta.answers.parts import HEAP, INLINED, Place
-from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
-from regatta.answers.verdicts import shows_difference
-from regatta.answers.words import counted
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.parts import HEAP, INLINED, Place
+from regatta.answers.spine.samples import BlockKey, PlannedCell, Samples, Series
+from regatta.answers.spine.verdicts import shows_difference
+from regatta.answers.spine.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.units import is_counted
 from regatta.stats.estimate import Floats, Interval, undefined

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.answers.page.view import View
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.topic import Document, Topic, Words
+from regatta.answers.kit.view import View
 from regatta.answers.topics.aa.compute import Gate, TwinPair, judge_gates
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_ci, show_heap, show_p, show_percent, show_ratio

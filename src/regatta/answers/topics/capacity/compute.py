@@ -12,11 +12,11 @@ from statistics import fmean
 
 import duckdb
 
-from regatta.answers.context import Context
-from regatta.answers.parts import Place, shared_heap
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.parts import Place, shared_heap
+from regatta.answers.spine.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.words import listed
 from regatta.answers.topics.capacity.result import Bound, Capacities, Capacity, CapacityPoint
-from regatta.answers.words import listed
 from regatta.figures.text import parameters_key, parameters_text
 from regatta.host.journal.record import FAILURES
 from regatta.host.units import UNITS, is_positive

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regatta.answers.page.view import View
+from regatta.answers.kit.view import View
 from regatta.answers.topics.capacity.compute import converted, metric_words
 from regatta.answers.topics.capacity.result import Capacities, Capacity
 from regatta.answers.topics.capacity.words import bound_words, load_words, notes, target_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from regatta.answers.parts import HEAP, INLINED, Place
+from regatta.answers.spine.parts import HEAP, INLINED, Place
 from regatta.host.values.experiment import CapacityTarget
 from regatta.stats.estimate import Interval
 

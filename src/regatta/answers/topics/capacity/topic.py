@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from regatta.answers.context import Context
-from regatta.answers.plain import plain
-from regatta.answers.topic import Document, Lead, Topic, Words
+from regatta.answers.kit.plain import plain
+from regatta.answers.kit.topic import Document, Lead, Topic, Words
+from regatta.answers.spine.context import Context
 from regatta.answers.topics.capacity.compute import judge_capacity
 from regatta.answers.topics.capacity.page import capacity_section, capacity_tables
 from regatta.answers.topics.capacity.result import Capacities

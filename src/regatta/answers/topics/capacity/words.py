@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from regatta.answers.spine.words import counted, measured
 from regatta.answers.topics.capacity.compute import metric_words
 from regatta.answers.topics.capacity.result import Capacities, Capacity
-from regatta.answers.words import counted, measured
 from regatta.figures.text import with_unit
 from regatta.host.values.experiment import CapacityTarget
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from regatta.answers.context import Context
-from regatta.answers.parts import Place
-from regatta.answers.result import CellAnswer
-from regatta.answers.verdicts import judge
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.verdicts import judge
 from regatta.host.values.counters import METRIC_PREFIX, SPACE, metric_of
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval

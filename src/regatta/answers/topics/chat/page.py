@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.view import View
+from regatta.answers.kit.view import View
+from regatta.answers.spine.words import measured
 from regatta.answers.topics.chat.compute import (
     MODES,
     PER_CONNECTION,
@@ -18,7 +19,6 @@ from regatta.answers.topics.chat.compute import (
     ChatPoint,
 )
 from regatta.answers.topics.chat.words import SUBJECTS, loop_name
-from regatta.answers.words import measured
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (

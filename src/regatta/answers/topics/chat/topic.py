@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.answers.plain import plain
-from regatta.answers.topic import Document, Lead, Topic, Words
+from regatta.answers.kit.plain import plain
+from regatta.answers.kit.topic import Document, Lead, Topic, Words
 from regatta.answers.topics.chat.compute import Chat, judge_chat
 from regatta.answers.topics.chat.page import chat_section, chat_tables
 from regatta.answers.topics.chat.words import chat_words, first_words

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
+from regatta.answers.spine.words import listed
 from regatta.answers.topics.chat.compute import (
     COST,
     DELIVERED,
@@ -16,7 +17,6 @@ from regatta.answers.topics.chat.compute import (
     ChatPlace,
     ModeContrast,
 )
-from regatta.answers.words import listed
 from regatta.figures.text import show_heap, show_interval
 
 #: below this share of its processors, a server often waits for other processes

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from regatta.answers.context import Context
-from regatta.answers.parts import HEAP, INLINED, Place
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.parts import HEAP, INLINED, Place
+from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.host.units import UNITS
 from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import NAN, Floats, Interval

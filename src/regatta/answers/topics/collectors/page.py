@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from regatta.answers.page.heap_curves import heap_of
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import PERCENTILE, Panel
-from regatta.answers.page.percentiles import (
+from regatta.answers.kit.heap_curves import heap_of
+from regatta.answers.kit.looks import Looks
+from regatta.answers.kit.panels import PERCENTILE, Panel
+from regatta.answers.kit.percentiles import (
     WAITS,
     percentile_figure,
     percentile_over_heap,
     usual_heap,
     variants,
 )
-from regatta.answers.page.view import View
-from regatta.answers.result import CellAnswer
+from regatta.answers.kit.view import View
+from regatta.answers.spine.result import CellAnswer
 from regatta.answers.topics.collectors.compute import RESOURCES, Overhead, Overheads, Resource
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point

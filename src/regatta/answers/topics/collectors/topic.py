@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.topic import Document, Topic, Words
 from regatta.answers.topics.collectors.compute import Overheads, judge_overheads
 from regatta.answers.topics.collectors.page import collectors_section, collectors_tables
 from regatta.answers.topics.collectors.words import collector_words

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from regatta.answers.names import Names
-from regatta.answers.result import CellAnswer
-from regatta.answers.samples import PlannedCell, Samples
+from regatta.answers.spine.names import Names
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.samples import PlannedCell, Samples
+from regatta.answers.spine.words import how_much, listed, sample_words
 from regatta.answers.topics.collectors.compute import Overhead, Overheads, Resource, collector_groups
-from regatta.answers.words import how_much, listed, sample_words
 from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Heap, Scalar
 from regatta.stats.estimate import Interval

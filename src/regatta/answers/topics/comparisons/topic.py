@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from regatta.answers.methods import method_name
-from regatta.answers.page.view import View
-from regatta.answers.result import Comparison
-from regatta.answers.topic import Topic
+from regatta.answers.kit.topic import Topic
+from regatta.answers.kit.view import View
+from regatta.answers.spine.methods import method_name
+from regatta.answers.spine.result import Comparison
 from regatta.figures.section import Section, Table
 from regatta.figures.text import (
     parameters_text,

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import duckdb
 
-from regatta.answers.context import Context
-from regatta.answers.parts import Place
-from regatta.answers.result import CellAnswer
-from regatta.answers.stops import StopGroup
-from regatta.answers.words import counted
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.stops import StopGroup
+from regatta.answers.spine.words import counted
 from regatta.host.journal.stopping import BY_COUNTERS
 from regatta.host.values.counters import (
     ALL,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from regatta.answers.page.view import View
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.topic import Document, Topic, Words
+from regatta.answers.kit.view import View
+from regatta.answers.spine.words import listed
 from regatta.answers.topics.counters.compute import (
     ROUNDS_PER_GROUP,
     Count,
@@ -14,7 +15,6 @@ from regatta.answers.topics.counters.compute import (
     CounterAnswer,
     collect_counters,
 )
-from regatta.answers.words import listed
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, choose_scale, joined, show_heap, show_interval, show_percent
 from regatta.host.values.counters import OF_PROFILE, PER, metric_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.answers.context import Context
-from regatta.answers.result import CellAnswer, Failure
-from regatta.answers.topic import Lead, Topic, Words
-from regatta.answers.words import counted, listed
+from regatta.answers.kit.topic import Lead, Topic, Words
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.result import CellAnswer, Failure
+from regatta.answers.spine.words import counted, listed
 
 #: names of programs, runtimes or configurations in one sentence; with more, their number
 _NAMED = 6

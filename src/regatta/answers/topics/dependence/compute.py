@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from regatta.answers.cell_answers import first_of_each_cell
-from regatta.answers.names import place_words
-from regatta.answers.parts import INLINED
-from regatta.answers.result import CellAnswer
-from regatta.answers.words import counted
+from regatta.answers.spine.cell_answers import first_of_each_cell
+from regatta.answers.spine.names import place_words
+from regatta.answers.spine.parts import INLINED
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.values.experiment import Scalar
 from regatta.stats.dependence import Autocorrelation, lag_1

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import TEXTS_AT_MOST, Panel, cell_hover, place_of
-from regatta.answers.page.view import View
-from regatta.answers.result import CellAnswer
+from regatta.answers.kit.looks import Looks
+from regatta.answers.kit.panels import TEXTS_AT_MOST, Panel, cell_hover, place_of
+from regatta.answers.kit.view import View
+from regatta.answers.spine.result import CellAnswer
 from regatta.answers.topics.dependence.compute import Dependence
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.curves import segment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.topic import Document, Topic, Words
 from regatta.answers.topics.dependence.compute import Dependence, dependence_words, dependences
 from regatta.answers.topics.dependence.page import dependence_section, dependence_tables
 

@@ -11,12 +11,12 @@ from itertools import chain, combinations, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.answers.context import Context
-from regatta.answers.pairs import series_key
-from regatta.answers.parts import INLINED
-from regatta.answers.samples import BlockKey, PlannedCell, Series
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.pairs import series_key
+from regatta.answers.spine.parts import INLINED
+from regatta.answers.spine.samples import BlockKey, PlannedCell, Series
+from regatta.answers.spine.words import counted, f_words, listed
 from regatta.answers.topics.effects.manovas import Manova, judge_manovas, manova_words
-from regatta.answers.words import counted, f_words, listed
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.levels import PARAMETERS, label_without, parameters_in
 from regatta.stats.estimate import Floats

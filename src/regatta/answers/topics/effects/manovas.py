@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from regatta.answers.blocks import LEAST_BLOCKS
-from regatta.answers.families.words import plural
-from regatta.answers.names import Names
-from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
-from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.words import f_words, listed
+from regatta.answers.spine.blocks import LEAST_BLOCKS
+from regatta.answers.spine.families.words import plural
+from regatta.answers.spine.names import Names
+from regatta.answers.spine.parts import HEAP, INLINED, Place, shared_heap
+from regatta.answers.spine.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.words import f_words, listed
 from regatta.host.values.levels import components
 from regatta.stats.estimate import Floats
 from regatta.stats.intervals import why_no_logs

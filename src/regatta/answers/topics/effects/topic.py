@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from regatta.answers.anova_table import anova_table, show_dfs
-from regatta.answers.families.words import plural
-from regatta.answers.methods import method_name
-from regatta.answers.page.view import View
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.anova_table import anova_table, show_dfs
+from regatta.answers.kit.topic import Document, Topic, Words
+from regatta.answers.kit.view import View
+from regatta.answers.spine.families.words import plural
+from regatta.answers.spine.methods import method_name
 from regatta.answers.topics.effects.compute import Effects, EffectTable, effect_words, judge_effects
 from regatta.answers.topics.effects.manovas import Manova
 from regatta.figures.section import Section, Table

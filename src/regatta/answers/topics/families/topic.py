@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.families.result import Family
-from regatta.answers.families.words import plural, unpaired_of
-from regatta.answers.methods import method_name
-from regatta.answers.page.panels import Panel
-from regatta.answers.page.ratio_rows import (
+from regatta.answers.kit.panels import Panel
+from regatta.answers.kit.ratio_rows import (
     RatioFrame,
     RatioRow,
     band_words,
@@ -17,10 +14,13 @@ from regatta.answers.page.ratio_rows import (
     ratio_figures,
     ratio_span,
 )
-from regatta.answers.page.view import View
-from regatta.answers.parts import FamilyPair
-from regatta.answers.result import Answer
-from regatta.answers.topic import Topic
+from regatta.answers.kit.topic import Topic
+from regatta.answers.kit.view import View
+from regatta.answers.spine.families.result import Family
+from regatta.answers.spine.families.words import plural, unpaired_of
+from regatta.answers.spine.methods import method_name
+from regatta.answers.spine.parts import FamilyPair
+from regatta.answers.spine.result import Answer
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
 from regatta.figures.text import (

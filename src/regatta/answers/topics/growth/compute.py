@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from regatta.answers.context import Context
-from regatta.answers.parts import Place
-from regatta.answers.result import CellAnswer
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.result import CellAnswer
 from regatta.figures.text import parameters_key
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.counters import METRIC_PREFIX

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.view import View
-from regatta.answers.plain import plain
-from regatta.answers.topic import Document, Topic
+from regatta.answers.kit.plain import plain
+from regatta.answers.kit.topic import Document, Topic
+from regatta.answers.kit.view import View
+from regatta.answers.spine.words import counted
 from regatta.answers.topics.growth.compute import Grown, judge_growth
-from regatta.answers.words import counted
 from regatta.figures.section import Section, Table
 from regatta.figures.text import (
     joined,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from regatta.answers.page.heap_curves import heap_groups
-from regatta.answers.page.view import View
-from regatta.answers.topic import Topic
+from regatta.answers.kit.heap_curves import heap_groups
+from regatta.answers.kit.topic import Topic
+from regatta.answers.kit.view import View
 from regatta.figures.section import Section
 from regatta.figures.text import show_percent
 

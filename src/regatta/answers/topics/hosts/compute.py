@@ -12,17 +12,17 @@ from itertools import combinations
 
 import numpy as np
 
-from regatta.answers.blocks import LEAST_BLOCKS, block_table
-from regatta.answers.context import Context
-from regatta.answers.names import full_names
-from regatta.answers.pairs import Pair, differing, series_key
-from regatta.answers.parts import level_names, shared_heap
-from regatta.answers.platforms import Platform
-from regatta.answers.result import Comparison
-from regatta.answers.samples import PlannedCell, Series
+from regatta.answers.spine.blocks import LEAST_BLOCKS, block_table
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.names import full_names
+from regatta.answers.spine.pairs import Pair, differing, series_key
+from regatta.answers.spine.parts import level_names, shared_heap
+from regatta.answers.spine.platforms import Platform
+from regatta.answers.spine.result import Comparison
+from regatta.answers.spine.samples import PlannedCell, Series
+from regatta.answers.spine.verdicts import Verdict, Verdicts, judge
 from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio
 from regatta.answers.topics.hosts.words import comparison_words, interaction_words
-from regatta.answers.verdicts import Verdict, Verdicts, judge
 from regatta.host.units import is_counted
 from regatta.host.values.levels import ALWAYS, CROSSED, parameters_in, place_key
 from regatta.stats.estimate import Floats, Interval

@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from regatta.answers.context import Context
-from regatta.answers.families.compute import least_levels
-from regatta.answers.families.result import Family
-from regatta.answers.families.words import Sampled, family_words, plural, ranking, winner
-from regatta.answers.pairs import Pair, series_key
-from regatta.answers.parts import FamilyPair, Place, level_names, shared_heap
-from regatta.answers.platforms import Platform
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.families.compute import least_levels
+from regatta.answers.spine.families.result import Family
+from regatta.answers.spine.families.words import Sampled, family_words, plural, ranking, winner
+from regatta.answers.spine.pairs import Pair, series_key
+from regatta.answers.spine.parts import FamilyPair, Place, level_names, shared_heap
+from regatta.answers.spine.platforms import Platform
+from regatta.answers.spine.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.verdicts import Verdicts, judge
+from regatta.answers.spine.words import listed, sample_words
 from regatta.answers.topics.hosts.compute import counted_as, host_effect, interaction_of, keys_of
 from regatta.answers.topics.hosts.result import PlatformFamily
 from regatta.answers.topics.hosts.words import dependence_words
-from regatta.answers.verdicts import Verdicts, judge
-from regatta.answers.words import listed, sample_words
 from regatta.host.values.experiment import Scalar
 from regatta.host.values.levels import components, parameters_in, place_key
 from regatta.stats.hosts import HostEffect, HostInteraction, differing_hosts, pool_pair

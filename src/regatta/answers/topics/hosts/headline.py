@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
-from regatta.answers.baseline import asks_beyond_collectors
-from regatta.answers.context import Context
-from regatta.answers.headline import (
+from regatta.answers.kit.headline import (
     FEW,
     MANY_PLACES,
     extra_factors,
@@ -19,13 +17,15 @@ from regatta.answers.headline import (
     settings_of,
     wins_of,
 )
-from regatta.answers.names import Names, heap_words
-from regatta.answers.pairs import differing
-from regatta.answers.parts import Place
-from regatta.answers.result import CellAnswer
-from regatta.answers.samples import PlannedCell
+from regatta.answers.spine.baseline import asks_beyond_collectors
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.names import Names, heap_words
+from regatta.answers.spine.pairs import differing
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.samples import PlannedCell
+from regatta.answers.spine.words import counted, measured, sample_words
 from regatta.answers.topics.hosts.result import HostComparison, OverHosts, PlatformFamily, PlatformHosts
-from regatta.answers.words import counted, measured, sample_words
 from regatta.figures.text import show_quantity
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.families.words import plural
-from regatta.answers.page.ratio_rows import (
+from regatta.answers.kit.ratio_rows import (
     RatioFrame,
     RatioRow,
     band_words,
     ratio_figures,
     ratio_span,
 )
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.spine.families.words import plural
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.hosts.result import (
     HostComparison,
     HostFamily,

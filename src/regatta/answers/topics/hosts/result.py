@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place
-from regatta.answers.verdicts import VERDICT, Verdict
+from regatta.answers.spine.parts import HEAP, INLINED, FamilyPair, Place
+from regatta.answers.spine.verdicts import VERDICT, Verdict
 from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.hosts import HostInteraction

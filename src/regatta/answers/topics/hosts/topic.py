@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from regatta.answers.context import Context
-from regatta.answers.plain import finite, place_of, plain, row_of, text_of
-from regatta.answers.platforms import machine_words
-from regatta.answers.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.kit.plain import finite, place_of, plain, row_of, text_of
+from regatta.answers.kit.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.platforms import machine_words
+from regatta.answers.spine.verdicts import Verdicts
 from regatta.answers.topics.hosts.compute import compare_over_hosts, families_over_hosts
 from regatta.answers.topics.hosts.families import leaders_over_hosts
 from regatta.answers.topics.hosts.headline import headline_of_hosts
 from regatta.answers.topics.hosts.page import hosts_section, hosts_tables
 from regatta.answers.topics.hosts.result import OverHosts, PlatformHosts
 from regatta.answers.topics.hosts.words import host_words
-from regatta.answers.verdicts import Verdicts
 
 
 def _compute(context: Context) -> OverHosts:

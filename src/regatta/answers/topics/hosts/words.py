@@ -6,14 +6,13 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from regatta.answers.context import Context
-from regatta.answers.names import short_names
-from regatta.answers.pairs import Pair
-from regatta.answers.platforms import Platform
-from regatta.answers.result import Comparison
-from regatta.answers.topics.hosts.result import HostComparison, OverHosts
-from regatta.answers.verdicts import shows_difference
-from regatta.answers.words import (
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.names import short_names
+from regatta.answers.spine.pairs import Pair
+from regatta.answers.spine.platforms import Platform
+from regatta.answers.spine.result import Comparison
+from regatta.answers.spine.verdicts import shows_difference
+from regatta.answers.spine.words import (
     compared,
     difference,
     f_words,
@@ -22,6 +21,7 @@ from regatta.answers.words import (
     sample_words,
     too_small,
 )
+from regatta.answers.topics.hosts.result import HostComparison, OverHosts
 from regatta.stats.estimate import Interval
 from regatta.stats.hosts import HostInteraction
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import PERCENTILE, Panel, group_heap_label
-from regatta.answers.page.percentiles import (
+from regatta.answers.kit.looks import Looks
+from regatta.answers.kit.panels import PERCENTILE, Panel, group_heap_label
+from regatta.answers.kit.percentiles import (
     WAITS,
     percentile_figure,
     percentile_over_heap,
     usual_heap,
     variants,
 )
-from regatta.answers.page.view import View
-from regatta.answers.topic import Topic
+from regatta.answers.kit.topic import Topic
+from regatta.answers.kit.view import View
 from regatta.figures.axes import Figure, Group
 from regatta.figures.section import Section
 from regatta.figures.text import show_percent

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from regatta.answers.context import Context
-from regatta.answers.iterations import steady_iterations
-from regatta.answers.names import Names, heap_words
-from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
-from regatta.answers.samples import PlannedCell, Samples
-from regatta.answers.words import counted
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.iterations import steady_iterations
+from regatta.answers.spine.names import Names, heap_words
+from regatta.answers.spine.parts import HEAP, INLINED, Place, shared_heap
+from regatta.answers.spine.samples import PlannedCell, Samples
+from regatta.answers.spine.words import counted
 from regatta.host.units import UNITS
 from regatta.host.values.experiment import Scalar
 from regatta.stats.levels import VarianceLevels, levels_of, optimal_repetitions

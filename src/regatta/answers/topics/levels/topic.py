@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from regatta.answers.page.view import View
-from regatta.answers.plain import plain
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.plain import plain
+from regatta.answers.kit.topic import Document, Topic, Words
+from regatta.answers.kit.view import View
 from regatta.answers.topics.levels.compute import CellLevels, level_words, variance_by_level
 from regatta.figures.section import Section, Table
 from regatta.figures.text import parameters_text, show_heap, show_number, show_percent

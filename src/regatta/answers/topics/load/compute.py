@@ -16,13 +16,13 @@ from typing import Literal
 
 import duckdb
 
-from regatta.answers.comparisons import PilotPairs, contrasts_of
-from regatta.answers.context import Context
-from regatta.answers.facts import Facts
-from regatta.answers.pairs import Pair
-from regatta.answers.parts import HEAP, INLINED, Place
-from regatta.answers.samples import Samples, Series
-from regatta.answers.verdicts import judge
+from regatta.answers.spine.comparisons import PilotPairs, contrasts_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.facts import Facts
+from regatta.answers.spine.pairs import Pair
+from regatta.answers.spine.parts import HEAP, INLINED, Place
+from regatta.answers.spine.samples import Samples, Series
+from regatta.answers.spine.verdicts import judge
 from regatta.host.units import UNITS, is_positive
 from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval

@@ -10,11 +10,11 @@ from collections.abc import Sequence, Set
 from itertools import pairwise
 from typing import Any
 
-from regatta.answers.page.view import View
+from regatta.answers.kit.view import View
+from regatta.answers.spine.words import counted
 from regatta.answers.topics.load.compute import Aspect, LoadCurve, LoadPoint, Scaling
 from regatta.answers.topics.load.histograms import histograms
 from regatta.answers.topics.load.words import VERDICTS, measure_words, processes_words
-from regatta.answers.words import counted
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.answers.context import Context
-from regatta.answers.plain import plain
-from regatta.answers.topic import Document, Lead, Topic, Words
+from regatta.answers.kit.plain import plain
+from regatta.answers.kit.topic import Document, Lead, Topic, Words
+from regatta.answers.spine.context import Context
 from regatta.answers.topics.load.compute import Scaling, judge_scaling
 from regatta.answers.topics.load.page import load_section, load_tables
 from regatta.answers.topics.load.words import scaling_words

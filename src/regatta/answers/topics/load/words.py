@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from regatta.answers.spine.words import counted, listed
 from regatta.answers.topics.load.compute import LoadCurve, Scaling, Verdict
-from regatta.answers.words import counted, listed
 from regatta.figures.text import parameter_text, show_interval
 from regatta.host.journal.modes import modes_in
 

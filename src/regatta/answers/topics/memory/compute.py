@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regatta.answers.result import CellAnswer
-from regatta.answers.time_curves import TimeCurve, time_curves
-from regatta.answers.words import listed
+from regatta.answers.kit.time_curves import TimeCurve, time_curves
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.words import listed
 from regatta.figures.text import show_quantity
 from regatta.host.units import UNITS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from regatta.answers.page.view import View
-from regatta.answers.time_curves import TimeCurve
-from regatta.answers.topic import Topic, Words
+from regatta.answers.kit.time_curves import TimeCurve
+from regatta.answers.kit.topic import Topic, Words
+from regatta.answers.kit.view import View
 from regatta.answers.topics.memory.compute import SIZE, caches_of, memory_curves, memory_words
 from regatta.figures.axes import Figure, Group, parameter_axis
 from regatta.figures.curves import Point

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.view import View
-from regatta.answers.topic import Topic, Words
+from regatta.answers.kit.topic import Topic, Words
+from regatta.answers.kit.view import View
 from regatta.figures.section import Section
 from regatta.stats.estimate import Contrast
 from regatta.stats.intervals import GEORGES_2007

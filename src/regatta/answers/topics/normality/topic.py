@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from regatta.answers.cell_answers import first_of_each_cell
-from regatta.answers.names import place_words
-from regatta.answers.page.view import View
-from regatta.answers.parts import INLINED
-from regatta.answers.result import CellAnswer
-from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.words import counted
+from regatta.answers.kit.topic import Document, Topic, Words
+from regatta.answers.kit.view import View
+from regatta.answers.spine.cell_answers import first_of_each_cell
+from regatta.answers.spine.names import place_words
+from regatta.answers.spine.parts import INLINED
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.words import counted
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_brief, show_number
 from regatta.host.values.experiment import Scalar

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regatta.answers.comparisons import compare_pairs, contrasts_of
-from regatta.answers.context import Context
-from regatta.answers.names import Names
-from regatta.answers.pairs import comparison_groups, pairs_of
-from regatta.answers.result import Comparison
-from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
-from regatta.answers.verdicts import shows_difference
-from regatta.answers.words import counted
+from regatta.answers.spine.comparisons import compare_pairs, contrasts_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.names import Names
+from regatta.answers.spine.pairs import comparison_groups, pairs_of
+from regatta.answers.spine.result import Comparison
+from regatta.answers.spine.samples import BlockKey, PlannedCell, Samples, Series
+from regatta.answers.spine.verdicts import shows_difference
+from regatta.answers.spine.words import counted
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.outliers import far_out

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from regatta.answers.page.view import View
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.topic import Document, Topic, Words
+from regatta.answers.kit.view import View
 from regatta.answers.topics.outliers.compute import Outliers, find_outliers, outlier_words
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_ci, show_interval, show_quantity, show_ratio

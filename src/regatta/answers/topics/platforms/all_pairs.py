@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from regatta.answers.across import PLATFORM, Across, difference_of, logs_of
-from regatta.answers.context import Context
-from regatta.answers.families.words import Sampled, family_words, leaders, ranking, winner
-from regatta.answers.names import heap_words
-from regatta.answers.parts import HEAP, INLINED, FamilyPair, Place, shared_heap
-from regatta.answers.samples import Series
-from regatta.answers.suite_means import LEAST_BENCHMARKS
-from regatta.answers.verdicts import agreed, judge
-from regatta.answers.words import sample_words
+from regatta.answers.spine.across import PLATFORM, Across, difference_of, logs_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.families.words import Sampled, family_words, leaders, ranking, winner
+from regatta.answers.spine.names import heap_words
+from regatta.answers.spine.parts import HEAP, INLINED, FamilyPair, Place, shared_heap
+from regatta.answers.spine.samples import Series
+from regatta.answers.spine.suite_means import LEAST_BENCHMARKS
+from regatta.answers.spine.verdicts import agreed, judge
+from regatta.answers.spine.words import sample_words
 from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without
 from regatta.stats.all_pairs import simultaneous

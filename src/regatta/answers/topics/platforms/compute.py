@@ -12,15 +12,15 @@ from statistics import fmean
 
 import numpy as np
 
-from regatta.answers.across import Sides, difference_of
-from regatta.answers.context import Context
-from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
-from regatta.answers.ranking import ranked
-from regatta.answers.rounds import FEW_ROUNDS, round_means
-from regatta.answers.samples import Series
-from regatta.answers.suite_means import LEAST_BENCHMARKS, exact_point
+from regatta.answers.kit.ranking import ranked
+from regatta.answers.spine.across import Sides, difference_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.parts import HEAP, INLINED, Place, shared_heap
+from regatta.answers.spine.rounds import FEW_ROUNDS, round_means
+from regatta.answers.spine.samples import Series
+from regatta.answers.spine.suite_means import LEAST_BENCHMARKS, exact_point
+from regatta.answers.spine.verdicts import VERDICT, Verdict, agreed, judge
 from regatta.answers.topics.platforms.all_pairs import AllPairs, all_pairs, varying_parameters
-from regatta.answers.verdicts import VERDICT, Verdict, agreed, judge
 from regatta.host.units import is_counted
 from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
-from regatta.answers.page.view import View
-from regatta.answers.parts import shared_heap
-from regatta.answers.ranking import ranked
+from regatta.answers.kit.ranking import ranked
+from regatta.answers.kit.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.kit.view import View
+from regatta.answers.spine.parts import shared_heap
 from regatta.answers.topics.platforms.all_pairs import AllPairs
 from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, alone, rankings
 from regatta.answers.topics.platforms.words import counted_hosts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from regatta.answers.plain import finite, place_of, plain, row_of, text_of
-from regatta.answers.ranking import Standings
-from regatta.answers.result import Answer
-from regatta.answers.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.kit.plain import finite, place_of, plain, row_of, text_of
+from regatta.answers.kit.ranking import Standings
+from regatta.answers.kit.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.platforms.compute import Platforms, compare_platforms, place_on
 from regatta.answers.topics.platforms.page import platforms_section, platforms_tables
 from regatta.answers.topics.platforms.words import leading_words, platform_words

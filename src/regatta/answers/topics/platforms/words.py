@@ -6,13 +6,11 @@ import math
 from collections.abc import Collection
 from datetime import UTC, datetime
 
-from regatta.answers.context import Context
-from regatta.answers.headline import FEW, outcomes_of
-from regatta.answers.names import heap_words
-from regatta.answers.topics.platforms.all_pairs import AllPairs
-from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, PlatformTimes
-from regatta.answers.verdicts import shows_difference
-from regatta.answers.words import (
+from regatta.answers.kit.headline import FEW, outcomes_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.names import heap_words
+from regatta.answers.spine.verdicts import shows_difference
+from regatta.answers.spine.words import (
     bound_words,
     compared,
     counted,
@@ -22,6 +20,8 @@ from regatta.answers.words import (
     no_difference,
     too_small,
 )
+from regatta.answers.topics.platforms.all_pairs import AllPairs
+from regatta.answers.topics.platforms.compute import PlatformMean, PlatformRatio, Platforms, PlatformTimes
 from regatta.figures.text import parameters_text
 from regatta.stats.estimate import Interval
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, comparisons_of, series_key
-from regatta.answers.page.ratio_rows import (
+from regatta.answers.kit.looks import Looks
+from regatta.answers.kit.panels import Panel, SeriesKey, compared_keys, comparisons_of, series_key
+from regatta.answers.kit.ratio_rows import (
     RatioFrame,
     RatioRow,
     band_words,
@@ -14,9 +14,9 @@ from regatta.answers.page.ratio_rows import (
     ratio_figures,
     ratio_span,
 )
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer, CellAnswer, Comparison
-from regatta.answers.topic import Topic
+from regatta.answers.kit.topic import Topic
+from regatta.answers.kit.view import View
+from regatta.answers.spine.result import Answer, CellAnswer, Comparison
 from regatta.figures.axes import Group
 from regatta.figures.looks import Look
 from regatta.figures.section import Section

@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from regatta.answers.families.result import Family
-from regatta.answers.names import heap_words
-from regatta.answers.parts import HEAP, INLINED, Place
-from regatta.answers.verdicts import shows_difference
-from regatta.answers.words import counted, listed
+from regatta.answers.spine.families.result import Family
+from regatta.answers.spine.names import heap_words
+from regatta.answers.spine.parts import HEAP, INLINED, Place
+from regatta.answers.spine.verdicts import shows_difference
+from regatta.answers.spine.words import counted, listed
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.experiment import Scalar, SteadyMethod
 from regatta.stats.estimate import Interval

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.answers.page.view import View
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.topic import Document, Topic, Words
+from regatta.answers.kit.view import View
 from regatta.answers.topics.replay.compute import CompilationControl, ControlledPair, judge_control
 from regatta.figures.axes import Figure, Group
 from regatta.figures.bars import SharedClass, share_bars

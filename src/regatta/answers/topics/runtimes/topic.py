@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from regatta.answers.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
-from regatta.answers.context import Context
-from regatta.answers.multiplicity import adjusted
-from regatta.answers.pairs import pairs_of
-from regatta.answers.result import Comparison
-from regatta.answers.topic import Topic
+from regatta.answers.kit.topic import Topic
+from regatta.answers.spine.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.multiplicity import adjusted
+from regatta.answers.spine.pairs import pairs_of
+from regatta.answers.spine.result import Comparison
 from regatta.stats.intervals import GEORGES_2007
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from regatta.answers.names import heap_words
-from regatta.answers.result import CellAnswer
-from regatta.answers.rounds import FEW_ROUNDS, relative_round_means
-from regatta.answers.words import counted, listed
+from regatta.answers.spine.names import heap_words
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.rounds import FEW_ROUNDS, relative_round_means
+from regatta.answers.spine.words import counted, listed
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import LabelParts, parts_of_label
 from regatta.spec.home import known_home, reference_path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
-from regatta.answers.page.view import View
+from regatta.answers.kit.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
+from regatta.answers.kit.view import View
 from regatta.answers.topics.scores.compute import SuiteScore
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table

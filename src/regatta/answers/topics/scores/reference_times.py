@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.answers.cell_answers import cell_answers
-from regatta.answers.facts import Facts, read_facts
-from regatta.answers.methods import REGATTA
-from regatta.answers.result import CellAnswer
-from regatta.answers.samples import load_samples
+from regatta.answers.spine.cell_answers import cell_answers
+from regatta.answers.spine.facts import Facts, read_facts
+from regatta.answers.spine.methods import REGATTA
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.samples import load_samples
+from regatta.answers.spine.words import listed
 from regatta.answers.topics.scores.compute import Run, elapsed_s, runs_of
-from regatta.answers.words import listed
 from regatta.figures.text import show_percent
 from regatta.host.errors import Problem, SpecError
 from regatta.host.values.benchmark_label import parts_of_label

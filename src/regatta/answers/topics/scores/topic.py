@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from regatta.answers.context import Context
-from regatta.answers.plain import plain, row_of, text_of
-from regatta.answers.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.kit.plain import plain, row_of, text_of
+from regatta.answers.kit.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.spine.context import Context
 from regatta.answers.topics.scores.compute import SuiteScore, find_references, judge_scores
 from regatta.answers.topics.scores.page import scores_section, scores_tables
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import (
+from regatta.answers.kit.looks import Looks
+from regatta.answers.kit.panels import (
     PERCENTILE,
     Panel,
     cell_hover,
@@ -16,9 +16,9 @@ from regatta.answers.page.panels import (
     parameters_but,
     series_key,
 )
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer, CellAnswer, Comparison
-from regatta.answers.topic import Topic
+from regatta.answers.kit.topic import Topic
+from regatta.answers.kit.view import View
+from regatta.answers.spine.result import Answer, CellAnswer, Comparison
 from regatta.figures.axes import Figure, Group, Trace, layout, parameter_axis, value_axis
 from regatta.figures.curves import Point, curve
 from regatta.figures.looks import Look

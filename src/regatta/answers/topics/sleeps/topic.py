@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.view import View
-from regatta.answers.result import CellAnswer
-from regatta.answers.time_curves import TimeCurve, time_curves
-from regatta.answers.topic import Topic, Words
+from regatta.answers.kit.time_curves import TimeCurve, time_curves
+from regatta.answers.kit.topic import Topic, Words
+from regatta.answers.kit.view import View
+from regatta.answers.spine.result import CellAnswer
 from regatta.figures.axes import Figure, Group, log_axis, log_ticks
 from regatta.figures.curves import Point, segment
 from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_point, labelled_figure, time_quantity

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regatta.answers.context import Context
-from regatta.answers.iterations import steady_iterations
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.iterations import steady_iterations
 
 #: more cells have no such figure
 _CELLS_AT_MOST = 500

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import TEXTS_AT_MOST, Panel, cell_hover, hollow_words, place_of
-from regatta.answers.page.view import View
-from regatta.answers.parts import Sample
-from regatta.answers.result import CellAnswer
-from regatta.answers.topic import Topic
+from regatta.answers.kit.looks import Looks
+from regatta.answers.kit.panels import TEXTS_AT_MOST, Panel, cell_hover, hollow_words, place_of
+from regatta.answers.kit.topic import Topic
+from regatta.answers.kit.view import View
+from regatta.answers.spine.parts import Sample
+from regatta.answers.spine.result import CellAnswer
 from regatta.answers.topics.spread.compute import CellIterations, collect_iterations
 from regatta.answers.topics.spread.violins import DENSITY_FROM, density, relative_groups
 from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis

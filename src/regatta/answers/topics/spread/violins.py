@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from regatta.answers.page.panels import SeriesKey, group_heap_label, series_key
-from regatta.answers.page.view import View
-from regatta.answers.result import CellAnswer
+from regatta.answers.kit.panels import SeriesKey, group_heap_label, series_key
+from regatta.answers.kit.view import View
+from regatta.answers.spine.result import CellAnswer
 from regatta.answers.topics.spread.compute import CellIterations
 from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis
 from regatta.figures.curves import segment

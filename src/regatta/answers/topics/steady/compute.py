@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.answers.context import Context
-from regatta.answers.iterations import Batch, read_series
-from regatta.answers.parts import HEAP, INLINED, Place
-from regatta.answers.samples import PlannedCell
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.iterations import Batch, read_series
+from regatta.answers.spine.parts import HEAP, INLINED, Place
+from regatta.answers.spine.samples import PlannedCell
 from regatta.host.values.experiment import Scalar, SteadyState
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import geometric_mean

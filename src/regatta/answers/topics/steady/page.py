@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel, SeriesKey, series_key
-from regatta.answers.page.view import View
-from regatta.answers.result import CellAnswer
+from regatta.answers.kit.looks import Looks
+from regatta.answers.kit.panels import Panel, SeriesKey, series_key
+from regatta.answers.kit.view import View
+from regatta.answers.spine.result import CellAnswer
 from regatta.answers.topics.steady.compute import IterationCurve, SeriesSteadiness, Steadiness
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis, value_axis
 from regatta.figures.curves import Point, curve

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.answers.context import Context
-from regatta.answers.plain import plain
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.plain import plain
+from regatta.answers.kit.topic import Document, Topic, Words
+from regatta.answers.spine.context import Context
 from regatta.answers.topics.steady.compute import Steadiness, judge_steadiness
 from regatta.answers.topics.steady.page import steady_section, steady_tables
 from regatta.answers.topics.steady.words import steadiness_words, summary_words

@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from regatta.answers.names import Names
-from regatta.answers.samples import PlannedCell
+from regatta.answers.spine.names import Names
+from regatta.answers.spine.samples import PlannedCell
+from regatta.answers.spine.words import counted, how_much, listed
 from regatta.answers.topics.steady.compute import SeriesSteadiness, Steadiness
-from regatta.answers.words import counted, how_much, listed
 from regatta.figures.text import show_percent
 from regatta.host.values.experiment import SteadyState
 from regatta.stats.warmup import FLAT, INCONSISTENT, KINDS, LEAST_ITERATIONS, SLOWDOWN, UNSTEADY, WARMUP

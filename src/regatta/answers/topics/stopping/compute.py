@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regatta.answers.comparisons import contrasts_of
-from regatta.answers.context import Context
-from regatta.answers.names import short_names
-from regatta.answers.pairs import Pair, differing, series_key
-from regatta.answers.samples import PlannedCell
-from regatta.answers.stops import StopGroup
-from regatta.answers.words import counted
+from regatta.answers.spine.comparisons import contrasts_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.names import short_names
+from regatta.answers.spine.pairs import Pair, differing, series_key
+from regatta.answers.spine.samples import PlannedCell
+from regatta.answers.spine.stops import StopGroup
+from regatta.answers.spine.words import counted
 from regatta.host.journal.stopping import PER_CELL, WITHOUT_TARGET
 from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import geometric_mean, mean_interval, t_quantile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.view import View
+from regatta.answers.kit.view import View
 from regatta.answers.topics.stopping.compute import StoppedGroup
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.section import Section, Table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.kit.topic import Document, Topic, Words
 from regatta.answers.topics.stopping.compute import StoppedGroup, judge_stops, stop_words
 from regatta.answers.topics.stopping.page import stopping_section, stopping_tables
 

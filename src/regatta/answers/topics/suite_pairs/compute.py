@@ -7,16 +7,16 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from regatta.answers.comparisons import contrasts_of
-from regatta.answers.context import Context
-from regatta.answers.families.words import Sampled, family_words, leaders, ranking, winner
-from regatta.answers.names import full_names, heap_words
-from regatta.answers.pairs import Pair, differing
-from regatta.answers.parts import INLINED, FamilyPair, Place, shared_heap
-from regatta.answers.samples import PlannedCell, Series
-from regatta.answers.suite_means import LEAST_BENCHMARKS, suite_mean, suite_of, why_no_ratio
-from regatta.answers.verdicts import judge
-from regatta.answers.words import sample_words
+from regatta.answers.spine.comparisons import contrasts_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.families.words import Sampled, family_words, leaders, ranking, winner
+from regatta.answers.spine.names import full_names, heap_words
+from regatta.answers.spine.pairs import Pair, differing
+from regatta.answers.spine.parts import INLINED, FamilyPair, Place, shared_heap
+from regatta.answers.spine.samples import PlannedCell, Series
+from regatta.answers.spine.suite_means import LEAST_BENCHMARKS, suite_mean, suite_of, why_no_ratio
+from regatta.answers.spine.verdicts import judge
+from regatta.answers.spine.words import sample_words
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without, parameters_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.answers.page.view import View
+from regatta.answers.kit.view import View
 from regatta.answers.topics.suite_pairs.compute import SuitePairs
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_heap, show_interval, show_p, show_percent

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from regatta.answers.plain import finite, place_of, row_of
-from regatta.answers.ranking import Standings
-from regatta.answers.result import Answer
-from regatta.answers.topic import Document, Rows, Topic, Words
+from regatta.answers.kit.plain import finite, place_of, row_of
+from regatta.answers.kit.ranking import Standings
+from regatta.answers.kit.topic import Document, Rows, Topic, Words
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.suite_pairs.compute import SuitePairs, compare_all
 from regatta.answers.topics.suite_pairs.page import suite_pairs_section, suite_pairs_tables
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from regatta.answers.context import Context
-from regatta.answers.names import Names, full_names, heap_words, short_names
-from regatta.answers.pairs import Pair, differing
-from regatta.answers.parts import INLINED, shared_heap
-from regatta.answers.suite_means import LEAST_BENCHMARKS, Measured, suite_mean, suite_of, why_no_ratio
-from regatta.answers.verdicts import VERDICT, Verdict, judge, shows_difference
-from regatta.answers.words import bound_words, compared, how_much, listed, no_difference, too_small
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.names import Names, full_names, heap_words, short_names
+from regatta.answers.spine.pairs import Pair, differing
+from regatta.answers.spine.parts import INLINED, shared_heap
+from regatta.answers.spine.suite_means import LEAST_BENCHMARKS, Measured, suite_mean, suite_of, why_no_ratio
+from regatta.answers.spine.verdicts import VERDICT, Verdict, judge, shows_difference
+from regatta.answers.spine.words import bound_words, compared, how_much, listed, no_difference, too_small
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without
 from regatta.stats.all_pairs import simultaneous

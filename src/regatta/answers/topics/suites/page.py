@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.ratio_rows import (
+from regatta.answers.kit.ranking import ranked
+from regatta.answers.kit.ratio_rows import (
     RatioFrame,
     RatioRow,
     band_words,
     ratio_figures,
     ratio_span,
 )
-from regatta.answers.page.view import View
-from regatta.answers.ranking import ranked
+from regatta.answers.kit.view import View
 from regatta.answers.topics.suites.compute import SuiteComparison
 from regatta.figures.axes import Group
 from regatta.figures.looks import Look

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from regatta.answers.plain import finite, place_of, plain, row_of
-from regatta.answers.topic import Document, Rows, Topic, Words
+from regatta.answers.kit.plain import finite, place_of, plain, row_of
+from regatta.answers.kit.topic import Document, Rows, Topic, Words
 from regatta.answers.topics.suites.compute import SuiteComparison, judge_suites
 from regatta.answers.topics.suites.page import suites_section, suites_tables
 

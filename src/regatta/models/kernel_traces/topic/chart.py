@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.words import counted
+from regatta.answers.spine.words import counted
 from regatta.figures import axes
 from regatta.figures.axes import Figure, Group, axis, layout
 from regatta.figures.html import encoded, fill, number_figures, write_page

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from regatta.answers.comparisons import contrasts_of
-from regatta.answers.context import Context
-from regatta.answers.kept_files import runs_with
-from regatta.answers.pairs import Pair
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.comparisons import contrasts_of
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.kept_files import runs_with
+from regatta.answers.spine.pairs import Pair
+from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.host.units import is_positive
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regatta.answers.parts import HEAP, INLINED, Place
+from regatta.answers.spine.parts import HEAP, INLINED, Place
 from regatta.models.kernel_traces.demands import Demands
 from regatta.stats.estimate import Interval
 

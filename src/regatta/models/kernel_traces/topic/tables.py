@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from regatta.answers.page.view import View
+from regatta.answers.kit.view import View
 from regatta.figures.section import Table
 from regatta.figures.text import show_unit
 from regatta.models.kernel_traces.measures import CAUSES

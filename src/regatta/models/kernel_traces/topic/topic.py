@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.context import Context
-from regatta.answers.page.view import View
-from regatta.answers.plain import plain
-from regatta.answers.topic import Document, Lead, Topic, Words
-from regatta.answers.words import counted
+from regatta.answers.kit.plain import plain
+from regatta.answers.kit.topic import Document, Lead, Topic, Words
+from regatta.answers.kit.view import View
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.words import counted
 from regatta.figures.axes import Group
 from regatta.figures.section import Section
 from regatta.figures.text import joined, show_percent

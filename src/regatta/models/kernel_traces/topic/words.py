@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from regatta.answers.verdicts import shows_difference
-from regatta.answers.words import counted, how_much, measured
+from regatta.answers.spine.verdicts import shows_difference
+from regatta.answers.spine.words import counted, how_much, measured
 from regatta.figures.text import show_percent, show_quantity
 from regatta.models.kernel_traces.topic.result import NO_PHASE, TIMES, TracedCell, Tracing
 

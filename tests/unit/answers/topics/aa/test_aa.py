@@ -11,7 +11,7 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
+from regatta.answers.report.answer import answer_experiment
 from regatta.answers.topics.aa.compute import Gate
 from regatta.answers.topics.aa.topic import AA
 

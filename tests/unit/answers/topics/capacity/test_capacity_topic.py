@@ -13,14 +13,14 @@ import pytest
 from helpers.golden import Golden
 from helpers.synthetic_answers import java_answer
 from helpers.synthetic_journal import cell, native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.page import render
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.report.page import render
+from regatta.answers.report.registry import sections_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.capacity.result import Bound, Capacity
 from regatta.answers.topics.capacity.topic import CAPACITY
-from regatta.answers.topics.registry import sections_of
 from regatta.stats.crossing import crossing
 
 RATES = (2000, 4000, 8000)

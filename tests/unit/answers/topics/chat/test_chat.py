@@ -17,10 +17,10 @@ from helpers.chat_experiment import (
 )
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.chat.compute import Chat
 from regatta.answers.topics.chat.topic import CHAT
 

@@ -9,12 +9,12 @@ import pytest
 
 from helpers.chat_experiment import CONNECTIONS, COST_NS, write_chat_experiment
 from helpers.synthetic_answers import java_answer
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.page import render
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.page import render
+from regatta.answers.report.registry import sections_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.chat.topic import CHAT
-from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure
 from regatta.figures.section import Section
 

@@ -11,9 +11,9 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.result import Answer
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.collectors.compute import Overhead
 from regatta.answers.topics.collectors.topic import COLLECTORS
 

@@ -9,10 +9,10 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.panels import panels_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.panels import panels_of
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.counters.compute import CounterAnswer
 from regatta.answers.topics.counters.topic import COUNTERS
 from regatta.host.values.counters import INFO

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.result import Answer
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.coverage.topic import coverage_words
 
 RUNTIMES = ("jdk-17", "jdk-21")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
 from regatta.answers.topics.dependence.compute import Dependence, dependence_words
 from regatta.answers.topics.dependence.topic import DEPENDENCE
 from regatta.stats.dependence import Autocorrelation

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from helpers.synthetic_answers import curve_answer, failed_answer, java_answer
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.dependence.compute import dependences
 from regatta.answers.topics.dependence.topic import DEPENDENCE
 from regatta.figures.section import Section

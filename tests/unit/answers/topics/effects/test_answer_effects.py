@@ -14,10 +14,10 @@ import pytest
 from helpers.golden import Golden
 from helpers.one_at_a_time import variance_levels
 from helpers.synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.levels.topic import LEVELS
 from regatta.stats.levels import optimal_repetitions

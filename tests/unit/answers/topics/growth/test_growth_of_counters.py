@@ -10,9 +10,9 @@ import numpy as np
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.growth.compute import Grown
 from regatta.answers.topics.growth.topic import GROWTH
 

@@ -11,8 +11,8 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
 from regatta.answers.topics.hosts.topic import HOSTS
 
 _FOLDER = Path(__file__).parents[4] / "reference"

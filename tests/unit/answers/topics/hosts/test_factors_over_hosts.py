@@ -13,10 +13,10 @@ import pytest
 from helpers.fleet_experiment import HOSTS as ALL_HOSTS
 from helpers.fleet_experiment import Fleet, write_fleet
 from helpers.golden import Golden
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.hosts.result import PlatformFamily
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.stats.estimate import safe_exp

@@ -13,16 +13,16 @@ import pytest
 from helpers.golden import Golden
 from helpers.scaling_experiment import CALLS, CPUS, KERNELS, LOADS, write_scaling_experiment
 from helpers.synthetic_answers import HOSTILE, curve_answer, empty_answer, failed_answer, java_answer
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.gallery import gallery
-from regatta.answers.page.page import render
-from regatta.answers.page.view import View
-from regatta.answers.parts import Place
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.gallery import gallery
+from regatta.answers.report.page import render
+from regatta.answers.report.registry import sections_of
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.load.compute import LoadCurve, LoadPoint, Scaling
 from regatta.answers.topics.load.page import line_names, load_axis
 from regatta.answers.topics.load.topic import LOAD
-from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure
 from regatta.figures.labelled import MOST_LINES
 from regatta.figures.section import Section

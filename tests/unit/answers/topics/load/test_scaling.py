@@ -15,10 +15,10 @@ import pytest
 from helpers.golden import Golden
 from helpers.scaling_experiment import FACTS, bandwidth_rows, latency_rows, write_scaling_experiment
 from helpers.synthetic_journal import native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.load.compute import Aspect, LoadCurve
 from regatta.answers.topics.load.topic import LOAD
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from helpers.golden import Golden
 from helpers.scaling_experiment import FACTS, memory_ns, write_scaling_experiment
 from helpers.synthetic_journal import native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.result import Answer
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.memory.compute import memory_curves, memory_words, plateaus
 from regatta.answers.topics.sleeps.topic import sleep_curves, sleep_words
 

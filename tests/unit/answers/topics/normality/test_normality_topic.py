@@ -11,12 +11,12 @@ from scipy.stats import shapiro
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.cell_table import tables_of, texts_of
-from regatta.answers.page.page import render
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.cell_table import tables_of, texts_of
+from regatta.answers.report.documents import document_of
+from regatta.answers.report.page import render
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.normality.topic import NORMALITY, CellNormality, normality_words
 from regatta.stats.normality import Normality
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.view import View
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
 from regatta.answers.topics.order.topic import ORDER
 
 

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.page import render
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.page import render
 from regatta.answers.topics.outliers.topic import OUTLIERS
 from regatta.cli.analyze import analyze
 

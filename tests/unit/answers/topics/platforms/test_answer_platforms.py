@@ -11,9 +11,9 @@ import pytest
 from helpers.fleet_experiment import HOSTS as ALL_HOSTS
 from helpers.fleet_experiment import Fleet, write_fleet
 from helpers.golden import Golden
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import COLUMNS, document_of, rows_of
-from regatta.answers.result import Answer
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import COLUMNS, document_of, rows_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.hosts.topic import HOSTS
 

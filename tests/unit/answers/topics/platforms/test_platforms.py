@@ -16,13 +16,13 @@ from scipy import stats
 
 from helpers.fleet_experiment import HOSTS, Fleet, write_fleet
 from helpers.golden import Golden
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import COLUMNS, document_of, rows_of
-from regatta.answers.page.view import View
-from regatta.answers.parts import Place
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import COLUMNS, document_of, rows_of
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.verdicts import Verdict
 from regatta.answers.topics.platforms.compute import PlatformRatio, _change, _means, _Measured, rankings
 from regatta.answers.topics.platforms.topic import PLATFORMS
-from regatta.answers.verdicts import Verdict
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Heap
 from regatta.stats.all_pairs import simultaneous

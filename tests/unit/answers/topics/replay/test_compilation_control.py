@@ -12,11 +12,11 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.families.result import Family
-from regatta.answers.page.page import render
-from regatta.answers.parts import FamilyPair, Place
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.report.page import render
+from regatta.answers.spine.families.result import Family
+from regatta.answers.spine.parts import FamilyPair, Place
 from regatta.answers.topics.replay.compute import agreement, judge_control
 from regatta.answers.topics.replay.topic import REPLAY
 from regatta.host.values.experiment import Heap

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.facts import read_facts
-from regatta.answers.samples import Samples, load_samples
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.facts import read_facts
+from regatta.answers.spine.samples import Samples, load_samples
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.store.database import open_database
 

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.scores.compute import SuiteScore
 from regatta.answers.topics.scores.topic import SCORES
 from regatta.cli.analyze import analyze
@@ -117,8 +117,8 @@ def test_the_geometric_mean_has_the_interval_of_these_benchmarks(home: Path, tmp
 @pytest.mark.parametrize("shared", [0.0, 0.1])
 def test_the_interval_covers_what_it_says(shared: float) -> None:
     """300 suites of 3 programs, with and without conditions that a round shares; 95 % has a standard error of 1.3 % here."""
-    from regatta.answers.parts import Place, Sample
-    from regatta.answers.result import CellAnswer
+    from regatta.answers.spine.parts import Place, Sample
+    from regatta.answers.spine.result import CellAnswer
     from regatta.answers.topics.scores.compute import judge_scores
     from regatta.spec.references import Reference
     from regatta.stats.estimate import Interval

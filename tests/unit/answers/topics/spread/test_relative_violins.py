@@ -10,10 +10,10 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.page.page import render
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.page import render
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.spread.topic import SPREAD
 from regatta.figures.axes import Group
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.spine.words import bound_words
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.steady.compute import _agreement
-from regatta.answers.words import bound_words
 from regatta.stats.estimate import Interval
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.result import Answer
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.steady import compute as steady_analysis
 from regatta.answers.topics.steady.compute import SeriesSteadiness, Steadiness
 from regatta.answers.topics.steady.topic import STEADY

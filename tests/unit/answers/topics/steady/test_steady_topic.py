@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 
 from helpers.synthetic_answers import java_answer
-from regatta.answers.page.page import render
-from regatta.answers.page.panels import panels_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.panels import panels_of
+from regatta.answers.kit.view import View
+from regatta.answers.report.page import render
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.steady.compute import IterationCurve, SeriesSteadiness, Steadiness
 from regatta.answers.topics.steady.topic import STEADY
 from regatta.figures.section import Section

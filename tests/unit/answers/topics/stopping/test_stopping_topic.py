@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 
 from helpers.synthetic_answers import HOSTILE, java_answer
-from regatta.answers.page.page import render_sections
-from regatta.answers.page.view import View
+from regatta.answers.kit.view import View
 from regatta.answers.topics.stopping.compute import StoppedGroup, StoppedPair
 from regatta.answers.topics.stopping.topic import STOPPING
+from regatta.figures.sections_page import render_sections
 
 PAIR = StoppedPair("g1", "serial", "", 10, 0.017, 14, 0.98, "target 1 % met by 14 rounds")
 GROUP = StoppedGroup(

@@ -12,10 +12,10 @@ from scipy import stats
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of, rows_of
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of, rows_of
+from regatta.answers.spine.result import Answer
 from regatta.answers.topics.suite_pairs.topic import SUITE_PAIRS
 from regatta.answers.topics.suites.topic import SUITES
 from regatta.stats.intervals import mean_interval

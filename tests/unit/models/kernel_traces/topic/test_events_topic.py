@@ -14,11 +14,11 @@ import pytest
 from helpers.golden import Golden
 from helpers.synthetic_answers import empty_answer
 from helpers.synthetic_journal import native, record, write_experiment
-from regatta.answers.answer import answer_experiment
-from regatta.answers.documents import document_of
-from regatta.answers.page.page import render
-from regatta.answers.page.view import View
-from regatta.answers.result import Answer
+from regatta.answers.kit.view import View
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.documents import document_of
+from regatta.answers.report.page import render
+from regatta.answers.spine.result import Answer
 from regatta.figures.section import Section
 from regatta.host.errors import HostError
 from regatta.models.kernel_traces.topic.bars import phase_figures

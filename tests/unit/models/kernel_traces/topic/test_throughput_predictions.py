@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.synthetic_journal import native, record, write_experiment
-from regatta.answers.answer import answer_experiment
+from regatta.answers.report.answer import answer_experiment
 from regatta.models.kernel_traces.record_measures import UNREADABLE
 from regatta.models.kernel_traces.topic.model import predictions
 from regatta.models.kernel_traces.topic.result import TracedCell

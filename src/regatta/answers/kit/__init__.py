@@ -1,0 +1,1 @@
+"""What every topic draws and writes with."""

@@ -1,0 +1,102 @@
+"""Estimate the number of rounds that reach a target, from the spread of existing records."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from regatta.answers.spine.words import counted
+from regatta.host.journal.comparison_rounds import pairs_of
+from regatta.host.journal.round_values import read_rounds
+from regatta.host.journal.stopping import LEAST_BLOCKS, Pair, Rule, percent_of, rounds_for
+from regatta.host.values.experiment import Experiment, Stopping
+from regatta.planner.plan import HostPlan
+from regatta.planner.stopping import block_groups, t_quantiles
+from regatta.store.folder import Folder
+
+#: if a spec has no target
+_TARGET_PERCENT = 1.0
+#: quantiles for more degrees of freedom than this differ in the third digit
+_MOST_DF = 200
+_ALL_ROUNDS = 1 << 31
+
+
+def propose_rounds(experiment: Experiment, plans: Mapping[str, HostPlan], folder: Folder) -> dict[str, Any]:
+    """Propose a number of rounds.
+
+    Args:
+        experiment: its target, or 1 % if its number of rounds is fixed.
+        plans: host -> plan.
+        folder: of the experiment. Records of any plan count if their cells are the same.
+
+    Returns:
+        `target_percent`; `comparisons`: host, `a` and `b` (labels; `b` is null if a cell is alone in its group), `parameters`,
+        `n` blocks so far, `sd` of their differences of logs, `reached_percent` (half-width now) and `rounds` in total, null with
+        fewer than 3 blocks; `rounds`: the maximum over comparisons, null if unknown; `words`.
+
+    Raises:
+        OSError: a journal cannot be read.
+    """
+    stopping = experiment.stopping
+    target = stopping.target_percent if stopping and stopping.target_percent else _TARGET_PERCENT
+    rule = Rule("stein", 2, _ALL_ROUNDS, target, t_quantiles(experiment.level, _MOST_DF))
+    comparisons = [
+        one for host, plan in plans.items() for one in _of_host(host, experiment, plan, folder, rule)
+    ]
+    known = [one for one in comparisons if one["rounds"] is not None]
+    worst = max(known, key=lambda one: one["rounds"], default=None)
+    return {
+        "target_percent": target,
+        "comparisons": comparisons,
+        "rounds": None if worst is None else worst["rounds"],
+        "words": _words(target, worst, len(comparisons) - len(known)),
+    }
+
+
+def _of_host(
+    host: str, experiment: Experiment, plan: HostPlan, folder: Folder, rule: Rule
+) -> list[dict[str, Any]]:
+    as_if = experiment.stopping or Stopping("stein", 10, 30, rule.target_percent)
+    groups = block_groups(experiment, as_if, plan.cells, plan.group_sizes)
+    cells = [cell.to_json(experiment.timeout_s, experiment.steady.iterations) for cell in plan.cells]
+    labels = {cell["cell_id"]: cell["label"] for cell in cells}
+    rounds = range(experiment.discarded_rounds, _ALL_ROUNDS)
+    by_id = {cell["cell_id"]: cell for cell in cells}
+    recorded = read_rounds(
+        folder.journal / host, by_id, rounds, vars(experiment.steady), vars(experiment.limits)
+    )
+    return [
+        {
+            "host": host,
+            "a": labels[pair.a],
+            "b": labels.get(pair.b),
+            "parameters": pair.series,
+            **_need(pair, rule),
+        }
+        for group in groups
+        for pair in pairs_of(group, cells, recorded)
+    ]
+
+
+def _need(pair: Pair, rule: Rule) -> dict[str, Any]:
+    n = len(pair.differences)
+    if n < LEAST_BLOCKS:
+        return {"n": n, "sd": None, "reached_percent": None, "rounds": None}
+    sd = statistics.stdev(pair.differences)
+    half = rule.quantile(n - 1) * sd / math.sqrt(n)
+    return {"n": n, "sd": sd, "reached_percent": percent_of(half), "rounds": rounds_for(rule, sd, n - 1)}
+
+
+def _words(target: float, worst: Mapping[str, Any] | None, unknown: int) -> str:
+    if worst is None:
+        return (
+            f"rounds for intervals within {target:g} %: undefined (fewer than {LEAST_BLOCKS} recorded rounds)"
+        )
+    against = f" / {worst['b']}" if worst["b"] else ""
+    words = (
+        f"rounds for intervals within {target:g} %: {worst['rounds']}, from the standard deviation of {worst['a']}{against} "
+        f"({100 * math.expm1(worst['sd']):.2g} %, n = {worst['n']})"
+    )
+    return f"{words}; undefined for {counted(unknown, 'comparison')}" if unknown else words
