@@ -87,6 +87,9 @@ def test_the_hooks_of_a_commit_are_tools_of_the_check_and_need_no_download() -> 
     (repository,) = _yaml(".pre-commit-config.yaml")["repos"]
     assert repository["repo"] == "local"
     for hook in repository["hooks"]:
+        if "commit-msg" in hook.get("stages", []):
+            assert os.access(ROOT / hook["entry"], os.X_OK)
+            continue
         program = Path(shlex.split(hook["entry"])[0])
         assert hook["language"] == "system"
         assert f"'{hook['name']}'" in check
