@@ -8,7 +8,7 @@ from collections.abc import Callable
 from logging import ERROR, WARNING, LogRecord
 
 from regatta.cli.watcher import STAGES, Watcher
-from regatta.cli.workflow import Heard
+from regatta.cli.workflow import WorkflowEvents
 from snakemake_logger_plugin_regatta.happenings import Job
 
 #: messages without an event that are redundant with the bar
@@ -29,7 +29,7 @@ class Screen:
         self._errors_only = errors_only
         self._style = "" if nocolor else "red"
         self._watcher: Watcher | None = None
-        self._heard: Heard | None = None
+        self._heard: WorkflowEvents | None = None
         # Two threads draw the bar: the one that handles messages, and the one that watches the measurement.
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -44,7 +44,7 @@ class Screen:
                 if self._watcher is not None:
                     self._watcher.__exit__(None, None, None)
                 self._watcher = Watcher(job.folder).__enter__()
-                self._heard = Heard(job.folder)
+                self._heard = WorkflowEvents(job.folder)
             self._watcher.stage = job.rule
             self._watcher.look()
         if self._looking is None:

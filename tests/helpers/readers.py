@@ -61,13 +61,13 @@ def _adapter(name: str, **options: object) -> Callable[[Path], object]:
 
     def call(path: Path) -> None:
         from regatta.host.adapters import ADAPTERS
-        from regatta.host.adapters.result import Left
+        from regatta.host.adapters.result import RunOutput
         from regatta.host.journal.record import decode_line, encode_record
         from regatta.host.journal.record_shape import shape_problem
 
         data = _received(path)
         out, err = (b"", data) if name == "dacapo" else (data, b"")
-        found = ADAPTERS[name](Left(5_000_000, 0.25, 0.5, 1024, data, "", out, False, err), options)
+        found = ADAPTERS[name](RunOutput(5_000_000, 0.25, 0.5, 1024, data, "", out, False, err), options)
         record = {"v": 1, "iterations": found.iterations, "digests": found.digests, "info": found.info}
         assert shape_problem(decode_line(encode_record({**record, "reason": found.error})), needed=()) == ""
         if found.error:

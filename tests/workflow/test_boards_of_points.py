@@ -21,7 +21,7 @@ from regatta.influx.answers import estimate_points
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point
 from regatta.models.predict.points import prediction_points
-from regatta.models.predict.predictions import Asked, Request, forecast_of
+from regatta.models.predict.predictions import Request, RequestedApplication, forecast_of
 from regatta.models.vectors.sources import Sources
 
 Written = Callable[..., Ask]
@@ -175,7 +175,7 @@ def test_all_entries_of_a_primitive_are_shown_and_the_primitives_where_no_whole_
     traced = sources.application("apache-fastcgi")
     assert traced is not None
     for application, quantity in ((traced, "elapsed"), (replace(traced, user_time=None), "primitives")):
-        found = forecast_of(Request((Asked(application),), systems))
+        found = forecast_of(Request((RequestedApplication(application),), systems))
         board = Board(
             DOCUMENTS["vectors"], made_of(*prediction_points(found, time.time_ns())), Range(0, 2**41)
         )

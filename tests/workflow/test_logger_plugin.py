@@ -311,10 +311,10 @@ def test_events_that_nobody_can_write_stop_no_measurement(tmp_path: Path) -> Non
 
 
 def test_a_host_whose_run_is_stopped_waits_no_longer(tmp_path: Path) -> None:
-    from regatta.cli.workflow import Heard, _tell_end
+    from regatta.cli.workflow import WorkflowEvents, _tell_end
     from regatta.store.folder import Folder
 
-    heard = Heard(Folder(tmp_path))
+    heard = WorkflowEvents(Folder(tmp_path))
     append_event(tmp_path, "experiment_started")
     for host in ("alpha", "beta"):
         append_event(tmp_path, "waiting", host, text="another run")
@@ -326,12 +326,12 @@ def test_a_host_whose_run_is_stopped_waits_no_longer(tmp_path: Path) -> None:
 
 
 def test_a_run_that_its_logger_could_not_end_is_ended_by_who_watched_it(tmp_path: Path) -> None:
-    from regatta.cli.workflow import Heard, _tell_end
+    from regatta.cli.workflow import WorkflowEvents, _tell_end
     from regatta.store.folder import Folder
 
     folder = Folder(tmp_path)
     append_event(tmp_path, "experiment_started")
-    before = Heard(folder)
+    before = WorkflowEvents(folder)
     _tell_end(folder, before, "stopped")
     assert [e.kind for e in read_events(events_path(tmp_path))] == ["experiment_started"], "not of this run"
     append_event(tmp_path, "experiment_started")
@@ -343,7 +343,7 @@ def test_a_run_that_its_logger_could_not_end_is_ended_by_who_watched_it(tmp_path
 
 
 def test_what_is_shown_of_a_failed_run_is_the_log_of_what_failed(tmp_path: Path) -> None:
-    from regatta.cli.workflow import Heard, _raise_for
+    from regatta.cli.workflow import WorkflowEvents, _raise_for
     from regatta.host.errors import HostError
     from regatta.store.folder import Folder
 
@@ -354,7 +354,7 @@ def test_what_is_shown_of_a_failed_run_is_the_log_of_what_failed(tmp_path: Path)
     (folder.logs / "ingest.log").write_text("all is well\n")
     newest = folder.logs / "ingest.log"
     os.utime(newest, (newest.stat().st_mtime + 10,) * 2)
-    heard = Heard(folder)
+    heard = WorkflowEvents(folder)
     append_event(tmp_path, "job_failed", text="report: it broke here", log="../logs/report.log")
     assert list(heard.stages()) == []
     with pytest.raises(HostError, match="it broke here"):

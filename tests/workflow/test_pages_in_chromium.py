@@ -36,7 +36,7 @@ from regatta.answers.report.answer import answer_experiment
 from regatta.answers.report.page import write_report
 from regatta.figures.browser import Browser
 from regatta.models.predict.page import write_predictions
-from regatta.models.predict.predictions import Asked, Request, forecast_of
+from regatta.models.predict.predictions import Request, RequestedApplication, forecast_of
 from regatta.models.vectors.sources import Sources
 
 pytestmark = needs_browser
@@ -57,7 +57,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     home = as_home(write_served_experiment(folder))
     sources = Sources(home, home / "results")
     applications = [sources.application(name) for name in ("apache-static", "apache-cgi")]
-    asked = tuple(Asked(one) for one in applications if one is not None)
+    asked = tuple(RequestedApplication(one) for one in applications if one is not None)
     forecast = forecast_of(Request(asked, tuple(sources.systems("served")), optimise=True))
     write_predictions(forecast, found["predictions"])
     write_predictions(six_runtimes("jess", "db"), found["runtimes"])

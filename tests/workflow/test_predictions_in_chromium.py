@@ -9,7 +9,7 @@ from test_report_in_chromium import facts
 from helpers.opened_pages import drawn_page, needs_browser
 from helpers.served_experiment import as_home, write_served_experiment
 from regatta.models.predict.page import write_predictions
-from regatta.models.predict.predictions import Asked, Replaced, Request, forecast_of
+from regatta.models.predict.predictions import Replaced, Request, RequestedApplication, forecast_of
 from regatta.models.vectors.sources import Sources
 
 pytestmark = needs_browser
@@ -19,7 +19,7 @@ def test_every_figure_of_predictions_is_drawn(tmp_path: Path) -> None:
     home = as_home(write_served_experiment(tmp_path))
     sources = Sources(home, home / "results")
     applications = [sources.application(name) for name in ("apache-static", "apache-cgi", "apache-fastcgi")]
-    static, cgi, fastcgi = (Asked(one) for one in applications if one is not None)
+    static, cgi, fastcgi = (RequestedApplication(one) for one in applications if one is not None)
     request = Request(
         (static, cgi, fastcgi),
         tuple(sources.systems("served")),

@@ -15,7 +15,7 @@ import pytest
 
 from helpers.workloads.java_runs import QUICK, TIMEOUT_S, Programs, Run, entry, jvm
 from regatta.host.adapters import regatta_lines
-from regatta.host.adapters.result import Left
+from regatta.host.adapters.result import RunOutput
 
 DATABASES = ("h2", "hsqldb")
 REQUEST_DRIVEN = (*DATABASES, "lusearch")
@@ -45,7 +45,7 @@ def requests(lines: list[dict[str, Any]], iteration: int) -> list[tuple[int, int
 
 def latencies(results: bytes, iteration: int) -> dict[tuple[str, str | None, float], int]:
     """What the adapter makes of the requests of an iteration: (kind, window, percentile) -> ns."""
-    reported = regatta_lines.read(Left(1, 0.0, 0.0, None, results, "", b"", False), {})
+    reported = regatta_lines.read(RunOutput(1, 0.0, 0.0, None, results, "", b"", False), {})
     assert reported.error == ""
     return {
         (parameters["kind"], parameters.get("window"), parameters["percentile"]): value

@@ -14,7 +14,7 @@ import click
 from regatta.cli.options import json_option
 
 if TYPE_CHECKING:
-    from regatta.fleet.fake_benchmarks import Heard
+    from regatta.fleet.fake_benchmarks import ProgramResults
     from regatta.fleet.host_checks import Check
 
 #: on a larger host noise is measured on this many CPUs, evenly spread, to limit the time
@@ -78,7 +78,7 @@ def _spread(cpus: list[int], most: int) -> list[int]:
     return [cpus[i * len(cpus) // most] for i in range(most)]
 
 
-def _judge(heard: Heard, cpus: list[int]) -> list[Check]:
+def _judge(heard: ProgramResults, cpus: list[int]) -> list[Check]:
     from regatta.fleet import host_checks
     from regatta.fleet.kernel_figures import clock_source, kernel_frequency, kernel_line_bytes
     from regatta.host.counters.counting import offer

@@ -45,11 +45,11 @@ def _make_sure_of_influx(home: Path) -> None:
     from regatta.host.errors import Problem, SpecError
     from regatta.influx.settings import OFF, VARIABLE, find_settings
     from regatta.services.folder import service_folder
-    from regatta.services.stack import Wishes
+    from regatta.services.stack import StackOptions
 
     settings = find_settings(home)
     if settings is None or settings.path == service_folder().settings:
-        start(Wishes())
+        start(StackOptions())
         settings = find_settings(home)
     if settings is None:
         raise SpecError(

@@ -89,7 +89,7 @@ def ingest(
         raise click.UsageError("--verify cannot be combined with --receipt")
     sys.setswitchinterval(_SWITCH_S)
     folder = _folder(experiment, results)
-    wishes = _Wishes(
+    wishes = _Options(
         folder, list(hosts) or None, follow, verify, rebuild, not no_estimates and not hosts, patience_s,
         short=receipt is not None,
     )  # fmt: skip
@@ -122,7 +122,7 @@ def _folder(experiment: str, results: Path) -> Folder:
 
 
 @dataclass(frozen=True)
-class _Wishes:
+class _Options:
     """Options of the command line."""
 
     folder: Folder
@@ -169,7 +169,7 @@ class _Done:
         return {**plain, "verified": self.verified.to_json() if self.verified else None}
 
 
-def _work(wishes: _Wishes, done: _Done) -> None:
+def _work(wishes: _Options, done: _Done) -> None:
     from regatta.influx.client import Client
 
     settings = influx_settings()
@@ -197,7 +197,7 @@ def _work(wishes: _Wishes, done: _Done) -> None:
         client.close()
 
 
-def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
+def _write(wishes: _Options, client: Client, done: _Done) -> None:
     from regatta.influx.ingesting import Ingest
 
     folder = wishes.folder
@@ -239,7 +239,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
             _count_refused(done, client.refusals, work.cursors.refused())
 
 
-def _attempt(wishes: _Wishes, client: Client) -> AbstractContextManager[None]:
+def _attempt(wishes: _Options, client: Client) -> AbstractContextManager[None]:
     """Guard sending after each segment against repeated waits for an unresponsive database."""
     if not wishes.short or wishes.hosts is None:
         return nullcontext()
@@ -284,7 +284,7 @@ def _follow(work: Ingest, hosts: list[str] | None) -> bool:
     return True
 
 
-def _check_hosts(wishes: _Wishes, known: list[str]) -> None:
+def _check_hosts(wishes: _Options, known: list[str]) -> None:
     for host in wishes.hosts or ():
         if host not in known:
             raise StoreError(

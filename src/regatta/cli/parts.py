@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.store.events import append_event
@@ -29,7 +30,7 @@ def run_parts(folder: Folder, parts: Iterable[Part], logs: Sequence[Path]) -> No
         work()
 
 
-def note(folder: Folder, kind: str, **fields: str | int) -> None:
+def note(folder: Folder, kind: str, **fields: Any) -> None:
     """Append an event of an experiment. A failure does not stop the job: an event only records a time."""
     with suppress(StoreError):
         append_event(folder.path, kind, **fields)

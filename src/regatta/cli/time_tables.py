@@ -222,9 +222,9 @@ def first_lines(name: str, run: Record) -> list[str]:
 
 def text_of(run: Record, stream: Literal["stdout", "stderr"]) -> str:
     """Return what a record keeps of the standard output or error."""
-    from regatta.host.measure.capture import Kept
+    from regatta.host.measure.capture import KeptOutput
 
-    return Kept.from_json(run[stream], _KEPT_BYTES, None).kept.decode(errors="replace")
+    return KeptOutput.from_json(run[stream], _KEPT_BYTES, None).kept.decode(errors="replace")
 
 
 def marked_up(table: Table, kind: str) -> str:

@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from regatta.services.folder import ServiceFolder
-    from regatta.services.stack import Up, Wishes
+    from regatta.services.stack import StackOptions, Up
 
 _OPEN = (
     "warning: every user of this machine can read the database through its backup port, which requires no password "
@@ -37,12 +37,12 @@ def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: boo
     InfluxDB 1.x has a second port for backups, without a password. It cannot be disabled, so every user of this machine can
     read the database and restore into it. With --docker, that port stays inside the container.
     """
-    from regatta.services.stack import Wishes
+    from regatta.services.stack import StackOptions
 
-    return start(Wishes(docker, not no_grafana, port, grafana_port))
+    return start(StackOptions(docker, not no_grafana, port, grafana_port))
 
 
-def start(wishes: Wishes) -> int:
+def start(wishes: StackOptions) -> int:
     """Start the services and print their addresses; return the exit code."""
     from regatta.services.folder import service_folder
     from regatta.services.stack import up as start_services

@@ -25,12 +25,12 @@ def watch(experiment: str, results: Path) -> None:
     not the experiment.
     """
     from regatta.cli.watcher import Watcher
-    from regatta.cli.workflow import Heard, is_being_run
+    from regatta.cli.workflow import WorkflowEvents, is_being_run
     from regatta.store.folder import find_folder
     from regatta.store.progress import read_progress
 
     folder = find_folder(experiment, results)
-    heard = Heard(folder, from_start=True)
+    heard = WorkflowEvents(folder, from_start=True)
     alive_at = time.monotonic()
     with Watcher(folder) as watcher:
         while True:

@@ -111,7 +111,7 @@ def _run(
         # Otherwise `profiles/default` next to the Snakefile or in the current folder replaces keys of that profile.
         "--workflow-profile", "none",
     ]  # fmt: skip
-    heard = Heard(folder)
+    heard = WorkflowEvents(folder)
     with (folder.logs / "snakemake.log").open("ab") as log, told_to_stop():
         began_at = os.fstat(log.fileno()).st_size
         # A separate session: Ctrl-C reaches only this process, which then ends the workflow gracefully.
@@ -135,7 +135,7 @@ def _run(
     return 1
 
 
-class Heard:
+class WorkflowEvents:
     """Follows the workflow through the events of the experiment, which its logger writes."""
 
     def __init__(self, folder: Folder, from_start: bool = False) -> None:
@@ -174,7 +174,7 @@ class Heard:
             return
 
 
-def _tell_end(folder: Folder, heard: Heard, text: str) -> None:
+def _tell_end(folder: Folder, heard: WorkflowEvents, text: str) -> None:
     """Write the end of the experiment, if the workflow did not."""
     for _ in heard.stages():
         pass
@@ -186,7 +186,7 @@ def _tell_end(folder: Folder, heard: Heard, text: str) -> None:
             append_event(folder.path, "experiment_ended", text=text)
 
 
-def _watch(process: subprocess.Popen[bytes], heard: Heard, watcher: Watcher) -> None:
+def _watch(process: subprocess.Popen[bytes], heard: WorkflowEvents, watcher: Watcher) -> None:
     """Show the workflow until it ends; sleep between updates, longer during measurements."""
     ended = os.pidfd_open(process.pid)
     try:
@@ -211,7 +211,7 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str, since: int) -> Non
         told = []
     for error in told:
         raised = RegattaError(folder.name, "", "")
-        raised.problems = tuple(_Told(text, "", "") for text in error["problems"])
+        raised.problems = tuple(_FormattedProblem(text, "", "") for text in error["problems"])
         raised.exit_code = error["exit_code"]
         raise raised
     room = os.statvfs(folder.path)
@@ -256,7 +256,7 @@ def _killer(log: Path, since: int, failed_log: str) -> str:
     return name or (signal.Signals(number).name if number in signal.valid_signals() else "")
 
 
-class _Told(Problem):
+class _FormattedProblem(Problem):
     """A problem that another process has formatted already."""
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from regatta.host.adapters import regatta_lines
-from regatta.host.adapters.result import Left
+from regatta.host.adapters.result import RunOutput
 from regatta.host.errors import HostError, SpecError
 from regatta.host.measure.host_lock import DEFAULT_LOCK
 from regatta.host.measure.host_state import HostState
@@ -134,7 +134,7 @@ def read_answer(results: bytes | None, refused: str, failed: str) -> Answer:
         refused: why the results were not read; empty: they were.
         failed: why the program failed; empty: it succeeded.
     """
-    reported = regatta_lines.read(Left(0, 0.0, 0.0, None, results, refused, b"", False), {})
+    reported = regatta_lines.read(RunOutput(0, 0.0, 0.0, None, results, refused, b"", False), {})
     error = reported.error.removeprefix("the workload reports: ")
     if failed and (not error or error.startswith("no result")):
         error = failed
@@ -142,7 +142,7 @@ def read_answer(results: bytes | None, refused: str, failed: str) -> Answer:
 
 
 @dataclass
-class Heard:
+class ProgramResults:
     """Results of the programs: `noise` per CPU, `others` by program, and the host state during the noise measurement."""
 
     noise: dict[int, Answer] = field(default_factory=dict)
@@ -200,7 +200,7 @@ class HostRunner:
         noises = len(noisy) if "cpu_noise" in self._benchmarks else 0
         return noises + len(self._benchmarks.keys() - {"cpu_noise"})
 
-    def run(self, noisy: list[int], told: Callable[[], None]) -> Heard:
+    def run(self, noisy: list[int], told: Callable[[], None]) -> ProgramResults:
         """Run all programs in sequence.
 
         Args:
@@ -210,7 +210,7 @@ class HostRunner:
         Raises:
             KeyboardInterrupt: a stop was requested.
         """
-        heard = Heard()
+        heard = ProgramResults()
         self._deadline_s = time.monotonic() + self._budget_s
         if "cpu_noise" in self._benchmarks:
             self._listen(heard, noisy, told)
@@ -222,7 +222,7 @@ class HostRunner:
                 told()
         return heard
 
-    def _listen(self, heard: Heard, noisy: list[int], told: Callable[[], None]) -> None:
+    def _listen(self, heard: ProgramResults, noisy: list[int], told: Callable[[], None]) -> None:
         state = HostState(noisy)
         before, began_s, own_s = state.read(), time.monotonic(), _own_cpu_s()
         for cpu in noisy:

@@ -16,7 +16,7 @@ from regatta.imports.reader import Reader
 from regatta.imports.running_ng_crossing import KINDS, Crossing
 from regatta.imports.running_ng_files import read_configuration
 from regatta.imports.running_ng_modifiers import Config, Modifiers
-from regatta.imports.running_ng_suites import Suites, Wanted
+from regatta.imports.running_ng_suites import SelectedBenchmark, Suites
 from regatta.spec.registries import Registries, read_registries
 from regatta.spec.yaml_lines import KeyPath
 
@@ -73,7 +73,7 @@ class _Importer:
         wanted = self.suites.wanted()
         configs = self.configs(registries)
         crossing = Crossing(self.reader, registries, configs, self.path.resolve().parent)
-        groups: dict[str, list[Wanted]] = {}
+        groups: dict[str, list[SelectedBenchmark]] = {}
         for one in wanted:
             if crossing.runs(one):
                 groups.setdefault(str(one.iterations), []).append(one)
@@ -105,7 +105,7 @@ class _Importer:
         config = _config(reader, path)
         Crossing(reader, registries, [config] if config else [], self.path.resolve().parent)
 
-    def spec(self, those: list[Wanted], crossing: Crossing, index: int) -> SpecDraft:
+    def spec(self, those: list[SelectedBenchmark], crossing: Crossing, index: int) -> SpecDraft:
         """Return one spec of benchmarks with the same number of iterations."""
         name = clean(self.path.stem)
         if index:
@@ -136,7 +136,7 @@ class _Importer:
         return SpecDraft(name, body, drafts, crossing.told)
 
     def suite(
-        self, suite: str, members: Sequence[Wanted], crossing: Crossing, suffix: str
+        self, suite: str, members: Sequence[SelectedBenchmark], crossing: Crossing, suffix: str
     ) -> tuple[SuiteDraft, list[dict[str, Any]]]:
         """Return the suite file of one suite's benchmarks, and the entries that select them."""
         text = f"{suite}-{suffix}" if suffix else suite

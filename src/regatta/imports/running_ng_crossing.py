@@ -12,7 +12,7 @@ from typing import Any
 from regatta.imports.names import Names
 from regatta.imports.reader import Reader
 from regatta.imports.running_ng_modifiers import Applied, Config, expanded, heap_of, without_effect
-from regatta.imports.running_ng_suites import JAVASCRIPT, SPIDERMONKEY, Around, Wanted
+from regatta.imports.running_ng_suites import JAVASCRIPT, SPIDERMONKEY, Around, SelectedBenchmark
 from regatta.spec.registries import Registries
 from regatta.spec.yaml_lines import KeyPath
 
@@ -250,7 +250,7 @@ class Crossing:
             self.ledger.change(config.path, why)
         return found
 
-    def runs(self, wanted: Wanted) -> bool:
+    def runs(self, wanted: SelectedBenchmark) -> bool:
         """Return whether a config has a runtime for a benchmark."""
         return bool(self.points[wanted.kind])
 
@@ -259,7 +259,7 @@ class Crossing:
         sizes = {point.heap_mib for point in self.points["java"] if point.heap_mib is not None}
         return {"sizes_mib": sorted(sizes)} if sizes else {}
 
-    def keys(self, those: Sequence[Wanted]) -> dict[str, Any]:
+    def keys(self, those: Sequence[SelectedBenchmark]) -> dict[str, Any]:
         """Return the keys of a spec that select where its benchmarks run."""
         kinds = [kind for kind in ("java", "program", "native") if any(one.kind == kind for one in those)]
         points = [point for kind in kinds for point in self.points[kind]]
@@ -309,7 +309,7 @@ class Crossing:
         return [{key: list(v) if isinstance(v, tuple) else v for key, v in entry.items()} for entry in found]
 
     def spared(
-        self, those: Sequence[Wanted], collectors: list[str], sets: list[tuple[str, ...]]
+        self, those: Sequence[SelectedBenchmark], collectors: list[str], sets: list[tuple[str, ...]]
     ) -> list[dict[str, Any]]:
         """Return `exclude` entries for benchmarks that a modifier excludes."""
         found: list[dict[str, Any]] = []

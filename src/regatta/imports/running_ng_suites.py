@@ -37,7 +37,7 @@ _JUST_ONCE = {"method": "fixed", "count": 1}
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SelectedBenchmark:
     """One benchmark that a configuration selects."""
 
     suite: str
@@ -60,7 +60,7 @@ class Around:
 
     applied: list[Applied] = field(default_factory=list)
 
-    def words(self, wanted: Wanted, *kinds: str) -> list[str]:
+    def words(self, wanted: SelectedBenchmark, *kinds: str) -> list[str]:
         """Return the words of the modifiers of some types that apply to the benchmark."""
         return [
             word
@@ -69,7 +69,7 @@ class Around:
             for word in one.words
         ]
 
-    def class_path(self, wanted: Wanted, *own: str) -> list[str]:
+    def class_path(self, wanted: SelectedBenchmark, *own: str) -> list[str]:
         """Return `-cp` and the class path around the suite's; nothing if it is empty. The last prepended entry comes first."""
         before: list[str] = []
         for one in self.applied:
@@ -87,7 +87,7 @@ class Suites:
         self.ledger = reader.ledger
         self.base = base
 
-    def wanted(self) -> list[Wanted]:
+    def wanted(self) -> list[SelectedBenchmark]:
         """Return the selected benchmarks, without those that have no equivalent in Regatta."""
         found = []
         fix = "write `benchmarks: {dacapochopin: [fop]}`"
@@ -100,7 +100,7 @@ class Suites:
         """Convert the benchmarks of one suite alone, to find the problems of the suite."""
         Suites(reader, self.base).of_suite(suite)
 
-    def of_suite(self, suite: str) -> list[Wanted]:
+    def of_suite(self, suite: str) -> list[SelectedBenchmark]:
         """Return the selected benchmarks of a suite."""
         at: KeyPath = ("benchmarks", suite)
         suites = self.reader.mapping(("suites",), "a mapping of suites")
@@ -131,7 +131,7 @@ class Suites:
         trial = Suites(reader, self.base)
         trial.body(trial.one(suite, kind, entry, value), Around())
 
-    def one(self, suite: str, kind: str, entry: KeyPath, value: Any) -> Wanted:
+    def one(self, suite: str, kind: str, entry: KeyPath, value: Any) -> SelectedBenchmark:
         """Convert one entry of `benchmarks`."""
         path: KeyPath = ("suites", suite)
         name = program = ""
@@ -147,7 +147,7 @@ class Suites:
         timeout = self.nearest(own, path, "timeout")
         limit = self.reader.whole(timeout, 1) if timeout else None
         size = self.nearest(own, path, "size") if kind == "DaCapo" else None
-        return Wanted(
+        return SelectedBenchmark(
             suite, name, program, entry, _KINDS.get(kind, "java"), kind,
             self.iterations(own, path, kind), limit, timeout,
             (self.reader.text(size) or "default") if size else "default",
@@ -181,7 +181,7 @@ class Suites:
         count = self.reader.whole(path, 1, "write a number, or `converge` with DaCapo") or 1
         return {"method": "fixed", "count": count} | ({"warmup": count - 1} if count > 1 else {})
 
-    def body(self, wanted: Wanted, around: Around) -> dict[str, Any]:
+    def body(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         """Return one benchmark of a suite file."""
         wrapper = [*self.wrapper(wanted), *around.words(wanted, "Wrapper")]
         arguments = around.words(wanted, "ProgramArg")
@@ -208,7 +208,7 @@ class Suites:
             body["sizes"] = {wanted.size: {"parameters": {"input": wanted.size}}}
         return body
 
-    def unidentified(self, wanted: Wanted, around: Around, wrapped: bool) -> None:
+    def unidentified(self, wanted: SelectedBenchmark, around: Around, wrapped: bool) -> None:
         """List the files that a benchmark's command names, except its program, which is identified."""
         path: KeyPath = ("suites", wanted.suite, "path")
         if wanted.kind == "native":
@@ -225,7 +225,7 @@ class Suites:
                 places = [place for word in one.words for place in word.split(":") if place]
                 self.ledger.unidentified((*one.path, "val"), places)
 
-    def dacapo(self, wanted: Wanted, around: Around) -> dict[str, Any]:
+    def dacapo(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)
         self.ledger.carry((*path, "release"), (*path, "callback"))
         jar = self.path((*path, "path"), "path: /opt/dacapo.jar")
@@ -242,7 +242,7 @@ class Suites:
             "adapter": "dacapo",
         }  # fmt: skip
 
-    def specjbb2015(self, wanted: Wanted, around: Around) -> dict[str, Any]:
+    def specjbb2015(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)
         self.ledger.carry((*path, "release"))
         if wanted.program != "composite":
@@ -268,7 +268,7 @@ class Suites:
             "better": "higher",
         }
 
-    def specjvm98(self, wanted: Wanted, around: Around) -> dict[str, Any]:
+    def specjvm98(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)
         self.ledger.carry((*path, "release"))
         folder = self.path((*path, "path"), "path: /opt/specjvm98")
@@ -282,7 +282,7 @@ class Suites:
             "adapter": "specjvm98",
         }  # fmt: skip
 
-    def octane(self, wanted: Wanted, around: Around) -> dict[str, Any]:
+    def octane(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)
         count = self.reader.whole((*path, "timing_iteration"), 1, "write `timing_iteration: 5`")
         if count is None:
@@ -306,7 +306,7 @@ class Suites:
             "adapter": "process",
         }
 
-    def binary(self, wanted: Wanted, around: Around) -> dict[str, Any]:
+    def binary(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite, "programs")
         table = self.reader.mapping(path, "a mapping of programs")
         if not self.reader.one_of(wanted.path, "a program of the suite", wanted.program, table):
@@ -316,7 +316,7 @@ class Suites:
         arguments = self.split((*own, "args"))
         return {"command": [braces_doubled(program), *map(braces_doubled, arguments)], "adapter": "process"}
 
-    def wrapper(self, wanted: Wanted) -> list[str]:
+    def wrapper(self, wanted: SelectedBenchmark) -> list[str]:
         """Return the wrapper in front of the runtime: one for all benchmarks of a suite, or one for each."""
         path: KeyPath = ("suites", wanted.suite, "wrapper")
         if wanted.type == "Octane":
@@ -345,7 +345,7 @@ class Suites:
             self.ledger.change(path, why, "use an absolute path")
         return os.path.normpath(self.base / text)
 
-    def minheaps(self, those: Sequence[Wanted]) -> str:
+    def minheaps(self, those: Sequence[SelectedBenchmark]) -> str:
         """Return running-ng's minheaps, as a comment for users."""
         path: KeyPath = ("suites", those[0].suite)
         chosen = self.reader.text((*path, "minheap"))

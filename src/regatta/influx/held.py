@@ -35,7 +35,7 @@ _DURATION = re.compile(r"(\d+)([hms])")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
-class Held:
+class LossFinder:
     """Queries the database per host, at intervals."""
 
     def __init__(self, folder: Folder, reader: Client | None, say: Say) -> None:

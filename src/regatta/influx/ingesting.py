@@ -21,7 +21,7 @@ from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.values.record import Record
 from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
-from regatta.influx.held import Held
+from regatta.influx.held import LossFinder
 from regatta.influx.journal import journal_hosts, new_lines, segment_of
 from regatta.influx.labels import HostLabels, read_labels
 from regatta.influx.lines import encode, split_lines
@@ -146,7 +146,7 @@ class Ingest:
         self.cursors = Cursors(folder, client.settings)
         self._client = client
         self._reader = reader
-        self._held = Held(folder, reader, say)
+        self._held = LossFinder(folder, reader, say)
         self._settings = client.settings
         self._say = say
         self._progress = progress

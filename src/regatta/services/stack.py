@@ -36,7 +36,7 @@ read: {{user: reader, password_file: passwords/reader}}
 
 
 @dataclass(frozen=True)
-class Wishes:
+class StackOptions:
     """The options of the user."""
 
     docker: bool = False
@@ -61,7 +61,7 @@ class Up:
     failed: bool = False
 
 
-def up(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> Up:
+def up(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say) -> Up:
     """Start the services that are not up, and write the settings.
 
     Args:
@@ -88,7 +88,7 @@ def up(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> Up:
     return found
 
 
-def _up_here(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> Up:
+def _up_here(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say) -> Up:
     if Compose(services, home).is_up:
         raise _other_way("containers that `regatta up --docker` started")
     influx = LocalInflux(services)
@@ -120,7 +120,7 @@ def _up_here(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> U
     return Up(influx.url, DATABASE, already, address, why, failed)
 
 
-def _up_with_docker(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> Up:
+def _up_with_docker(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say) -> Up:
     if LocalInflux(services).process is not None:
         raise _other_way("an influxd that `regatta up` started")
     compose = Compose(services, home)

@@ -13,7 +13,7 @@ from typing import Protocol
 from regatta.host.values.record import Record
 
 
-class Kept(Protocol):
+class KeptFiles(Protocol):
     """Kept files of one record."""
 
     @property
@@ -35,14 +35,14 @@ class Derived(Protocol):
     def fingerprint(experiment_dir: Path) -> str:
         """Return what the measurements depend on beside the journal; "" if no record has any."""
 
-    def missing(self, experiment_dir: Path) -> Sequence[Kept]:
+    def missing(self, experiment_dir: Path) -> Sequence[KeptFiles]:
         """Return the kept files whose measurements are not cached.
 
         Args:
             experiment_dir: with a journal.
         """
 
-    def compute(self, missing: Sequence[Kept], progress: Callable[[int], None]) -> None:
+    def compute(self, missing: Sequence[KeptFiles], progress: Callable[[int], None]) -> None:
         """Compute measurements in several processes.
 
         Args:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 
-class Asked(TypedDict, total=False):
+class SpecValues(TypedDict, total=False):
     """The values from the spec; older documents lack some keys."""
 
     name: str
@@ -40,7 +40,7 @@ class Asked(TypedDict, total=False):
 class ExperimentDocument(TypedDict, total=False):
     """The whole document."""
 
-    experiment: Asked
+    experiment: SpecValues
     #: The version of Regatta.
     regatta: str
     #: Host -> its facts.

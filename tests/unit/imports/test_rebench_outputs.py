@@ -7,7 +7,7 @@ from rebench.interop.adapter import ExecutionDeliveredNoResults, ResultsIndicate
 
 from helpers.specs.rebench_itself import measurements
 from regatta.host.adapters.regex import read
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.units import UNITS
 from regatta.imports.rebench_adapters import gauge_of
 
@@ -53,7 +53,7 @@ Sorting.sort  avgt    2  11.125          ns/op
 
 
 def ours(adapter: str, output: str, errors: str = "") -> Reported:
-    left = Left(
+    left = RunOutput(
         elapsed_ns=1, user_s=0.0, system_s=0.0, max_rss_kib=None, results=None, refused="", stdout=output.encode(),
         stdout_cut=False, stderr=errors.encode(),
     )  # fmt: skip

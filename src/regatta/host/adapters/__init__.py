@@ -18,9 +18,9 @@ from regatta.host.adapters import (
     specjvm98,
     specjvm2008,
 )
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 
-Adapter = Callable[[Left, Mapping[str, object]], Reported]
+Adapter = Callable[[RunOutput, Mapping[str, object]], Reported]
 
 #: name in a suite -> adapter
 ADAPTERS: dict[str, Adapter] = {

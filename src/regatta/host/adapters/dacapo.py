@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.adapters.text import lines_of, quoted, uncaught
 
 _LINE = re.compile(r"===== DaCapo (.{0,300})")
@@ -46,7 +46,7 @@ class _Iterations:
     error: str = ""
 
 
-def read(left: Left, options: Mapping[str, object]) -> Reported:
+def read(left: RunOutput, options: Mapping[str, object]) -> Reported:
     """Return `elapsed` in ms for each iteration, and `latency` in ns and `throughput` in ops/s if the harness prints them."""
     told = _Iterations()
     for line in lines_of(left.stderr):

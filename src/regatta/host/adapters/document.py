@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.host.adapters.result import Left
+from regatta.host.adapters.result import RunOutput
 from regatta.host.files import parse_json
 
 
@@ -12,7 +12,7 @@ class BadDocument(ValueError):
     """The document does not have the format of the harness. The message states the reason."""
 
 
-def document(left: Left, harness: str) -> Any:
+def document(left: RunOutput, harness: str) -> Any:
     """Read the document.
 
     Raises:

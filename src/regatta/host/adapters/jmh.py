@@ -15,7 +15,7 @@ from typing import Any
 
 from regatta.host.adapters.document import BadDocument, document, part
 from regatta.host.adapters.latency import percentiles
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.adapters.text import lines_of
 from regatta.host.journal.record_shape import is_number
 from regatta.host.units import UNITS
@@ -45,7 +45,7 @@ _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_SAMPLES = 4_000_000
 
 
-def read(left: Left, options: Mapping[str, object]) -> Reported:
+def read(left: RunOutput, options: Mapping[str, object]) -> Reported:
     """Return `throughput` in ops/s or `time` per operation in its unit for each iteration; in mode `sample` also `latency`."""
     reported = Reported()
     problem = ""

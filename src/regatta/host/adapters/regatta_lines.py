@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regatta.host.adapters.latency import latency_rows
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.files import parse_json
 from regatta.host.journal.record_shape import is_number, is_plain
 from regatta.host.units import UNITS
@@ -100,7 +100,7 @@ def _take(line: dict[str, Any], reported: Reported, requests: _Requests) -> None
         raise _BadLine(f"expected metric, requests, digest, info or error, got {json.dumps(line):.80}")
 
 
-def read(left: Left, options: Mapping[str, object]) -> Reported:
+def read(left: RunOutput, options: Mapping[str, object]) -> Reported:
     """Read the lines. The first invalid line becomes the error, with its number."""
     reported = Reported()
     requests: _Requests = {}

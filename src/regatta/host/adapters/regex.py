@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from regatta.host.adapters.bounded import OverLimit, bounded
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.units import UNITS
 
 
-def read(left: Left, options: Mapping[str, object]) -> Reported:
+def read(left: RunOutput, options: Mapping[str, object]) -> Reported:
     """Match the whole text with line anchors (`^`, `$`). Match in a child process, because a pattern may never end."""
     if left.stdout_cut:
         return Reported(error="standard output was truncated; increase output_kib")

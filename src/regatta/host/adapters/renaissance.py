@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from regatta.host.adapters.document import BadDocument, document, part
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.journal.record_shape import is_number
 
 #: warning of a benchmark that does not check its result, so that a silent failure is possible
 _NOT_VALIDATED = b"no result that can be validated"
 
 
-def read(left: Left, options: Mapping[str, object]) -> Reported:
+def read(left: RunOutput, options: Mapping[str, object]) -> Reported:
     """Return `elapsed` in ns for each repetition of the single benchmark; in `info` whether it validates no result."""
     reported = Reported()
     if any(_NOT_VALIDATED in output for output in (left.stdout, left.stderr)):

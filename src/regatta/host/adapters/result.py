@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass
-class Left:
+class RunOutput:
     """The output of an invocation, for its adapter."""
 
     #: wall time of the process, ns

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.adapters.text import lines_of, number, quoted, uncaught
 
 _RESULT = re.compile(r"RUN RESULT: (.{1,300})")
@@ -28,7 +28,7 @@ _WRONG = re.compile(
 )
 
 
-def read(left: Left, options: Mapping[str, object]) -> Reported:
+def read(left: RunOutput, options: Mapping[str, object]) -> Reported:
     """Return `max_jops` and `critical_jops` in ops/s, and the two rates of the preceding search."""
     if left.stdout_cut or left.stderr_cut:
         return Reported(error="the output was truncated; increase output_kib")

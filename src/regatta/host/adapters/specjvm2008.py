@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.adapters.text import lines_of, number, quoted, uncaught
 
 _BENCHMARK = re.compile(r"Benchmark: +(\S{1,80})\Z")
@@ -25,7 +25,7 @@ _WRONG = re.compile(
 )
 
 
-def read(left: Left, options: Mapping[str, object]) -> Reported:
+def read(left: RunOutput, options: Mapping[str, object]) -> Reported:
     """Return `throughput` in ops/min for each iteration of the single benchmark, and `warmup_throughput`."""
     if left.stderr_cut or left.stdout_cut:
         return Reported(error="the output was truncated; increase output_kib")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.adapters.text import lines_of, number, quoted, uncaught
 
 _STARTING = re.compile(r"=+ (_[0-9]{3}_\w+) Starting\b")
@@ -21,7 +21,7 @@ _WRONG = re.compile(
 )
 
 
-def read(left: Left, options: Mapping[str, object]) -> Reported:
+def read(left: RunOutput, options: Mapping[str, object]) -> Reported:
     """Return `elapsed` in s for each execution."""
     if left.stderr_cut or left.stdout_cut:
         return Reported(error="the output was truncated; increase output_kib")

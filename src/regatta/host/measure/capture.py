@@ -18,7 +18,7 @@ _TURN_BYTES = 64 * _CHUNK_BYTES
 REST_BYTES = 1 << 30
 
 
-class Kept:
+class KeptOutput:
     """What is kept of an output."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Kept:
         return {"bytes": self.total, "head": _pack(self._head), "tail": _pack(self._tail)}
 
     @classmethod
-    def from_json(cls, output: Mapping[str, Any], at_most: int, sha256: str | None) -> Kept:
+    def from_json(cls, output: Mapping[str, Any], at_most: int, sha256: str | None) -> KeptOutput:
         """Return the output of a record's `stdout` or `stderr`.
 
         Args:
@@ -74,7 +74,7 @@ class Kept:
         return cls(head, tail, total, sha256)
 
 
-class Capture(Kept):
+class Capture(KeptOutput):
     """Drain the read end of a pipe and keep `cap_bytes`: half from the start, half from the end.
 
     The rest is counted, hashed if a digest is requested, and dropped, so a gigabyte of output uses no memory and no disk.

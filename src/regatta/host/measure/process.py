@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from regatta.host.measure.capture import REST_BYTES, Capture, Kept
+from regatta.host.measure.capture import REST_BYTES, Capture, KeptOutput
 from regatta.host.measure.redirection import redirections
 from regatta.host.processes import children_of, prctl
 
@@ -88,8 +88,8 @@ class Outcome:
     timed_out: bool
     usage: resource.struct_rusage
     left_behind: int
-    stdout: Kept
-    stderr: Kept
+    stdout: KeptOutput
+    stderr: KeptOutput
     #: reason why it could not be started, or empty
     start_error: str = ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from regatta.host.adapters import ADAPTERS
-from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.result import Reported, RunOutput
 from regatta.host.measure.limits import limits_asked
 from regatta.host.measure.process import Outcome
 from regatta.host.values.plan_cell import AT_MOST, PROCESS_ELAPSED, PlanCell
@@ -35,7 +35,7 @@ def report_of(
     max_rss_kib: int | None,
 ) -> Reported:
     """Let the cell's adapter read the output."""
-    left = Left(
+    left = RunOutput(
         elapsed_ns=outcome.elapsed_ns,
         user_s=outcome.usage.ru_utime,
         system_s=outcome.usage.ru_stime,

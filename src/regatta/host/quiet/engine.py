@@ -10,7 +10,7 @@ from regatta.host.quiet.groups import Services
 from regatta.host.quiet.host import QuietHost
 from regatta.host.quiet.interrupts import Interrupts, KernelThreads, WorkQueues
 from regatta.host.quiet.kernel import Aslr, HugePages, PageCache, Swappiness, TimerMigration, Watchdogs
-from regatta.host.quiet.knob import Found, Item, Knob
+from regatta.host.quiet.knob import Item, Knob, KnobState
 from regatta.host.quiet.processor import Boost, Governor, Siblings
 from regatta.host.quiet.report import KnobPlace, KnobReport, Outcome, Problem, report_of
 from regatta.host.quiet.state import Before, StateFolder
@@ -125,7 +125,7 @@ def restore(host: QuietHost, folder: StateFolder) -> Outcome:
     return Outcome("restore", host.measured, host.housekeeping, reports, bool(left))
 
 
-def _remember(before: Before, knob: Knob, found: Found) -> None:
+def _remember(before: Before, knob: Knob, found: KnobState) -> None:
     """Store the values that will change, without overwriting stored ones."""
     for item in found.items:
         if item.now != item.wanted:
@@ -136,7 +136,7 @@ def _place(host: QuietHost, knob: Knob, item: Item, now: str, saved: Mapping[str
     return KnobPlace(knob.describe(host, item.key), saved.get(item.key, ""), now, item.wanted)
 
 
-def _look(host: QuietHost, knob: Knob, found: Found, before: Before) -> KnobReport:
+def _look(host: QuietHost, knob: Knob, found: KnobState, before: Before) -> KnobReport:
     report = report_of(knob)
     report.told = [*([found.missing] if found.missing else []), *found.told]
     if found.missing:

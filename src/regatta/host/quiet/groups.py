@@ -19,7 +19,7 @@ from pathlib import PurePosixPath
 
 from regatta.host.quiet.host import CPU, QuietHost
 from regatta.host.quiet.interrupts import allowed_cpus, is_kernel_thread
-from regatta.host.quiet.knob import Found, Item, Knob, of_cpus
+from regatta.host.quiet.knob import Item, Knob, KnobState, of_cpus
 from regatta.host.quiet.units import unit_states
 from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list
 
@@ -56,7 +56,7 @@ class Services(Knob):
     level = "fair"
     keys = re.compile(r"(hold|enable|cpus|partition|others):(?!.*\.\.)[^/].*")
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         nothing = of_cpus(host)
         if nothing:
             return nothing
@@ -67,12 +67,12 @@ class Services(Knob):
                 continue
             reason = host.why_fixed(f"{folder}/cgroup.procs")
             if reason:
-                return Found(missing=reason)
+                return KnobState(missing=reason)
             return self._version_2(host, folder, own) if version == 2 else self._version_1(host, folder)
-        return Found(missing="no control groups with cpusets are mounted")
+        return KnobState(missing="no control groups with cpusets are mounted")
 
-    def _version_2(self, host: QuietHost, base: str, own: PurePosixPath) -> Found:
-        found, holds = Found(), _systemd_has_cpusets(host)
+    def _version_2(self, host: QuietHost, base: str, own: PurePosixPath) -> KnobState:
+        found, holds = KnobState(), _systemd_has_cpusets(host)
         if host.isolate:
             partition = {f"partition:{base}/{_PARTITION}": f"isolated {cpu_list_text(host.measured)}"}
             found.items = self._items(host, {**_enabled(base, base, holds), **partition})
@@ -90,8 +90,8 @@ class Services(Knob):
             found.told.append("no group of services to confine")
         return found
 
-    def _version_1(self, host: QuietHost, base: str) -> Found:
-        found = Found()
+    def _version_1(self, host: QuietHost, base: str) -> KnobState:
+        found = KnobState()
         if host.isolate:
             found.told.append("no partition, because it needs cgroup v2; services are confined instead")
         wanted = {}

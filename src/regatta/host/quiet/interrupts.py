@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from regatta.host.quiet.host import QuietHost
-from regatta.host.quiet.knob import Found, Item, Knob, of_cpus
+from regatta.host.quiet.knob import Item, Knob, KnobState, of_cpus
 from regatta.host.values.cpu_list import cpu_list_text, cpu_mask_text, parse_cpu_list, parse_cpu_mask
 
 _PF_NO_SETAFFINITY = 0x04000000  # linux/sched.h
@@ -32,7 +32,7 @@ class _Masks(Knob):
     def put(self, host: QuietHost, key: str, value: str) -> None:
         host.write(key, cpu_mask_text(parse_cpu_list(value)) if self.is_mask(key) else value)
 
-    def off_the_noisy(self, host: QuietHost, keys: list[str]) -> Found:
+    def off_the_noisy(self, host: QuietHost, keys: list[str]) -> KnobState:
         """Return the files: sets that include noisy CPUs are to get the housekeeping CPUs, others stay unchanged."""
         wanted = {}
         for key in keys:
@@ -68,7 +68,7 @@ class Interrupts(_Masks):
             names = []
         return f"interrupt {number}" + (f" ({', '.join(names)})" if names else "")
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         return of_cpus(host) or self.off_the_noisy(
             host, [_DEFAULT, *host.find("proc/irq/[0-9]*/smp_affinity_list")]
         )
@@ -83,7 +83,7 @@ class WorkQueues(_Masks):
     level = "good"
     keys = re.compile(r"sys/devices/virtual/workqueue/([\w-]+/)?cpumask")
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         folder = "sys/devices/virtual/workqueue"
         return of_cpus(host) or self.off_the_noisy(
             host, [*host.find(f"{folder}/cpumask"), *host.find(f"{folder}/*/cpumask")]
@@ -100,11 +100,11 @@ class KernelThreads(Knob):
     keys = re.compile(r"thread:[0-9]+:[0-9]+")
     may_refuse = True
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         nothing = of_cpus(host)
         if nothing:
             return nothing
-        found, bound, any_thread = Found(), 0, False
+        found, bound, any_thread = KnobState(), 0, False
         for pid, start, flags in _kernel_threads(host):
             any_thread = True
             key = f"thread:{pid}:{start}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from regatta.host.quiet.host import QuietHost
-from regatta.host.quiet.knob import Found, Knob
+from regatta.host.quiet.knob import Knob, KnobState
 
 _BRACKETS = re.compile(r"\[([^]]+)\]")
 
@@ -18,7 +18,7 @@ class _Values(Knob):
 
     wanted: ClassVar[Mapping[str, str]] = {}
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         there = {key: value for key, value in self.wanted.items() if host.read(key) is not None}
         return self.found_files(host, there or self.wanted)
 
@@ -106,8 +106,8 @@ class PageCache(Knob):
     level = "good"
     _FILE = "proc/sys/vm/drop_caches"
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
-        return Found(missing=host.why_fixed(self._FILE))
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
+        return KnobState(missing=host.why_fixed(self._FILE))
 
     def drop(self, host: QuietHost) -> None:
         """Write back dirty pages, then drop the cache. Raises OSError."""

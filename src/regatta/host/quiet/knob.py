@@ -19,7 +19,7 @@ class Item:
 
 
 @dataclass
-class Found:
+class KnobState:
     """The state that a knob found on the host.
 
     Attributes:
@@ -54,7 +54,7 @@ class Knob:
     keys: re.Pattern[str] = re.compile(r"(?!)")
     may_refuse = False
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         """Inspect the host. `saved`: key -> value before the first change, for changed places."""
         raise NotImplementedError
 
@@ -82,9 +82,9 @@ class Knob:
         """Finish each time after the places are set; return notes for users."""
         return []
 
-    def found_files(self, host: QuietHost, wanted: Mapping[str, str]) -> Found:
+    def found_files(self, host: QuietHost, wanted: Mapping[str, str]) -> KnobState:
         """Return the places of a knob that sets files: those of `wanted` (key -> value) that exist and are writable."""
-        found, reasons = Found(), []
+        found, reasons = KnobState(), []
         for key, value in wanted.items():
             reason = host.why_fixed(key)
             now = self.get(host, key)
@@ -97,10 +97,10 @@ class Knob:
         return found
 
 
-def of_cpus(host: QuietHost) -> Found | None:
+def of_cpus(host: QuietHost) -> KnobState | None:
     """Return why a knob about the measured CPUs has nothing to do; None: it applies."""
     if not host.measured:
-        return Found(missing="measured CPUs are not set (regatta_cpus)", asked=False)
+        return KnobState(missing="measured CPUs are not set (regatta_cpus)", asked=False)
     if not host.housekeeping:
-        return Found(missing="no CPU is left for housekeeping")
+        return KnobState(missing="no CPU is left for housekeeping")
     return None

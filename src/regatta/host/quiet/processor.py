@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from regatta.host.quiet.host import CPU, QuietHost
-from regatta.host.quiet.knob import Found, Item, Knob
+from regatta.host.quiet.knob import Item, Knob, KnobState
 from regatta.host.values.cpu_list import cpu_list_text
 
 _POLICY = rf"{CPU}/cpufreq/policy[0-9]+"
@@ -21,7 +21,7 @@ class Governor(Knob):
     level = "poor"
     keys = re.compile(rf"{_POLICY}/scaling_governor")
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         wanted, told = {}, []
         for key in host.find(f"{CPU}/cpufreq/policy*/scaling_governor"):
             offered = (
@@ -32,7 +32,7 @@ class Governor(Knob):
             else:
                 wanted[key] = "performance"
         if not wanted:
-            return Found(missing=told[0] if told else "no frequency scaling (cpufreq) on this host")
+            return KnobState(missing=told[0] if told else "no frequency scaling (cpufreq) on this host")
         found = self.found_files(host, wanted)
         found.told += told
         return found
@@ -51,7 +51,7 @@ class Boost(Knob):
         # If a global switch exists, a policy's own switch has an effect only while the global one is on.
         return list(keys)
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         wanted = {}
         if host.read(f"{CPU}/intel_pstate/no_turbo") is not None:
             wanted[f"{CPU}/intel_pstate/no_turbo"] = "1"
@@ -59,7 +59,7 @@ class Boost(Knob):
             wanted[f"{CPU}/cpufreq/boost"] = "0"
         wanted.update((key, "0") for key in host.find(f"{CPU}/cpufreq/policy*/boost"))
         if not wanted:
-            return Found(missing="no switch for turbo or boost on this host")
+            return KnobState(missing="no switch for turbo or boost on this host")
         return self.found_files(host, wanted)
 
 
@@ -72,16 +72,16 @@ class Siblings(Knob):
     level = "poor"
     keys = re.compile(rf"{CPU}/cpu[0-9]+/online")
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         if not host.measured:
-            return Found(missing="measured CPUs are not set (regatta_cpus)", asked=False)
+            return KnobState(missing="measured CPUs are not set (regatta_cpus)", asked=False)
         wanted = {f"{CPU}/cpu{cpu}/online": "0" for cpu in host.siblings}
         # The kernel does not report the siblings of an offline CPU.
         wanted.update((key, "0") for key in saved if self.get(host, key) is not None)
         shared = cpu_list_text(host.shared)
         told = [f"CPU {shared} stays online as requested, although its core is measured"] if shared else []
         if not wanted:
-            return Found(told=told or ["no measured core has an online sibling thread"])
+            return KnobState(told=told or ["no measured core has an online sibling thread"])
         found = self.found_files(host, wanted)
         found.told += told
         fixed = [cpu for cpu in host.siblings if host.why_fixed(f"{CPU}/cpu{cpu}/online")]
@@ -91,7 +91,7 @@ class Siblings(Knob):
             found.missing = (
                 f"CPU {cpu_list_text(fixed)}, a sibling thread of a measured core, cannot be switched off"
             )
-        return Found(_descending(found.items), found.told, found.missing)
+        return KnobState(_descending(found.items), found.told, found.missing)
 
 
 def _descending(items: list[Item]) -> list[Item]:

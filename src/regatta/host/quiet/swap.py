@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from regatta.host.quiet.host import QuietHost
-from regatta.host.quiet.knob import Found, Item, Knob
+from regatta.host.quiet.knob import Item, Knob, KnobState
 
 #: The kernel assigns negative priorities itself: they decrease with every area and cannot be requested.
 _CHOSEN = "on"
@@ -25,17 +25,17 @@ class Swap(Knob):
     level = "fair"
     keys = re.compile(r"swap:/.+")
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         areas = _areas(host)
         if areas is None:
-            return Found(missing="/proc/swaps does not exist")
+            return KnobState(missing="/proc/swaps does not exist")
         # The kernel's own priorities decrease in the order of swapon. Disabling the lowest first leaves the others unchanged, and
         # enabling in the reverse order restores all.
         items = [Item(f"swap:{path}", now, "off") for path, (now, _) in areas.items()]
         items += [Item(key, "off", "off") for key in saved if key[5:] not in areas]
         if items and not (host.has_program("swapoff") and host.has_program("swapon")):
-            return Found(missing="swapoff and swapon are not installed")
-        return Found(items, [] if items else ["no swap on this host"])
+            return KnobState(missing="swapoff and swapon are not installed")
+        return KnobState(items, [] if items else ["no swap on this host"])
 
     def get(self, host: QuietHost, key: str) -> str | None:
         areas = _areas(host) or {}

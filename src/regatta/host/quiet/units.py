@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from regatta.host.quiet.host import QuietHost
-from regatta.host.quiet.knob import Found, Item, Knob
+from regatta.host.quiet.knob import Item, Knob, KnobState
 
 #: units that distributions start by default; those missing on a host are skipped
 NOISY_UNITS = (
@@ -29,20 +29,20 @@ class Units(Knob):
     level = "fair"
     keys = re.compile(r"unit:[\w@.-]+\.(timer|service)")
 
-    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> KnobState:
         if not (host.root / "run/systemd/system").is_dir():
-            return Found(missing="systemd is not running")
+            return KnobState(missing="systemd is not running")
         if not host.has_program("systemctl"):
-            return Found(missing="systemctl is not installed")
+            return KnobState(missing="systemctl is not installed")
         try:
             states = unit_states(host, NOISY_UNITS)
         except OSError as error:
-            return Found(missing=error.strerror or "systemctl failed")
+            return KnobState(missing=error.strerror or "systemctl failed")
         items = [
             Item(f"unit:{name}", state, "inactive") for name, state in states.items() if state == "active"
         ]
         items += [Item(key, "inactive", "inactive") for key in saved if states.get(key[5:]) == "inactive"]
-        return Found(items, self._running(host, states) or ([] if items else ["none is active"]))
+        return KnobState(items, self._running(host, states) or ([] if items else ["none is active"]))
 
     def _running(self, host: QuietHost, states: Mapping[str, str]) -> list[str]:
         """Report work that has begun; it is not aborted, because half an upgrade is worse than a disturbed run."""

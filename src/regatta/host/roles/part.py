@@ -11,7 +11,7 @@ from typing import Any
 
 from regatta.host.errors import HostError
 from regatta.host.journal.record_shape import is_number, shape_problem
-from regatta.host.measure.capture import Kept
+from regatta.host.measure.capture import KeptOutput
 from regatta.host.measure.cgroup import TreeUsage
 from regatta.host.measure.process import Outcome
 from regatta.host.values.from_json import value_from_json
@@ -72,8 +72,8 @@ class Part:
             self.timed_out,
             resource.struct_rusage(self.usage),
             self.left_behind,
-            Kept.from_json(self.stdout, output_bytes, self.stdout_sha256),
-            Kept.from_json(self.stderr, output_bytes, None),
+            KeptOutput.from_json(self.stdout, output_bytes, self.stdout_sha256),
+            KeptOutput.from_json(self.stderr, output_bytes, None),
             self.start_error,
         )
 

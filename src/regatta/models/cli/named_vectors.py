@@ -12,15 +12,15 @@ from regatta.host.errors import RegattaError, SpecError
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
-    from regatta.models.predict.predictions import Asked
+    from regatta.models.predict.predictions import RequestedApplication
     from regatta.models.vectors.sources import Sources, SystemSource
     from regatta.models.vectors.values import ApplicationVector
 
 
-def named_applications(given: Sequence[str], sources: Sources) -> list[Asked]:
+def named_applications(given: Sequence[str], sources: Sources) -> list[RequestedApplication]:
     """Return each application, or one mix of all if they have weights."""
     from regatta.models.predict.mixing import mixed
-    from regatta.models.predict.predictions import Asked
+    from regatta.models.predict.predictions import RequestedApplication
 
     parts: list[tuple[ApplicationVector, float]] = []
     weighted = 0
@@ -35,14 +35,14 @@ def named_applications(given: Sequence[str], sources: Sources) -> list[Asked]:
             continue
         parts.append((vector, 1.0 if weight is None else weight))
     if not weighted:
-        return [Asked(vector) for vector, _ in parts]
+        return [RequestedApplication(vector) for vector, _ in parts]
     if weighted < len(given):
         fix = "give each a weight (NAME=WEIGHT) for one mix, or none"
         sources.refuse("APP", "a weight for each application", f"{weighted} of {len(given)}", fix)
     if sources.problems:
         return []
     try:
-        return [Asked(mixed(mix_name(parts), parts), tuple(parts))]
+        return [RequestedApplication(mixed(mix_name(parts), parts), tuple(parts))]
     except RegattaError as error:
         sources.problems += error.problems
         return []

@@ -28,7 +28,7 @@ from regatta.models.cli.named_vectors import (
 
 if TYPE_CHECKING:
     from regatta.models.predict.forecast import Forecast
-    from regatta.models.predict.predictions import Asked, Replaced, Request
+    from regatta.models.predict.predictions import Replaced, Request, RequestedApplication
     from regatta.models.predict.what_if import Change, CountChange
     from regatta.models.vectors.sources import Sources
     from regatta.models.vectors.values import ApplicationVector
@@ -220,7 +220,7 @@ def predict(
 
 
 def _check_benchmark(
-    benchmark: str, asked: Sequence[Asked], replacements: Sequence[str], sources: Sources
+    benchmark: str, asked: Sequence[RequestedApplication], replacements: Sequence[str], sources: Sources
 ) -> None:
     """Refuse several applications with a benchmark: all would be compared with the same measured times."""
     if not benchmark or (len(asked) < 2 and not replacements):
@@ -270,10 +270,12 @@ def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], source
             )
 
 
-def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) -> list[Replaced]:
+def _replaced(
+    given: Sequence[str], asked: Sequence[RequestedApplication], sources: Sources
+) -> list[Replaced]:
     """Return every application that contains an old one, with the new one in its place."""
     from regatta.models.predict.mixing import mixed, replaced
-    from regatta.models.predict.predictions import Asked, Replaced
+    from regatta.models.predict.predictions import Replaced, RequestedApplication
 
     others: dict[str, ApplicationVector] = {}
     named: list[tuple[str, str]] = []
@@ -300,12 +302,16 @@ def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) ->
         if not own:
             continue
         parts = replaced(one.mix, own)
-        after = Asked(mixed(mix_name(parts), parts), tuple(parts)) if one.parts else Asked(parts[0][0])
+        after = (
+            RequestedApplication(mixed(mix_name(parts), parts), tuple(parts))
+            if one.parts
+            else RequestedApplication(parts[0][0])
+        )
         found.append(Replaced(one, after))
     return found
 
 
-def _parts(asked: Sequence[Asked]) -> list[ApplicationVector]:
+def _parts(asked: Sequence[RequestedApplication]) -> list[ApplicationVector]:
     return [part for one in asked for part, _ in one.mix]
 
 

@@ -109,7 +109,7 @@ def predict_gc(
 
     Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
     """
-    from regatta.models.gc.forecast import Asked, as_document, forecast_of
+    from regatta.models.gc.forecast import ForecastRequest, as_document, forecast_of
     from regatta.models.gc.heap_vector import read_heap_vector
     from regatta.models.gc.measured import read_measured
     from regatta.models.gc.tables import answer_of, sections_of, size_costs_tables, totals_table
@@ -119,7 +119,7 @@ def predict_gc(
             [Problem("APP", "a heap vector", "none", "make it with `regatta trace heap`, or --costs")]
         )
     vectors = [read_heap_vector(path) for path in applications]
-    asked = Asked(
+    asked = ForecastRequest(
         collectors,
         runtimes,
         heaps,

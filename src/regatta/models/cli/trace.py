@@ -18,7 +18,7 @@ from regatta.models.cli.trace_memory import trace_memory
 
 if TYPE_CHECKING:
     from regatta.models.system_calls.runs import Figure
-    from regatta.models.system_calls.windows import Wanted
+    from regatta.models.system_calls.windows import CountingRequest
 
 TOOLS = ("auto", "bpftrace", "strace")
 
@@ -80,7 +80,7 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
     {tracer}, COMMAND starts the tracing command itself (as `web` does after --) and replaces {pid} and {ready} in it.
     """
     from regatta.models.system_calls.tools import choose_tool
-    from regatta.models.system_calls.windows import Wanted
+    from regatta.models.system_calls.windows import CountingRequest
 
     pid = options["pid"]
     if (pid is None) == (not command):
@@ -97,7 +97,7 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
         if options[option] == "":
             raise click.UsageError(f"--{option}: expected text, got nothing")
     figures = {key: _figure(_text(options.pop(key)), f"--{key.replace('_', '-')}") for key in _FIGURES}
-    wanted = Wanted(command=command, figures=figures, fingerprint=_fingerprint(), **options)  # type: ignore[arg-type]
+    wanted = CountingRequest(command=command, figures=figures, fingerprint=_fingerprint(), **options)  # type: ignore[arg-type]
     tool, why = choose_tool(wanted.tool)
     if why:
         click.echo(f"tracing with {tool} ({why})", err=True)
@@ -136,7 +136,7 @@ def trace_java(
 
     A JVM that differs from --configuration is refused. `--cell SUITE/NAME --experiment NAME` needs no COMMAND.
     """
-    from regatta.models.system_calls.windows import JAVA, Wanted
+    from regatta.models.system_calls.windows import JAVA, CountingRequest
 
     if bool(benchmark_of_cell) == bool(command) or bool(benchmark_of_cell) != bool(experiment):
         raise click.UsageError("expected either a command after --, or --cell with --experiment")
@@ -155,7 +155,7 @@ def trace_java(
         options |= {**planned.options, **given, "configuration": planned.configuration}
     elif options["warmup"] is None:
         options["warmup"] = 1
-    wanted = Wanted(
+    wanted = CountingRequest(
         command=command, figures=dict.fromkeys(_FIGURES), fingerprint=_fingerprint(), tool=JAVA, **nothing, **options  # type: ignore[arg-type]
     )  # fmt: skip
     _trace(wanted, JAVA, "java-calls.yml")
@@ -175,7 +175,7 @@ def _fingerprint() -> str:
     return fingerprint_of(local_facts())
 
 
-def _trace(wanted: Wanted, tool: str, calls: str) -> None:
+def _trace(wanted: CountingRequest, tool: str, calls: str) -> None:
     from regatta.models.system_calls.runs import write_tally
     from regatta.models.system_calls.windows import measure, vector_of
     from regatta.models.vectors.calls import read_calls
@@ -194,7 +194,7 @@ def _trace(wanted: Wanted, tool: str, calls: str) -> None:
     _show(vector.provenance, len(vector.counts), str(wanted.output))
 
 
-def _check_first(wanted: Wanted, tool: str) -> None:
+def _check_first(wanted: CountingRequest, tool: str) -> None:
     """Validate provenance and output paths before running, because a trace may take hours.
 
     Raises:

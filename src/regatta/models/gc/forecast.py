@@ -18,7 +18,7 @@ from regatta.models.gc.prediction import predict_collections
 
 
 @dataclass(frozen=True)
-class Asked:
+class ForecastRequest:
     """What to predict; empty: all that was measured."""
 
     collectors: Sequence[str] = ()
@@ -43,7 +43,9 @@ class Asked:
         return (self.objects, self.rate) != (1.0, 1.0) or not self.forced
 
 
-def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, asked: Asked) -> GcForecast:
+def forecast_of(
+    vectors: Sequence[HeapVector], measured: MeasuredCollections, asked: ForecastRequest
+) -> GcForecast:
     """Predict every application on every asked JVM, collector and heap. The costs of the answer are those of the asked JVMs.
 
     Raises:
@@ -78,7 +80,7 @@ def forecast_of(vectors: Sequence[HeapVector], measured: MeasuredCollections, as
     return GcForecast(found, replace(measured, costs=costs), tuple(dict.fromkeys(notes)))
 
 
-def _policy(vm: Vm, heap: int, measured: MeasuredCollections, asked: Asked) -> Policy:
+def _policy(vm: Vm, heap: int, measured: MeasuredCollections, asked: ForecastRequest) -> Policy:
     return policy_of(
         vm.collector,
         round(heap * asked.heap),
@@ -89,7 +91,7 @@ def _policy(vm: Vm, heap: int, measured: MeasuredCollections, asked: Asked) -> P
     )
 
 
-def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
+def _vms(measured: MeasuredCollections, asked: ForecastRequest) -> list[Vm]:
     for name in asked.collectors:
         if name not in COLLECTORS:
             raise SpecError([Problem("--collector", f"one of {', '.join(COLLECTORS)}", name)])
@@ -118,7 +120,9 @@ def _vms(measured: MeasuredCollections, asked: Asked) -> list[Vm]:
     return chosen
 
 
-def _heaps(vector: HeapVector, vm: Vm, measured: MeasuredCollections, asked: Asked) -> Sequence[int]:
+def _heaps(
+    vector: HeapVector, vm: Vm, measured: MeasuredCollections, asked: ForecastRequest
+) -> Sequence[int]:
     if asked.heaps:
         return asked.heaps
     own = sorted(one.heap_bytes for one in measured.applications if one.vm == vm and _is_of(one, vector))

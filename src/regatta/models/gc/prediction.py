@@ -14,7 +14,7 @@ from regatta.models.gc.costs import Costs
 from regatta.models.gc.heap_policy import NONE, Policy
 from regatta.models.gc.heap_vector import HeapRun, HeapVector
 from regatta.models.gc.lifetimes import Amount, Lifetimes
-from regatta.models.gc.simulate import Found, simulate
+from regatta.models.gc.simulate import SimulatedCollection, simulate
 from regatta.models.gc.work import Floats, Sizes, Work
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
@@ -33,7 +33,7 @@ class Predicted:
 
     #: iteration in which it happens, from 0; -1: before the first
     iteration: int
-    found: Found
+    found: SimulatedCollection
     #: shape (invocations of the costs,), ns
     ns: Floats
 
@@ -193,7 +193,7 @@ def _bounds(run: HeapRun, lives: Lifetimes, forced: bool) -> Sequence[tuple[int,
     return [(0, 0.0), *((number + 1, end) for number, end in ends)]
 
 
-def _iteration_of(found: Found, bounds: Sequence[tuple[int, float]]) -> int:
+def _iteration_of(found: SimulatedCollection, bounds: Sequence[tuple[int, float]]) -> int:
     """Return the iteration of a collection. A forced one at the start of an iteration belongs to it."""
     return max(number for number, start in bounds if start < found.at or (start == found.at and found.forced))
 
@@ -207,7 +207,7 @@ class _Contents:
         self._allocated = run.allocated
         self._jumps = run.profile.jumps
 
-    def work_of(self, found: Found) -> Work:
+    def work_of(self, found: SimulatedCollection) -> Work:
         """Return what a simulated collection has to do."""
         walk = self._walks[int(np.abs(self._clock - found.at).argmin())]
         # The objects that the JVM had before the program are in the fixed cost.

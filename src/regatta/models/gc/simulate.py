@@ -28,7 +28,7 @@ _DEAD_WOOD, _ALWAYS_COMPACT = 0.05, 4
 
 
 @dataclass(frozen=True)
-class Found:
+class SimulatedCollection:
     """One collection of a simulated run."""
 
     kind: str
@@ -80,7 +80,7 @@ class _Heap:
         return self.average + _PADDING * self.deviation
 
 
-def simulate(lives: Lifetimes, policy: Policy, forced: Sequence[float]) -> list[Found]:
+def simulate(lives: Lifetimes, policy: Policy, forced: Sequence[float]) -> list[SimulatedCollection]:
     """Return the collections of a run, in order.
 
     Args:
@@ -100,9 +100,9 @@ class _Run:
     def __init__(self, lives: Lifetimes, policy: Policy) -> None:
         self._lives, self._policy = lives, policy
         self._heap = _Heap(threshold=policy.copies)
-        self._found: list[Found] = []
+        self._found: list[SimulatedCollection] = []
 
-    def whole(self, forced: list[float], stop: float) -> list[Found]:
+    def whole(self, forced: list[float], stop: float) -> list[SimulatedCollection]:
         while True:
             due = self._due()
             while forced and forced[0] <= min(due, stop):
@@ -164,7 +164,9 @@ class _Run:
         whole = survived + promoted
         dead, dead_new = heap.survived - _total(live[1:]), allocated - live[0]
         self._found.append(
-            Found(YOUNG, False, at, whole, promoted, live[0], dead, dead_new, heap.old.bytes, policy)
+            SimulatedCollection(
+                YOUNG, False, at, whole, promoted, live[0], dead, dead_new, heap.old.bytes, policy
+            )
         )
         change = promoted.bytes - heap.average
         heap.average = promoted.bytes if heap.average == 0.0 else heap.average + _WEIGHT * change
@@ -212,7 +214,7 @@ class _Run:
         dead = heap.old + heap.survived - (live - newest)
         dead_new = lives.allocated(heap.eden_from, at) - newest
         self._found.append(
-            Found(kind, forced, at, live, moved, newest, dead, dead_new, heap.old.bytes, policy)
+            SimulatedCollection(kind, forced, at, live, moved, newest, dead, dead_new, heap.old.bytes, policy)
         )
         heap.full += 1
         heap.old, heap.survived, heap.groups = live + self._left(at), NOTHING, ()

@@ -34,7 +34,7 @@ Row = list[Any]
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptTrace:
     """A kept trace, and where its measures are cached."""
 
     folder: Path
@@ -69,7 +69,7 @@ class EventMeasures:
         sizes = " ".join(f"{path.parent.name} {path.stat().st_size}" for path in paths)
         return f"{MEASURES_VERSION} {shutil.which('trace-cmd') is not None} {sizes}"
 
-    def missing(self, experiment_dir: Path) -> list[Kept]:
+    def missing(self, experiment_dir: Path) -> list[KeptTrace]:
         """Return the kept traces whose measures are not cached.
 
         Args:
@@ -77,7 +77,7 @@ class EventMeasures:
         """
         return [kept for kept in self._missing(experiment_dir) if kept.bytes]
 
-    def compute(self, missing: Sequence[Kept], progress: Callable[[int], None]) -> None:
+    def compute(self, missing: Sequence[KeptTrace], progress: Callable[[int], None]) -> None:
         """Compute measures in several processes.
 
         Args:
@@ -114,7 +114,7 @@ class EventMeasures:
         extended["iterations"] = [*record["iterations"], *(tuple(row) for row in rows)]  # type: ignore[list-item]
         return extended
 
-    def _missing(self, experiment_dir: Path) -> Iterator[Kept]:
+    def _missing(self, experiment_dir: Path) -> Iterator[KeptTrace]:
         if not self.fingerprint(experiment_dir):
             return
         for path in journal_files(experiment_dir):
@@ -123,13 +123,13 @@ class EventMeasures:
                 if kept is not None and _cached(kept.cached) is None:
                     yield kept
 
-    def _kept(self, record: Record, host_journal: Path) -> Kept | None:
+    def _kept(self, record: Record, host_journal: Path) -> KeptTrace | None:
         digests = {kept["name"]: str(kept["sha256"]) for kept in record.get("kept") or () if "sha256" in kept}
         if TRACE_FILE not in digests or record["status"] not in _MEASURED:
             return None
         name = f"{digests[TRACE_FILE][:32]}{digests.get(ABOUT_FILE, '')[:32]}.json"
         folder = host_journal / "kept" / f"{record['invocation_id']}-a{record['attempt']}"
-        return Kept(folder, self._cache / name)
+        return KeptTrace(folder, self._cache / name)
 
 
 def end_with_parent() -> None:
@@ -144,7 +144,7 @@ def end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _rows(kept: Kept) -> list[Row]:
+def _rows(kept: KeptTrace) -> list[Row]:
     """Return iterations of a record: number, metric, value, unit, operations, parameters."""
     found = _cached(kept.cached)
     if found is not None:

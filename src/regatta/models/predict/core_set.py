@@ -18,7 +18,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from regatta.host.errors import RegattaError
 from regatta.models.predict.mixing import normalized
 from regatta.models.predict.prediction import predict
-from regatta.models.predict.predictions import Asked
+from regatta.models.predict.predictions import RequestedApplication
 from regatta.models.system_calls.counting import UNKNOWN_RULE
 from regatta.models.vectors.levels import at_level
 from regatta.models.vectors.values import ApplicationVector, Contribution, SystemVector
@@ -100,7 +100,9 @@ class CoreSet:
         return tuple(one for one in self.primitives if not one.core)
 
 
-def core_set(applications: Sequence[Asked], system: SystemVector, share: float = 0.9) -> CoreSet:
+def core_set(
+    applications: Sequence[RequestedApplication], system: SystemVector, share: float = 0.9
+) -> CoreSet:
     """Rank primitives, and find the smallest set that explains a share of the time in primitives of each application.
 
     Of several smallest sets, it is the one whose members have the highest ranks. Times are the products of values; their
@@ -212,7 +214,7 @@ def _counts(by_application: Mapping[str, Mapping[str, float]]) -> tuple[Counts, 
     return tuple(sorted(found, key=lambda one: (one.name == OTHERS, -max(one.counts.values()))))
 
 
-def _without_rule(one: Asked) -> dict[str, float]:
+def _without_rule(one: RequestedApplication) -> dict[str, float]:
     """Return the calls without a rule per unit of work."""
     found: dict[str, float] = defaultdict(float)
     for part, weight in normalized(one.mix):
@@ -222,7 +224,7 @@ def _without_rule(one: Asked) -> dict[str, float]:
     return found
 
 
-def _share_without_rule(one: Asked) -> float:
+def _share_without_rule(one: RequestedApplication) -> float:
     """Return the share of the calls without a rule; NaN if the vector does not say how many there were."""
     without = calls = 0.0
     for part, weight in normalized(one.mix):

@@ -32,7 +32,7 @@ from regatta.host.values.cell import NO_MODIFIERS
 from regatta.models.page_cache.cache import DEFAULT_READ_AHEAD_KIB, PAGE_BYTES, CacheCounts, CacheSettings
 from regatta.models.page_cache.limited import simulate_within
 from regatta.models.page_cache.operations import Operations
-from regatta.models.predict.measured_times import Wanted, in_ns, measured_ratio
+from regatta.models.predict.measured_times import RequestedBenchmark, in_ns, measured_ratio
 from regatta.models.predict.prediction import total
 from regatta.models.vectors.measured import system_vectors
 from regatta.models.vectors.primitives import PrimitiveTable
@@ -167,7 +167,7 @@ def forecast_files(
     times: list[FileTime] = []
     orders: list[Order] = []
     for benchmark, operations in traces.items():
-        wanted = Wanted.of(benchmark)
+        wanted = RequestedBenchmark.of(benchmark)
         found = [
             one
             for one in answers

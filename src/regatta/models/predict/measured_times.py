@@ -35,7 +35,7 @@ _NS = 1e-9
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequestedBenchmark:
     """A benchmark as named by an application vector: `suite/benchmark`, with choices where they matter."""
 
     suite: str
@@ -49,13 +49,13 @@ class Wanted:
     per: str = ""
 
     @classmethod
-    def of(cls, benchmark: str, per: str = "") -> Wanted:
+    def of(cls, benchmark: str, per: str = "") -> RequestedBenchmark:
         """Parse `web/apache-static`, or `web/apache-cgi dynamic_percent=30`."""
         parts = parts_of_label(benchmark)
         return cls(parts.suite, parts.name, dict(parts.chosen), size=parts.size, per=per)
 
     @classmethod
-    def mix(cls, parts: Sequence[tuple[str, float]]) -> Wanted | None:
+    def mix(cls, parts: Sequence[tuple[str, float]]) -> RequestedBenchmark | None:
         """Return the benchmark of a mix of `SUITE/SERVER-static` and `SUITE/SERVER-KIND`, given as (benchmark, weight).
 
         It is `SUITE/SERVER-KIND-mix dynamic_percent=N`; None for other mixes.
@@ -163,7 +163,7 @@ class MeasuredExperiment:
         self._fingerprints = {host: fingerprint_of(known) for host, known in facts.hosts.items()}
         self._cells = _cells_of(cell_answers(samples, facts, REGATTA))
 
-    def find(self, wanted: Wanted, system: SystemVector) -> MeasuredCell | str:
+    def find(self, wanted: RequestedBenchmark, system: SystemVector) -> MeasuredCell | str:
         """Return the cell of a benchmark on the host and configuration of a system vector, or why it is missing."""
         host, configuration, heap = (
             system.provenance.get(key, "") for key in ("host", "configuration", "heap")
@@ -195,7 +195,9 @@ class MeasuredExperiment:
             return f"{cell.benchmark} reports no time per {wanted.per or 'unit of work'}"
         return cell
 
-    def times_of_suite(self, suite: str, system: SystemVector, without: Wanted | None) -> dict[str, Value]:
+    def times_of_suite(
+        self, suite: str, system: SystemVector, without: RequestedBenchmark | None
+    ) -> dict[str, Value]:
         """Return the elapsed times of a suite's benchmarks on the host and configuration of a system vector, in ns.
 
         Args:

@@ -23,7 +23,12 @@ from regatta.models.predict.forecast import (
     SpeedUp,
     SystemForecast,
 )
-from regatta.models.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted, measured_ratio
+from regatta.models.predict.measured_times import (
+    MeasuredCell,
+    MeasuredExperiment,
+    RequestedBenchmark,
+    measured_ratio,
+)
 from regatta.models.predict.mixing import Mix, mixed
 from regatta.models.predict.prediction import predict
 from regatta.models.predict.ranges import beyond
@@ -53,7 +58,7 @@ _BARE = ("", "none", "native")
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedApplication:
     """A requested application. `parts`: of a mix, with their weights."""
 
     vector: ApplicationVector
@@ -64,21 +69,23 @@ class Asked:
         """Return its parts, or itself alone."""
         return self.parts or as_mix(self.vector)
 
-    def wanted(self, benchmark: str) -> Wanted | None:
+    def wanted(self, benchmark: str) -> RequestedBenchmark | None:
         """Return the benchmark that measures it; None if unknown."""
         if benchmark:
-            return Wanted.of(benchmark, self.vector.per)
+            return RequestedBenchmark.of(benchmark, self.vector.per)
         if self.parts:
-            return Wanted.mix([(part.benchmark, weight) for part, weight in self.parts])
-        return Wanted.of(self.vector.benchmark, self.vector.per) if self.vector.benchmark else None
+            return RequestedBenchmark.mix([(part.benchmark, weight) for part, weight in self.parts])
+        return (
+            RequestedBenchmark.of(self.vector.benchmark, self.vector.per) if self.vector.benchmark else None
+        )
 
 
 @dataclass(frozen=True)
 class Replaced:
     """A request to replace a part of an application."""
 
-    before: Asked
-    after: Asked
+    before: RequestedApplication
+    after: RequestedApplication
 
     @property
     def names(self) -> tuple[tuple[str, str], ...]:
@@ -91,7 +98,7 @@ class Replaced:
 class Request:
     """One request."""
 
-    applications: tuple[Asked, ...]
+    applications: tuple[RequestedApplication, ...]
     systems: tuple[SystemSource, ...]
     #: further experiments to search for measured times
     measured: tuple[Path, ...] = ()
@@ -137,11 +144,11 @@ def forecast_of(request: Request) -> Forecast:
 
 
 def _at_level(request: Request, level: float) -> Request:
-    def asked(one: Asked) -> Asked:
+    def asked(one: RequestedApplication) -> RequestedApplication:
         parts = tuple((of_one_thread(at_level(part, level)), weight) for part, weight in one.parts)
         # Each part has a different number of traces, which the mix loses.
         vector = mixed(one.vector.name, parts) if parts else of_one_thread(at_level(one.vector, level))
-        return Asked(vector, parts)
+        return RequestedApplication(vector, parts)
 
     return replace(
         request,
@@ -168,7 +175,7 @@ def _named_apart(systems: Sequence[SystemSource]) -> tuple[SystemSource, ...]:
 
 
 @dataclass(frozen=True)
-class _Held:
+class _Compared:
     """Predictions compared with measurements. `ratios`: of the measured times of two systems, which show whether they differ."""
 
     comparison: Comparison
@@ -198,7 +205,7 @@ class _Forecaster:
 
     # One application
 
-    def _application(self, asked: Asked) -> ApplicationForecast:
+    def _application(self, asked: RequestedApplication) -> ApplicationForecast:
         application = what_if.recounted(asked.vector, self.request.count_changes)
         what: Quantity = "time" if application.user_time is None else "elapsed"
         traced = self._traced_on(application)
@@ -308,7 +315,7 @@ class _Forecaster:
         systems: Mapping[str, SystemVector],
         traced_on: TracedOn,
         cells: Mapping[str, MeasuredCell | str],
-    ) -> _Held | None:
+    ) -> _Compared | None:
         """Return the predictions compared with measurements; None with measurements of fewer than two systems."""
         known = {name: cell for name, cell in cells.items() if isinstance(cell, MeasuredCell)}
         what: Compared = "kernel"
@@ -329,10 +336,10 @@ class _Forecaster:
         }
         measured = {name: cell.interval(what) for name, cell in known.items()}
         vectors = [systems[name] for name in known]
-        return _Held(compared(application, vectors, measured, what, differ, traced_on), ratios)
+        return _Compared(compared(application, vectors, measured, what, differ, traced_on), ratios)
 
     @staticmethod
-    def _pairs(ranking: Ranking, held: _Held | None) -> Iterable[PairForecast]:
+    def _pairs(ranking: Ranking, held: _Compared | None) -> Iterable[PairForecast]:
         for pair in ranking.pairs:
             found = ratio(ranking.times[pair.second], ranking.times[pair.first])
             verdict = held.comparison.verdicts.get(frozenset((pair.first, pair.second))) if held else None
@@ -345,7 +352,7 @@ class _Forecaster:
 
     # Measured times
 
-    def _measured(self, asked: Asked, source: SystemSource) -> MeasuredCell | str:
+    def _measured(self, asked: RequestedApplication, source: SystemSource) -> MeasuredCell | str:
         wanted = asked.wanted(self.request.benchmark)
         if not self.request.measured and source.experiment is None:
             return ""
@@ -369,7 +376,7 @@ class _Forecaster:
                 self._experiments[folder] = MeasuredExperiment(folder, self.level)
             yield self._experiments[folder]
 
-    def _times_of(self, option: str, suite: str, asked: Asked) -> dict[str, dict[str, Value]]:
+    def _times_of(self, option: str, suite: str, asked: RequestedApplication) -> dict[str, dict[str, Value]]:
         """Return the times of a suite's benchmarks by system, without that of the application itself.
 
         Each system's are of the first experiment that has them.
@@ -395,7 +402,7 @@ class _Forecaster:
     def _changed(self, system: SystemVector) -> SystemVector:
         return what_if.changed(system, self.request.changes, system.name) if self.request.changes else system
 
-    def _recounted(self, asked: Asked) -> Mix:
+    def _recounted(self, asked: RequestedApplication) -> Mix:
         """Return the parts with changed counts; a number for a mix is the count in its mean unit of work."""
         changes = self.request.count_changes
         if asked.parts:

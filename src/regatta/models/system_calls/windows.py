@@ -68,7 +68,7 @@ _ENDED = "process {} has ended: later windows are missing"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CountingRequest:
     """The request: options of the command line by name."""
 
     command: tuple[str, ...]
@@ -137,7 +137,7 @@ def ending(done: threading.Event | None) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
+def measure(wanted: CountingRequest, tool: str, table: CallTable) -> Measured:
     """Trace as requested.
 
     Raises:
@@ -169,7 +169,7 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
     return measured
 
 
-def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> None:
+def _run(wanted: CountingRequest, tool: str, table: CallTable, measured: Measured) -> None:
     units = wanted.figures["units_from"] or wanted.units or 1.0
     figures = Figures(units, wanted.figures["elapsed_from"], wanted.figures["user_time_from"])
     if TRACER in wanted.command:
@@ -190,19 +190,19 @@ def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> Non
         measured.traces.append(Trace(tally, run.units))
 
 
-def _reporting(wanted: Wanted, command: Sequence[str], results: Path) -> list[str]:
+def _reporting(wanted: CountingRequest, command: Sequence[str], results: Path) -> list[str]:
     """Return the command that makes Regatta's harness report to a file; that of a cell in an environment as planned."""
     if wanted.cell is None:
         return reporting_to(command, results)
     return [*wanted.cell.words(results.parent, results), *command]
 
 
-def _flags(wanted: Wanted) -> list[str]:
+def _flags(wanted: CountingRequest) -> list[str]:
     environment = os.environ if wanted.cell is None else wanted.cell.environment
     return flags_of(wanted.command, environment)
 
 
-def _named_jvm(wanted: Wanted) -> NamedJvm | None:
+def _named_jvm(wanted: CountingRequest) -> NamedJvm | None:
     """Check the command against the configuration that it should have, before it runs. None without one, or from a cell."""
     if wanted.cell is not None:
         wanted.cell.check_files()
@@ -218,7 +218,7 @@ def _named_jvm(wanted: Wanted) -> NamedJvm | None:
 
 
 def _run_java(
-    wanted: Wanted, jar: Path | None, table: CallTable, measured: Measured, named: NamedJvm | None
+    wanted: CountingRequest, jar: Path | None, table: CallTable, measured: Measured, named: NamedJvm | None
 ) -> None:
     """Run a JVM, with the profiler if there is a `jar`. Without it, the harness reports the time of its iterations."""
     with tempfile.TemporaryDirectory() as folder:
@@ -244,7 +244,7 @@ def _run_java(
     measured.traces.append(Trace(tally, units))
 
 
-def _run_with_events(wanted: Wanted, measured: Measured) -> None:
+def _run_with_events(wanted: CountingRequest, measured: Measured) -> None:
     """Run a JVM with the agent that counts events, without the profiler, which itself loads classes and is compiled."""
     agent = events_agent()
     with tempfile.TemporaryDirectory() as folder:
@@ -264,7 +264,7 @@ def _run_with_events(wanted: Wanted, measured: Measured) -> None:
     measured.parallelism = parallelism_of(found, counted, elapsed_ns, pause_ns)
 
 
-def _run_sampled(wanted: Wanted, measured: Measured) -> None:
+def _run_sampled(wanted: CountingRequest, measured: Measured) -> None:
     """Run a JVM that samples its threads. The agent only reports when the iterations were."""
     agent = events_agent()
     with tempfile.TemporaryDirectory() as folder:
@@ -283,7 +283,7 @@ def _run_sampled(wanted: Wanted, measured: Measured) -> None:
         measured.told["system_share"], measured.told["code"] = share_words(samples, intervals, wanted.level)
 
 
-def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
+def _windows(wanted: CountingRequest, pid: int, tool: str, table: CallTable) -> Measured:
     """Measure windows of a running process. If its units are counted, windows without the tracer alternate."""
     done = threading.Event()
     counter = wanted.figures["units_from"]
@@ -330,7 +330,7 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
     return measured
 
 
-def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> ApplicationVector:
+def vector_of(wanted: CountingRequest, tool: str, table: CallTable, measured: Measured) -> ApplicationVector:
     """Return the vector of the measurements, with its provenance."""
     if not any(trace.tally.seen for trace in measured.traces):
         raise RegattaError("trace", "at least one call", "none", "set a longer --for, or add work")
@@ -361,13 +361,13 @@ def _unknown_of_a_jvm(measured: Measured) -> list[str]:
     return notes
 
 
-def about_of(wanted: Wanted, user_ns: tuple[float, ...] = ()) -> About:
+def about_of(wanted: CountingRequest, user_ns: tuple[float, ...] = ()) -> About:
     """Return the metadata of the vector."""
     name = wanted.name or (Path(wanted.command[0]).name if wanted.command else f"process-{wanted.pid}")
     return About(name, wanted.per, wanted.benchmark, wanted.level, user_ns)
 
 
-def origin_of(wanted: Wanted, tool: str) -> dict[str, str]:
+def origin_of(wanted: CountingRequest, tool: str) -> dict[str, str]:
     """Return the provenance of the vector that is known before a run."""
     kernel = os.uname()
     # An argument may be bytes that are not valid text.

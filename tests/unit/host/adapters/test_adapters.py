@@ -10,14 +10,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regatta.host.adapters import ADAPTERS, Reported
-from regatta.host.adapters.result import Left
+from regatta.host.adapters.result import RunOutput
 from regatta.host.journal.record import decode_line, encode_record
 from regatta.host.journal.record_shape import shape_problem
 from regatta.host.units import UNITS
 
 
-def left(results: bytes | None = None, stdout: bytes = b"", refused: str = "", cut: bool = False) -> Left:
-    return Left(5_000_000, 0.25, 0.5, 1024, results, refused, stdout, cut)
+def left(
+    results: bytes | None = None, stdout: bytes = b"", refused: str = "", cut: bool = False
+) -> RunOutput:
+    return RunOutput(5_000_000, 0.25, 0.5, 1024, results, refused, stdout, cut)
 
 
 def read(results: bytes | None, **other: Any) -> Reported:

@@ -20,14 +20,14 @@ from regatta.host.adapters.latency import (
     simple_latencies,
     smoothed_starts,
 )
-from regatta.host.adapters.result import Left
+from regatta.host.adapters.result import RunOutput
 
 MS = 1_000_000
 
 
 def read(*lines: object) -> Reported:
     text = "\n".join(json.dumps(line) for line in lines)
-    return ADAPTERS["regatta"](Left(1, 1.0, 1.0, 1, text.encode(), "", b"", False), {})
+    return ADAPTERS["regatta"](RunOutput(1, 1.0, 1.0, 1, text.encode(), "", b"", False), {})
 
 
 def requests(starts: Any, ends: Any, iteration: Any = 0, **more: Any) -> dict[str, Any]:

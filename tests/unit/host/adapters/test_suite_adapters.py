@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from helpers.golden import Golden
 from regatta.host.adapters import ADAPTERS, Reported
-from regatta.host.adapters.result import Left
+from regatta.host.adapters.result import RunOutput
 from regatta.host.journal.record import decode_line, encode_record
 from regatta.host.journal.record_shape import shape_problem
 from regatta.host.units import UNITS
@@ -29,8 +29,8 @@ def left(
     results: bytes | None = None,
     refused: str = "",
     cut: bool = False,
-) -> Left:
-    return Left(5_000_000, 0.25, 0.5, 1024, results, refused, stdout, cut, stderr, cut)
+) -> RunOutput:
+    return RunOutput(5_000_000, 0.25, 0.5, 1024, results, refused, stdout, cut, stderr, cut)
 
 
 def kept(name: str) -> bytes:

@@ -8,7 +8,7 @@ from regatta.models.gc.collection_log import FULL, YOUNG
 from regatta.models.gc.heap_growth import after_full, after_young
 from regatta.models.gc.heap_policy import Policy, policy_of, serial_policy
 from regatta.models.gc.lifetimes import Lifetimes
-from regatta.models.gc.simulate import Found, simulate
+from regatta.models.gc.simulate import SimulatedCollection, simulate
 
 KIB = 1 << 10
 #: the first sizes, KiB
@@ -86,7 +86,7 @@ def test_a_given_young_size_does_not_grow() -> None:
     assert grown.eden == policy.eden
 
 
-def collections(release: int, kept_mib: int) -> list[Found]:
+def collections(release: int, kept_mib: int) -> list[SimulatedCollection]:
     lives = Lifetimes(made_vector(iterations=1, mib=120, kept_mib=kept_mib).runs[0].profile)
     return simulate(lives, start(release), [])
 

@@ -16,7 +16,7 @@ from regatta.models.gc.cases import CPU
 from regatta.models.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection, Stall
 from regatta.models.gc.comparison import ALL, compare
 from regatta.models.gc.costs import Costs, Observation, fit_costs
-from regatta.models.gc.forecast import Asked, as_document, forecast_of
+from regatta.models.gc.forecast import ForecastRequest, as_document, forecast_of
 from regatta.models.gc.heap_policy import policy_of
 from regatta.models.gc.heap_vector import heap_vector
 from regatta.models.gc.measured import (
@@ -220,21 +220,23 @@ def test_costs_by_object_size_have_the_layout_of_the_thesis(golden: Golden) -> N
 
 
 def test_each_jvm_and_kind_has_its_costs() -> None:
-    found = forecast_of([], MeasuredCollections(0.95, 1, {VM: {FULL: costs(), YOUNG: costs()}}, []), Asked())
+    found = forecast_of(
+        [], MeasuredCollections(0.95, 1, {VM: {FULL: costs(), YOUNG: costs()}}, []), ForecastRequest()
+    )
     assert [table.rows for table in size_costs_tables(found)] == [
         size_costs_table(costs(), VM, FULL).rows
     ] * 2
     assert not found.comparisons
 
 
-def forecast(asked: Asked, applications: Sequence[Application] = ()) -> object:
+def forecast(asked: ForecastRequest, applications: Sequence[Application] = ()) -> object:
     measured = MeasuredCollections(0.95, 1, {VM: {FULL: costs(), YOUNG: costs()}}, applications)
     return forecast_of([made_vector()], measured, asked)
 
 
 def test_the_answer_its_page_and_its_document_agree() -> None:
     application = Application(VM, "vm/made:s1", 256 * MIB, [ran(4.0, 4.0), ran(5.0, 5.0)])
-    found = forecast(Asked(), [application])
+    found = forecast(ForecastRequest(), [application])
     (one,) = found.comparisons  # type: ignore[attr-defined]
     assert one.heap_mib == 256
     assert answer_of(one).startswith("made")
@@ -247,15 +249,15 @@ def test_the_answer_its_page_and_its_document_agree() -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked(objects=0.5),
-        Asked(rate=1.5),
-        Asked(heap=2.0),
-        Asked(young=64 * MIB),
-        Asked(promotion_age=2),
-        Asked(initial_heap=32 * MIB),
+        ForecastRequest(objects=0.5),
+        ForecastRequest(rate=1.5),
+        ForecastRequest(heap=2.0),
+        ForecastRequest(young=64 * MIB),
+        ForecastRequest(promotion_age=2),
+        ForecastRequest(initial_heap=32 * MIB),
     ],
 )
-def test_changed_predictions_are_not_compared_with_measurements(asked: Asked) -> None:
+def test_changed_predictions_are_not_compared_with_measurements(asked: ForecastRequest) -> None:
     application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
     (one,) = forecast(asked, [application]).comparisons  # type: ignore[attr-defined]
     assert all(row.measured is None for row in one.rows)
@@ -263,9 +265,9 @@ def test_changed_predictions_are_not_compared_with_measurements(asked: Asked) ->
 
 def test_the_policy_of_the_measurements_is_compared_with_them() -> None:
     application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
-    (one,) = forecast(Asked(promotion_age=1), [application]).comparisons  # type: ignore[attr-defined]
+    (one,) = forecast(ForecastRequest(promotion_age=1), [application]).comparisons  # type: ignore[attr-defined]
     assert all(row.measured for row in one.rows)
-    document = as_document(forecast(Asked(young=64 * MIB, promotion_age=3), [application]))  # type: ignore[arg-type]
+    document = as_document(forecast(ForecastRequest(young=64 * MIB, promotion_age=3), [application]))  # type: ignore[arg-type]
     assert (document["comparisons"][0]["young_bytes"], document["comparisons"][0]["promotion_age"]) == (
         64 * MIB,
         3,
@@ -273,16 +275,22 @@ def test_the_policy_of_the_measurements_is_compared_with_them() -> None:
 
 
 def test_a_heap_that_grows_is_shown_with_both_sizes() -> None:
-    (one,) = forecast(Asked(heaps=[256 * MIB], initial_heap=32 * MIB)).comparisons  # type: ignore[attr-defined]
+    (one,) = forecast(ForecastRequest(heaps=[256 * MIB], initial_heap=32 * MIB)).comparisons  # type: ignore[attr-defined]
     assert one.heap_text == "32 to 256"
     assert one.heap_text in answer_of(one)
     assert one.heap_text in {cell for row in totals_table([one]).rows for cell in row}
 
 
 @pytest.mark.parametrize(
-    "asked", [Asked(collectors=["cms"]), Asked(collectors=["g1"]), Asked(runtimes=["x"]), Asked()]
+    "asked",
+    [
+        ForecastRequest(collectors=["cms"]),
+        ForecastRequest(collectors=["g1"]),
+        ForecastRequest(runtimes=["x"]),
+        ForecastRequest(),
+    ],
 )
-def test_unknown_names_and_no_heap_are_refused(asked: Asked) -> None:
+def test_unknown_names_and_no_heap_are_refused(asked: ForecastRequest) -> None:
     with pytest.raises(RegattaError) as caught:
         forecast(asked)
     assert caught.value.problems[0].where in ("--collector", "--runtime", "--heap")

@@ -10,10 +10,10 @@ from regatta.host.errors import RegattaError
 from regatta.models.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.models.gc.heap_policy import policy_of, region_bytes
 from regatta.models.gc.lifetimes import Amount, Lifetimes
-from regatta.models.gc.simulate import Found, simulate
+from regatta.models.gc.simulate import SimulatedCollection, simulate
 
 
-def run(collector: str, heap_mib: int, **program: int) -> list[Found]:
+def run(collector: str, heap_mib: int, **program: int) -> list[SimulatedCollection]:
     vector = made_vector(**program)
     lives = Lifetimes(vector.runs[0].profile)
     forced = [

@@ -11,7 +11,7 @@ import pytest
 from regatta.host.errors import RegattaError
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, Events
 from regatta.models.kernel_traces.importing import read_about
-from regatta.models.kernel_traces.record_measures import UNREADABLE, Kept, _rows
+from regatta.models.kernel_traces.record_measures import UNREADABLE, KeptTrace, _rows
 
 ABOUT: dict[str, Any] = {
     "version": 1, "begin_ns": 10, "end_ns": 20, "realtime_offset_ns": 5, "cpus": 2, "kernel": "6.1", "machine": "x86_64",
@@ -77,5 +77,5 @@ def test_a_failure_of_any_type_costs_one_recording(
         raise damage
 
     monkeypatch.setattr("regatta.models.kernel_traces.importing.read_about", fails)
-    rows = _rows(Kept(_recording(tmp_path / "kept"), tmp_path / "cache" / "x.json"))
+    rows = _rows(KeptTrace(_recording(tmp_path / "kept"), tmp_path / "cache" / "x.json"))
     assert [row[1] for row in rows] == [UNREADABLE]

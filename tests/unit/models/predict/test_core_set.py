@@ -23,7 +23,7 @@ from regatta.models.predict.core_set_tables import (
     without_rule_table,
 )
 from regatta.models.predict.mixing import mixed
-from regatta.models.predict.predictions import Asked
+from regatta.models.predict.predictions import RequestedApplication
 from regatta.models.system_calls.application import About, Trace, application_vector
 from regatta.models.vectors.calls import Seen, Tally, read_calls
 from regatta.models.vectors.values import ApplicationVector, Count, LinearCost, PrimitiveCost, Value
@@ -35,7 +35,7 @@ SYSTEM = system_of(a=constant(2), b=constant(2), c=constant(2), d=constant(2), e
 
 
 def of(*applications: ApplicationVector, share: float = 0.9) -> CoreSet:
-    return core_set([Asked(one) for one in applications], SYSTEM, share)
+    return core_set([RequestedApplication(one) for one in applications], SYSTEM, share)
 
 
 def app(name: str = "x", **counts: float) -> ApplicationVector:
@@ -91,7 +91,7 @@ def test_entries_of_one_primitive_are_added_at_their_arguments() -> None:
         replace(count_of("f", 1, bytes=20), stands_for=("read",)),
         replace(count_of("f", 1, bytes=50), stands_for=("pread", "read"), rule="approximate"),
     )
-    found = core_set([Asked(application)], system_of(a=constant(2), f=line), 0.5)
+    found = core_set([RequestedApplication(application)], system_of(a=constant(2), f=line), 0.5)
     # 30 + 60 and 10 ns
     assert [(one.primitive, one.mean) for one in found.primitives] == [("f", 0.9), ("a", 0.1)]
     assert found.primitives[0].calls == (Calls(("read",), ""), Calls(("pread", "read"), "approximate"))
@@ -184,7 +184,7 @@ def test_calls_without_a_rule_are_listed_per_unit_of_work_with_their_share(
     golden("calls without a rule", "\n".join(core_warnings(found)))
     assert found.core[1].calls == (Calls(("java.util.HashMap.containsKey", "java.util.HashMap.get"), ""),)
     mix = [(x, 3.0), (y, 1.0)]
-    (both,) = core_set([Asked(mixed("mix", mix), tuple(mix))], SYSTEM).applications
+    (both,) = core_set([RequestedApplication(mixed("mix", mix), tuple(mix))], SYSTEM).applications
     # 5 of 50 calls per iteration of x, 7.5 of 10 of y
     assert both.without_rule == pytest.approx((3 * 5 + 7.5) / (3 * 50 + 10))
 

@@ -18,7 +18,7 @@ from regatta.influx.lines import encode
 from regatta.influx.points import TAGS, VECTOR, Point
 from regatta.models.predict.points import prediction_points
 from regatta.models.predict.prediction import predict, total_of, uses
-from regatta.models.predict.predictions import Asked, Request, forecast_of
+from regatta.models.predict.predictions import Request, RequestedApplication, forecast_of
 from regatta.models.vectors.sources import Sources, SystemSource
 from regatta.models.vectors.values import (
     ApplicationVector,
@@ -53,7 +53,7 @@ def test_every_entry_total_and_count_is_a_point(home: Path) -> None:
     sources = Sources(home, home / "results")
     one = sources.application("apache-static")
     assert one is not None
-    found = forecast_of(Request((Asked(one),), tuple(sources.systems("served"))))
+    found = forecast_of(Request((RequestedApplication(one),), tuple(sources.systems("served"))))
     points = list(prediction_points(found, AT_NS))
     by_kind = {kind: [p for p in points if tags(p)["kind"] == kind] for kind in ("application", "prediction")}
     assert len(by_kind["application"]) == len(one.counts)
@@ -90,7 +90,7 @@ def test_every_entry_total_and_count_is_a_point(home: Path) -> None:
 
 def points_of(application: ApplicationVector, *systems: SystemVector) -> list[Point]:
     sources = tuple(SystemSource(system, None) for system in systems)
-    return list(prediction_points(forecast_of(Request((Asked(application),), sources)), AT_NS))
+    return list(prediction_points(forecast_of(Request((RequestedApplication(application),), sources)), AT_NS))
 
 
 def entries_of(points: list[Point], kind: str) -> dict[tuple[str, str], dict[str, object]]:
@@ -211,7 +211,7 @@ def test_without_a_user_time_the_primitives_are_the_whole_and_nothing_measured_i
     one = sources.application("apache-static")
     assert one is not None
     application = replace(one, user_time=None)
-    found = forecast_of(Request((Asked(application),), tuple(sources.systems("served"))))
+    found = forecast_of(Request((RequestedApplication(application),), tuple(sources.systems("served"))))
     points = [
         p
         for p in prediction_points(found, AT_NS)

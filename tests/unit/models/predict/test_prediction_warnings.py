@@ -7,7 +7,7 @@ from dataclasses import replace
 from helpers.golden import Golden
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.models.predict.forecast import Forecast
-from regatta.models.predict.predictions import Asked, Replaced, Request, forecast_of
+from regatta.models.predict.predictions import Replaced, Request, RequestedApplication, forecast_of
 from regatta.models.predict.tables import changes_table, speed_ups_table
 from regatta.models.predict.what_if import parse_change
 from regatta.models.vectors.sources import SystemSource
@@ -32,7 +32,7 @@ def on_host(system: SystemVector) -> SystemVector:
 
 def forecast(application: ApplicationVector, *systems: SystemVector, **more: object) -> Forecast:
     sources = tuple(SystemSource(one) for one in systems)
-    return forecast_of(Request((Asked(application),), sources, **more))  # type: ignore[arg-type]
+    return forecast_of(Request((RequestedApplication(application),), sources, **more))  # type: ignore[arg-type]
 
 
 def test_a_cost_that_is_used_far_from_where_it_was_measured_is_told_with_its_part_of_the_time(
@@ -98,7 +98,7 @@ def test_a_speedup_that_is_undefined_has_its_reason_in_the_table_and_the_sentenc
     system = on_host(system_of("old", a=constant(1000)))
     cgi = application_of(count_of("a", 4), count_of("lacking", 1), name="cgi", user=Value.exact(4000))
     fast = application_of(count_of("a", 2), name="fast", user=Value.exact(4000))
-    replaced = Replaced(Asked(cgi), Asked(fast))
+    replaced = Replaced(RequestedApplication(cgi), RequestedApplication(fast))
     found = forecast_of(Request((), (SystemSource(system),), replaced=(replaced,)))
     table = speed_ups_table(found.speed_ups)
     assert table.columns == ("system", "replacement", "note")

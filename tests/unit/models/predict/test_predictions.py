@@ -15,9 +15,9 @@ from helpers.served_experiment import PLACES, as_home, regatta, write_served_exp
 from helpers.synthetic_journal import native, record, write_experiment
 from helpers.thesis_vectors import write_thesis_vectors
 from regatta.models.predict.forecast import Forecast
-from regatta.models.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted
+from regatta.models.predict.measured_times import MeasuredCell, MeasuredExperiment, RequestedBenchmark
 from regatta.models.predict.mixing import mixed
-from regatta.models.predict.predictions import Asked, Replaced, Request, forecast_of
+from regatta.models.predict.predictions import Replaced, Request, RequestedApplication, forecast_of
 from regatta.models.predict.what_if import parse_change
 from regatta.models.vectors.files import read_vector
 from regatta.models.vectors.sources import SystemSource
@@ -46,7 +46,7 @@ def systems(folder: Path) -> tuple[SystemSource, ...]:
 
 
 def predicted(folder: Path, *names: str, **more: object) -> Forecast:
-    asked = tuple(Asked(application(folder, name)) for name in names)
+    asked = tuple(RequestedApplication(application(folder, name)) for name in names)
     return forecast_of(Request(asked, systems(folder), **more))  # type: ignore[arg-type]
 
 
@@ -116,13 +116,17 @@ def test_without_a_measured_user_time_only_the_kernel_is_compared(tmp_path: Path
 def test_where_nothing_was_measured_the_reason_is_told(home: Path, golden: Golden) -> None:
     one = application(home, "apache-static")
     for name in ("web/nginx-static", "web/apache-static dynamic=cgi"):
-        found = forecast_of(Request((Asked(one),), systems(home)[:1], benchmark=str(Wanted.of(name))))
+        found = forecast_of(
+            Request(
+                (RequestedApplication(one),), systems(home)[:1], benchmark=str(RequestedBenchmark.of(name))
+            )
+        )
         golden(f"no benchmark {name}", found.applications[0].systems[0].unmeasured)
     (source, *_) = systems(home)
     moved = SystemVector(
         "x", "us", source.vector.primitives, 0.95, {**source.vector.provenance, "host": "gamma"}
     )
-    found = forecast_of(Request((Asked(one),), (SystemSource(moved, source.experiment),)))
+    found = forecast_of(Request((RequestedApplication(one),), (SystemSource(moved, source.experiment),)))
     assert "not on gamma" in found.applications[0].systems[0].unmeasured
 
 
@@ -141,7 +145,7 @@ def test_measured_times_are_those_of_the_machine_of_the_vector(
     source = next(source for source in systems(home) if source.vector.name == "alpha")
     provenance = {**source.vector.provenance, **more}
     vector = SystemVector("x", "us", source.vector.primitives, 0.95, provenance)
-    found = forecast_of(Request((Asked(application(home, "apache-static")),), (SystemSource(vector, source.experiment),)))  # fmt: skip
+    found = forecast_of(Request((RequestedApplication(application(home, "apache-static")),), (SystemSource(vector, source.experiment),)))  # fmt: skip
     (row,) = found.applications[0].systems
     assert (row.measured is None) == bool(row.unmeasured) == bool(case)
     if case:
@@ -160,7 +164,7 @@ def served(folder: Path, *labels: str) -> MeasuredExperiment:
 
 def found_label(measured: MeasuredExperiment, wanted: str) -> str:
     alpha = SystemVector("alpha", "ns", {}, 0.95, {"host": "alpha", "configuration": "native"})
-    found = measured.find(Wanted.of(wanted), alpha)
+    found = measured.find(RequestedBenchmark.of(wanted), alpha)
     return found.benchmark if isinstance(found, MeasuredCell) else found
 
 
@@ -185,17 +189,17 @@ def test_the_time_of_an_iteration_is_only_that_of_applications_whose_unit_it_is(
     records = [record(cell, r, [[0, "elapsed", 100.0 + r, "ns", None, None]]) for r in range(3)]
     measured = MeasuredExperiment(write_experiment(tmp_path, [cell], records, 3, method="startup"), 0.95)
     alpha = SystemVector("alpha", "ns", {}, 0.95, {"host": "alpha", "configuration": "native"})
-    found = measured.find(Wanted.of("vm/jess", "iteration"), alpha)
+    found = measured.find(RequestedBenchmark.of("vm/jess", "iteration"), alpha)
     assert isinstance(found, MeasuredCell)
     assert found.interval("elapsed").value == 101.0
-    refused = measured.find(Wanted.of("vm/jess", "request"), alpha)
+    refused = measured.find(RequestedBenchmark.of("vm/jess", "request"), alpha)
     assert isinstance(refused, str)
     golden("another unit", refused)
 
 
 def test_a_mix_is_found_by_what_is_dynamic_in_its_name_or_its_parameters(tmp_path: Path) -> None:
     alpha = SystemVector("alpha", "ns", {}, 0.95, {"host": "alpha", "configuration": "native"})
-    mix = Wanted.mix([("web/apache-static", 0.7), ("web/apache-cgi", 0.3)])
+    mix = RequestedBenchmark.mix([("web/apache-static", 0.7), ("web/apache-cgi", 0.3)])
     assert mix is not None
     for at, label in enumerate(
         ("web/apache-cgi-mix:default dynamic_percent=30", "web/apache:default dynamic=cgi dynamic_percent=30")
@@ -241,7 +245,7 @@ def test_what_is_not_known_of_pairs_is_not_told_as_alike(
 
 
 def test_a_mix_is_known_by_its_server_and_its_share_of_dynamic_requests() -> None:
-    mix = Wanted.mix([("web/apache-static", 0.7), ("web/apache-cgi", 0.3)])
+    mix = RequestedBenchmark.mix([("web/apache-static", 0.7), ("web/apache-cgi", 0.3)])
     assert mix is not None
     labels = {
         "web/apache-cgi-mix:default dynamic_percent=30": True,
@@ -255,8 +259,8 @@ def test_a_mix_is_known_by_its_server_and_its_share_of_dynamic_requests() -> Non
     from regatta.host.values.benchmark_label import parts_of_label
 
     assert {label: mix.fits(parts_of_label(label)) for label in labels} == labels
-    assert Wanted.mix([("web/apache-static", 0.7), ("web/nginx-static", 0.3)]) is None
-    assert Wanted.mix([("", 0.7), ("", 0.3)]) is None
+    assert RequestedBenchmark.mix([("web/apache-static", 0.7), ("web/nginx-static", 0.3)]) is None
+    assert RequestedBenchmark.mix([("", 0.7), ("", 0.3)]) is None
 
 
 # Changes, what pays, speed-ups
@@ -344,7 +348,7 @@ def test_without_a_user_share_no_part_is_told_and_elapsed_only_by_the_user_time_
 ) -> None:
     sources = [_without_share(one) if one.vector.name == "beta" else one for one in systems(home)]
     cgi = application(home, "apache-cgi")
-    (alone,) = forecast_of(Request((Asked(cgi),), tuple(sources))).applications
+    (alone,) = forecast_of(Request((RequestedApplication(cgi),), tuple(sources))).applications
     beta = next(row for row in alone.systems if row.system == "beta")
     assert beta.system == alone.systems[-1].system, "it comes last"
     assert math.isfinite(beta.prediction.time.value)
@@ -354,20 +358,24 @@ def test_without_a_user_share_no_part_is_told_and_elapsed_only_by_the_user_time_
     assert "kernel" not in beta.ratios
     mix, other = ((application(home, "apache-static"), 0.7), (cgi, 0.3)), application(home, "apache-fastcgi")
     with_other = (mix[0], (other, 0.3))
-    replaced = Replaced(Asked(mixed("m", mix), mix), Asked(mixed("o", with_other), with_other))
+    replaced = Replaced(
+        RequestedApplication(mixed("m", mix), mix), RequestedApplication(mixed("o", with_other), with_other)
+    )
     (said,) = forecast_of(Request((), (sources[-1],), replaced=(replaced,))).sentences
     golden("speedup without a user share", said)
-    found = forecast_of(Request((Asked(cgi),), tuple(sources)))
+    found = forecast_of(Request((RequestedApplication(cgi),), tuple(sources)))
     (warning,) = [one for one in found.warnings if "on beta: no prediction" in one]
     golden("no user share", warning)
     traced = replace(cgi, provenance={**cgi.provenance, "host": "alpha"})
-    found = forecast_of(Request((Asked(traced),), tuple(sources)))
+    found = forecast_of(Request((RequestedApplication(traced),), tuple(sources)))
     (warning,) = [one for one in found.warnings if "kernel time undefined" in one]
     golden("kernel time without a user share", warning)
     (known,) = found.applications
     assert not any("undefined" in one for one in found.sentences)
     cheaper = forecast_of(
-        Request((Asked(cgi),), (sources[-1],), changes={"simple_process": parse_change("0.5x")})
+        Request(
+            (RequestedApplication(cgi),), (sources[-1],), changes={"simple_process": parse_change("0.5x")}
+        )
     )
     saved = cheaper.applications[0].effects["beta"]
     assert saved.saved.low < saved.saved.value < saved.saved.high
@@ -381,7 +389,7 @@ def test_counts_of_one_trace_are_told(home: Path) -> None:
     static = application(home, "apache-static")
     once = tuple(replace(one, count=replace(one.count, n=1, reason="one trace")) for one in static.counts)
     for counts, warned in ((static.counts, False), (once, True)):
-        asked = (Asked(replace(static, counts=counts)),)
+        asked = (RequestedApplication(replace(static, counts=counts)),)
         warnings = forecast_of(Request(asked, systems(home))).warnings
         assert any("apache-static: all counts" in one for one in warnings) == warned
 
@@ -390,7 +398,7 @@ def test_a_system_without_a_cost_comes_last_and_is_told(home: Path, golden: Gold
     (source, *others) = systems(home)
     kept = {name: cost for name, cost in source.vector.primitives.items() if name != "fcntl"}
     lacking = SystemVector("lacking", "us", kept, 0.95, source.vector.provenance)
-    asked = (Asked(application(home, "apache-static")),)
+    asked = (RequestedApplication(application(home, "apache-static")),)
     found = forecast_of(Request(asked, (SystemSource(lacking), *others)))
     assert found.applications[0].systems[-1].system == "lacking"
     (warning,) = [one for one in found.warnings if "no prediction" in one]
@@ -399,6 +407,6 @@ def test_a_system_without_a_cost_comes_last_and_is_told(home: Path, golden: Gold
 
 def test_two_systems_of_one_name_are_told_apart(home: Path) -> None:
     one = next(source for source in systems(home) if source.vector.name == "alpha")
-    found = forecast_of(Request((Asked(application(home, "apache-static")),), (one, one, one)))
+    found = forecast_of(Request((RequestedApplication(application(home, "apache-static")),), (one, one, one)))
     names = sorted(row.system for row in found.applications[0].systems)
     assert names == ["alpha", "made-up/alpha", "made-up/alpha (2)"]

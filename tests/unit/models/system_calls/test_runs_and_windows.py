@@ -16,7 +16,7 @@ from regatta.models.cli.trace import trace as trace_group
 from regatta.models.system_calls import windows
 from regatta.models.system_calls.runs import Figure, Figures, Run, read_figure, run_command, watch
 from regatta.models.system_calls.tools import NoTracer
-from regatta.models.system_calls.windows import Wanted, measure, vector_of
+from regatta.models.system_calls.windows import CountingRequest, measure, vector_of
 from regatta.models.vectors.calls import Seen, Tally, read_calls
 
 HOME = Path(__file__).parents[4]
@@ -60,14 +60,14 @@ def test_the_user_time_of_a_process_that_ended_in_a_window_is_not_known():
     assert run.user_ns is None
 
 
-def wanted(folder: Path, **more: object) -> Wanted:
+def wanted(folder: Path, **more: object) -> CountingRequest:
     (folder / "units.json").write_text('{"served": 1}')
     figures = {
         "units_from": Figure(str(folder / "units.json"), "served"),
         "elapsed_from": None,
         "user_time_from": None,
     }
-    return Wanted(**{
+    return CountingRequest(**{
         "command": (), "figures": figures, "output": None, "tool": "auto", "name": "x", "per": "request", "units": None,
         "benchmark": "", "pairs": 2, "level": 0.95, "pid": 1234, "for_s": 0.1, "ready": None, "tally": None, "calls": None,
         **more,

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from regatta.models.predict.mixing import mixed
-from regatta.models.predict.predictions import Asked, Request, forecast_of
+from regatta.models.predict.predictions import Request, RequestedApplication, forecast_of
 from regatta.models.vectors.levels import at_level
 from regatta.models.vectors.sources import SystemSource
 from regatta.models.vectors.values import (
@@ -72,7 +72,7 @@ def test_each_part_of_a_mix_is_brought_to_another_level_by_its_own_traces() -> N
     few = ApplicationVector("few", "run", (Count("a", Value(10.0, 8.0, 12.0, 3)),))
     many = ApplicationVector("many", "run", (Count("a", Value(10.0, 8.0, 12.0, 30)),))
     parts = ((few, 0.5), (many, 0.5))
-    asked = Asked(mixed("both", parts), parts)
+    asked = RequestedApplication(mixed("both", parts), parts)
     one = PrimitiveCost("operation", ConstantCost(Value.exact(1.0)))
     found = forecast_of(Request((asked,), (SystemSource(SystemVector("s", "ns", {"a": one})),), level=0.99))
     (count,) = found.applications[0].application.counts

@@ -107,7 +107,7 @@ def judge_families(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _FamilyValues:
     """A family before the analysis. `problem`: why it cannot be analysed, else ""."""
 
     family: Family
@@ -138,7 +138,7 @@ class _Values:
     counted: bool
 
 
-def _ask(samples: Samples, names: Names, factors: Sequence[str]) -> Iterator[_Asked]:
+def _ask(samples: Samples, names: Names, factors: Sequence[str]) -> Iterator[_FamilyValues]:
     for group in comparison_groups(samples.cells, {*ALWAYS, *factors}):
         for factor in factors:
             for cells in _families(group, factor):
@@ -147,7 +147,7 @@ def _ask(samples: Samples, names: Names, factors: Sequence[str]) -> Iterator[_As
                     yield _asked(factor, cells, [own.get(key) for own in found], names)
 
 
-def _values(asked: _Asked, method: str) -> _Values:
+def _values(asked: _FamilyValues, method: str) -> _Values:
     nothing = np.empty((0, len(asked.present)))
     counted = is_counted(asked.present[0].unit)
     groups = [s.values for s in asked.present]
@@ -166,7 +166,11 @@ def _logs(values: _Values) -> _Values:
 
 
 def _all_pairs(
-    asked: Sequence[_Asked], values: Sequence[_Values], fits: Sequence[Anova], method: str, level: float
+    asked: Sequence[_FamilyValues],
+    values: Sequence[_Values],
+    fits: Sequence[Anova],
+    method: str,
+    level: float,
 ) -> list[tuple[FamilyPair, ...]]:
     """Return all pairs of each family, as ratios with simultaneous intervals."""
     if method == GEORGES_2007:
@@ -192,7 +196,7 @@ def _all_pairs(
 
 
 def _by_the_paper(
-    asked: _Asked, values: _Values, pairs: Sequence[PairDifference], level: float
+    asked: _FamilyValues, values: _Values, pairs: Sequence[PairDifference], level: float
 ) -> tuple[FamilyPair, ...]:
     """Return Tukey's differences as ratios, with the mean of the second alternative taken as known.
 
@@ -251,7 +255,7 @@ def _series_by_key(samples: Samples, cell: PlannedCell, factor: str) -> dict[tup
 
 def _asked(
     factor: str, cells: Sequence[PlannedCell], series: Sequence[Series | None], names: Names
-) -> _Asked:
+) -> _FamilyValues:
     first = cells[0]
     present = [s for s in series if s is not None]
     names_of = level_names([cell.place for cell in cells], factor)
@@ -281,16 +285,18 @@ def _asked(
         problem = f"none of the {plural(factor)} has valid, undisturbed invocations"
     elif len(present) < 2:
         problem = problem or f"only {of_cell[present[0].cell.number]} has valid, undisturbed invocations"
-    return _Asked(family, present, absent, names.where(first, parameters, components([factor])), problem)
+    return _FamilyValues(
+        family, present, absent, names.where(first, parameters, components([factor])), problem
+    )
 
 
-def _without_values(asked: _Asked) -> Family:
+def _without_values(asked: _FamilyValues) -> Family:
     words = f"{asked.place}: {plural(asked.family.factor)} not compared ({asked.problem})"
     return replace(asked.family, reason=asked.problem, words=words)
 
 
 def _judged(
-    asked: _Asked,
+    asked: _FamilyValues,
     values: _Values,
     fit: Anova,
     pairs: tuple[FamilyPair, ...],

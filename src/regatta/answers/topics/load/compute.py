@@ -98,7 +98,7 @@ _SHARED = ("bandwidth", "rate")
 
 
 @dataclass
-class _Found:
+class _LoadSeries:
     """One series over the load as read. `by_load`: aspect -> load -> series."""
 
     program: str
@@ -130,7 +130,7 @@ def judge_scaling(context: Context) -> Scaling:
     """
     facts = context.facts
     found = [one for one in _read(context.samples) if len(one.by_load["each"]) > 1]
-    spoken: list[tuple[_Found, Aspect]] = [(one, _spoken(one)) for one in found]
+    spoken: list[tuple[_LoadSeries, Aspect]] = [(one, _spoken(one)) for one in found]
     compare = _Compare(facts.level, context.stops.pilot_pairs)
     steps = _steps([one.by_load[aspect] for one, aspect in spoken], compare, facts.theta_percent)
     told = {(id(one), aspect): some for (one, aspect), some in zip(spoken, steps, strict=True)}
@@ -157,7 +157,7 @@ def usable_cpus(connection: duckdb.DuckDBPyConnection, facts: Facts) -> dict[str
     return known | {host: int(count) for host, count in rows}
 
 
-def _read(samples: Samples) -> list[_Found]:
+def _read(samples: Samples) -> list[_LoadSeries]:
     """Return every series with known loads, in plan order, with its aspects."""
     groups: dict[tuple[object, ...], list[tuple[int, Aspect, Series]]] = {}
     settings: dict[str, set[str]] = {}
@@ -183,7 +183,7 @@ def _read(samples: Samples) -> list[_Found]:
         program = _program(setting)
         shown = program if len(settings[program]) == 1 else setting.rsplit("/", 1)[-1]
         others = {name: value for name, value in first.parameters.items() if name != LOAD}
-        one = _Found(shown, first.cell.metric, others)
+        one = _LoadSeries(shown, first.cell.metric, others)
         for load, aspect, series in many:
             one.by_load[aspect].setdefault(load, series)
         _let_one_be_all(one.by_load)
@@ -227,12 +227,12 @@ def _program(label: str) -> str:
     return label.split(":", 1)[0].rsplit("/", 1)[-1]
 
 
-def _dimension(one: _Found) -> str:
+def _dimension(one: _LoadSeries) -> str:
     series = next(iter(one.by_load["each"].values()))
     return UNITS.get(series.unit, ("", 1.0))[0]
 
 
-def _spoken(one: _Found) -> Aspect:
+def _spoken(one: _LoadSeries) -> Aspect:
     """Return the described aspect: the whole system for bandwidths and rates, the median process for times."""
     return "system" if _dimension(one) in _SHARED and len(one.by_load["system"]) > 1 else "each"
 
@@ -275,7 +275,7 @@ def _verdict(ratio: Interval, p_holm: float, theta_percent: float) -> Verdict:
     return "open"
 
 
-def _curve(one: _Found, aspect: Aspect, compare: _Compare, steps: tuple[LoadStep, ...]) -> LoadCurve:
+def _curve(one: _LoadSeries, aspect: Aspect, compare: _Compare, steps: tuple[LoadStep, ...]) -> LoadCurve:
     series = one.by_load[aspect]
     cell = series[min(series)].cell
     throughput = _throughput(one, aspect, compare)
@@ -302,12 +302,12 @@ def _curve(one: _Found, aspect: Aspect, compare: _Compare, steps: tuple[LoadStep
     )
 
 
-def _is_rate_of_times(one: _Found, aspect: Aspect) -> bool:
+def _is_rate_of_times(one: _LoadSeries, aspect: Aspect) -> bool:
     """Return whether the aspect is a rate of all processes, of a metric that is a time."""
     return aspect == "system" and _dimension(one) == "time"
 
 
-def _throughput(one: _Found, aspect: Aspect, compare: _Compare) -> dict[int, Interval]:
+def _throughput(one: _LoadSeries, aspect: Aspect, compare: _Compare) -> dict[int, Interval]:
     """Return load -> throughput of all processes relative to that of one.
 
     For times it is the rate of all processes, if the program reports it: the median process does not describe the others.

@@ -123,7 +123,7 @@ _Key = tuple[int, int]
 
 
 @dataclass
-class _Found:
+class _SteadyWindows:
     """Results for the invocations of one series so far, one entry per invocation."""
 
     lengths: list[int] = field(default_factory=list)
@@ -149,7 +149,7 @@ def judge_steadiness(context: Context) -> Steadiness | None:
         return None
     enough = {cell: count for cell, count in several.items() if count >= LEAST_ITERATIONS}
     most = _at_most(enough.values())
-    found: dict[_Key, _Found] = {}
+    found: dict[_Key, _SteadyWindows] = {}
     sets: dict[int, str] = {}
     if enough:
         connection.execute(_JUDGED, {"cells": list(enough), "most": most})
@@ -182,7 +182,7 @@ def _at_most(lengths: Iterable[int]) -> int:
     return int(min(_MOST, max(_FEWEST, _BUDGET_NS / cost))) if cost else _MOST
 
 
-def _judge(batch: Batch, steady: SteadyState, higher: set[int], found: dict[_Key, _Found]) -> None:
+def _judge(batch: Batch, steady: SteadyState, higher: set[int], found: dict[_Key, _SteadyWindows]) -> None:
     up = np.isin(batch.cell, list(higher))
     courses = {
         row: course
@@ -193,7 +193,7 @@ def _judge(batch: Batch, steady: SteadyState, higher: set[int], found: dict[_Key
     shown = _shown(batch.table.shape[1])
     warm = batch.iterations >= steady.warmup
     for row, x in enumerate(batch.table):
-        one = found.setdefault((int(batch.cell[row]), int(batch.parameter_set[row])), _Found())
+        one = found.setdefault((int(batch.cell[row]), int(batch.parameter_set[row])), _SteadyWindows())
         course, start = courses[row], int(windows.start[row])
         one.lengths.append(x.size)
         one.kinds.append(course.kind)
@@ -223,7 +223,7 @@ def _shown(n: int) -> NDArray[np.intp]:
 def _series(
     cell: PlannedCell,
     parameters_text: str,
-    found: _Found,
+    found: _SteadyWindows,
     context: Context,
 ) -> SeriesSteadiness:
     facts = context.facts
@@ -263,7 +263,7 @@ def _agreement(point: float, low: float, high: float, theta_percent: float) -> s
     return "disagree" if low > 1.0 or high < 1.0 else "open"
 
 
-def _curves_by_kind(found: Iterable[_Found]) -> Iterable[IterationCurve]:
+def _curves_by_kind(found: Iterable[_SteadyWindows]) -> Iterable[IterationCurve]:
     rows: dict[str, list[NDArray[np.float32]]] = {kind: [] for kind in KINDS}
     for one in found:
         for kind, relative in one.relative:
