@@ -122,7 +122,7 @@ def _facts_of_host(path: Path) -> None:
 
 def _records_of_host(path: Path) -> None:
     """Take over the records that a host sends."""
-    from regatta.fleet.taking_over import Acceptance
+    from regatta.fleet.journal_copy import Acceptance
     from regatta.host.journal.plan_files import read_plan
     from regatta.host.journal.record import DamagedLine
 

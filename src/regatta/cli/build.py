@@ -23,7 +23,7 @@ def build(spec: Path, way: Wish, receipt: Path | None) -> None:
     """
     import platform
 
-    from regatta.fleet.supplying import make_stock
+    from regatta.fleet.supplies import make_stock
     from regatta.host.ready.resolving import build_here, find_programs, path_here
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec

@@ -138,7 +138,7 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
         SpecError: the spec is invalid.
         HostError: a build fails, no runtime is available, or no host is ready.
     """
-    from regatta.fleet.readiness import make_hosts_ready
+    from regatta.fleet.preparing import make_hosts_ready
     from regatta.planner.minheaps import known_minheaps
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec

@@ -104,7 +104,7 @@ def _ways_to(place: Folder, name: str, members: Sequence[str], wish: Wish) -> tu
     Returns:
         The file, and the words of a command under which the runner must work; empty: none.
     """
-    from regatta.fleet.ways import allocation_of, ways_to
+    from regatta.fleet.role_hosts import allocation_of, ways_to
     from regatta.host.errors import HostError
     from regatta.spec.home import find_home
     from regatta.spec.inventory import inventory_path

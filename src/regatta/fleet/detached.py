@@ -17,8 +17,8 @@ from typing import Any
 from regatta.fleet.agent import Agent
 from regatta.fleet.bounds import LARGEST_JOURNAL_BYTES, LONGEST_LINE_BYTES
 from regatta.fleet.controller_side import Stopped, holder, show_state, stopping_on_signals
+from regatta.fleet.journal_copy import Acceptance, TakenOver
 from regatta.fleet.remote.base import Unreachable
-from regatta.fleet.taking_over import Acceptance, TakenOver
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.journal.journal import segment_files
 from regatta.host.printable import printable

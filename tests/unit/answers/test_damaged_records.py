@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from helpers.synthetic_journal import cell, record, write_experiment, write_journal
 from regatta.answers.report.answer import answer_experiment
 from regatta.answers.spine.verification import verify_experiment
-from regatta.fleet.taking_over import Acceptance
+from regatta.fleet.journal_copy import Acceptance
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.journal.record_shape import ALL_KEYS

@@ -15,9 +15,9 @@ from helpers.detached_beds import SLOW, Bed, changed
 from helpers.runner_plans import HOST, cell, write_plan
 from regatta.fleet import detached
 from regatta.fleet.controller_side import show_state
+from regatta.fleet.journal_copy import Acceptance, TakenOver
 from regatta.fleet.remote.base import Answer
 from regatta.fleet.remote.here import Here
-from regatta.fleet.taking_over import Acceptance, TakenOver
 from regatta.host.errors import HostError
 from regatta.host.journal.decisions import read_decisions
 from regatta.host.journal.record import decode_record

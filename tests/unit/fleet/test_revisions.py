@@ -11,7 +11,7 @@ import pytest
 from helpers.git_repositories import commit
 from regatta.fleet.fetching import fetch
 from regatta.fleet.revisions import revision_tree
-from regatta.fleet.staging import staged_runtime
+from regatta.fleet.supplies import staged_runtime
 from regatta.host.errors import HostError
 from regatta.host.ready.runtimes import provision
 from regatta.host.ready.unpacking import unpack

@@ -23,7 +23,7 @@ from helpers.runner_plans import HOST, sh, write_plan
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
 from regatta.fleet.remote.here import Here
-from regatta.fleet.supplying import make_stock
+from regatta.fleet.supplies import make_stock
 from regatta.fleet.zipapp import zipapp_sources
 from regatta.host.errors import HostError
 from regatta.host.minheap.search import HEAP, Attempts, MinheapSearch, OpenAttempt

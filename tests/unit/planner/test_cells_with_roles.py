@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from helpers.specs.made_experiments import java_benchmark
-from regatta.fleet.readiness import together
+from regatta.fleet.preparing import together
 from regatta.host.values.experiment import Benchmark, Experiment, Heap, Role, RoleReady
 from regatta.host.values.host import Host
 from regatta.host.values.resolved import ResolvedHost

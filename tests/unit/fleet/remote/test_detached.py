@@ -234,7 +234,7 @@ def test_only_files_that_the_plan_keeps_are_fetched(bed: Bed) -> None:
 def test_kept_files_beyond_the_limit_are_named_and_stay_there(
     bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regatta.fleet.taking_over.MOST_KEPT_BYTES", 3)
+    monkeypatch.setattr("regatta.fleet.journal_copy.MOST_KEPT_BYTES", 3)
     write_plan(bed.folder, [sh("keeping", "echo x > left.txt", keep=["left.txt"])], rounds=2)
     (named,) = bed.measure()["refused"]
     assert "left.txt" in named

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.runner_plans import HOST, Runner, end, python, sh, wait_until, write_plan
-from regatta.fleet.taking_over import Acceptance
+from regatta.fleet.journal_copy import Acceptance
 from regatta.host.journal.decisions import read_decisions
 from regatta.host.journal.record import encode_record
 from regatta.planner.stopping import t_quantiles

@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 
 from regatta.fleet.agent import Agent
 from regatta.fleet.ansible import HostOutcome, run_playbook
-from regatta.fleet.readiness import Readiness, reason_of
+from regatta.fleet.preparing import Readiness, reason_of
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.here import Here
-from regatta.fleet.staging import Staged, no_supplies, stage
-from regatta.fleet.supplying import Stock
+from regatta.fleet.supplies import Staged, Stock, no_supplies, stage
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.values.host import Host
 from regatta.host.verbs.questions import Resolve

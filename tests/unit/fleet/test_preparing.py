@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from regatta.fleet import reaching
+from regatta.fleet import preparing_remote
 from regatta.fleet.ansible import HostOutcome
-from regatta.fleet.readiness import make_hosts_ready
+from regatta.fleet.preparing import make_hosts_ready
 from regatta.fleet.remote.here import Here
 from regatta.host.cache import made_directory
 from regatta.host.errors import HostError
@@ -27,8 +27,8 @@ from regatta.spec.load import load_spec
 
 
 def test_an_experiment_on_this_machine_imports_nothing_for_other_hosts() -> None:
-    others = {"regatta.fleet.reaching", "regatta.fleet.ansible", "http.client", "urllib.request"}
-    code = f"import sys, regatta.fleet.readiness; print(sorted({others} & set(sys.modules)))"
+    others = {"regatta.fleet.preparing_remote", "regatta.fleet.ansible", "http.client", "urllib.request"}
+    code = f"import sys, regatta.fleet.preparing; print(sorted({others} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -109,7 +109,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         return {host: HostOutcome(True, 0) for host in hosts}
 
     monkeypatch.setattr("regatta.fleet.remote.connect.connect", lambda host, wish: Here(host))
-    monkeypatch.setattr(reaching, "run_playbook", playbook)
+    monkeypatch.setattr(preparing_remote, "run_playbook", playbook)
     return asked
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.here import run_bounded
-from regatta.fleet.staging import stage
-from regatta.fleet.supplying import make_stock
+from regatta.fleet.supplies import make_stock, stage
 from regatta.host.errors import HostError
 from regatta.host.ready.unpacking import unpack
 from regatta.host.values.host import Host

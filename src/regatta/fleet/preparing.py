@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regatta.fleet.supplying import make_stock
+from regatta.fleet.supplies import make_stock
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.printable import Lines, printable
 from regatta.host.ready.resolving import resolve
@@ -62,7 +62,7 @@ def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readines
                 raise
             found.left_out[host.name] = reason_of(error)
     if found.agents:
-        from regatta.fleet.reaching import reach
+        from regatta.fleet.preparing_remote import reach
 
         reach(home, stock, found)
     for host in experiment.hosts:
