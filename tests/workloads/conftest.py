@@ -80,6 +80,13 @@ def web_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "web", web_runs.build)
 
 
+@pytest.fixture(scope="session")
+def sanitized_web(web_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the web suite's programs with checks of addresses, leaks and undefined behavior."""
+    copy = made_once(tmp_path_factory, "web-sanitized", lambda place: web_runs.build(place, "sanitized"))
+    return copy / "build" / "sanitized"
+
+
 @pytest.fixture(autouse=True)
 def network(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test of C programs, some of which make thousands of connections, has a network of its own."""

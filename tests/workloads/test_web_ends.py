@@ -228,14 +228,12 @@ def test_a_watching_command_that_ends_or_never_watches_fails_the_run(web_sources
 # ---- addresses, leaks, undefined behaviour ----
 
 
-def test_the_driver_and_its_programs_are_clean_under_sanitizers(web_sources: Path, tmp_path: Path) -> None:
-    copy = web_runs.build(tmp_path / "sources", "sanitized")
-    programs = copy / "build/sanitized"
+def test_the_driver_and_its_programs_are_clean_under_sanitizers(sanitized_web: Path, tmp_path: Path) -> None:
     for number, options in enumerate(
         (["--dynamic=cgi"], ["--dynamic=fastcgi"], ["--server=nginx"], ["--acceptance=sysvsem"])
     ):
         outcome = web_runs.run(
-            [programs / "web", "--requests=150", "--warmup-ms=50", *options], tmp_path / str(number)
+            [sanitized_web / "web", "--requests=150", "--warmup-ms=50", *options], tmp_path / str(number)
         )
         assert outcome.exit_code == 0, outcome.stderr
         assert outcome.stderr == ""

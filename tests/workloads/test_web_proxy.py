@@ -492,8 +492,7 @@ def test_a_missing_varnish_is_said_with_its_package(web_sources: Path, tmp_path:
 # ---- addresses, leaks, undefined behaviour ----
 
 
-def test_the_origin_is_clean_under_sanitizers(web_sources: Path, tmp_path: Path) -> None:
-    copy = web_runs.build(tmp_path / "sources", "sanitized")
+def test_the_origin_is_clean_under_sanitizers(sanitized_web: Path, tmp_path: Path) -> None:
     kinds = [GET, HEAD, CONDITIONAL, MISSING]
     sessions = [Session(1000 * at, [(0, at % 30, kinds[at % 4]), (500, 30, GET)]) for at in range(120)]
     sizes = [200_000 if number == 7 else 100 + number for number in range(31)]
@@ -508,7 +507,7 @@ def test_the_origin_is_clean_under_sanitizers(web_sources: Path, tmp_path: Path)
     for server in ("nginx", *(["varnish"] if VARNISH else [])):
         for number, loop in enumerate(loops):
             words: list[str | Path] = [
-                copy / "build/sanitized/web",
+                sanitized_web / "web",
                 f"--server={server}",
                 f"--cache-bytes={MIB}",
             ]

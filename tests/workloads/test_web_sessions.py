@@ -20,7 +20,6 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.runner_plans import wait_until
-from helpers.workloads import web_runs
 from helpers.workloads.lm_runs import PATIENCE_S, Run, run
 from helpers.workloads.web_runs import (
     all_below,
@@ -485,8 +484,7 @@ def test_a_limit_of_open_files_below_the_users_is_said(web_sources: Path, tmp_pa
 # ---- addresses, leaks, undefined behaviour ----
 
 
-def test_each_loop_is_clean_under_sanitizers(web_sources: Path, tmp_path: Path) -> None:
-    copy = web_runs.build(tmp_path / "sources", "sanitized")
+def test_each_loop_is_clean_under_sanitizers(sanitized_web: Path, tmp_path: Path) -> None:
     file = write_sessions(tmp_path / "sessions", SIZES, MIXED)
     broken = tmp_path / "broken"
     broken.write_text(sessions_text(SIZES, MIXED)[:-3])
@@ -499,7 +497,7 @@ def test_each_loop_is_clean_under_sanitizers(web_sources: Path, tmp_path: Path) 
             ("apache", ["--loop=closed", "--users=10"]),
         )
     ):
-        words: list[str | Path] = [copy / "build/sanitized/web", f"--server={name}", PROCESSES[name]]
+        words: list[str | Path] = [sanitized_web / "web", f"--server={name}", PROCESSES[name]]
         words += [*common, *loop]
         outcome = run([*words, f"--sessions={file}"], tmp_path / str(number))
         assert outcome.exit_code == 0, outcome.stderr
