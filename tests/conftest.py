@@ -13,10 +13,18 @@ from hypothesis.internal.conjecture import providers
 from helpers import durations, in_parallel, tiers
 from helpers import golden as golden_files
 from helpers.docker_engine import docker_engine
+from helpers.documents import _clone, fresh_clone
 from helpers.golden import golden
 from helpers.influx_server import influx_server, own_influx_server
 
-__all__ = ["docker_engine", "golden", "influx_server", "own_influx_server"]  # fixtures for all of them
+__all__ = [
+    "_clone",
+    "docker_engine",
+    "fresh_clone",
+    "golden",
+    "influx_server",
+    "own_influx_server",
+]  # fixtures for all of them
 
 # No test writes into the InfluxDB of who runs them: those that need one name their own.
 os.environ["REGATTA_INFLUX"] = "none"

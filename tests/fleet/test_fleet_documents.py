@@ -19,31 +19,33 @@ def statuses(clone: FreshClone, experiment: str) -> list[tuple[str, str]]:
     return [(item["host"], item["status"]) for item in items if not isinstance(item, Damage)]
 
 
-def test_the_tutorial_of_slurm_works_as_it_stands(slurm_cluster: SlurmCluster, tmp_path: Path) -> None:
+def test_the_tutorial_of_slurm_works_as_it_stands(
+    slurm_cluster: SlurmCluster, fresh_clone: FreshClone, tmp_path: Path
+) -> None:
     slurm_cluster.cancel_all()
-    clone = FreshClone(tmp_path)
-    clone.environment |= slurm_cluster.environment
+    fresh_clone.environment |= slurm_cluster.environment
     # What the page asks its reader to replace.
     node, shared = slurm_cluster.nodes[0], tmp_path / "shared"
     replaced = {"node7": node, "/shared/regatta": str(shared), "bench\n": f"{slurm_cluster.partition}\n"}
     for step in steps("docs/tutorials/slurm.md"):
-        clone.follow(step, replaced)
-    found = statuses(clone, "nodes")
+        fresh_clone.follow(step, replaced)
+    found = statuses(fresh_clone, "nodes")
     assert set(found) == {(node, "ok")}
     assert len(found) >= 10
 
 
-def test_the_tutorial_of_ssh_works_as_it_stands(x86_hosts: list[TestHost], tmp_path: Path) -> None:
-    clone = FreshClone(tmp_path)
+def test_the_tutorial_of_ssh_works_as_it_stands(
+    x86_hosts: list[TestHost], fresh_clone: FreshClone, tmp_path: Path
+) -> None:
     names = ("rack-1.example.org", "192.0.2.17")
-    _name_hosts(clone, dict(zip(names, x86_hosts, strict=True)), tmp_path)
+    _name_hosts(fresh_clone, dict(zip(names, x86_hosts, strict=True)), tmp_path)
     # Other tests use these hosts as another user, who has the usual folder.
     replaced = {"ansible_user: bench\n": "ansible_user: bench\n    regatta_root: /var/lib/regatta-of-bench\n"}
     for step in steps("docs/tutorials/ssh-fleet.md"):
         # A container may not change the kernel: test_quiet_playbooks.py.
         if not step.text.startswith("./regatta quiesce "):
-            clone.follow(step, replaced)
-    found = statuses(clone, "fleet")
+            fresh_clone.follow(step, replaced)
+    found = statuses(fresh_clone, "fleet")
     # Two collectors, and ten invocations of each.
     assert len(found) >= 2 * 2 * 10
     assert set(found) == {("rack-1.example.org", "ok"), ("graviton", "ok")}

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from helpers.experiments.experiment_parts import HOME, NEVER_PERTURBED_LINE
 
 #: the documents whose commands a reader follows
@@ -63,8 +65,21 @@ class FreshClone:
     Changes that are not committed are included, except files that git does not know.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "clone"
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+        self._state = _git(HOME, *identity, "stash", "create") or _git(HOME, "rev-parse", "HEAD")
+        _git(HOME, "clone", "--quiet", "--shared", "--no-checkout", str(HOME), str(root))
+        self.environment: dict[str, str] = {}
+
+    def renew(self, folder: Path) -> None:
+        """Make it fresh for the next reader, with an empty cache in `folder`.
+
+        Only `.venv` stays, which the first command of the first reader has made: no page changes it, and the installation of
+        all packages takes longer than most pages.
+        """
+        _git(self.root, "checkout", "--quiet", "--force", self._state)
+        _git(self.root, "clean", "--quiet", "-ffdx", "--exclude=/.venv")
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith(_OWN)}
         # Neither the environment of the tests nor a version manager, whose names of Pythons may lead nowhere.
         path = [
@@ -77,10 +92,6 @@ class FreshClone:
             "REGATTA_CACHE": str(folder / "cache"),
             "REGATTA_HOST_LOCK": os.environ.get("REGATTA_HOST_LOCK", str(folder / "lock")),
         }
-        identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
-        state = _git(HOME, *identity, "stash", "create") or _git(HOME, "rev-parse", "HEAD")
-        _git(folder, "clone", "--quiet", "--shared", "--no-checkout", str(HOME), str(self.root))
-        _git(self.root, "checkout", "--quiet", state)
 
     def follow(self, step: Step, replaced: Mapping[str, str] | None = None) -> str:
         """Write the file of a step, or run its command, which must end well; returns what it printed.
@@ -112,6 +123,18 @@ class FreshClone:
             text = path.read_text()
             if {"name", "benchmarks"} <= set(re.findall(r"^(\w+):", text, re.MULTILINE)):
                 path.write_text(_LIMITS.sub("", text) + f"\n{NEVER_PERTURBED_LINE}")
+
+
+@pytest.fixture(scope="module")
+def _clone(tmp_path_factory: pytest.TempPathFactory) -> FreshClone:
+    return FreshClone(tmp_path_factory.mktemp("documents") / "clone")
+
+
+@pytest.fixture
+def fresh_clone(_clone: FreshClone, tmp_path: Path) -> FreshClone:
+    """A clone for one reader; the readers of a file share its `.venv`."""
+    _clone.renew(tmp_path)
+    return _clone
 
 
 def _git(folder: Path, *words: str) -> str:

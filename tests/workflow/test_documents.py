@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shutil
 from fnmatch import fnmatch
-from pathlib import Path
 
 import pytest
 
@@ -144,8 +143,8 @@ def test_the_lists_name_commands_that_exist_and_tests_that_exist() -> None:
 @pytest.mark.parametrize(
     "journey", [name for name, pages in JOURNEYS.items() if not all(map(is_long, commands(*pages)))]
 )
-def test_documents_work_as_they_stand_in_a_fresh_clone(journey: str, tmp_path: Path) -> None:
-    follow(JOURNEYS[journey], FreshClone(tmp_path), with_long=False)
+def test_documents_work_as_they_stand_in_a_fresh_clone(journey: str, fresh_clone: FreshClone) -> None:
+    follow(JOURNEYS[journey], fresh_clone, with_long=False)
 
 
 @pytest.mark.long
@@ -153,10 +152,9 @@ def test_documents_work_as_they_stand_in_a_fresh_clone(journey: str, tmp_path: P
 @pytest.mark.parametrize(
     "journey", [name for name, pages in JOURNEYS.items() if any(map(is_long, commands(*pages)))]
 )
-def test_documents_work_with_their_long_commands(journey: str, tmp_path: Path) -> None:
-    clone = FreshClone(tmp_path)
+def test_documents_work_with_their_long_commands(journey: str, fresh_clone: FreshClone) -> None:
     try:
-        follow(JOURNEYS[journey], clone, with_long=True)
+        follow(JOURNEYS[journey], fresh_clone, with_long=True)
     finally:
         # Services that a page starts and leaves, in the cache of this clone.
-        clone.follow(Step("this test", 0, "./regatta down --delete"))
+        fresh_clone.follow(Step("this test", 0, "./regatta down --delete"))
