@@ -15,7 +15,7 @@ from regatta.cli.main import main
 
 PROGRAM = Path(sys.executable).with_name("regatta")
 #: verbs that only read, print, and write the files that their options name
-READING = frozenset({"analyze", "audit", "compare", "explain", "history", "model", "plan", "records", "report", "status", "verify"})  # fmt: skip
+READING = frozenset({"advise", "analyze", "audit", "compare", "explain", "history", "model", "plan", "predict", "records", "report", "status", "vector", "verify"})  # fmt: skip
 
 
 def regatta(
