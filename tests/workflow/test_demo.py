@@ -1,4 +1,4 @@
-"""The demonstration from its spec to its answer, on fewer rounds and iterations: real JVMs, real collectors, real minheaps."""
+"""The demonstration from its spec to its answer, on less data, fewer rounds and iterations: real JVMs, real collectors, real minheaps."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 SPEC = f"""\
 include: {HOME}/configs/experiments/demo.yml
+benchmarks: [{{suite: vm, benchmark: compress, size: s1}}]
 invocations: {{fixed: 2}}
 iterations: {{count: 2, warmup: 1}}
 minheap: {{source: measured, passes: 1}}
