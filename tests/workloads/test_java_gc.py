@@ -41,9 +41,12 @@ def measured(
     name: str = "21",
     heap_mib: int = 128,
     size: str = "quick",
+    iterations: int = 2,
 ) -> Run:
     heap = (f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m", "-XX:+UnlockExperimentalVMOptions", COLLECTORS[collector])
-    run = programs.benchmark(f"gc/{benchmark}", size=size, flags=(*heap, *flags), program=jvm(name))
+    run = programs.benchmark(
+        f"gc/{benchmark}", size=size, flags=(*heap, *flags), program=jvm(name), iterations=iterations
+    )
     assert run.code == 0, run.stderr
     return run
 
@@ -112,7 +115,7 @@ def test_the_heap_holds_the_structure_while_it_is_alive(programs: Programs) -> N
 
 def test_compiled_copies_of_a_class_hold_no_more_objects_than_others(programs: Programs) -> None:
     """Objects that the calls leave would be counted as the cost of machine code."""
-    run = measured(programs, "shapes", "serial", size="default")
+    run = measured(programs, "shapes", "serial", size="default", iterations=1)
     after: dict[tuple[int, str], float] = {}
     for line in lines_of(run, "collection_heap_after"):
         of = line["parameters"]
