@@ -1,7 +1,7 @@
 """Java programs on JVMs, run by Regatta: each runs with the right output, or is not possible for a reason that the benchmark
-or the JVM gives. Here each program is run on the newest JVM, and most on one or two of the others, so that each JVM meets each
-collector, with the quick compiler alone, which halves the time; test_java_programs.py has every program with both compilers on
-the oldest JVM and on the system's. All programs on all JVMs under all collectors, compiled as users have it, are
+or the JVM gives. Here each program is run on the newest JVM, and the quickest ones on the others, so that each JVM meets each
+collector, with the quick compiler alone, which halves the time; test_java_programs.py has every program on the oldest JVM, and
+with both compilers on the system's. All programs on all JVMs under all collectors, compiled as users have it, are
 configs/experiments/matrix.yml, which is run by name: `./regatta test --long tests/workloads/test_java_matrix.py`.
 """
 
@@ -28,9 +28,9 @@ LABELS = [f"{suite}/{name}" for suite in ("vm", "apps") for name in SUITES[suite
 #: an interpreter takes tens of times as long; the whole matrix has the others on it too
 ON_ZERO = ("vm/mtrt",)
 NEWEST = "temurin-25"
-#: besides the newest: of as many programs as there are collectors, those after them, and so on; then each JVM has met each
-#: collector, and the rest of the programs is on the newest alone
-OTHERS = (("temurin-11", "openjdk-17"), ("temurin-17",), ("temurin-21",))
+#: besides the newest: of as many programs as there are collectors, the first, which are the quickest; then each JVM has met
+#: each collector, and the rest of the programs is on the newest alone
+OTHERS = ("temurin-11", "openjdk-17", "temurin-17", "temurin-21")
 #: meets the collector that vm/javac, which is not possible everywhere, would meet
 IN_PLACE_OF_JAVAC = "apps/bloat"
 
@@ -112,10 +112,8 @@ def runs_on(index: int, label: str) -> set[str]:
     """Where a program is run, or is asked whether it can be."""
     impossible = {runtime for runtime, unable in NOT_POSSIBLE if unable == label}
     zero = {"openjdk-17-zero"} if label in ON_ZERO else set()
-    in_place = OTHERS[0] if label == IN_PLACE_OF_JAVAC else ()
-    group = index // len(COLLECTORS)
-    others = OTHERS[group] if group < len(OTHERS) else ()
-    return {NEWEST, *others, *impossible, *zero, *in_place}
+    others = OTHERS if index < len(COLLECTORS) or label == IN_PLACE_OF_JAVAC else ()
+    return {NEWEST, *others, *impossible, *zero}
 
 
 @pytest.mark.timeout(1800)
