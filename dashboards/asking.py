@@ -115,6 +115,8 @@ class Board:
         self.options: dict[str, list[str]] = {}
         self.values: dict[str, tuple[str, ...]] = {}
         self._all: dict[str, str] = {}
+        #: (variable, value) -> what Grafana shows, if a named group of the regular expression selects it
+        self._texts: dict[tuple[str, str], str] = {}
         self.seconds = 0.0
         for variable in document["templating"]["list"]:
             if variable["type"] == "query":
@@ -128,7 +130,14 @@ class Board:
         # The only column beside the time, or the values beside the key of a tag.
         found = [str(row[-1]) for one in series for row in one["values"]]
         if pattern := variable.get("regex"):
-            found = [match[1] for value in found if (match := re.search(pattern.strip("/"), value))]
+            named = re.compile(
+                pattern.strip("/").replace("(?<value>", "(?P<value>").replace("(?<text>", "(?P<text>")
+            )
+            matches = [match for value in found if (match := named.search(value))]
+            found = [match[1] for match in matches]
+            self._texts.update(
+                {(name, match[1]): match["text"] for match in matches if "text" in named.groupindex}
+            )
         # 0: in the order of the query.
         self.options[name] = options = list(dict.fromkeys(found if variable["sort"] == 0 else sorted(found)))
         first = (variable.get("current") or {}).get("value")
@@ -168,7 +177,10 @@ class Board:
     def title(self, answer: Answer) -> str:
         """Return the title of the panel with its variables."""
         values = {**self.values, **({answer.panel["repeat"]: (answer.repeated,)} if answer.repeated else {})}
-        text = {name: "All" if value == ALL else ", ".join(value) for name, value in values.items()}
+        text = {
+            name: "All" if value == ALL else ", ".join(self._texts.get((name, one), one) for one in value)
+            for name, value in values.items()
+        }
         return _VARIABLE.sub(lambda found: text.get(found[1] or found[3], found[0]), answer.panel["title"])
 
     def annotations(self) -> list[Mapping[str, Any]]:

@@ -131,8 +131,8 @@ def _means() -> PanelBuilder:
 def _each() -> PanelBuilder:
     return difference_bars(
         "$alternative: how far from the baseline on each benchmark?",
-        "The $metric over that of $baseline, less 1, with its interval for exactly these hosts, with $runtime and $collector at a heap "
-        f"of $heap. {_BARS} Hosts share no blocks: the samples are independent, and a change of the conditions between the times "
+        "The $metric over that of $baseline, less 1, with its interval for exactly these hosts (runtime: $runtime, collector: "
+        f"$collector, heap: $heap). {_BARS} Hosts share no blocks: the samples are independent, and a change of the conditions between the times "
         "of measurement is part of the ratio. Parameters of the metric: $parameters.",
         _NOTHING,
         f"{_PLATFORM} AND {_OF_EACH} AND {_CHOSEN} AND {chosen('alternative', 'parameters')}",
@@ -221,7 +221,7 @@ def _judged(panel: PanelBuilder) -> PanelBuilder:
 def _hosts() -> PanelBuilder:
     return mean_bars(
         "$benchmark_mean: how much do the hosts differ?",
-        "Mean $metric on each host, with $runtime and $collector at a heap of $heap: solid from the lower end of the interval to the mean, "
+        "Mean $metric on each host (runtime: $runtime, collector: $collector, heap: $heap): solid from the lower end of the interval to the mean, "
         "faint up to the upper end. Parameters of the metric: $parameters.",
         _NOTHING,
         f"\"kind\" = 'mean' AND {chosen(*_CONFIGURATION, 'parameters')} AND {one_of('benchmark', 'benchmark_mean')}",

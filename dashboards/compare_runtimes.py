@@ -54,7 +54,7 @@ def compare_runtimes() -> Dashboard:
 def _relative() -> PanelBuilder:
     panel = bars(
         "How far is each runtime from $baseline, on which benchmark?",
-        "The $metric of each runtime over that of $baseline, less 1, on $host with $collector at a heap of $heap, one bar per runtime: 0 % "
+        "The $metric of each runtime over that of $baseline, less 1, on $host (collector: $collector, heap: $heap), one bar per runtime: 0 % "
         "is $baseline, which has no bar. The intervals below show which differences are significant. The experiment must compare "
         "the metric. Parameters of the metric: $parameters.",
         f"choose the metric that the experiment compares, or {_OTHER}",
@@ -75,7 +75,7 @@ def _each(variable: str) -> str:
 def _intervals() -> PanelBuilder:
     return difference_bars(
         "$benchmark_runtime: how certain are the differences from $baseline?",
-        "The $metric of each runtime over that of $baseline, less 1, with its interval, on $host with $collector at a heap of $heap. "
+        "The $metric of each runtime over that of $baseline, less 1, with its interval, on $host (collector: $collector, heap: $heap). "
         "Solid: the part that is certain. Faint: the part that is possible. A bar without a solid part shows no significant "
         "difference after adjustment. Grey: an estimate without an interval. The details have adjusted p values.",
         f"choose the metric that the experiment compares, or {_OTHER}",
@@ -87,7 +87,7 @@ def _intervals() -> PanelBuilder:
 def _means() -> PanelBuilder:
     return mean_bars(
         "$benchmark_mean: how certain are the means?",
-        "Mean $metric of each runtime on $host with $collector at a heap of $heap: solid from the lower end of the interval to the mean, "
+        "Mean $metric of each runtime on $host (collector: $collector, heap: $heap): solid from the lower end of the interval to the mean, "
         "faint up to the upper end. Parameters of the metric: $parameters.",
         INGEST,
         f"\"kind\" = 'mean' AND {_each('benchmark_mean')}",
@@ -96,17 +96,17 @@ def _means() -> PanelBuilder:
 
 
 def _memory() -> PanelBuilder:
-    query = f'SELECT mean("max_rss_kib") FROM "invocation" WHERE {chosen(*_OF_ONE, also=OK)}{grouped(CELL)}'
+    query = f'SELECT mean("max_rss_kib") / 1024 FROM "invocation" WHERE {chosen(*_OF_ONE, also=OK)}{grouped(CELL)}'
     panel = bars(
         "How much memory does each runtime take?",
-        "Largest resident set of the process, mean over its invocations, on $host with $collector at a heap of $heap. It includes code, "
+        "Largest resident set of the process, mean over its invocations, on $host (collector: $collector, heap: $heap). It includes code, "
         "the compiler and the memory of the collector.",
         f"run `regatta ingest EXPERIMENT`, or {_OTHER}",
         [Query(query, "time_series", "$tag_runtime")],
         "benchmark",
-        "kbytes",
+        # Ticks of a binary unit of Grafana's would be multiples of 1000 KiB in MiB.
+        "suffix:MiB",
     )
-    # Ticks are multiples of 1000 KiB.
     return spread(panel.decimals(0), "runtime", CELL, "benchmark", order="")
 
 

@@ -98,10 +98,11 @@ def _without(*names: str) -> dict[str, object]:
 
 def _ends(panel: PanelBuilder, colours: Mapping[str, str]) -> PanelBuilder:
     for name, shade in colours.items():
-        panel.override_by_name(name, [colour(shade), setting("custom.lineWidth", 2)])
+        # Since Grafana 11.1, the words that all names share are not shown: the line itself needs one more than they.
+        own = [colour(shade), setting("custom.lineWidth", 2), setting("displayName", f"{name} mean")]
+        panel.override_by_name(name, own)
         for end in ("low", "high"):
-            # The second name is that of Grafana 11.1 and later.
-            points = [setting(f"custom.pointSize{part}", 2) for part in ("", ".fixed")]
-            faint = [setting("custom.lineWidth", 1), *points, hidden_from(legend=True)]
+            points = setting("custom.pointSize.fixed", 2)
+            faint = [setting("custom.lineWidth", 1), points, hidden_from(legend=True)]
             panel.override_by_name(f"{name} {end}", [colour(f"{shade}{_FAINT}"), *faint])
     return panel

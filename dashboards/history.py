@@ -28,6 +28,8 @@ _EMPTY = (
     "`regatta ingest EXPERIMENT`"
 )
 _SHIFT = "\"kind\" = 'shift'"
+#: Titles show `no collector` instead of `none collector`: a text is a part of its value.
+_WORDED = "/^(?<value>(?<text>no(?=ne$)|.+).*)$/"
 
 
 def history() -> Dashboard:
@@ -50,7 +52,7 @@ def history() -> Dashboard:
             one("heap", "estimate", within=cell),
             one("metric", "estimate", within=cell, also=mean),
             *settings((*cell, "metric"), mean),
-            hidden(every(one("collector", "estimate", within=_OF_LINE, also=mean))),
+            hidden(every(one("collector", "estimate", within=_OF_LINE, also=mean))).regex(_WORDED),
         ),
         (
             Row(6, ((24, _shifts()),)),
@@ -93,8 +95,8 @@ def _shifts() -> PanelBuilder:
 
 def _band() -> PanelBuilder:
     panel = over_time(
-        "$benchmark, collector $collector: how did it develop?",
-        "Mean $metric of each selected experiment on $host at a heap of $heap, with its interval as a band, at the time of the newest record. "
+        "$benchmark, $collector collector: how did it develop?",
+        "Mean $metric of each selected experiment on $host (heap: $heap), with its interval as a band, at the time of the newest record. "
         "All selected experiments form one line: choose those that measured the same, such as every night's. A band covers the "
         "invocations of one experiment; experiments on the same code differ by more. A vertical line is a shift that `regatta history` found.",
         _EMPTY,

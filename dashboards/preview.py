@@ -18,7 +18,6 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
     "s": ((86400, "days"), (3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms")),
     "bytes": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
-    "kbytes": ((2**20, "GiB"), (2**10, "MiB"), (1, "KiB")),
     "short": ((1e9, "Bil"), (1e6, "Mil"), (1e3, "K"), (1, "")),
     "ops": ((1e6, "Mops/s"), (1e3, "Kops/s"), (1, "ops/s")),
     "percent": ((1, "%"),),
@@ -313,8 +312,8 @@ def _curve(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
             continue
         settings = _settings(panel, name)
         figure.add_scatter(
-            x=[row[at] for row in rows], y=values, name=name, mode="lines+markers", marker_color=_colour(settings),
-            line_width=settings.get("custom.lineWidth", 1), marker_size=settings.get("custom.pointSize", 6),
+            x=[row[at] for row in rows], y=values, name=settings.get("displayName", name), mode="lines+markers", marker_color=_colour(settings),
+            line_width=settings.get("custom.lineWidth", 1), marker_size=settings.get("custom.pointSize.fixed", 6),
             showlegend=not settings.get("custom.hideFrom", {}).get("legend"),
         )  # fmt: skip
     label = panel["fieldConfig"]["defaults"]["custom"]["axisLabel"]
@@ -397,7 +396,7 @@ def _named(name: str, unit: str) -> str:
 
 
 def _scale(largest: float, unit: str) -> tuple[float, str]:
-    scales = _SCALES.get(unit, ((1.0, ""),))
+    scales = _SCALES.get(unit, ((1.0, unit.removeprefix("suffix:") if unit.startswith("suffix:") else ""),))
     return next((one for one in scales if largest >= one[0]), scales[-1])
 
 

@@ -576,7 +576,7 @@ def test_a_history_opens_with_one_experiment_and_makes_one_line_of_those_that_ar
     (experiment,) = opened.values["experiment"]
     assert experiment in opened.options["experiment"]
     chosen = Board(DOCUMENTS["history"], ask, full_range(ask), CHOSEN["history"])
-    for answer in told(chosen, "$benchmark, collector $collector: how did it develop?"):
+    for answer in told(chosen, "$benchmark, $collector collector: how did it develop?"):
         assert {(name, len(points)) for name, _, points in series_of(answer)} == {
             ("low time", 4), ("point time", 4), ("high time", 4),
         }  # fmt: skip

@@ -74,8 +74,35 @@ def test_a_name_with_characters_of_regular_expressions_is_chosen_alone(made_of: 
     for benchmark, heap in programs:
         board = Board(DOCUMENTS["history"], ask, Range(0, 2**41), {"benchmark": benchmark, "heap": heap})
         assert (board.values["benchmark"], board.values["heap"]) == ((benchmark,), (heap,))
-        (answer,) = told(board, "$benchmark, collector $collector: how did it develop?")
+        (answer,) = told(board, "$benchmark, $collector collector: how did it develop?")
         assert [len(one["values"]) for _, series in answer.found for one in series] == [1]
+
+
+def test_a_program_without_a_collector_has_none_in_its_title(made_of: Written) -> None:
+    fields = {"n": 5, "point": 1.0, "low": 0.9, "high": 1.1, "level": 0.95, "setting": "none"}
+    ask = made_of(
+        RAN,
+        *(
+            make_point(
+                ESTIMATE,
+                (*PLACE[:5], collector, *PLACE[6:], "elapsed", "ns", "", "mean", ""),
+                fields,
+                time.time_ns(),
+            )
+            for collector in ("none", "g1")
+        ),
+    )
+    board = Board(DOCUMENTS["history"], ask, Range(0, 2**41))
+    answers = told(board, "$benchmark, $collector collector: how did it develop?")
+    assert [board.title(answer).split(",")[1].split(":")[0] for answer in answers] == [
+        " g1 collector",
+        " no collector",
+    ]
+    # What is shown is not what is asked for.
+    assert [len(one["values"]) for answer in answers for _, series in answer.found for one in series] == [
+        1,
+        1,
+    ]
 
 
 def test_an_estimate_that_has_become_undefined_is_shown_so_and_alarms_nobody(made_of: Written) -> None:

@@ -33,9 +33,8 @@ TRANSFORMATIONS_OF_9_3 = {
 PROPERTIES_OF_9_3 = {
     "unit", "decimals", "min", "max", "noValue", "links", "mappings", "thresholds", "color", "custom.displayMode",
     "custom.width", "custom.lineWidth", "custom.fillOpacity", "displayName", "custom.axisLabel", "custom.fillBelowTo", "custom.hideFrom", "custom.showPoints", "custom.pointSize",
+    "custom.pointSize.fixed",
 }  # fmt: skip
-#: properties that a later Grafana has instead, and that an older one ignores
-LATER_PROPERTIES = {"custom.pointSize.fixed"}
 #: a use of a variable in a query
 VARIABLE = re.compile(r"\$\{?(\w+)")
 VARIABLES = {"experiment", "platform", "runtime", "collector", "benchmark", "heap"}
@@ -290,7 +289,7 @@ def test_a_panel_has_nothing_that_grafana_9_3_has_not(uid, panel):
     assert panel["type"] in PANELS_OF_9_3
     assert {step["id"] for step in transformations(panel)} <= TRANSFORMATIONS_OF_9_3
     names = {one["id"] for each in overrides(panel) for one in each["properties"]}
-    assert names <= PROPERTIES_OF_9_3 | LATER_PROPERTIES
+    assert names <= PROPERTIES_OF_9_3
     assert {each["matcher"]["id"] for each in overrides(panel)} <= {
         "byName",
         "byRegexp",
@@ -495,6 +494,8 @@ def test_times_over_heap_and_connections_are_lines_with_the_ends_of_their_interv
         modes = {f"{mode} mode": shade for mode, shade in MODE_COLOURS.items()}
         colours = COLLECTOR_COLOURS if uid == "regatta-collectors" else modes
         for name, shade in colours.items():
+            # Grafana leaves out the words that all names share: no name is the beginning of the others.
+            assert properties(panel, name)["displayName"] == f"{name} mean"
             for end in ("low", "high"):
                 given = properties(panel, f"{name} {end}")
                 assert given["color"]["fixedColor"].startswith(shade)
@@ -561,6 +562,6 @@ def test_units_are_those_of_grafana(uid, panel):
     units = {one["value"] for each in overrides(panel) for one in each["properties"] if one["id"] == "unit"}
     units |= {(panel.get("fieldConfig") or {}).get("defaults", {}).get("unit", "none")}
     assert units <= {
-        "none", "string", "short", "ns", "s", "bytes", "kbytes", "percent", "percentunit", "ops", "MBs", "celsius", "rotmhz",
+        "none", "string", "short", "ns", "s", "bytes", "suffix:MiB", "percent", "percentunit", "ops", "MBs", "celsius", "rotmhz",
         "dateTimeAsIso", "dateTimeFromNow",
     }  # fmt: skip
