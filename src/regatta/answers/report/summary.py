@@ -45,17 +45,13 @@ class PerturbedCell:
 
 def count(answer: Answer) -> Counts:
     """Count invocations, each once regardless of its number of metrics."""
-    perturbed = {
-        (cell.place.host, cell.cell_id, s.invocation_id, s.started_utc_ns)
-        for cell, s in _perturbed_samples(answer)
-    }
     skipped = [failure for failure in answer.failures if failure.status == "skipped"]
     failed = sum(failure.count for failure in answer.failures if failure.status != "skipped")
     return Counts(
         answer.planned,
         answer.recorded,
         failed,
-        len(perturbed),
+        answer.statuses.get("perturbed", 0),
         sum(failure.count for failure in skipped),
         len({(failure.host, failure.cell_id) for failure in skipped}),
     )

@@ -12,6 +12,7 @@ import pytest
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.report.answer import answer_experiment
+from regatta.answers.report.summary import count, perturbed_cells
 from regatta.answers.topics.aa.compute import Gate
 from regatta.answers.topics.aa.topic import AA
 
@@ -53,6 +54,26 @@ def test_a_gate_holds_where_twins_are_alike(tmp_path: Path, golden: Golden) -> N
     golden("gate-that-holds", gate.words)
     assert gate.pairs[0].ratio.n == ROUNDS
     assert gate.pairs[0].ratio.low < 1 < gate.pairs[0].ratio.high
+
+
+def test_perturbed_twins_are_among_the_perturbed_invocations_of_the_report(tmp_path: Path) -> None:
+    three = cells()
+    records = [
+        record(
+            one,
+            r,
+            [1e9],
+            position=position,
+            status="perturbed" if r == 1 and position else "ok",
+            reason="busy",
+        )
+        for r in range(6)
+        for position, one in enumerate(three)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path / "e", three, records, 6))
+    (warning,) = (one for one in answer.warnings if " perturbed" in one)
+    assert count(answer).perturbed == int(warning.split()[0]) == 2
+    assert sum(one.excluded + one.kept for one in perturbed_cells(answer)) == 1
 
 
 def test_a_gate_fails_where_the_second_of_two_names_is_slower(tmp_path: Path) -> None:
