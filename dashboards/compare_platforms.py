@@ -20,7 +20,7 @@ from dashboards.layout import (
     variable,
     with_estimates,
 )
-from dashboards.pieces import GREY, ORANGE, PanelBuilder, coloured, p_value, rows_of, show_ratios
+from dashboards.pieces import GREY, ORANGE, PanelBuilder, coloured, p_value, rows_of, setting, show_ratios
 
 _PLATFORM = "\"kind\" = 'platform'"
 #: a mean over benchmarks has no benchmark
@@ -114,7 +114,8 @@ def _ranking() -> PanelBuilder:
         names={"alternative": "compared"},
         sort="rank",
     )  # fmt: skip
-    return _judged(panel)
+    # This table has room for `these benchmarks and hosts`.
+    return _judged(panel.override_by_name("holds for", [setting("custom.width", 220)]))
 
 
 def _means() -> PanelBuilder:

@@ -104,10 +104,10 @@ def _memory() -> PanelBuilder:
         f"run `regatta ingest EXPERIMENT`, or {_OTHER}",
         [Query(query, "time_series", "$tag_runtime")],
         "benchmark",
-        # Ticks of a binary unit of Grafana's would be multiples of 1000 KiB in MiB.
+        # Ticks of Grafana's unit of KiB are multiples of 1000 KiB.
         "suffix:MiB",
     )
-    return spread(panel.decimals(0), "runtime", CELL, "benchmark", order="")
+    return spread(panel, "runtime", CELL, "benchmark", order="")
 
 
 def _processors() -> PanelBuilder:

@@ -212,7 +212,7 @@ def curve(
 ) -> PanelBuilder:
     """Return lines over the numeric column `x`. XY charts of Grafana 9 have no units and no logarithmic axes."""
     panel = common_parts(xychart.Panel(), title, how, empty, queries)
-    panel.unit("none").decimals(1).series_mapping(SeriesMapping.AUTO).show(ScatterShow.POINTS_AND_LINES)
+    panel.unit("none").series_mapping(SeriesMapping.AUTO).show(ScatterShow.POINTS_AND_LINES)
     panel.dims(xychart.XYDimensionConfig().frame(0).x(x)).axis_label(y_label).legend(_legend())
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.SINGLE).sort(SortOrder.NONE))
     return panel.override_by_name(x, [setting("custom.axisLabel", x_label), setting("decimals", 0)])
@@ -257,7 +257,8 @@ def rows_of(
         panel.decimals(2)
     shown = [(names or {}).get(name, name) for name in columns]
     for name in shown:
-        own = "string" if name in TEXTS else (units or {}).get(name)
+        # Grafana shows points in time to the millisecond, which the column has no room for.
+        own = "string" if name in TEXTS else {"Time": "dateTimeAsIso", **(units or {})}.get(name)
         width = [setting("custom.width", WIDTHS[name])] if name in WIDTHS and name != shown[-1] else []
         other = [setting("unit", own), *([setting("decimals", 0)] if own == "none" else [])] if own else []
         # Grafana shows a column without any value as `null`, unless its cells are text.

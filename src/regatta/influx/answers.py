@@ -217,6 +217,7 @@ class _Maker:
             **vars(comparison.verdict),
             label=f"{_label(comparison.place)} / {comparison.b_name}",
             p=comparison.p,
+            p_holm=comparison.p_holm,
         )
 
     def platforms(self, found: Platforms) -> Iterator[Point]:

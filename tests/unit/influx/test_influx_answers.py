@@ -82,6 +82,11 @@ def test_ratios_over_all_hosts_are_of_no_single_host(answer):
     over = [p for p in of_kind(estimate_points(answer, AS_OF_NS), "ratio") if not tags_of(p)["host"]]
     assert len(over) == len(HOSTS.of(answer).comparisons) > 0
     assert {tags_of(point)["platform"] for point in over} == {"local"}
+    assert all(
+        same(p.fields.get("p_holm"), c.p_holm)
+        for p, c in zip(over, HOSTS.of(answer).comparisons, strict=True)
+    )
+    assert any("p_holm" in point.fields for point in over)
     assert b",host=none," in encode(over[0])
 
 
