@@ -198,7 +198,8 @@ def bars(
     panel.unit(unit).x_field(x).legend(_legend()).group_width(0.7).bar_width(0.9).fill_opacity(80)
     panel.orientation(VizOrientation.HORIZONTAL if wide else VizOrientation.VERTICAL)
     panel.show_value(VisibilityMode.NEVER).x_tick_label_max_length(40)
-    if not wide:
+    if not wide or unit != "percentunit":
+        # These are the texts below the axis: of lying bars the values, whose ticks are closer than `150 µs` is wide.
         panel.x_tick_label_rotation(-30)
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.NONE))
     if log:
