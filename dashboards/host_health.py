@@ -70,7 +70,7 @@ def host_health() -> Dashboard:
                 Row(7, ((24, _line("swap_pages", "Does it swap?", "none", "Pages swapped in or out during an invocation: should be 0")),)),
             )),
             Section("Details: clock and heat (bare metal only: virtual machines report none)", (
-                Row(8, ((8, _line("frequency_mhz", "Does the clock change?", "rotmhz",
+                Row(8, ((8, _line("frequency_mhz", "Does the clock change?", "suffix:MHz",
                          "Lowest clock frequency of the processors. A falling clock is throttling or boost, which `regatta quiesce` disables",
                          _VIRTUAL, least=None, worst="min")),
                         (8, _line("temperature_c", "Does it get hot?", "celsius", "Warmest sensor of the processors", _VIRTUAL, least=None)),

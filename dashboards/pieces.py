@@ -63,7 +63,7 @@ WIDTHS = {
     "kind of pause": 250,
     **{f"{name}{ending}": width for ending, _ in UNITS.values() for name, width in (("mean", 100), ("low", 95), ("high", 95))},
     "false shifts": 110, "latency": 90, "latency low": 110, "latency high": 115, "bandwidth": 95, "bandwidth low": 130, "bandwidth high": 135, "cell": 330,
-    "share perturbed": 170, "compared": 110, "relative to": 110, "leader": 70, "suite": 110, "holds for": 175, "measured on": 110, "drift": 85,
+    "share perturbed": 170, "compared": 110, "relative to": 170, "leader": 70, "suite": 110, "holds for": 175, "measured on": 110, "drift": 85,
 }  # fmt: skip
 #: columns of texts. Grafana gives a text that is a number the unit of the panel, unless it has this unit.
 TEXTS = frozenset((
@@ -198,9 +198,11 @@ def bars(
     panel.unit(unit).x_field(x).legend(_legend()).group_width(0.7).bar_width(0.9).fill_opacity(80)
     panel.orientation(VizOrientation.HORIZONTAL if wide else VizOrientation.VERTICAL)
     panel.show_value(VisibilityMode.NEVER).x_tick_label_max_length(40)
-    if not wide or unit != "percentunit":
-        # These are the texts below the axis: of lying bars the values, whose ticks are closer than `150 µs` is wide.
+    if not wide:
         panel.x_tick_label_rotation(-30)
+    elif unit != "percentunit":
+        # Of lying bars, these are the texts of values: their ticks are closer than `150 µs` is wide.
+        panel.x_tick_label_rotation(-20)
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.NONE))
     if log:
         panel.scale_distribution(_log())

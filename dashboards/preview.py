@@ -24,7 +24,6 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "percentunit": ((0.01, "%"),),
     "MBs": ((1e3, "GB/s"), (1, "MB/s")),
     "celsius": ((1, "°C"),),
-    "rotmhz": ((1, "MHz"),),
 }
 _CELL, _MOST_ROWS = 34, 60
 #: A band is filled down to the series that was drawn before it.

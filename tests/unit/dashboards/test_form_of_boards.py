@@ -562,6 +562,6 @@ def test_units_are_those_of_grafana(uid, panel):
     units = {one["value"] for each in overrides(panel) for one in each["properties"] if one["id"] == "unit"}
     units |= {(panel.get("fieldConfig") or {}).get("defaults", {}).get("unit", "none")}
     assert units <= {
-        "none", "string", "short", "ns", "s", "bytes", "suffix:MiB", "percent", "percentunit", "ops", "MBs", "celsius", "rotmhz",
+        "none", "string", "short", "ns", "s", "bytes", "suffix:MiB", "percent", "percentunit", "ops", "MBs", "celsius", "suffix:MHz",
         "dateTimeAsIso", "dateTimeFromNow",
     }  # fmt: skip
