@@ -31,6 +31,35 @@ def kill(*pids: int) -> None:
         wait_until(lambda pid=pid: is_gone(pid), f"the end of {pid}")
 
 
+def give_temporary_folder(small: SmallExperiment) -> tuple[Path, Path]:
+    """Return the TMPDIR of all later processes of `small`, and the folder in it of a Snakemake of somebody else.
+
+    The cache of Snakemake is in it, too.
+    """
+    temporary = small.root / "temporary"
+    foreign = temporary / "snakemakeofothers"
+    foreign.mkdir(parents=True)
+    small.environment.update(TMPDIR=str(temporary), XDG_CACHE_HOME=str(temporary / "cache"))
+    return temporary, foreign
+
+
+def left_by_snakemakes(temporary: Path) -> set[Path]:
+    """Return their folders in TMPDIR and in their cache."""
+    return {
+        *temporary.glob("snakemake*"),
+        *temporary.glob("cache/snakemake/snakemake/*/snakemake-runtime-cache/*"),
+    }
+
+
+def start_bare(small: SmallExperiment, profile: str = "local", *options: str) -> subprocess.Popen[str]:
+    """Start Snakemake without `regatta run`."""
+    command = ["snakemake", "--snakefile", str(HOME / "Snakefile"), "--profile", str(HOME / profile), "--directory", str(small.root),
+               *options, "--config", "spec=spec.yml", "results=results"]  # fmt: skip
+    return subprocess.Popen(
+        command, cwd=small.root, env=small.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("segments", KILLED_SEGMENTS)
 def test_runners_killed_at_any_point_lose_and_double_nothing(tmp_path: Path, segments: int) -> None:
     # Of the 40 invocations of a segment, no kill lets more than 7 end: 3, and those of `quick` until the next nap.
@@ -164,24 +193,45 @@ def test_what_goes_on_without_its_command_is_waited_for_and_never_doubled(tmp_pa
     small.assert_complete()
 
 
+@pytest.mark.parametrize("profile", ["local", "ssh", "cluster"])
+def test_jobs_have_the_temporary_folder_of_the_user(tmp_path: Path, profile: str) -> None:
+    small = SmallExperiment(tmp_path)
+    temporary, foreign = give_temporary_folder(small)
+    process = start_bare(small, profile, "--dry-run")
+    out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, out
+    assert f"tmpdir={temporary}" in out
+    assert left_by_snakemakes(temporary) == {foreign}
+
+
 def test_a_runner_that_goes_on_without_snakemake_is_waited_for(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path)
     small.let_naps_wait()
     small.hold_at(2)
+    temporary, foreign = give_temporary_folder(small)
     process = small.start_run()
     small.wait_for_records(2, process)
+    left = left_by_snakemakes(temporary)
+    assert len(left) == 3
+    looking = start_bare(small, "local", "--dry-run")
+    looking.communicate(timeout=PATIENCE_S)
+    assert left_by_snakemakes(temporary) == left, "in use"
     kill(small.snakemakes()[0])
     process.communicate(timeout=PATIENCE_S)
+    assert left_by_snakemakes(temporary) == left
     (orphan,) = small.runners()
     second = small.start_run()
     wait_until(lambda: len(small.runners()) == 2 or second.poll() is not None, "a second runner")
     assert not is_gone(orphan)
+    assert left_by_snakemakes(temporary) & left == {foreign}
+    assert f"TMPDIR={temporary}" in Path(f"/proc/{orphan}/environ").read_text().split("\0")
     small.hold.unlink()
     _, err = second.communicate(timeout=PATIENCE_S)
     assert second.returncode == 0, err
     assert is_gone(orphan)
     assert len({r["started_monotonic_ns"] for r in small.records()}) == len(small.records())
     small.assert_complete()
+    assert left_by_snakemakes(temporary) == {foreign}
 
 
 def test_a_run_that_is_told_to_stop_stops_everything_and_goes_on_later(tmp_path: Path) -> None:
@@ -207,29 +257,19 @@ def test_a_bare_snakemake_goes_on_after_a_kill(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path, segment={"rounds": 5})
     small.let_naps_wait()
     small.hold_at(5)
-    command = ["snakemake", "--snakefile", str(HOME / "Snakefile"), "--profile", str(HOME / "local"), "--directory", str(tmp_path),
-               "--config", "spec=spec.yml", "results=results"]  # fmt: skip
-
-    def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            env=small.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    process = start()
+    temporary, foreign = give_temporary_folder(small)
+    process = start_bare(small)
     small.wait_for_records(5, process)
     end(process)
+    assert len(left_by_snakemakes(temporary)) == 3
     kill(*small.runners())
     small.hold.unlink()
-    again = start()
+    again = start_bare(small)
     out, _ = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, out
     small.assert_complete()
-    third = start()
+    third = start_bare(small)
     out, _ = third.communicate(timeout=PATIENCE_S)
     assert third.returncode == 0, out
     assert "Nothing to be done" in out
+    assert left_by_snakemakes(temporary) == {foreign}

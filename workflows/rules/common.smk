@@ -4,6 +4,11 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from regatta.cli.temporary_folder import claim_folders_of_snakemake
+
+# Before the other imports, which take a second: a kill before this line leaves the folders forever.
+claim_folders_of_snakemake(workflow)
+
 from regatta.cli.handover import path_for_snakemake, wanted_results, wanted_specs
 from regatta.host.errors import RegattaError
 from regatta.fleet.fingerprint import write_fingerprint
