@@ -29,11 +29,12 @@ def regatta(*arguments: str, cwd: Path = HOME) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.smoke
-def test_the_spec_in_the_readme_is_the_demonstrations() -> None:
+def test_the_spec_and_the_question_in_the_readme_are_the_demonstrations() -> None:
     yaml = YAML(typ="safe")
     shown = yaml.load(next(block for block in blocks("yaml") if "question:" in block))
     real = yaml.load(HOME / "configs" / "experiments" / "demo.yml")
     assert {key: real[key] for key in shown} == shown
+    assert blocks("text")[0].splitlines()[0] == f"{real['name']}: {real['question']}"
 
 
 @pytest.mark.smoke

@@ -42,6 +42,7 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
 
     Runtimes and programs decide which cells are possible, so this fetches and builds them first.
     """
+    from regatta.answers.words import counted
     from regatta.planner.plan import plan_host
 
     ready = make_ready(spec, results, way)
@@ -61,7 +62,7 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
         total = sum(p.row_count for p in plans.values())
         most = "at most " if ready.experiment.stopping else ""
         cells = sum(len(p.cells) for p in plans.values())
-        click.echo(f"planned {most}{total} invocations of {cells} cells", err=True)
+        click.echo(f"planned {most}{counted(total, 'invocation')} of {counted(cells, 'cell')}", err=True)
         if not as_json:
             return
     value = _describe(ready, plans, impossible, sum(c.excluded for c in crossings.values()))
@@ -193,6 +194,7 @@ def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
     Raises:
         SpecError: the limit is exceeded, or the settings are invalid.
     """
+    from regatta.answers.words import counted
     from regatta.influx.series import estimate_series, measured_series
     from regatta.influx.settings import find_settings
 
@@ -203,7 +205,7 @@ def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
             [
                 Problem(
                     settings.where("series_limit"), f"at most {settings.series_limit} series",
-                    f"about {estimate.series} of {len(cells)} cells on {len(ready.hosts)} hosts",
+                    f"about {estimate.series} of {counted(len(cells), 'cell')} on {counted(len(ready.hosts), 'host')}",
                     "plan fewer cells, or raise the limit; each series uses memory of InfluxDB permanently",
                 )
             ]
@@ -234,7 +236,9 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
         )
         for cell in value["cells"]
     ]
-    show_table(console, f"{value['experiment']}: {len(rows)} cells", header, rows, left=header[:-1])
+    show_table(
+        console, f"{value['experiment']}: {counted(len(rows), 'cell')}", header, rows, left=header[:-1]
+    )
     console.print()
     for label, reason in value["impossible"]:
         console.print(f"impossible: {printable(label)}: {printable(reason)}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 STAGES = {
     "build": "building workloads",
     "provision": "fetching runtimes",
-    "calibrate": "measuring minheaps",
+    "calibrate": "finding minheaps",
     "plan": "planning",
     "measure": "measuring",
     "verify": "verifying",

@@ -72,7 +72,7 @@ def test_a_plan_with_more_series_than_the_settings_allow_is_refused_with_the_rea
                 "limit": limit,
             }
         else:
-            with pytest.raises(SpecError, match=r"influx.yml:2:series_limit.*at most 50 series.*of 1 cells"):
+            with pytest.raises(SpecError, match=r"influx.yml:2:series_limit.*at most 50 series.*of 1 cell"):
                 series_of(ready, [_Cell("a")])
     monkeypatch.setenv("REGATTA_INFLUX", "none")
     assert series_of(ready, [_Cell("a")])["limit"] is None
