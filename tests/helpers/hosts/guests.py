@@ -1,7 +1,8 @@
 """Guests: whole machines of Debian with their own kernel and systemd, run by QEMU and reached by SSH.
 
-A guest's image is made once and kept in the user's cache folder under a digest of its recipe. A guest writes its changes to
-a temporary file, so that each starts from the same disk. It reaches nothing: its only network is the forwarded port.
+A guest's image is made once and kept in the user's cache folder under a digest of its recipe, until another recipe of the
+same release is made. A guest writes its changes to a temporary file, so that each starts from the same disk. It reaches
+nothing: its only network is the forwarded port. It ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -16,22 +17,27 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from helpers.hosts.host_containers import SshHost
 from helpers.hosts.host_images import LEAN, SUDOERS, CannotMakeError, apt_settings, run
 from helpers.influx_server import free_port
-from helpers.shared_locks import alone
+from helpers.shared_locks import alone, shared_with_others
+from regatta.host.processes import die_with_parent
 
 #: Linux 6.1
 SUITES = ("bookworm",)
 #: seconds; a busy machine needs a quarter of an hour
 IMAGE_S = 1800
 ANSWER_S = 900.0
-#: An emulated machine on a busy one starts its services slowly.
-PATIENCE = (
-    f"systemd.default_timeout_start_sec={ANSWER_S:.0f} systemd.default_device_timeout_sec={ANSWER_S:.0f}"
+#: An emulated machine on a busy one starts its services slowly. All starts of a disk are equal: the first one without the
+#: units that systemd adds to it, such as `ldconfig.service`, and none with a login on the serial console: systemd 252 waits
+#: 90 s for its device, whatever the options say.
+KERNEL_OPTIONS = (
+    *("root=/dev/vda", "rw", "console=ttyS0", "quiet", "systemd.condition_needs_update=no"),
+    "systemd.mask=serial-getty@ttyS0.service",
+    *(f"systemd.default_{limit}_sec={ANSWER_S:.0f}" for limit in ("timeout_start", "device_timeout")),
 )
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
 PACKAGES = (
@@ -110,8 +116,9 @@ print(json.dumps({"settings": settings, "processes": dict(processes())}))
 """
 
 
-def image(suite: str) -> Path:
-    """Return the folder of a suite's image: disk, kernel, initrd, key and host.pub. Raises CannotMakeError."""
+@contextlib.contextmanager
+def image(suite: str) -> Iterator[Path]:
+    """Yield the folder of a suite's image: disk, kernel, initrd, key and host.pub. Raises CannotMakeError."""
     missing = sorted(package for program, package in PROGRAMS.items() if shutil.which(program) is None)
     if missing or os.geteuid() != 0 or platform.machine() != "x86_64":
         wanted = f"root, x86-64 and the packages {', '.join(sorted(PROGRAMS.values()))}"
@@ -120,14 +127,30 @@ def image(suite: str) -> Path:
     digest = hashlib.sha256(repr((parts, FILES, EARLY_FILES)).encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regatta-tests" / "guests"
     folder = cache / f"{suite}-{digest}"
-    with alone(f"guest-{suite}"):
-        if not folder.exists():
-            print(f"\nmakes {folder}: minutes, once", file=sys.__stderr__, flush=True)
-            cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=cache) as temporary:
-                _make(suite, Path(temporary))
-                (Path(temporary) / "image").rename(folder)
-    return folder
+    with contextlib.ExitStack() as use:
+        with alone(f"guest-{suite}"):
+            use.enter_context(used(folder))
+            if not folder.exists():
+                print(f"\nmakes {folder}: minutes, once", file=sys.__stderr__, flush=True)
+                cache.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(dir=cache) as temporary:
+                    _make(suite, Path(temporary))
+                    (Path(temporary) / "image").rename(folder)
+                remove_unused(cache.glob(f"{suite}-*"))
+        yield folder
+
+
+def used(folder: Path) -> contextlib.AbstractContextManager[Callable[[], bool]]:
+    """Keep an image while the context lasts; its value says whether no other process or context uses the image."""
+    return shared_with_others(f"guest-{folder.name}")
+
+
+def remove_unused(folders: Iterable[Path]) -> None:
+    """Remove the images that nothing uses."""
+    for folder in folders:
+        with used(folder) as alone_with_it:
+            if alone_with_it():
+                shutil.rmtree(folder)
 
 
 def _make(suite: str, folder: Path) -> None:
@@ -204,33 +227,40 @@ class Guest(SshHost):
 @contextlib.contextmanager
 def guest(suite: str, folder: Path) -> Iterator[Guest]:
     """Boot a guest with two CPUs, which `folder` keeps the log of; yield it when it answers. Raises CannotMakeError."""
-    made, port = image(suite), free_port()
-    kind, key = (made / "host.pub").read_text().split()[:2]
-    known_hosts = folder / "known_hosts"
-    known_hosts.write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
-    host = Guest(suite, "127.0.0.1", port, "bench", made / "key", known_hosts)
-    machine = subprocess.Popen(
+    with image(suite) as made:
+        port = free_port()
+        kind, key = (made / "host.pub").read_text().split()[:2]
+        known_hosts = folder / "known_hosts"
+        known_hosts.write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
+        host = Guest(suite, "127.0.0.1", port, "bench", made / "key", known_hosts)
+        disk = f"file={made}/disk,if=virtio,format=raw,snapshot=on"
+        network = f"user,model=virtio-net-pci,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"
+        kernel = ("-kernel", f"{made}/vmlinuz", "-initrd", f"{made}/initrd.img")
+        options = ("-append", " ".join(KERNEL_OPTIONS), "-drive", disk, "-nic", network)
+        machine = start((*kernel, *options), folder)
+        try:
+            host.wait_for_start()
+            yield host
+        finally:
+            machine.terminate()
+            try:
+                machine.wait(60)
+            except subprocess.TimeoutExpired:
+                machine.kill()
+                machine.wait()
+
+
+def start(options: Iterable[str], folder: Path) -> subprocess.Popen[bytes]:
+    """Start QEMU, which ends with this process, however this process ends. `folder`: for its log and its changes."""
+    return subprocess.Popen(
         [
             *("qemu-system-x86_64", "-accel", accelerator(), "-cpu", "max", "-smp", "2", "-m", "1024"),
-            *("-kernel", made / "vmlinuz", "-initrd", made / "initrd.img"),
-            *("-append", f"root=/dev/vda rw console=ttyS0 quiet {PATIENCE}"),
-            *("-drive", f"file={made}/disk,if=virtio,format=raw,snapshot=on"),
-            *("-nic", f"user,model=virtio-net-pci,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"),
-            *("-display", "none", "-serial", f"file:{folder}/serial.log", "-monitor", "none"),
+            *("-display", "none", "-serial", f"file:{folder}/serial.log", "-monitor", "none", *options),
         ],
         stdin=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(folder)},
+        preexec_fn=die_with_parent,
     )
-    try:
-        host.wait_for_start()
-        yield host
-    finally:
-        machine.terminate()
-        try:
-            machine.wait(60)
-        except subprocess.TimeoutExpired:
-            machine.kill()
-            machine.wait()
 
 
 def accelerator() -> str:
