@@ -1,7 +1,8 @@
-"""Wall time and peak memory of a command."""
+"""Wall time, processor time and peak memory of a command."""
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import time
@@ -17,14 +18,15 @@ _SHOWN_BYTES = 3000
 
 @dataclass
 class Cost:
-    """Wall time in s, and peak memory in MiB of the largest process."""
+    """Wall time in s, peak memory in MiB of the largest process, and processor time of all in s (NaN: unknown)."""
 
     elapsed_s: float
     peak_mib: float
+    cpu_s: float = math.nan
 
 
 def cost_of(place: Path, command: list[str], more: Mapping[str, str] | None = None) -> Cost:
-    """Run a command; return its wall time and its peak memory, children included.
+    """Run a command; return its wall time, its processor time and its peak memory, children included.
 
     Args:
         place: working directory; standard output and errors are in its file `output`.
@@ -44,4 +46,4 @@ def cost_of(place: Path, command: list[str], more: Mapping[str, str] | None = No
     if process.returncode:
         printed = (place / "output").read_text(errors="replace")[-_SHOWN_BYTES:]
         raise Unfit(f"{' '.join(command[:6])}: exit code {process.returncode}\n{printed}")
-    return Cost(elapsed_s, usage.ru_maxrss * 1024 / MIB)
+    return Cost(elapsed_s, usage.ru_maxrss * 1024 / MIB, usage.ru_utime + usage.ru_stime)

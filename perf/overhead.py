@@ -8,12 +8,17 @@ from pathlib import Path
 from command import run_command
 from invocations import measure_invocations
 from rows import Row
-from starts import measure_run, measure_version
+from starts import measure_first_run, measure_run, measure_version
 
 
 def measure(place: Path, quick: bool) -> list[Row]:
     """Return all rows."""
-    return [*measure_invocations(place, quick), measure_version(place, quick), *measure_run(place, quick)]
+    return [
+        *measure_invocations(place, quick),
+        measure_version(place, quick),
+        *measure_first_run(place, quick),
+        *measure_run(place, quick),
+    ]
 
 
 if __name__ == "__main__":

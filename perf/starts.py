@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments import BIN, REGATTA, Unfit, call, environment, records, timed, write_spec
+from cost import Cost, cost_of
+from experiments import BIN, REGATTA, Unfit, environment, records, timed, write_spec
 from rows import HYPERFINE_MISSING, Row, say
 
 _PATIENCE_S = 120.0
@@ -47,6 +48,49 @@ def measure_version(place: Path, quick: bool) -> Row:
         goal="at most",
         limit=0.15,
         holds=statistics.median(ours) <= 0.15,
+    )
+
+
+def measure_first_run(place: Path, quick: bool) -> list[Row]:
+    """Return rows on `regatta run` of ten times `true`, not yet planned, and on `regatta analyze` of its records."""
+    repetitions = 1 if quick else 5
+    say(f"regatta run of ten times `true`, compared with Snakemake alone: {repetitions} times")
+    libraries = [sys.executable, "-c", "import duckdb, numpy, scipy.special"]
+    runs, answers, peers, imports = [], [], [], []
+    for number in range(repetitions):
+        spec = write_spec(place, f"first{number}", ["true"], 10, modifiers=1)
+        runs.append(cost_of(place, [REGATTA, "run", str(spec), "--results", "results"]))
+        answers.append(cost_of(place, [REGATTA, "analyze", spec.stem]))
+        peers.append(_snakemake_alone(place))
+        imports.append(cost_of(place, libraries))
+    what = "regatta run of ten times true, first plan"
+    alone = "Snakemake with one empty rule"
+    return [
+        _limited(f"{what}: wall time", [c.elapsed_s for c in runs], 3.5, [c.elapsed_s for c in peers], alone),
+        _limited(f"{what}: processor time", [c.cpu_s for c in runs], 3.5, [c.cpu_s for c in peers], alone),
+        _limited(
+            "regatta analyze of its records",
+            [c.elapsed_s for c in answers],
+            0.5,
+            [c.elapsed_s for c in imports],
+            "python that imports duckdb, numpy and scipy.special",
+        ),
+    ]
+
+
+def _limited(what: str, values: list[float], limit: float, peers: list[float], peer_name: str) -> Row:
+    """Return the row of a time in s with a limit."""
+    ours = statistics.median(values)
+    return Row(
+        what=what,
+        unit="s",
+        ours=ours,
+        peer=statistics.median(peers),
+        peer_name=peer_name,
+        goal="at most",
+        limit=limit,
+        holds=ours <= limit,
+        details={"each": [round(value, 3) for value in values]},
     )
 
 
@@ -158,22 +202,20 @@ def _wait_for(process: subprocess.Popen[bytes], look: Callable[[], object]) -> N
 
 def _snakemake_start(place: Path) -> float:
     """Return the time from starting Snakemake alone to the start of the job of a one-rule workflow."""
+    start_ns = time.time_ns()
+    _snakemake_alone(place)
+    return ((place / "snakemake" / "started").stat().st_mtime_ns - start_ns) / 1e9
+
+
+def _snakemake_alone(place: Path) -> Cost:
+    """Return the cost of Snakemake with a one-rule workflow."""
     folder = place / "snakemake"
     folder.mkdir(exist_ok=True)
     (folder / "Snakefile").write_text(_SNAKEFILE)
     (folder / "started").unlink(missing_ok=True)
-    start_ns = time.time_ns()
-    call(
-        place,
-        str(BIN / "snakemake"),
-        "--cores",
-        "1",
-        "--directory",
-        str(folder),
-        "--snakefile",
-        str(folder / "Snakefile"),
-    )
-    return ((folder / "started").stat().st_mtime_ns - start_ns) / 1e9
+    snakefile = str(folder / "Snakefile")
+    command = [str(BIN / "snakemake"), "--cores", "1", "--directory", str(folder), "--snakefile", snakefile]
+    return cost_of(place, command)
 
 
 def _hyperfine_while_running(place: Path, window_s: float) -> tuple[float | None, str]:

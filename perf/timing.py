@@ -19,7 +19,7 @@ RUNS = {False: 200, True: 10}
 TURNS = {False: 5, True: 1}
 STARTS = {False: 10, True: 2}
 SLEEP = ("sleep 0.02", "sleep 0.020")
-MOST_START_S = 0.6
+MOST_START_S = 0.3
 MOST_OF_PEER = 1.3
 
 
